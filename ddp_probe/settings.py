@@ -1,0 +1,98 @@
+"""Every DDP_PROBE_* variable: its name, default, parser and meaning, declared once.
+
+Read in every interpreter of a job, so it stays cheap: importing typing alone would cost 5 ms at each start.
+``docs/settings.md`` is printed from it.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+
+_OFF = ("", "0", "off", "false", "no")
+
+
+def _switch(text: str) -> bool:
+    return text.strip().lower() not in _OFF
+
+
+def _text(text: str) -> str:
+    return text.strip()
+
+
+def _choice(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        word = text.strip().lower()
+        if word not in allowed:
+            raise ValueError("one of " + ", ".join(allowed))
+        return word
+
+    return parse
+
+
+def _size(text: str) -> int:
+    """Parse a byte count: a number, or one with the suffix k, m or g."""
+    word = text.strip().lower()
+    factor = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(word[-1:], 1)
+    value = int(word if factor == 1 else word[:-1]) * factor
+    if value <= 0:
+        raise ValueError("a positive number of bytes")
+    return value
+
+
+class Setting:
+    """One variable that a person, or the probe itself, sets."""
+
+    __slots__ = ("default", "doc", "internal", "name", "parse")
+
+    def __init__(self, name: str, default: str, parse: Callable[[str], Any], doc: str, internal: bool = False) -> None:
+        self.name = name
+        self.default = default
+        self.parse = parse
+        self.doc = doc
+        self.internal = internal
+
+
+PROBE = Setting("DDP_PROBE", "", _switch, "1 turns the probe on for every Python started below this environment; unset, 0 or off: nothing happens.")
+DIR = Setting("DDP_PROBE_DIR", "", _text, "Folder that collects the runs. Default: ddp_probe_runs under the folder the job is launched from.")
+ECHO = Setting("DDP_PROBE_ECHO", "warn", _choice("off", "warn", "all"), "What goes to stderr: off, warn (a placement that is about to fail), or all (a line per event).")
+STRICT = Setting("DDP_PROBE_STRICT", "", _switch, "1 lets a fault of the probe itself raise into the job. For the project's own tests.")
+MAX_BYTES = Setting("DDP_PROBE_MAX_BYTES", "64m", _size, "Most bytes one process writes; then the file says so and stops. A number, or one with k, m or g.")
+RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
+ORIGIN = Setting("DDP_PROBE_ORIGIN", "", _text, "The run's folder for children made by multiprocessing. Set by a program without a launcher.", internal=True)
+ARMED = Setting("DDP_PROBE_ARMED", "", _text, "Which process is armed, as pid:RANK:LOCAL_RANK, so that what it starts knows itself a helper.", internal=True)
+BROKEN = Setting("DDP_PROBE_BROKEN", "", _switch, "The probe could not be started above, and said so; what is started below stays silent.", internal=True)
+HOME = Setting("DDP_PROBE_HOME", "", _text, "Where the package lies, for interpreters that do not have it. Set by `run`.", internal=True)
+
+SETTINGS: Tuple[Setting, ...] = (PROBE, DIR, ECHO, STRICT, MAX_BYTES, RUN, ORIGIN, ARMED, BROKEN, HOME)
+
+
+def get(setting: Setting, environ: Optional[Mapping[str, str]] = None) -> Any:
+    """Return the parsed value, or the default where the variable is unset or unreadable."""
+    text = (os.environ if environ is None else environ).get(setting.name)
+    if text is None or not text.strip():
+        text = setting.default
+    try:
+        return setting.parse(text)
+    except ValueError:
+        return setting.parse(setting.default)
+
+
+def mistakes(environ: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
+    """Return what is wrong with the variables that are set: name to sentence."""
+    env = os.environ if environ is None else environ
+    known = {setting.name: setting for setting in SETTINGS}
+    found = {}
+    for name in sorted(n for n in env if n.startswith("DDP_PROBE")):
+        if name not in known:
+            found[name] = "No setting has this name."
+            continue
+        try:
+            if env[name].strip():
+                known[name].parse(env[name])
+        except ValueError as exc:
+            found[name] = "The value has to be %s." % exc
+    return found

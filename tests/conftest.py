@@ -1,0 +1,198 @@
+"""Fixtures that start real interpreters and real launches in a known environment.
+
+python         sys.executable, the interpreter that the tests run in.
+repo           Path of the repository's root.
+clean_env      clean_env(**extra) -> dict. os.environ without what a launcher, a scheduler, PYTHONPATH or the probe puts there, plus
+               OMP_NUM_THREADS=1 and DDP_PROBE_STRICT=1, plus extra; a value of None takes that variable out again.
+run_python     run_python(code_or_args, env=None, cwd=None, timeout=60, python=None) -> CompletedProcess with text.
+               A string is run with -c, a sequence is the arguments. A timeout kills the whole process group and raises TimeoutExpired.
+torchrun       torchrun(script, nproc=2, args=(), env=None, cwd=tmp_path, timeout=120) -> CompletedProcess, via python -m torch.distributed.run.
+free_port      free_port() -> int, a TCP port that nothing listens on.
+read_events    read_events(path) -> list of dicts: every line of a .jsonl file, or of all of them in a run's folder, sorted by file.
+interpreters   every working CPython 3.8 to 3.13 of this machine, one each by real executable: Interpreter(path, version).
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import pytest
+
+_REPO = Path(__file__).resolve().parent.parent
+_NAMES = ("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_WORLD_SIZE", "PYTHONPATH")
+_PREFIXES = ("DDP_PROBE", "MASTER_", "SLURM_", "OMPI_", "PMI", "TORCHELASTIC_")
+
+
+def _is_inherited(name: str) -> bool:
+    return name in _NAMES or name.startswith(_PREFIXES)
+
+
+def _is_installed() -> bool:
+    try:
+        metadata.version("ddp-probe")
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+# At import, because test modules that import torch follow: whatever the caller's shell exports has no say in a test.
+for _name in [name for name in os.environ if _is_inherited(name)]:
+    del os.environ[_name]
+os.environ["OMP_NUM_THREADS"] = "1"
+
+
+class Interpreter(NamedTuple):
+    """A Python of this machine."""
+
+    path: str
+    version: Tuple[int, int]
+
+
+@pytest.fixture(scope="session")
+def python() -> str:
+    """The interpreter that the tests run in."""
+    return sys.executable
+
+
+@pytest.fixture(scope="session")
+def repo() -> Path:
+    """The repository's root."""
+    return _REPO
+
+
+@pytest.fixture(scope="session")
+def clean_env() -> Callable[..., Dict[str, str]]:
+    """An environment for a child program, free of everything inherited that the probe or a launcher reads."""
+
+    def build(**extra: Optional[str]) -> Dict[str, str]:
+        env = {name: value for name, value in os.environ.items() if not _is_inherited(name)}
+        wanted: Dict[str, Optional[str]] = {"OMP_NUM_THREADS": "1", "DDP_PROBE_STRICT": "1"}
+        if not _is_installed():  # A checkout used as plain files: children find the package all the same.
+            wanted["PYTHONPATH"] = str(_REPO)
+        wanted.update(extra)
+        for name, value in wanted.items():
+            if value is None:
+                env.pop(name, None)
+            else:
+                env[name] = value
+        return env
+
+    return build
+
+
+def _run(command: List[str], env: Dict[str, str], cwd: Optional[Path], timeout: float) -> "subprocess.CompletedProcess[str]":
+    """Run in a session of its own, so that a timeout takes the grandchildren along."""
+    process = subprocess.Popen(
+        command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except BaseException as exc:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        if isinstance(exc, subprocess.TimeoutExpired):
+            raise subprocess.TimeoutExpired(command, timeout, output=out, stderr=err) from None
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+@pytest.fixture(scope="session")
+def run_python(clean_env: Callable[..., Dict[str, str]]) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run a piece of code, or a list of arguments, in an interpreter of its own."""
+
+    def run(
+        code_or_args: Union[str, Sequence[Any]],
+        env: Optional[Dict[str, str]] = None,
+        cwd: Optional[Path] = None,
+        timeout: float = 60,
+        python: Optional[str] = None,
+    ) -> "subprocess.CompletedProcess[str]":
+        args = ["-c", code_or_args] if isinstance(code_or_args, str) else [str(arg) for arg in code_or_args]
+        return _run([python or sys.executable, *args], clean_env() if env is None else env, cwd, timeout)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def free_port() -> Callable[[], int]:
+    """A TCP port that nothing listens on."""
+
+    def find() -> int:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return int(probe.getsockname()[1])
+
+    return find
+
+
+@pytest.fixture
+def torchrun(
+    run_python: Callable[..., "subprocess.CompletedProcess[str]"], free_port: Callable[[], int], tmp_path: Path
+) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Launch a script over several ranks on this machine."""
+
+    def launch(
+        script: Union[str, Path],
+        nproc: int = 2,
+        args: Sequence[Any] = (),
+        env: Optional[Dict[str, str]] = None,
+        cwd: Optional[Path] = None,
+        timeout: float = 120,
+    ) -> "subprocess.CompletedProcess[str]":
+        # --standalone of torch 1.12 takes a fixed port; a port of our own lets launches run side by side on every version.
+        launcher = ["-m", "torch.distributed.run", "--nproc_per_node=%d" % nproc, "--master_addr=127.0.0.1", "--master_port=%d" % free_port()]
+        return run_python([*launcher, script, *args], env=env, cwd=tmp_path if cwd is None else cwd, timeout=timeout)
+
+    return launch
+
+
+@pytest.fixture(scope="session")
+def read_events() -> Callable[[Union[str, Path]], List[Dict[str, Any]]]:
+    """Read the events of one file, or of every file of a run."""
+
+    def read(path: Union[str, Path]) -> List[Dict[str, Any]]:
+        place = Path(path)
+        files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+        return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").split("\n") if line]
+
+    return read
+
+
+def _candidates() -> Iterator[Path]:
+    names = ["python3", *("python3.%d" % minor for minor in range(8, 14))]
+    for folder in [*os.get_exec_path(), "/usr/bin"]:
+        for name in names:
+            yield Path(folder, name)
+    yield from sorted(Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob("versions/3.*/bin/python"))
+
+
+_ASK = (
+    "import json, os, sys; print(json.dumps([sys.implementation.name, list(sys.version_info[:2]),"
+    " os.path.realpath(sys.executable), sys.prefix != sys.base_prefix]))"
+)
+
+
+def _ask(candidate: Path) -> Optional[Interpreter]:
+    """Run a candidate before believing it: a shim on PATH may lead nowhere."""
+    try:
+        done = _run([str(candidate), "-I", "-c", _ASK], dict(os.environ), None, timeout=30)
+        name, version, path, in_venv = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    if name != "cpython" or in_venv or not (3, 8) <= tuple(version) <= (3, 13):
+        return None
+    return Interpreter(path, (version[0], version[1]))
+
+
+@pytest.fixture(scope="session")
+def interpreters() -> List[Interpreter]:
+    """Every working CPython 3.8 to 3.13 of this machine, oldest first."""
+    asked = (_ask(candidate) for candidate in _candidates() if os.access(str(candidate), os.X_OK))
+    found = {interpreter.path: interpreter for interpreter in asked if interpreter is not None}
+    return sorted(found.values(), key=lambda interpreter: (interpreter.version, interpreter.path))
