@@ -1,0 +1,164 @@
+"""Decides, in every interpreter of a job, whether and as what it is armed; standard library only.
+
+What watches and writes is loaded by name, and only once torch or mmengine has really been imported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ddp_probe import settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Dict, Optional
+
+    from ddp_probe.activation._process import Process
+    from ddp_probe.activation._watcher import Watcher
+
+started = False
+"""The probe is on in this process, in whatever role."""
+
+process: Optional[Process] = None
+_listener: Optional[Watcher] = None
+_session: Any = None
+_forks_watched = False
+
+
+def start() -> None:
+    """Arm this process as its environment and role ask; the activator calls this at every start of an interpreter."""
+    if not started and settings.get(settings.PROBE):
+        _guarded(_start, False)
+
+
+def arm() -> None:
+    """Arm this process whatever its environment says, also late."""
+    if not started or (process is not None and process.role.name in ("helper", "nothing")):
+        _guarded(_start, True)
+
+
+def _guarded(step: Any, *args: Any) -> None:
+    try:
+        step(*args)
+    except Exception as exc:  # the probe never raises into the job
+        if settings.get(settings.STRICT):
+            raise
+        complain(exc)
+
+
+def complain(exc: Exception) -> None:
+    """Say once, in one line, that the probe could not be armed; what this process starts stays silent."""
+    if settings.get(settings.BROKEN) or sys.stderr is None:
+        return
+    os.environ[settings.BROKEN.name] = "1"
+    text = " ".join(("%s: %s" % (type(exc).__name__, exc)).split())
+    sys.stderr.write("ddp_probe: not active: %s\n" % text[:300])
+
+
+def _start(asked: bool) -> None:
+    global started, process, _listener, _forks_watched
+    from ddp_probe.activation import targets
+    from ddp_probe.activation._process import Process
+    from ddp_probe.activation._watcher import Watcher
+
+    started = True
+    if process is None:
+        process = Process()
+    if asked:
+        process.arm_anyway()
+    if process.role.name == "nothing":
+        return
+    if _listener is not None:
+        _listener.cancel()
+    _listener = Watcher(targets.modules(process.role.name), _executed)
+    _listener.start()
+    if not _forks_watched and hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forked)
+        _forks_watched = True
+    _catch_up()
+
+
+def _catch_up() -> None:
+    """Take what had been imported before we came."""
+    for name in sorted(_listener.waiting if _listener is not None else ()):
+        module = sys.modules.get(name)
+        spec = getattr(module, "__spec__", None)
+        if module is not None and not getattr(spec, "_initializing", False):
+            _executed(name, module)
+
+
+def _executed(name: str, module: ModuleType) -> None:
+    _guarded(_ready, name, module)
+
+
+def _ready(name: str, module: ModuleType) -> None:
+    """A module that was waited for is there: load what watches it, in the role that this process has."""
+    if process is None or not started:
+        return
+    if process.role.name == "helper":
+        from ddp_probe.activation import _promotion
+
+        _promotion.stand_in(module, _promote_guarded)
+        return
+    session().ready(name)
+
+
+def session() -> Any:
+    """Return what watches and writes in this process, loading it first; by name, so that nothing here depends on it."""
+    global _session
+    if _session is None:
+        import importlib
+
+        _session = importlib.import_module("ddp_probe.probes").Session(process)
+    return _session
+
+
+def _promote_guarded(given: Dict[str, Any]) -> None:
+    _guarded(promote, given)
+
+
+def promote(given: Dict[str, Any]) -> None:
+    """Turn this helper into the rank that init_process_group is being called for, and arm it."""
+    global _listener
+    if process is None:
+        return
+    from ddp_probe.activation import targets
+    from ddp_probe.activation._watcher import Watcher
+
+    process.promote(given)
+    session().promoted()
+    if _listener is not None:
+        _listener.cancel()
+    _listener = Watcher(targets.modules(process.role.name), _executed)
+    _listener.start()
+    _catch_up()
+
+
+def _forked() -> None:
+    """In the child of a fork: fall silent until it calls init_process_group."""
+    if process is not None and started:
+        _guarded(_fall_silent)
+
+
+def _fall_silent() -> None:
+    assert process is not None
+    armed = process.role.name in ("rank", "solo", "launcher")
+    process.demote()
+    if armed and _session is not None:
+        _session.forked()
+
+
+def stop() -> Any:
+    """Undo everything; return the certificate, or None where nothing had been patched."""
+    global started, _listener, _session, process
+    from ddp_probe.activation import _promotion
+
+    if _listener is not None:
+        _listener.cancel()
+    _listener = None
+    _promotion.step_aside()
+    certificate = _session.restore() if _session is not None else None
+    started, _session, process = False, None, None
+    return certificate

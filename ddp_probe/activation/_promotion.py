@@ -1,0 +1,46 @@
+"""A helper becomes a rank the moment it calls init_process_group (mp.spawn, notebook launchers, Ray, Lightning's spawn).
+
+Until then a plain function stands in for it, so that a DataLoader worker loads nothing of the probe but this.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable, Dict
+
+_NAME = "init_process_group"
+_undo: Dict[str, Callable[[], None]] = {}
+
+
+def stand_in(module: ModuleType, promote: Callable[[Dict[str, Any]], None]) -> None:
+    """Put a function in place of init_process_group that promotes this process, steps aside and passes the call on."""
+    original = getattr(module, _NAME, None)
+    if original is None or _NAME in _undo:
+        return
+
+    @functools.wraps(original)
+    def init_process_group(*args: Any, **kwargs: Any) -> Any:
+        step_aside()
+        promote(kwargs)
+        return getattr(module, _NAME)(*args, **kwargs)
+
+    def put_back() -> None:
+        for holder in list(sys.modules.values()):
+            names = getattr(holder, "__dict__", None)
+            if type(names) is dict and names.get(_NAME) is init_process_group:
+                names[_NAME] = original
+
+    _undo[_NAME] = put_back
+    setattr(module, _NAME, init_process_group)
+
+
+def step_aside() -> None:
+    """Put the original back wherever the stand-in is."""
+    put_back = _undo.pop(_NAME, None)
+    if put_back is not None:
+        put_back()

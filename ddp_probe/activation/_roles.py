@@ -1,0 +1,143 @@
+"""Which part this interpreter plays in the job: launcher, rank, solo or helper.
+
+Two ranks under torchrun with spawned DataLoader workers are nine interpreters, and eight of them carry RANK.
+So the command line and the armed process above decide, and RANK alone does not.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ddp_probe import settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Mapping, Optional
+
+    from ddp_probe.activation._command import Program
+
+LAUNCHER, RANK, SOLO, HELPER, NOTHING = "launcher", "rank", "solo", "helper", "nothing"
+
+
+class Role:
+    """The role and the sentence that says why."""
+
+    __slots__ = ("because", "name")
+
+    def __init__(self, name: str, because: str) -> None:
+        self.name = name
+        self.because = because
+
+
+class Place:
+    """Where in the job a process stands, as its environment tells."""
+
+    __slots__ = ("launcher", "local_rank", "rank", "world_size")
+
+    def __init__(self, launcher: str, rank: Optional[int], local_rank: Optional[int], world_size: Optional[int]) -> None:
+        self.launcher = launcher
+        self.rank = rank
+        self.local_rank = local_rank
+        self.world_size = world_size
+
+
+# Who sets them, rank, local rank, world size, and a variable that has to be there as well.
+_SOURCES = (
+    ("torchrun", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"),
+    ("environment", "RANK", "LOCAL_RANK", "WORLD_SIZE", ""),
+    ("mpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", ""),
+    ("mpi", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE", ""),
+    ("mpi", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", ""),
+    # sbatch sets SLURM_PROCID for the batch script as well; only srun sets a step.
+    ("slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_STEP_ID"),
+    ("mpi", "PMIX_RANK", "", "", ""),
+)
+
+_LAUNCHER_MODULES = {
+    "torch.distributed.run": "torchrun",
+    "torch.distributed.launch": "torch.distributed.launch",
+    "accelerate.commands.launch": "accelerate",
+    "deepspeed.launcher.runner": "deepspeed",
+    "deepspeed.launcher.launch": "deepspeed",
+}
+_LAUNCHER_SCRIPTS = {"torchrun": "torchrun", "deepspeed": "deepspeed", "horovodrun": "horovodrun"}
+_LAUNCHER_WITH_WORD = {"accelerate": "launch", "accelerate.commands.accelerate_cli": "launch", "colossalai": "run"}
+_HELPER_CODE = ("from multiprocessing.", "from joblib.", "from loky.", "from billiard.")
+_HELPER_PARTS = ("torch/_inductor/compile_worker", "torch._inductor.compile_worker", "popen_loky_posix")
+
+
+def _number(text: Optional[str]) -> Optional[int]:
+    try:
+        return int(text or "")
+    except ValueError:
+        return None
+
+
+def place(environ: Mapping[str, str]) -> Place:
+    """Read rank, local rank and world size from whichever launcher has set them."""
+    for launcher, rank, local, world, needs in _SOURCES:
+        number = _number(environ.get(rank))
+        if number is not None and (not needs or environ.get(needs)):
+            return Place(launcher, number, _number(environ.get(local)), _number(environ.get(world)))
+    local_rank = _number(environ.get("LOCAL_RANK"))
+    if local_rank is None:
+        return Place("none", None, None, None)
+    # Lightning's children know their local rank only; the host's number makes it a rank.
+    world_size = _number(environ.get("WORLD_SIZE"))
+    per_host = _number(environ.get("LOCAL_WORLD_SIZE")) or (world_size or 1) // max(1, _number(environ.get("NUM_NODES")) or 1)
+    rank_here = (_number(environ.get("NODE_RANK")) or 0) * per_host + local_rank
+    return Place("environment", rank_here, local_rank, world_size)
+
+
+def launcher_name(program: Program) -> str:
+    """Return which launcher this program is, or an empty string."""
+    name = program.base
+    if program.kind == "script":
+        path = program.name.replace(os.sep, "/")
+        for module, launcher in _LAUNCHER_MODULES.items():
+            if path.endswith("/" + module.replace(".", "/") + ".py"):
+                return launcher
+        if name in _LAUNCHER_SCRIPTS:
+            return _LAUNCHER_SCRIPTS[name]
+    elif program.kind == "module":
+        if name in _LAUNCHER_MODULES:
+            return _LAUNCHER_MODULES[name]
+        if name.endswith((".distributed.run", ".distributed.launch")):  # a vendor's own copy
+            return name
+    word = _LAUNCHER_WITH_WORD.get(name)
+    return name.split(".")[0] if word and program.args[:1] == (word,) else ""
+
+
+def armed_above(environ: Mapping[str, str]) -> str:
+    """Return the mark of an armed rank above this process that is the same rank, or an empty string."""
+    mark = environ.get(settings.ARMED.name, "")
+    pid, _, where = mark.partition(":")
+    if not pid or pid == str(os.getpid()):  # the same pid: the program has replaced itself by exec
+        return ""
+    return pid if where == armed_as(environ) else ""
+
+
+def armed_as(environ: Mapping[str, str]) -> str:
+    """Return how a rank is named in the mark that it leaves to what it starts."""
+    here = place(environ)
+    return "%s:%s" % (here.rank, here.local_rank)
+
+
+def decide(program: Program, environ: Mapping[str, str]) -> Role:
+    """Decide the role of this interpreter."""
+    if program.kind == "module" and program.name.split(".")[0] in ("ddp_probe", "ddp_probe_activator"):
+        return Role(NOTHING, "This is the probe's own command.")
+    launcher = launcher_name(program)
+    if launcher:
+        return Role(LAUNCHER, "The program is %s." % launcher)
+    if program.kind == "code" and program.name.startswith(_HELPER_CODE):
+        return Role(HELPER, "The program is a child of multiprocessing.")
+    if any(part in program.name for part in _HELPER_PARTS):
+        return Role(HELPER, "The program is a worker of a library.")
+    above = armed_above(environ)
+    if above:
+        return Role(HELPER, "Process %s above is this rank already." % above)
+    here = place(environ)
+    if here.rank is not None:
+        return Role(RANK, "The environment names rank %d (%s)." % (here.rank, here.launcher))
+    return Role(SOLO, "No launcher has set a rank.")

@@ -1,0 +1,88 @@
+"""The files of an installation: what they hold, how they are written, how they are known again and removed."""
+
+import importlib.util
+import os
+import sys
+from typing import Any, Dict, List, Optional
+
+from ddp_probe.activation.installer import _places
+
+ACTIVATOR, LINE, SLOT, START = "ddp_probe_activator.py", "ddp_probe.pth", "sitecustomize.py", "ddp_probe.start"
+VIAS = ("sitecustomize", "pth")
+_HOME = b'HOME = ""\n'
+_loaded: Dict[str, Any] = {}
+
+
+def activator() -> Any:
+    """Return the activator template as a module: it knows its own files, so that it can remove them without the package."""
+    if "module" not in _loaded:
+        spec = importlib.util.spec_from_file_location("_ddp_probe_activator_template", os.path.join(_places.templates(), ACTIVATOR))
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        _loaded["module"] = module
+    return _loaded["module"]
+
+
+def names(via: str) -> List[str]:
+    """Return the files of one way, in the order they are written: what starts us comes last."""
+    if via == "sitecustomize":
+        return [ACTIVATOR, SLOT]
+    # From 3.15 on a .start file is read instead of the import line of its .pth twin (PEP 829).
+    return [ACTIVATOR] + ([START] if sys.version_info >= (3, 15) else []) + [LINE]
+
+
+def content(name: str, home: str) -> bytes:
+    """Return what a file has to hold; home is empty where the interpreter finds the package by itself."""
+    data = read(os.path.join(_places.templates(), name)) or b""
+    return data.replace(_HOME, b"HOME = %s\n" % ascii(home).encode()) if home and name == ACTIVATOR else data
+
+
+def read(path: str) -> Optional[bytes]:
+    """Return what a file holds, or None where there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def write(path: str, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    first, last = activator().TEMPORARY
+    temporary = os.path.join(os.path.dirname(path), "%s%d%s" % (first, os.getpid(), last))
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o644)  # other users start this interpreter too, whatever the umask
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def version(path: str) -> str:
+    """Return the version that a file of ours carries, or an empty string."""
+    if not is_ours(path):
+        return ""
+    line = (read(path) or b"").split(b"\n", 1)[0].decode(errors="replace")
+    return line[len(activator().MARKER) :].split(":", 1)[0]
+
+
+def is_ours(path: str) -> bool:
+    """Tell whether install wrote this file."""
+    return bool(activator().is_ours(path))
+
+
+def remove(folder: str) -> List[str]:
+    """Remove what install wrote into a folder; return the files that went."""
+    return list(activator().remove(folder))
+
+
+def remove_temporary(folder: str) -> List[str]:
+    """Remove what an interrupted install left half-written."""
+    return list(activator().remove_temporary(folder))

@@ -1,0 +1,75 @@
+"""Where things lie: the folders that this interpreter reads at start, the templates, the package itself."""
+
+import os
+import site
+import sys
+import sysconfig
+from typing import List
+
+from ddp_probe.errors import ProbeError
+
+RUN_INSTEAD = "'python -m ddp_probe run -- COMMAND' works without writing anything."
+
+
+def home() -> str:
+    """Return the folder that the package lies in."""
+    return os.path.dirname(_package())
+
+
+def _package() -> str:
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def templates() -> str:
+    """Return the folder of the files that install and run put in place."""
+    for parent in (_package(), home()):  # installed; or a checkout, where the folder lies beside the package
+        folder = os.path.join(parent, "sitecustomize_templates")
+        if os.path.isfile(os.path.join(folder, "ddp_probe_activator.py")):
+            return folder
+    raise ProbeError(
+        what="The folder sitecustomize_templates is missing.",
+        why="It belongs to the package, beside or inside %s." % _package(),
+        what_to_do="Install ddp-probe again.",
+    )
+
+
+def all_folders() -> List[str]:
+    """Return every folder that install may have written to, for this interpreter."""
+    found = _package_folders()
+    user = getattr(site, "getusersitepackages", None)  # missing in the site of old virtualenvs
+    return _distinct(found + ([user()] if user else []))
+
+
+def _package_folders() -> List[str]:
+    known = getattr(site, "getsitepackages", None)
+    return [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")] + (known() if known else [])
+
+
+def _distinct(folders: List[str]) -> List[str]:
+    seen = {os.path.realpath(folder): folder for folder in reversed(folders) if os.path.isdir(folder)}
+    return list(reversed(list(seen.values())))
+
+
+def target_folder() -> str:
+    """Return the folder that install writes to; refuse where there is none, or it is read-only."""
+    if not sys.executable:
+        raise ProbeError(what="There is no interpreter to install for.", why="sys.executable is empty.", what_to_do=RUN_INSTEAD)
+    folders = _distinct(_package_folders())
+    if not folders:
+        raise ProbeError(
+            what="%s has no site-packages folder." % sys.executable,
+            why="%s does not exist." % sysconfig.get_path("purelib"),
+            what_to_do="Create a virtual environment. Or: " + RUN_INSTEAD,
+        )
+    if not os.access(folders[0], os.W_OK | os.X_OK):
+        raise read_only(folders[0])
+    return folders[0]
+
+
+def read_only(folder: str) -> ProbeError:
+    """Return the refusal for a folder that this user may not write to."""
+    return ProbeError(
+        what="Nothing is installed: %s cannot be written to." % folder,
+        why="The folder is read-only for this user, and the activator has to lie there to be read at start.",
+        what_to_do=RUN_INSTEAD + " Or: install into a virtual environment of your own.",
+    )

@@ -1,0 +1,153 @@
+"""Puts the activator in place: plans, writes, proves, and goes back to what was there where the proof fails."""
+
+import contextlib
+import errno
+import os
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from ddp_probe.activation.installer import _child, _files, _places
+from ddp_probe.errors import ProbeError
+
+
+class Plan(NamedTuple):
+    """What an installation consists of."""
+
+    via: str
+    because: str
+    folder: str
+    files: Dict[str, bytes]
+    obsolete: List[str]
+    home: str
+
+    @property
+    def in_place(self) -> bool:
+        """Tell whether every file is there already, and none of another way."""
+        return not self.obsolete and all(_files.read(path) == data for path, data in self.files.items())
+
+
+class Outcome(NamedTuple):
+    """What an installation came to."""
+
+    plan: Plan
+    changed: bool
+    package: str
+
+
+def plan(via: str = "auto") -> Plan:
+    """Decide what to write where; refuse where it cannot work."""
+    folder = _places.target_folder()
+    before, after = _child.rivals(folder)
+    via, because = _way(via, folder, before, after)
+    home = "" if _child.package() else _places.home()
+    paths = {os.path.join(folder, name): _files.content(name, home) for name in _files.names(via)}
+    for path in paths:
+        _refuse_foreign(path)
+    others = [os.path.join(folder, name) for name in (_files.LINE, _files.START, _files.SLOT)]
+    return Plan(via, because, folder, paths, [path for path in others if path not in paths and _files.is_ours(path)], home)
+
+
+def install(chosen: Plan) -> Outcome:
+    """Write what the plan says and prove it; put back what was there where the proof fails."""
+    _remove_litter(chosen.folder)
+    changed = not chosen.in_place
+    before = {path: _files.read(path) for path in list(chosen.files) + chosen.obsolete}
+    try:
+        for path, data in chosen.files.items():
+            _put(path, data)
+        for path in chosen.obsolete:
+            _put(path, None)
+        found = _child.proof()
+        if not found.by(chosen.folder):
+            raise _unproven(chosen, found)
+    except OSError as exc:
+        _put_back(before)
+        raise _refusal(exc, chosen.folder) from exc
+    except BaseException:
+        _put_back(before)
+        raise
+    return Outcome(chosen, changed, os.path.dirname(os.path.dirname(found.package)))
+
+
+def _way(via: str, folder: str, before: List[str], after: List[str]) -> Tuple[str, str]:
+    """Choose sitecustomize where the slot is free, else the line in a .pth file."""
+    if via == "pth":
+        return via, "as asked"
+    if via == "sitecustomize":
+        if before:
+            raise _shadowed(os.path.join(folder, _files.SLOT), before[0])
+        return via, "as asked"
+    taken = before + after
+    return ("pth", "the slot sitecustomize is taken by %s" % taken[0]) if taken else ("sitecustomize", "the slot is free")
+
+
+def _shadowed(path: str, winner: str) -> ProbeError:
+    if os.path.realpath(path) == os.path.realpath(winner):
+        return _foreign(path)
+    return ProbeError(
+        what="Nothing is installed: this interpreter would not run %s." % path,
+        why="%s comes first on its path and wins." % winner,
+        what_to_do="'python -m ddp_probe install --via pth' works beside it. Or: " + _places.RUN_INSTEAD,
+    )
+
+
+def _refuse_foreign(path: str) -> None:
+    if os.path.lexists(path) and not _files.is_ours(path):
+        raise _foreign(path)
+
+
+def _foreign(path: str) -> ProbeError:
+    other = "pth" if path.endswith(_files.SLOT) else ""
+    return ProbeError(
+        what="Nothing is installed: %s is in the way." % path,
+        why="install did not write this file and does not touch it.",
+        what_to_do=("'python -m ddp_probe install --via pth' works beside it." if other else "Move the file away.") + " Or: " + _places.RUN_INSTEAD,
+    )
+
+
+def _unproven(chosen: Plan, found: _child.Proof) -> ProbeError:
+    before, _ = _child.rivals(chosen.folder)
+    if found.complaint:
+        why = "A child interpreter with DDP_PROBE=1 says: %s" % found.complaint
+    elif found.started:
+        why = "A child interpreter with DDP_PROBE=1 was started by %s." % (found.activator or "something else")
+    elif chosen.via == "sitecustomize" and before:
+        why = "%s comes first on its path and wins." % before[0]
+    else:
+        why = "A child interpreter with DDP_PROBE=1 was not started by it."
+    return ProbeError(
+        what="Nothing is installed: this interpreter does not run what was written to %s." % chosen.folder,
+        why=why,
+        what_to_do="'python -m ddp_probe status' says what this interpreter finds. Or: " + _places.RUN_INSTEAD,
+    )
+
+
+def _put(path: str, data: Optional[bytes]) -> None:
+    """Make a file hold this, or be gone."""
+    if data is None:
+        if os.path.lexists(path):
+            os.unlink(path)
+    elif _files.read(path) != data:
+        _files.write(path, data)
+
+
+def _put_back(before: Dict[str, Optional[bytes]]) -> None:
+    for path in reversed(list(before)):  # what starts us was written last and goes first
+        with contextlib.suppress(OSError):  # the disk that refused the file may refuse this too; uninstall finds the rest
+            _put(path, before[path])
+
+
+def _remove_litter(folder: str) -> None:
+    try:
+        _files.remove_temporary(folder)
+    except OSError as exc:
+        raise _refusal(exc, folder) from exc
+
+
+def _refusal(exc: OSError, folder: str) -> ProbeError:
+    if exc.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return _places.read_only(folder)
+    return ProbeError(
+        what="Nothing is installed in %s." % folder,
+        why="Writing fails: %s." % exc,
+        what_to_do="Mend this and install again. Or: " + _places.RUN_INSTEAD,
+    )

@@ -1,0 +1,62 @@
+"""Says what is in place for this interpreter, and whether a child of it really is started."""
+
+import os
+from typing import List, NamedTuple, Tuple
+
+from ddp_probe.activation.installer import _child, _files, _places, install
+from ddp_probe.errors import ProbeError
+
+
+class State(NamedTuple):
+    """What is in place."""
+
+    name: str
+    """active, absent, shadowed (another sitecustomize wins), outdated (active, of another version), or broken."""
+    because: str
+    files: List[str]
+    via: str
+    version: str
+    shadowed_by: str
+    package: str
+    installable: bool
+
+
+def state() -> State:
+    """Look at every folder, then ask a child."""
+    files = [path for folder in _places.all_folders() for path in _in(folder)]
+    found = _child.proof()
+    via = next((via for via in _files.VIAS if any(path.endswith(_files.names(via)[-1]) for path in files)), "")
+    version = next((_files.version(path) for path in files), "")
+    name, because, winner = _judge(files, found, via, version)
+    package = os.path.dirname(os.path.dirname(found.package)) if found.package else ""
+    refused = "" if files else _refused()
+    return State(name, because or refused, files, via, version, winner, package, not refused)
+
+
+def _in(folder: str) -> List[str]:
+    paths = [os.path.join(folder, name) for name in (_files.SLOT, _files.START, _files.LINE, _files.ACTIVATOR)]
+    return [path for path in paths if _files.is_ours(path)]
+
+
+def _judge(files: List[str], found: _child.Proof, via: str, version: str) -> Tuple[str, str, str]:
+    if not files:
+        return "absent", "", ""
+    folder = os.path.dirname(files[0])
+    if found.by(folder):
+        current = _files.version(os.path.join(_places.templates(), _files.ACTIVATOR))
+        same = version == current
+        return ("active", "", "") if same else ("outdated", "It is of version %s, this package writes version %s." % (version, current), "")
+    before, _ = _child.rivals(folder)
+    if via == "sitecustomize" and before:
+        return "shadowed", "%s comes first on the path and wins." % before[0], before[0]
+    if not via:
+        return "broken", "An installation was cut short.", ""
+    return "broken", found.complaint or "A child interpreter with DDP_PROBE=1 was not started by it.", ""
+
+
+def _refused() -> str:
+    try:
+        install.plan()
+    except ProbeError as exc:
+        return "%s %s" % (exc.what, exc.why)
+    return ""
