@@ -1,0 +1,110 @@
+"""The command line: an ordered table that imports only the command that runs."""
+
+import contextlib
+import os
+import sys
+from typing import List, NamedTuple, Optional, Tuple
+
+import ddp_probe
+from ddp_probe.errors import ProbeError, UsageError
+
+PROG = "python -m ddp_probe"
+
+
+class Command(NamedTuple):
+    """One command: its name, the module that holds it, and what it does."""
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS: Tuple[Command, ...] = (
+    Command("install", "ddp_probe.cli.install", "Put the activator in place for this Python, and prove it."),
+    Command("status", "ddp_probe.cli.status", "Say what is in place, and what would be patched."),
+    Command("run", "ddp_probe.cli.run", "Run one command under the probe; nothing is installed."),
+    Command("uninstall", "ddp_probe.cli.uninstall", "Remove exactly what install wrote."),
+    Command("schema", "ddp_probe.cli.schema", "Print the JSON Schema of the events."),
+    Command("help", "ddp_probe.cli.help", "Print this page, or the page of a command."),
+)
+
+_PAGE = """\
+usage: %(prog)s COMMAND [...]
+
+%(about)s
+
+commands:
+%(commands)s
+
+every day:
+  %(prog)s install
+  %(prog)s status
+  DDP_PROBE=1 torchrun --nproc_per_node=8 train.py config.py
+  %(prog)s run -- torchrun --nproc_per_node=8 train.py config.py
+  %(prog)s uninstall
+
+%(prog)s COMMAND --help says what a command takes.
+%(prog)s --version prints the version.
+"""
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Run the command line; return its exit code."""
+    try:
+        code = _dispatch(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except UsageError as exc:
+        return _complain(exc, 2)
+    except ProbeError as exc:
+        return _complain(exc, 1)
+    except BrokenPipeError:  # the reader, such as head, has seen enough; the flush at exit must not complain either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def page() -> str:
+    """Return what ``help`` prints."""
+    import textwrap
+
+    rows = ["  %-10s %s" % (command.name, command.summary) for command in COMMANDS]
+    return _PAGE % {"prog": PROG, "about": textwrap.fill(str(ddp_probe.__doc__), 78), "commands": "\n".join(rows)}
+
+
+def find(name: str) -> Command:
+    """Return the command of this name, or say which one may have been meant."""
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    import difflib
+
+    close = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
+    raise UsageError(
+        "There is no command %r." % name,
+        "Did you mean '%s %s'?" % (PROG, close[0]) if close else "'%s help' lists the commands." % PROG,
+    )
+
+
+def _dispatch(argv: List[str]) -> int:
+    if not argv:
+        raise UsageError("A command is missing.", "'%s help' lists the commands." % PROG)
+    if argv[0] in ("-h", "--help"):
+        print(page(), end="")
+        return 0
+    if argv[0] in ("-V", "--version"):
+        print("ddp_probe %s" % ddp_probe.__version__)
+        return 0
+    if argv[0].startswith("-"):
+        raise UsageError("There is no option %r." % argv[0], "'%s help' lists the commands." % PROG)
+    from ddp_probe.cli import _parse
+
+    return _parse.run(find(argv[0]), argv[1:])
+
+
+def _complain(exc: ProbeError, code: int) -> int:
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    sys.stderr.write("%s\n" % exc)
+    return code

@@ -1,0 +1,115 @@
+"""Finds modules and names in them by reading files; nothing of theirs is imported."""
+
+import ast
+import importlib.util
+import os
+from importlib import metadata
+from typing import Dict, Iterator, List, NamedTuple, Optional
+
+PATCHED, MISSING, ABSENT, UNREADABLE = "would be patched", "not installed", "absent", "unreadable"
+_Trees = Dict[str, Optional[ast.Module]]
+
+
+class Verdict(NamedTuple):
+    """What would become of a target."""
+
+    state: str
+    why: str
+
+
+def version(distribution: str) -> Optional[str]:
+    """Return a distribution's version from its metadata, or None where it is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def module_file(name: str) -> Optional[str]:
+    """Return the file that defines a module, or None; only the top-level package is looked up, and not imported."""
+    top, *rest = name.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    if not rest:
+        return spec.origin
+    for folder in spec.submodule_search_locations or ():
+        stem = os.path.join(folder, *rest)
+        for path in (os.path.join(stem, "__init__.py"), stem + ".py"):
+            if os.path.isfile(path):
+                return path
+    return None
+
+
+def judge(module: str, qualname: str, trees: _Trees) -> Verdict:
+    """Say whether a target is there; ``trees`` keeps what has been parsed."""
+    path = module_file(module)
+    if path is None:
+        return _no_module(module)
+    if path not in trees:
+        trees[path] = _parse(path)
+    tree = trees[path]
+    if tree is None:
+        return Verdict(UNREADABLE, "%s cannot be parsed." % path)
+    owner, _, name = qualname.rpartition(".")
+    if not owner:
+        return Verdict(PATCHED, "") if _holds(tree.body, name) else _no_name(module, qualname)
+    kind = _class(tree.body, owner)
+    if kind is None:
+        return _no_name(module, qualname)
+    if _holds(kind.body, name):
+        return Verdict(PATCHED, "")
+    return Verdict(PATCHED, "%s inherits it." % owner) if kind.bases else _no_name(module, qualname)
+
+
+def _no_module(module: str) -> Verdict:
+    top = module.split(".", maxsplit=1)[0]
+    if module_file(top) is None:
+        return Verdict(MISSING, "%s is not installed." % top)
+    return Verdict(ABSENT, "This version has no module %s." % module)
+
+
+def _no_name(module: str, qualname: str) -> Verdict:
+    return Verdict(ABSENT, "This version's %s has no %s." % (module, qualname))
+
+
+def _parse(path: str) -> Optional[ast.Module]:
+    try:
+        with open(path, "rb") as file:
+            return ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):  # a compiled module, or one of another Python
+        return None
+
+
+def _statements(body: List[ast.stmt]) -> Iterator[ast.stmt]:
+    """Walk a module's or a class's own statements, also those under if, try and with."""
+    for node in body:
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers"):
+            inner = [] if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else getattr(node, field, [])
+            for part in inner:
+                yield from _statements(part.body if isinstance(part, ast.ExceptHandler) else [part])
+
+
+def _class(body: List[ast.stmt], name: str) -> Optional[ast.ClassDef]:
+    return next((node for node in _statements(body) if isinstance(node, ast.ClassDef) and node.name == name), None)
+
+
+def _holds(body: List[ast.stmt], name: str) -> bool:
+    return any(name in _bound(node) for node in _statements(body))
+
+
+def _bound(node: ast.stmt) -> List[str]:
+    """Return the names that a statement binds."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [alias.asname or alias.name for alias in node.names]
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return [node.target.id]
+    return []

@@ -1,0 +1,21 @@
+"""Print the page of all commands, or of one."""
+
+import argparse
+
+from ddp_probe import cli
+from ddp_probe.cli import _parse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("name", nargs="?", metavar="COMMAND", help="the command to read about")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print it."""
+    if args.name is None:
+        print(cli.page(), end="")
+        return 0
+    command = cli.find(args.name)
+    _parse.parser(command, _parse.load(command)).print_help()
+    return 0

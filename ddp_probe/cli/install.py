@@ -1,0 +1,46 @@
+"""Put the activator in place for this Python, and prove it in a child interpreter. Nothing is patched until DDP_PROBE=1 is set."""
+
+import argparse
+import sys
+
+import ddp_probe
+from ddp_probe.activation.installer import install
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument(
+        "--via",
+        choices=("auto", "sitecustomize", "pth"),
+        default="auto",
+        help="how Python is to find the activator; auto takes sitecustomize where that slot is free, else a line in a .pth file",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print what would be written where, and write nothing")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan, write, prove, tell."""
+    plan = install.plan(args.via)
+    print("interpreter  %s (Python %s)" % (sys.executable, ".".join(map(str, sys.version_info[:3]))))
+    print("via          %s: %s" % (plan.via, plan.because))
+    if args.dry_run:
+        _print_files("would write", plan)
+        print("Nothing is written.")
+        return 0
+    outcome = install.install(plan)
+    _print_files("activator", plan)
+    print("package      %s" % outcome.package)
+    print("proved       A child interpreter with DDP_PROBE=1 was started by it.")
+    print("%s Next:" % ("ddp_probe %s is installed." % ddp_probe.__version__ if outcome.changed else "It was already installed."))
+    print("  DDP_PROBE=1 torchrun --nproc_per_node=8 train.py config.py")
+    print("  python -m ddp_probe uninstall")
+    return 0
+
+
+def _print_files(label: str, plan: install.Plan) -> None:
+    for path in plan.files:
+        print("%-12s %s" % (label, path))
+    for path in plan.obsolete:
+        print("%-12s %s" % ("instead of", path))
+    if plan.home:
+        print("%-12s The package is not installed in this interpreter; it is loaded from %s." % ("note", plan.home))

@@ -1,0 +1,111 @@
+"""Say what is in place for this Python, and which targets would be patched. Nothing of torch or mmengine is imported.
+
+--json prints one object:
+  interpreter  executable, version, prefix
+  ddp_probe    this package's version
+  variable     what DDP_PROBE holds, or null
+  activator    state (active, absent, shadowed, outdated, broken), because,
+               via, files, version, shadowed_by, package, installable
+  versions     distribution to version, null where it is not installed
+  targets      a list of probe, module, qualname, optional, why, and state
+               (would be patched, absent, not installed, unreadable)
+  mistakes     DDP_PROBE_* variable to what is wrong with it
+"""
+
+import argparse
+import json
+import os
+import sys
+from typing import Any, Dict, List
+
+import ddp_probe
+from ddp_probe import settings
+from ddp_probe.activation.installer import state as installed
+from ddp_probe.activation.targets import TARGETS
+from ddp_probe.cli import _static
+
+_DISTRIBUTIONS = ("wrapt", "structlog", "msgspec", "rich", "jinja2", "torch", "mmengine")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look, ask a child, print. The exit code is 0 where the probe is active or could be installed, else 1."""
+    found = collect()
+    if args.json:
+        print(json.dumps(found, indent=2))
+    else:
+        print("\n".join(_lines(found)))
+    activator = found["activator"]
+    return 0 if activator["state"] in ("active", "outdated") or (activator["state"] == "absent" and activator["installable"]) else 1
+
+
+def collect() -> Dict[str, Any]:
+    """Return everything that the command prints."""
+    found = installed.state()._asdict()
+    activator = {"state": found.pop("name"), **found}
+    trees: Dict[str, Any] = {}
+    targets = []
+    for row in TARGETS:
+        verdict = _static.judge(row.module, row.qualname, trees)
+        targets.append(
+            {
+                "probe": row.probe,
+                "module": row.module,
+                "qualname": row.qualname,
+                "optional": bool(row.optional),
+                "state": verdict.state,
+                "why": verdict.why,
+            }
+        )
+    return {
+        "interpreter": {"executable": sys.executable, "version": ".".join(map(str, sys.version_info[:3])), "prefix": sys.prefix},
+        "ddp_probe": ddp_probe.__version__,
+        "variable": os.environ.get(settings.PROBE.name),
+        "activator": activator,
+        "versions": {name: _static.version(name) for name in _DISTRIBUTIONS},
+        "targets": targets,
+        "mistakes": settings.mistakes(),
+    }
+
+
+def _lines(found: Dict[str, Any]) -> List[str]:
+    activator, variable = found["activator"], found["variable"]
+    lines = [
+        "interpreter  %s (Python %s)" % (found["interpreter"]["executable"], found["interpreter"]["version"]),
+        "ddp_probe    %s" % found["ddp_probe"],
+        "DDP_PROBE    %s" % ("unset" if variable is None else variable),
+        "activator    %s" % _activator(activator),
+    ]
+    lines += ["             %s" % path for path in activator["files"]]
+    lines += ["package      %s" % activator["package"]] if activator["package"] else []
+    lines += ["mistake      %s: %s" % pair for pair in found["mistakes"].items()]
+    lines += ["", "versions", *("  %-10s %s" % (name, number or "not installed") for name, number in found["versions"].items())]
+    return [*lines, "", "targets", *_targets(found["targets"])]
+
+
+def _activator(activator: Dict[str, Any]) -> str:
+    told = {
+        "active": "active, by %s; a child interpreter proves it" % activator["via"],
+        "outdated": "active, by %s. %s Next: python -m ddp_probe install" % (activator["via"], activator["because"]),
+        "absent": "absent. Next: python -m ddp_probe install" if activator["installable"] else "absent. %s" % activator["because"],
+    }
+    fallback = "%s. %s Next: python -m ddp_probe install, or uninstall" % (activator["state"], activator["because"])
+    return str(told.get(activator["state"], fallback))
+
+
+def _targets(rows: List[Dict[str, Any]]) -> List[str]:
+    lines = []
+    for row in rows:
+        if row["state"] == _static.MISSING:
+            continue
+        lines.append("  %-16s %s.%s" % (row["state"], row["module"], row["qualname"]))
+        if row["why"]:
+            lines.append("  %-16s   %s" % ("", row["why"]))
+    missing = [row["module"].split(".", 1)[0] for row in rows if row["state"] == _static.MISSING]
+    lines += ["  %-16s %s (%d targets)" % (_static.MISSING, name, missing.count(name)) for name in sorted(set(missing))]
+    return lines

@@ -1,0 +1,36 @@
+"""Remove exactly what install wrote. Without the package, 'python -m ddp_probe_activator uninstall' does the same."""
+
+import argparse
+import os
+from typing import List
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes: nothing."""
+
+
+def run(_args: argparse.Namespace) -> int:
+    """Remove, tell."""
+    gone = _remove()
+    for path in gone:
+        print("removed  %s" % path)
+    if not gone:
+        print("There is nothing to remove.")
+    return 0
+
+
+def _remove() -> List[str]:
+    """Ask the installer; where the package is too broken to load it, the activator that is in place removes itself."""
+    try:
+        from ddp_probe.activation.installer import uninstall
+    except Exception:
+        return _without_the_package()
+    return uninstall.uninstall()
+
+
+def _without_the_package() -> List[str]:
+    try:
+        import ddp_probe_activator as activator  # type: ignore[import-not-found]  # install has put it into site-packages
+    except ImportError:
+        return []
+    return list(activator.remove(os.path.dirname(os.path.abspath(activator.__file__))))

@@ -1,0 +1,106 @@
+"""run puts nothing between a command and its caller."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+_RUN = ["-m", "ddp_probe", "run"]
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 7, 255])
+def test_the_exit_code_is_the_commands(run_python, code):
+    """The exit code of the command comes through, also without a Python in it."""
+    assert run_python([*_RUN, "--", "sh", "-c", "exit %d" % code]).returncode == code
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT", "SIGPIPE"])
+def test_death_by_a_signal_is_the_commands(run_python, name):
+    """A command that a signal ends is seen to have ended by that signal."""
+    number = getattr(signal, name)
+    assert run_python([*_RUN, "--", "sh", "-c", "kill -%d $$" % number]).returncode == -number
+
+
+def test_a_signal_reaches_the_command(clean_env):
+    """The process that run was started as is the command: a signal to it is handled there."""
+    command = [sys.executable, *_RUN, "--", "sh", "-c", 'trap "echo caught; exit 9" TERM; echo ready; while :; do sleep 0.1; done']
+    process = subprocess.Popen(command, env=clean_env(), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=30)[0] == "caught\n"
+    assert process.returncode == 9
+
+
+def test_bytes_pass_through(clean_env):
+    """stdin, stdout and stderr carry the command's own bytes and nothing else."""
+    data = bytes(range(256)) * 300
+    done = subprocess.run(
+        [sys.executable, *_RUN, "--", "sh", "-c", "cat; echo err >&2"], env=clean_env(), input=data, capture_output=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == (data, b"err\n")
+
+
+def test_the_arguments_pass_through(run_python):
+    """What follows the first two dashes is handed on as it stands, further dashes and empty words too."""
+    words = ["--", "-c", "--help", "", "a b", "--dir"]
+    done = run_python([*_RUN, "--", sys.executable, "-c", "import sys; print(sys.argv[1:])", *words])
+    assert done.stdout == "%r\n" % words
+
+
+def test_a_broken_pipe_ends_the_command_as_ever(clean_env):
+    """The command's SIGPIPE is not ignored: a writer whose reader has gone ends in silence."""
+    command = '"$0" -m ddp_probe run -- yes | head -n 1'
+    done = subprocess.run(["sh", "-c", command, sys.executable], env=clean_env(), capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("y\n", "")
+
+
+def test_the_command_is_under_the_probe(run_python, repo, clean_env, tmp_path):
+    """The command finds the probe on, the run folder as asked, its own PYTHONPATH behind ours, and every other variable as it was."""
+    code = (
+        "import ddp_probe.activation, os, sys\n"
+        "print(ddp_probe.activation.started, os.environ['DDP_PROBE'], os.environ['DDP_PROBE_DIR'], os.environ['DDP_PROBE_ECHO'])\n"
+        "print(os.environ['PYTHONPATH'].split(os.pathsep)[1:])"
+    )
+    env = clean_env(DDP_PROBE_ECHO="all", PYTHONPATH=os.pathsep.join([str(repo), "/else"]))
+    done = run_python([*_RUN, "--dir", "runs", "--", sys.executable, "-c", code], env=env, cwd=tmp_path)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["True 1 %s all" % (tmp_path / "runs"), repr([str(repo), "/else"])]
+
+
+def test_a_checkout_reaches_children_elsewhere(run_python, repo, clean_env, tmp_path):
+    """A package that is found only because run was called in its folder is found by children in other folders."""
+    code = "import os, subprocess, sys; os.chdir(%r); subprocess.call([sys.executable, '-c', %r])"
+    inner = "import sys; print(sys.modules['ddp_probe.activation'].started, %r in sys.path)" % str(repo)
+    env = clean_env(PYTHONPATH=None)
+    done = run_python([*_RUN, "--", sys.executable, "-c", code % (str(tmp_path), inner)], env=env, cwd=repo)
+    assert done.stderr == ""
+    assert done.stdout.startswith("True")
+
+
+def test_a_missing_command_is_127(run_python):
+    """A command that does not exist ends with 127 and says what to do."""
+    done = run_python([*_RUN, "--", "no-such-command"])
+    assert (done.returncode, done.stdout) == (127, "")
+    assert [line.strip().split(":")[0] for line in done.stderr.splitlines()][1:] == ["why", "what to do"]
+
+
+def test_a_command_that_may_not_run_is_126(run_python, tmp_path):
+    """A file that is not executable ends with 126."""
+    script = tmp_path / "train.py"
+    script.write_text("print(1)\n")
+    done = run_python([*_RUN, "--", str(script)])
+    assert (done.returncode, done.stdout) == (126, "")
+    assert "-- python %s" % script in done.stderr
+
+
+def test_a_missing_first_line_interpreter_is_named(run_python, tmp_path):
+    """A script whose interpreter is missing is not taken for a missing command."""
+    script = tmp_path / "train"
+    script.write_text("#!/no/such/python\n")
+    script.chmod(0o755)
+    done = run_python([*_RUN, "--", str(script)])
+    assert done.returncode == 127
+    assert "The interpreter named on its first line does not exist." in done.stderr

@@ -1,0 +1,90 @@
+"""status reads files; it imports nothing of what it reports on."""
+
+import json
+
+import pytest
+
+from ddp_probe.cli import _static
+
+_KEYS = {"interpreter", "ddp_probe", "variable", "activator", "versions", "targets", "mistakes"}
+
+
+def test_json_is_one_object_with_the_documented_keys(run_python, python):
+    """status --json prints one object whose keys are those of the command's page."""
+    done = run_python(["-m", "ddp_probe", "status", "--json"])
+    found = json.loads(done.stdout)
+    assert set(found) == _KEYS
+    assert found["interpreter"]["executable"] == python
+    assert set(found["activator"]) == {"state", "because", "files", "via", "version", "shadowed_by", "package", "installable"}
+    page = run_python(["-m", "ddp_probe", "status", "--help"]).stdout
+    assert all(key in page for key in _KEYS | set(found["activator"]))
+
+
+def test_the_targets_are_judged_without_importing_them(run_python):
+    """Every target is judged by reading its file; torch and mmengine are not imported."""
+    code = (
+        "import json, sys; from ddp_probe.cli import status; targets = status.collect()['targets']\n"
+        "print(json.dumps([targets, [name for name in ('torch', 'mmengine') if name in sys.modules]]))"
+    )
+    targets, imported = json.loads(run_python(code).stdout)
+    assert imported == []
+    assert targets
+    assert all(row["state"] == _static.PATCHED for row in targets if not row["optional"]), targets
+
+
+def test_what_is_judged_is_what_an_import_finds(run_python):
+    """Each target said to be there is there once its module can be imported, and each one said to be absent is not."""
+    code = (
+        "import functools, importlib\n"
+        "from ddp_probe.activation.targets import TARGETS\n"
+        "from ddp_probe.cli import _static\n"
+        "trees = {}\n"
+        "for row in TARGETS:\n"
+        "    said = _static.judge(row.module, row.qualname, trees).state == _static.PATCHED\n"
+        "    try:\n"
+        "        functools.reduce(getattr, row.qualname.split('.'), importlib.import_module(row.module))\n"
+        "        there = True\n"
+        "    except AttributeError:\n"
+        "        there = False\n"
+        "    except ImportError:\n"  # a module that is there and needs a newer torch: mmengine's FSDP strategy under torch 1.12.1
+        "        there = said and _static.module_file(row.module) is not None\n"
+        "    if said != there:\n"
+        "        print(row.module, row.qualname, said, there)\n"
+    )
+    done = run_python(code, timeout=120)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "qualname", "state", "why"),
+    [
+        ("def f(): pass", "f", _static.PATCHED, ""),
+        ("try:\n    from x import f\nexcept ImportError:\n    f = None", "f", _static.PATCHED, ""),
+        ("if True:\n    pass\nelse:\n    async def f(): pass", "f", _static.PATCHED, ""),
+        ("def g():\n    f = 1", "f", _static.ABSENT, "This version's sample has no f."),
+        ("class A:\n    def m(self): pass", "A.m", _static.PATCHED, ""),
+        ("class A(B): pass", "A.m", _static.PATCHED, "A inherits it."),
+        ("class A: pass", "A.m", _static.ABSENT, "This version's sample has no A.m."),
+        ("def", "f", _static.UNREADABLE, ""),
+    ],
+)
+def test_a_name_is_found_where_python_binds_it(tmp_path, monkeypatch, text, qualname, state, why):
+    """Definitions, aliases and both branches of a condition count; names inside functions do not."""
+    (tmp_path / "sample.py").write_text(text + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    verdict = _static.judge("sample", qualname, {})
+    assert verdict.state == state
+    assert verdict.why == why or state == _static.UNREADABLE
+
+
+def test_a_missing_package_is_not_installed(run_python):
+    """A target whose package is missing is not installed; one whose module is missing is absent."""
+    assert _static.judge("no_such_package.module", "f", {}) == (_static.MISSING, "no_such_package is not installed.")
+    assert _static.judge("json.no_such_module", "f", {}) == (_static.ABSENT, "This version has no module json.no_such_module.")
+
+
+def test_a_mistyped_variable_is_named(run_python, clean_env):
+    """A DDP_PROBE_ variable that does not exist, or holds what it may not hold, is named."""
+    done = run_python(["-m", "ddp_probe", "status"], env=clean_env(DDP_PROBE_EHCO="1", DDP_PROBE_MAX_BYTES="many"))
+    assert "mistake      DDP_PROBE_EHCO: " in done.stdout
+    assert "mistake      DDP_PROBE_MAX_BYTES: " in done.stdout

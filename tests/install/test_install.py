@@ -1,0 +1,244 @@
+"""install and uninstall: what they write, refuse, upgrade and take away again."""
+
+import itertools
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+_WAYS = [("oldest", "sitecustomize"), ("own", "sitecustomize"), ("own", "pth"), ("debian", "pth")]
+
+
+@pytest.mark.parametrize(("which", "via"), _WAYS)
+def test_uninstall_leaves_the_tree_as_it_was(make_venv, which, via):
+    """After install, use and uninstall every file of site-packages is what it was; twice in a row is harmless."""
+    venv = make_venv(which)
+    before = venv.tree()
+    for _ in range(2):
+        for _ in range(2):
+            venv.install(via)
+            assert venv.started() == "True"
+        assert venv.tree() != before
+        for words in ("removed  ", "There is nothing to remove."):
+            done = venv.probe("uninstall")
+            assert (done.returncode, done.stderr) == (0, "")
+            assert done.stdout.startswith(words)
+            assert venv.tree() == before
+
+
+def test_a_second_install_changes_nothing(make_venv):
+    """A second install says that it was already there, and leaves every file alone."""
+    venv = make_venv()
+    venv.install()
+    before = {path: path.stat().st_mtime_ns for path in venv.site.glob("*.py")}
+    done = venv.probe("install")
+    assert "already installed" in done.stdout
+    assert {path: path.stat().st_mtime_ns for path in venv.site.glob("*.py")} == before
+
+
+def test_another_way_replaces_the_first(make_venv):
+    """Installing by the other way takes the first way's file out, so that one of them starts the probe."""
+    venv = make_venv()
+    for via, there, gone in (("sitecustomize", "sitecustomize.py", "ddp_probe.pth"), ("pth", "ddp_probe.pth", "sitecustomize.py")):
+        venv.install(via)
+        assert (venv.site / there).exists()
+        assert not (venv.site / gone).exists()
+        assert venv.started() == "True"
+
+
+def test_an_older_file_of_ours_is_replaced(make_venv):
+    """A file that an older version wrote is named outdated by status and replaced by install."""
+    venv = make_venv()
+    venv.install()
+    activator = venv.site / "ddp_probe_activator.py"
+    current = activator.read_text()
+    activator.write_text(current.replace("activator, version 1:", "activator, version 0:"))
+    for name in ("sitecustomize.py",):
+        path = venv.site / name
+        path.write_text(path.read_text().replace("activator, version 1:", "activator, version 0:"))
+    assert "It is of version 0, this package writes version 1." in venv.probe("status").stdout
+    venv.install()
+    assert activator.read_text() == current
+
+
+def test_a_dry_run_writes_nothing(make_venv):
+    """--dry-run names the files and writes none of them."""
+    venv = make_venv()
+    before = venv.tree()
+    done = venv.probe("install", "--dry-run")
+    assert done.returncode == 0
+    assert "would write  %s" % (venv.site / "sitecustomize.py") in done.stdout
+    assert venv.tree() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "via"),
+    [("sitecustomize.py", "sitecustomize"), ("ddp_probe.pth", "pth"), ("ddp_probe_activator.py", "auto"), ("ddp_probe_activator.py", "pth")],
+)
+def test_a_file_of_somebody_else_is_not_touched(make_venv, name, via):
+    """A file that install did not write is named in the refusal, stays as it is, and survives uninstall."""
+    venv = make_venv()
+    (venv.site / name).write_text("# theirs\n")
+    before = venv.tree()
+    done = venv.probe("install", "--via", via)
+    assert done.returncode == 1
+    assert "%s is in the way." % (venv.site / name) in done.stderr
+    assert "python -m ddp_probe run -- COMMAND" in done.stderr
+    assert venv.tree() == before
+    assert venv.probe("uninstall").stdout == "There is nothing to remove.\n"
+    assert venv.tree() == before
+
+
+def test_a_taken_slot_leads_to_the_line(make_venv):
+    """Where the user has a sitecustomize, auto takes the .pth file and says why."""
+    venv = make_venv()
+    (venv.site / "sitecustomize.py").write_text("# theirs\n")
+    done = venv.probe("install")
+    assert "pth: the slot sitecustomize is taken by %s" % (venv.site / "sitecustomize.py") in done.stdout
+    assert venv.started() == "True"
+
+
+def test_the_distributions_own_leads_to_the_line(make_venv):
+    """Where Debian's own sitecustomize wins, auto takes the .pth file, and sitecustomize is refused by the winner's name."""
+    venv = make_venv("debian")
+    winner = venv.run("import sys; print(getattr(sys.modules.get('sitecustomize'), '__file__', ''))").stdout.strip()
+    if not winner:
+        pytest.skip("This Debian has no sitecustomize of its own.")
+    before = venv.tree()
+    done = venv.probe("install", "--via", "sitecustomize")
+    assert done.returncode == 1
+    assert "%s comes first on its path and wins." % winner in done.stderr
+    assert venv.tree() == before
+    assert winner in venv.probe("install").stdout
+    assert (venv.site / "ddp_probe.pth").exists()
+
+
+def test_what_is_not_proved_is_taken_back(make_venv):
+    """Where the child is not started by what was written, install goes back and says what the child said."""
+    venv = make_venv()
+    (venv.site / "ddp_probe" / "activation" / "targets.py").write_text("def\n")
+    before = venv.tree()
+    done = venv.probe("install")
+    assert done.returncode == 1
+    assert "SyntaxError" in done.stderr
+    assert set(venv.tree()) == set(before)
+
+
+def test_a_read_only_folder_is_refused(nobodys_venv):
+    """A user who may not write to site-packages is told so, and what works without writing."""
+    nobodys_venv.site.chmod(0o555)  # for tests that are not run by root; undone by the fixture
+    done = nobodys_venv.as_nobody(["-m", "ddp_probe", "install"])
+    assert done.returncode == 1
+    assert "%s cannot be written to." % nobodys_venv.site in done.stderr
+    assert "python -m ddp_probe run -- COMMAND" in done.stderr
+
+
+def test_a_user_who_may_not_remove_it_is_told(nobodys_venv):
+    """uninstall by a user who may not write says which file is still there."""
+    nobodys_venv.install()
+    nobodys_venv.site.chmod(0o555)
+    done = nobodys_venv.as_nobody(["-m", "ddp_probe", "uninstall"])
+    assert done.returncode == 1
+    assert "The activator is still in place: %s" % nobodys_venv.site in done.stderr
+
+
+def test_other_users_can_read_what_was_installed(nobodys_venv):
+    """An activator that root installs under a narrow umask starts for other users too."""
+    done = subprocess.run(
+        ["sh", "-c", 'umask 077; exec "$0" -m ddp_probe install', nobodys_venv.python],
+        env=nobodys_venv.env(PYTHONPATH=None, PYTHONDONTWRITEBYTECODE="1"),
+        cwd="/",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    code = "import sys; print(sys.modules['ddp_probe.activation'].started)"
+    assert nobodys_venv.as_nobody(["-c", code], DDP_PROBE="1").stdout == "True\n"
+
+
+@pytest.mark.timeout(300)
+def test_a_killed_install_is_recoverable(make_venv):
+    """Killed at any moment, install leaves an interpreter that starts in silence, and uninstall leaves the tree as it was."""
+    venv = make_venv()
+    before = venv.tree()
+    chance = random.Random(7)
+    seen = set()
+    begun = time.monotonic()
+    venv.install()
+    whole = time.monotonic() - begun
+    venv.probe("uninstall")
+    for number, via in zip(range(20), itertools.cycle(["sitecustomize", "pth"])):
+        env = venv.env(PYTHONPATH=None, PYTHONDONTWRITEBYTECODE="1")
+        process = subprocess.Popen([venv.python, "-m", "ddp_probe", "install", "--via", via], env=env, cwd="/", stdout=-3, stderr=-3)
+        time.sleep(whole * (number + chance.random()) / 20)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        time.sleep(0.05)  # its child may still be on its way out
+        seen.add(frozenset(set(venv.tree()) - set(before)))
+        assert venv.started() in ("True", "False")
+        if number % 4 == 3:
+            venv.install(via)
+        assert venv.probe("uninstall").returncode == 0
+        assert venv.tree() == before
+    assert len(seen) > 1, "Every kill came at the same stage."
+
+
+@pytest.mark.parametrize("left", [".ddp_probe-123.tmp", "ddp_probe_activator.py"])
+def test_what_a_crash_leaves_is_removed(make_venv, left):
+    """A half-written file, or an activator without what starts it, goes with uninstall and does not disturb install."""
+    venv = make_venv()
+    before = venv.tree()
+    text = (venv.site / "ddp_probe" / "sitecustomize_templates" / "ddp_probe_activator.py").read_text()
+    for command in ("uninstall", "install"):
+        (venv.site / left).write_text(text)
+        assert venv.probe(command).returncode == 0
+    assert venv.started() == "True"
+    assert venv.probe("uninstall").returncode == 0
+    assert venv.tree() == before
+
+
+@pytest.mark.parametrize("via", ["sitecustomize", "pth"])
+def test_the_activator_removes_itself_without_the_package(make_venv, via):
+    """With the package gone, python -m ddp_probe_activator uninstall leaves the tree as it was."""
+    venv = make_venv()
+    before = {name: text for name, text in venv.tree().items() if not name.startswith("ddp_probe")}
+    venv.install(via)
+    shutil.rmtree(venv.site / "ddp_probe")
+    assert venv.run(["-m", "ddp_probe_activator"]).returncode == 2
+    assert venv.run(["-m", "ddp_probe_activator", "uninstall"]).returncode == 0
+    assert venv.tree() == before
+
+
+@pytest.mark.parametrize("name", ["activation/__init__.py", "settings.py", "activation/installer/_child.py", "schema.py", "cli/status.py"])
+def test_uninstall_works_with_a_broken_package(make_venv, name):
+    """A syntax error in the package does not keep uninstall from removing the activator."""
+    venv = make_venv()
+    venv.install()
+    (venv.site / "ddp_probe" / name).write_text("def\n")
+    done = venv.probe("uninstall", DDP_PROBE="1")
+    assert done.returncode == 0, done.stderr
+    assert not [path for path in venv.site.glob("*.py") if path.name in ("sitecustomize.py", "ddp_probe_activator.py")]
+
+
+def test_a_broken_package_does_not_remove_its_own_templates(make_venv):
+    """Under run, where the templates themselves are on the path, a broken package's uninstall removes none of them."""
+    venv = make_venv()
+    (venv.site / "ddp_probe" / "activation" / "installer" / "uninstall.py").write_text("def\n")
+    templates = venv.site / "ddp_probe" / "sitecustomize_templates"
+    done = venv.probe("run", "--", venv.python, "-m", "ddp_probe", "uninstall")
+    assert (done.returncode, done.stdout) == (0, "There is nothing to remove.\n")
+    assert (templates / "sitecustomize.py").exists()
+
+
+def test_a_shadowed_activator_is_named_by_status(make_venv, tmp_path):
+    """status says which file wins over an installed sitecustomize."""
+    venv = make_venv()
+    venv.install("sitecustomize")
+    (tmp_path / "sitecustomize.py").write_text("# theirs\n")
+    done = venv.probe("status", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    assert "shadowed. %s comes first on the path and wins." % (tmp_path / "sitecustomize.py") in done.stdout
