@@ -1,0 +1,147 @@
+"""Tells which accelerators this process has, from what is imported, from /dev and from the environment; wakes none of them.
+
+A current card or a count is asked for only where the program has initialised that accelerator itself, in this very process.
+"""
+
+import os
+import sys
+from fnmatch import fnmatch
+from types import FunctionType
+from typing import Any, Callable, Dict, List, Optional, Set
+
+from ddp_probe.accelerators import ACCELERATORS, Accelerator
+from ddp_probe.facts.installed import importable
+from ddp_probe.facts.loaded import contents, namespace
+from ddp_probe.facts.secrets import masked
+from ddp_probe.facts.versions import version_of
+from ddp_probe.schema import Card
+
+_FILES = 16
+_TEXT = 200
+
+# torch brings these attributes itself, whether there is a card or not; any other vendor's was put there by a plugin.
+_IN_EVERY_TORCH = frozenset(("cuda", "xpu", "mps", "mtia"))
+
+
+def accelerators(dev: str = "/dev") -> List[Card]:
+    """Return the accelerators there are signs of, vendors' plugins before CUDA."""
+    shim, named = shim_module(), _private_name()
+    cards: List[Card] = []
+    claimed: Set[str] = set()
+    for known in ACCELERATORS:
+        if known.name == "privateuseone":
+            known = _renamed(known, named, claimed)  # noqa: PLW2901  # the record takes the name that the plugin chose
+        card = _card(known, dev, shim)
+        if _exists(known, card):
+            cards.append(card)
+            claimed.update(known.device_types)
+    return cards
+
+
+def _private_name() -> str:
+    """Return what a plugin has called torch's privateuseone; reading it looks at one string in torch."""
+    ask = namespace("torch._C").get("_get_privateuse1_backend_name")  # torch 2.0
+    name = ask() if ask else ""
+    return name if type(name) is str and name != "privateuseone" else ""
+
+
+def _renamed(known: Accelerator, named: str, claimed: Set[str]) -> Accelerator:
+    if not named or named in claimed:
+        return known
+    return Accelerator(name=named, vendor=known.vendor, device_types=(named,), torch_attribute=named)
+
+
+def _card(known: Accelerator, dev: str, shim: str) -> Card:
+    module = next((name for name in known.modules if name in sys.modules), "")
+    files = _device_files(known, dev)
+    runtime = _runtime(known)
+    card = Card(name=known.name, device_type=_device_type(known, module), module=module or _name_of(runtime))
+    card.module_version = version_of(known.modules[0]) if known.modules else ""
+    card.importable = any(importable(name) for name in known.modules) if known.modules else None
+    card.device_files = files[:_FILES]
+    card.count = len(files) if files and known.one_file_per_card else None
+    card.visible = {name: masked(os.environ.get(name, ""), _TEXT) for name in known.visible if name in os.environ}
+    card.shim = shim if shim.split(".", 1)[0] in known.modules else ""
+    _ask(card, runtime)
+    return card
+
+
+def _exists(known: Accelerator, card: Card) -> bool:
+    ours = known.platform == sys.platform or card.initialised is True or bool(card.shim)
+    plugin = bool(card.importable) or any(name in sys.modules for name in known.modules)
+    hip = bool(namespace("torch.version").get("hip"))  # ROCm builds of torch call their cards cuda
+    if known.name in ("cuda", "rocm") and card.initialised and not card.device_files and not card.visible:
+        return hip == (known.name == "rocm")
+    registered = known.torch_attribute not in _IN_EVERY_TORCH and known.torch_attribute in namespace("torch")
+    return ours or plugin or registered or bool(card.device_files) or bool(card.visible)
+
+
+def _device_type(known: Accelerator, module: str) -> str:
+    """Return the first name, or the second where the plugin is there and torch has no attribute of the first."""
+    if module and len(known.device_types) > 1 and known.torch_attribute not in namespace("torch"):
+        return known.device_types[1]
+    return known.device_types[0] if known.device_types else ""
+
+
+def _device_files(known: Accelerator, dev: str) -> List[str]:
+    found: List[str] = []
+    for pattern in known.device_files:
+        folder = os.path.join(dev, os.path.dirname(pattern))
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        found += [os.path.join(folder, name) for name in names if fnmatch(name, os.path.basename(pattern))]
+    return sorted(found, key=lambda path: (len(path), path))
+
+
+def _runtime(known: Accelerator) -> Any:
+    """Return the imported module that tells the current card: torch.<name>, else the vendor's own."""
+    held = namespace("torch").get(known.torch_attribute) if known.torch_attribute else None
+    return held if held is not None else next((sys.modules[name] for name in known.modules if name in sys.modules), None)
+
+
+def _name_of(runtime: Any) -> str:
+    name = contents(runtime).get("__name__") if runtime is not None else ""
+    return name if type(name) is str else ""
+
+
+def _initialised(held: Dict[str, Any]) -> Optional[bool]:
+    """Return the module's own note that it is initialised in this process; None where it keeps none.
+
+    is_initialized() of torch.cuda reads two variables (1.12 to 2.13); the vendors' copies of it do the same.
+    """
+    if held.get("_initialized") is False:
+        return False
+    ask = held.get("is_initialized")
+    if type(ask) is FunctionType:
+        return ask() is True
+    return True if held.get("_initialized") is True else None
+
+
+def _ask(card: Card, runtime: Any) -> None:
+    held = contents(runtime) if runtime is not None else {}
+    try:
+        card.initialised = _initialised(held)
+        if card.initialised:
+            card.current = _number(held.get("current_device"))
+            card.count = _number(held.get("device_count"))
+    except Exception:
+        return  # a vendor's module that cannot answer leaves the rest of the record standing
+
+
+def _number(ask: Optional[Callable[[], Any]]) -> Optional[int]:
+    found = ask() if ask else None
+    return found if type(found) is int else None
+
+
+def shim_module() -> str:
+    """Return the module that makes torch.cuda stand for another accelerator, such as torch_gcu.transfer_to_gcu."""
+    for name in list(sys.modules):
+        if ".transfer_to_" in name and sys.modules.get(name) is not None:
+            return name
+    ask = namespace("torch.cuda").get("is_available")
+    home = ask.__globals__.get("__name__") if type(ask) is FunctionType else None
+    if type(home) is str and home.split(".", 1)[0] not in ("torch", "ddp_probe", "wrapt"):
+        return home
+    return ""

@@ -1,0 +1,158 @@
+"""Looks at a checkpoint before torch.load does: what it is, whether it is whole, which devices it names; nothing is unpickled.
+
+Files are opened by path, or read with pread through the job's own descriptor, so that its position never moves.
+"""
+
+import io
+import os
+import re
+import stat
+import time
+from typing import Any, List, NamedTuple, Optional
+
+from ddp_probe.facts import archive
+from ddp_probe.facts.describe import class_name
+from ddp_probe.facts.secrets import masked
+from ddp_probe.schema import CheckpointFile
+
+_PATH = 1000
+_HEAD = 64
+_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
+_MAGIC = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"  # torch.serialization.MAGIC_NUMBER as pickle writes it
+_PATHS = ("pathlib", "pathlib._local")
+_FILES = (io.FileIO, io.BufferedReader, io.BufferedRandom)
+
+
+class _Source(NamedTuple):
+    """Something that can be read at any place without moving anything."""
+
+    read_at: archive.ReadAt
+    size: int
+    opened: int = -1  # our own descriptor, to be closed
+
+    def close(self) -> None:
+        if self.opened >= 0:
+            os.close(self.opened)
+
+
+def _by_descriptor(fd: int, start: int, size: int, opened: int = -1) -> _Source:
+    return _Source(lambda offset, length: os.pread(fd, max(length, 0), start + offset), max(size - start, 0), opened)
+
+
+def _path(f: Any) -> Optional[str]:
+    """Return the path in f; a PathLike of the job's own is not asked, for that runs its code."""
+    kind = type(f)
+    if issubclass(kind, str):
+        return str.__str__(f)
+    if kind is bytes:
+        return os.fsdecode(f)
+    return str(f) if class_name(kind).rpartition(".")[0] in _PATHS else None
+
+
+def _note(found: CheckpointFile, status: os.stat_result) -> None:
+    found.exists, found.mtime, found.inode = True, status.st_mtime, status.st_ino
+    found.age = round(time.time() - status.st_mtime, 3)
+    if stat.S_ISREG(status.st_mode):
+        found.size = status.st_size
+    else:
+        found.kind = "directory" if stat.S_ISDIR(status.st_mode) else "stream"
+
+
+def _open_path(path: str, found: CheckpointFile) -> Optional[_Source]:
+    if _URL.match(path):
+        found.error = "A URL; not looked at."
+        return None
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        found.exists = False
+        return None
+    _note(found, status)
+    if not stat.S_ISREG(status.st_mode):  # opening a FIFO waits for its writer, opening a device can touch it
+        return None
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    return _by_descriptor(fd, 0, status.st_size, fd)
+
+
+def _open_file(f: Any, found: CheckpointFile) -> Optional[_Source]:
+    found.kind, found.path = "stream", "<%s>" % class_name(f)
+    kind = type(f)
+    if kind is io.BytesIO:
+        return _open_memory(f, found)
+    if not any(kind is known for known in _FILES):
+        return None
+    fd = f.fileno()
+    status = os.fstat(fd)
+    name = getattr(f if kind is io.FileIO else f.raw, "name", None)
+    found.path = masked(name, _PATH) if type(name) is str else found.path
+    _note(found, status)
+    return _by_descriptor(fd, f.tell(), status.st_size) if stat.S_ISREG(status.st_mode) else None
+
+
+def _open_memory(f: io.BytesIO, found: CheckpointFile) -> _Source:
+    start = f.tell()
+    whole = f.getvalue()  # shares the bytes; getbuffer() would copy them all
+    found.size = len(whole)
+    return _Source(lambda offset, length: whole[start + offset : start + offset + max(length, 0)], max(len(whole) - start, 0))
+
+
+def _open(f: Any, found: CheckpointFile) -> Optional[_Source]:
+    path = _path(f)
+    if path is None:
+        return _open_file(f, found)
+    found.path = masked(path, _PATH)
+    return _open_path(path, found)
+
+
+def _kind(head: bytes, size: int) -> str:
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not head:
+        return "empty" if size == 0 else "unknown"
+    if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return "zip"
+    if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return "legacy" if _MAGIC in head[:32] else "pickle"
+    if head[8:9] == b"{" and 2 <= int.from_bytes(head[:8], "little") <= min(size, 100 << 20):
+        return "safetensors"
+    if head.startswith(b"version https://git-lfs"):
+        return "git-lfs"
+    if start[:14].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+        return "html"
+    if not all(byte >= 32 or byte in b"\t\r\n" for byte in head):
+        return "unknown"
+    return "json" if start[:1] in (b"{", b"[") else "text"
+
+
+def look(f: Any) -> CheckpointFile:
+    """Return what can be told of a path or an open file without reading more than its head and its end."""
+    found = CheckpointFile()
+    try:
+        source = _open(f, found)
+        if source:
+            try:
+                found.kind = _kind(source.read_at(0, _HEAD), source.size)
+                if found.kind == "zip":
+                    found.complete = archive.directory(source.read_at, source.size) is not None
+            finally:
+                source.close()
+    except OSError as exc:
+        found.error = exc.strerror or class_name(exc)
+    except Exception as exc:
+        found.error = class_name(exc)
+    return found
+
+
+def locations(f: Any) -> List[str]:
+    """Return the devices that a checkpoint's storages were saved from; empty where that cannot be told."""
+    try:
+        source = _open(f, CheckpointFile())
+        if not source:
+            return []
+        try:
+            kind = _kind(source.read_at(0, _HEAD), source.size)
+            read = {"zip": archive.locations_in_zip, "legacy": archive.locations_in_legacy}.get(kind)
+            return read(source.read_at, source.size) if read else []
+        finally:
+            source.close()
+    except Exception:
+        return []

@@ -1,0 +1,109 @@
+"""Reads the environment variables that decide how a distributed job runs: those of a named list, and no other."""
+
+import os
+from typing import Dict, Mapping, Optional, Tuple
+
+from ddp_probe import accelerators
+from ddp_probe.facts.secrets import masked, secret_name
+
+_CHARACTERS = 1000
+_VARIABLES = 400
+
+# Group -> (what it is for, names, beginnings of names).
+NAMED: Tuple[Tuple[str, Tuple[str, ...], Tuple[str, ...]], ...] = (
+    (
+        "Who this process is, as its launcher says.",
+        (
+            "RANK",
+            "LOCAL_RANK",
+            "WORLD_SIZE",
+            "LOCAL_WORLD_SIZE",
+            "GROUP_RANK",
+            "GROUP_WORLD_SIZE",
+            "NODE_RANK",
+            "ROLE_RANK",
+            "ROLE_WORLD_SIZE",
+            "NNODES",
+        ),
+        ("MASTER_",),
+    ),
+    (
+        "Schedulers and MPI: a rank's number where no launcher of torch's set it.",
+        (
+            "SLURM_JOB_ID",
+            "SLURM_PROCID",
+            "SLURM_LOCALID",
+            "SLURM_NODEID",
+            "SLURM_NTASKS",
+            "SLURM_NNODES",
+            "SLURM_NODELIST",
+            "SLURM_JOB_NODELIST",
+            "SLURM_NTASKS_PER_NODE",
+            "SLURM_GPUS_ON_NODE",
+            "SLURM_STEP_ID",
+            "SLURM_RESTART_COUNT",
+            "PALS_RANKID",
+            "PALS_LOCAL_RANKID",
+            "JSM_NAMESPACE_RANK",
+            "LSB_JOBID",
+            "PBS_JOBID",
+            "RAY_JOB_ID",
+        ),
+        ("OMPI_COMM_WORLD_", "PMI_", "PMIX_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_"),
+    ),
+    (
+        "Communication libraries.",
+        ("UCX_TLS", "UCX_NET_DEVICES", "FI_PROVIDER"),
+        ("NCCL_", "RCCL_", "GLOO_", "ECCL_", "HCCL_", "CNCL_", "MCCL_", "XCCL_", "CCL_"),
+    ),
+    (
+        "torch itself, and the memory of its allocators.",
+        ("USE_LIBUV", "TP_SOCKET_IFNAME", "KINETO_USE_DAEMON"),
+        ("TORCH", "PYTORCH_"),
+    ),
+    (
+        "Vendors' runtimes.",
+        ("CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_ORDER", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_HOME", "HSA_OVERRIDE_GFX_VERSION", "ENABLE_I64_CHECK"),
+        ("TOPS_", "ENFLAME_", "GCU_", "ASCEND_", "HABANA_", "MUSA_", "MLU_", "XLA_", "PJRT_", "PT_HPU_"),
+    ),
+    (
+        "Threads: ranks that share a host fight for its cores.",
+        (),
+        ("OMP_", "MKL_", "KMP_", "OPENBLAS_", "GOMP_", "NUMEXPR_"),
+    ),
+    (
+        "Python and the loader: which code really runs.",
+        (
+            "PYTHONHASHSEED",
+            "PYTHONPATH",
+            "PYTHONHOME",
+            "PYTHONFAULTHANDLER",
+            "PYTHONUNBUFFERED",
+            "PYTHONNOUSERSITE",
+            "PYTHONOPTIMIZE",
+            "PYTHONDONTWRITEBYTECODE",
+            "LD_LIBRARY_PATH",
+            "LD_PRELOAD",
+            "VIRTUAL_ENV",
+            "CONDA_PREFIX",
+        ),
+        (),
+    ),
+    (
+        "Libraries above torch that start ranks or move models themselves.",
+        ("TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"),
+        ("ACCELERATE_", "FSDP_", "DEEPSPEED_", "MMENGINE_"),
+    ),
+    ("The probe's own settings.", (), ("DDP_PROBE",)),
+)
+
+_NAMES = frozenset(name for _, names, _ in NAMED for name in names)
+_BEGINNINGS = tuple(beginning for _, _, beginnings in NAMED for beginning in beginnings)
+
+
+def environment(environ: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
+    """Return the variables of the named list that are set, without those whose name says secret, values masked."""
+    env = os.environ if environ is None else environ
+    named = _NAMES.union(accelerators.visible_variables())
+    chosen = [name for name in sorted(env) if (name in named or name.startswith(_BEGINNINGS)) and not secret_name(name)]
+    return {name: masked(env.get(name, ""), _CHARACTERS) for name in chosen[:_VARIABLES]}

@@ -1,0 +1,85 @@
+"""Describes an exception: what it is, what it says, where it came from; its own __str__ runs only where that is Python's."""
+
+from types import TracebackType
+from typing import Any, Callable, List, Optional, Tuple
+
+from ddp_probe.facts._classes import bases, class_contents, class_name
+from ddp_probe.facts.call_site import PROBE, module_of, site, within
+from ddp_probe.facts.describe import describe
+from ddp_probe.facts.secrets import masked
+from ddp_probe.schema import Failure, Site
+
+_MESSAGE = 2000
+_FIRST, _LAST = 10, 30
+_WALK = 10_000
+
+# Their exceptions build their text from their own arguments.
+_TRUSTED = ("builtins", "torch", "mmengine", "mmcv", "subprocess", "json", "msgspec", "concurrent", "asyncio", "multiprocessing")
+
+_args: Callable[[BaseException], Any] = BaseException.__dict__["args"].__get__
+_traceback: Callable[[BaseException], Optional[TracebackType]] = BaseException.__dict__["__traceback__"].__get__
+_cause: Callable[[BaseException], Optional[BaseException]] = BaseException.__dict__["__cause__"].__get__
+_silenced: Callable[[BaseException], bool] = BaseException.__dict__["__suppress_context__"].__get__
+_context: Callable[[BaseException], Optional[BaseException]] = BaseException.__dict__["__context__"].__get__
+
+
+def _arguments(exc: BaseException) -> Tuple[Any, ...]:
+    found = _args(exc)
+    return found if type(found) is tuple else ()
+
+
+def _plain(exc: BaseException) -> bool:
+    """Tell whether str(exc) runs none of the job's code: neither the exception's class nor what it holds."""
+    owner = next(kind for kind in bases(type(exc)) if "__str__" in class_contents(kind))
+    if not within(str(class_contents(owner).get("__module__", "builtins")), _TRUSTED):
+        return False
+    held = _arguments(exc) + ((exc.filename, exc.filename2) if type(exc) is OSError else ())
+    return all(type(item) in (str, int, float, bool, type(None), bytes) for item in held)
+
+
+def _message(exc: BaseException) -> str:
+    try:
+        if _plain(exc):
+            return masked(str(exc), _MESSAGE)
+    except Exception:
+        return _described(exc)
+    return _described(exc)
+
+
+def _described(exc: BaseException) -> str:
+    held = _arguments(exc)
+    if len(held) == 1 and issubclass(type(held[0]), str):
+        return masked(str.__str__(held[0]), _MESSAGE)
+    return describe(held, _MESSAGE) if held else ""
+
+
+def _frames(exc: BaseException) -> List[Site]:
+    frames: List[Site] = []
+    step = _traceback(exc)
+    for _ in range(_WALK):
+        if step is None:
+            break
+        if not within(module_of(step.tb_frame), PROBE):
+            frames.append(site(step.tb_frame.f_code, step.tb_lineno))
+        step = step.tb_next
+    return frames
+
+
+def _cause_of(exc: BaseException) -> str:
+    origin = _cause(exc)
+    if origin is None and not _silenced(exc):
+        origin = _context(exc)
+    return "" if origin is None else class_name(origin)
+
+
+def failure(exc: BaseException) -> Failure:
+    """Return the exception in words; of a long traceback the first ten and the last thirty frames."""
+    frames = _frames(exc)
+    shown = frames if len(frames) <= _FIRST + _LAST else frames[:_FIRST] + frames[-_LAST:]
+    return Failure(
+        type=class_name(exc),
+        message=_message(exc),
+        raised_at=frames[-1] if frames else None,
+        frames=shown,
+        cause=_cause_of(exc),
+    )

@@ -1,0 +1,19 @@
+"""Reads modules that the program has imported itself, without waking their __getattr__ and without importing anything."""
+
+import sys
+from typing import Any, Dict
+
+
+def contents(holder: Any) -> Dict[str, Any]:
+    """Return an object's own namespace; empty where it has none that can be read in safety."""
+    try:
+        found = object.__getattribute__(holder, "__dict__")
+    except Exception:
+        return {}
+    return found if type(found) is dict else {}
+
+
+def namespace(module: str) -> Dict[str, Any]:
+    """Return the namespace of a module in sys.modules; empty where the program has not imported it."""
+    held = sys.modules.get(module)
+    return {} if held is None else contents(held)

@@ -1,0 +1,142 @@
+"""Exceptions in words."""
+
+import sys
+import types
+
+import pytest
+import torch
+
+from ddp_probe.facts.failure import failure
+
+
+def caught(f):
+    """Return the exception that f raises."""
+    try:
+        f()
+    except BaseException as exc:  # the exception is what the tests look at
+        return exc
+    raise AssertionError("nothing was raised")
+
+
+def raising(exc):
+    """Raise it."""
+    raise exc
+
+
+class OwnTextError(RuntimeError):
+    """Its __str__ is the job's code."""
+
+    def __str__(self):
+        raise SystemExit("ran")
+
+
+class OwnArgsError(RuntimeError):
+    """Its args are the job's code."""
+
+    args = property(lambda self: 1 / 0)
+
+
+class Unprintable:
+    """An argument that must not be printed."""
+
+    def __repr__(self):
+        raise RuntimeError
+
+    __str__ = __repr__
+
+
+def test_torch_error():
+    """torch's own error is told with its words, its line and its frames."""
+    exc = caught(lambda: torch.zeros(2) + torch.zeros(3))
+    found = failure(exc)
+    assert (found.type, found.message) == ("RuntimeError", str(exc))
+    assert found.raised_at is not None
+    assert found.raised_at.file == __file__
+    assert [site.function.rsplit(".", 1)[-1] for site in found.frames] == ["caught", "<lambda>"]
+
+
+@pytest.mark.parametrize(
+    "exc", [KeyError("RANK"), FileNotFoundError(2, "No such file", "x.pth"), ValueError("a", 1), SystemExit(3), KeyboardInterrupt()]
+)
+def test_python_errors_say_what_they_say(exc):
+    """Python's own exceptions are told as str() tells them."""
+    assert failure(exc).message == str(exc)
+
+
+def test_own_str_does_not_run():
+    """An exception that overrides __str__ is told by its arguments."""
+    assert failure(OwnTextError("a", 3)).message == "('a', 3)"
+    assert failure(OwnTextError("a")).message == "a"
+
+
+def test_hostile_arguments():
+    """Arguments are described, never printed, wherever they stand."""
+    assert failure(RuntimeError(Unprintable())).message.startswith("(<")
+    assert failure(KeyError(Unprintable())).message.startswith("(<")
+    assert failure(OSError(Unprintable(), Unprintable(), Unprintable())).message.startswith("(<")
+    assert failure(OwnArgsError("x")).message == "x"
+
+
+def test_secrets_and_length():
+    """A message is masked and cut at 2 000 characters."""
+    assert failure(ValueError("cannot log in with password=planted")).message == "cannot log in with password=***"
+    assert len(failure(ValueError("x y " * 5000)).message) == 2000
+
+
+def test_cause():
+    """The exception that it was raised from, or during, is named; not one that was silenced."""
+
+    def from_other():
+        raise ValueError from KeyError("a")
+
+    def during_other():
+        try:
+            raising(TypeError())
+        except TypeError:
+            raise ValueError  # noqa: B904  # the context is what is tested
+
+    def silenced():
+        try:
+            raising(TypeError())
+        except TypeError:
+            raise ValueError from None
+
+    assert [failure(caught(f)).cause for f in (from_other, during_other, silenced)] == ["KeyError", "TypeError", ""]
+
+
+def test_long_traceback():
+    """Of a deep recursion the first ten and the last thirty frames are kept."""
+
+    def down(count):
+        return down(count - 1) if count else raising(RecursionError("deep"))
+
+    found = failure(caught(lambda: down(300)))
+    assert len(found.frames) == 40
+    assert found.frames[0].function.endswith("caught")
+    assert found.frames[-1] == found.raised_at
+
+
+def test_frames_of_the_probe_are_left_out():
+    """Frames of the probe and of wrapt do not stand in the way."""
+    modules = []
+    for name in ("ddp_probe.patching.wrapper", "wrapt.wrappers"):
+        module = types.ModuleType(name)
+        exec("def call(f, *args):\n    return f(*args)\n", module.__dict__)
+        modules.append(module)
+    found = failure(caught(lambda: modules[0].call(modules[1].call, raising, ValueError("x"))))
+    assert [site.function.rsplit(".", 1)[-1] for site in found.frames] == ["caught", "<lambda>", "raising"]
+
+
+def test_no_traceback():
+    """An exception that was never raised has no frames."""
+    found = failure(ValueError("x"))
+    assert found.frames == []
+    assert found.raised_at is None
+
+
+def test_traceback_is_left_as_it_was():
+    """Describing an exception changes neither its traceback nor its arguments."""
+    exc = caught(lambda: raising(ValueError("x")))
+    before = (exc.__traceback__, exc.args, exc.__context__, sys.getrefcount(exc))
+    failure(exc)
+    assert (exc.__traceback__, exc.args, exc.__context__, sys.getrefcount(exc)) == before

@@ -1,0 +1,137 @@
+"""What is masked, and what is not."""
+
+import time
+
+import pytest
+
+from ddp_probe.facts.secrets import mask, mask_argv, masked, secret_name
+
+SECRET = "hunter2planted"
+
+PLANTED = [
+    "https://user:%s@host/x.pth",
+    "https://%s@host/x.pth",
+    "https://host/x.pth?token=%s",
+    "https://host/x.pth?%s",
+    "https://host/x.pth#access=%s",
+    "/data/x.pth?sig=%s&expires=1",
+    "s3://bucket/x.pth?X-Amz-Signature=%s",
+    "--password %s --lr 1",
+    "--api-key=%s",
+    "--hf_token %s",
+    "token=%s",
+    "lr=1,wandb.api_key=%s,x=2",
+    "password: '%s and more'",
+    "{'secret': '%s', 'lr': 1}",
+    '{"client_secret": "%s"}',
+    "Authorization: Bearer %s",
+    "authorization=Basic %s",
+    "Proxy-Authorization: %s",
+    "DB_PASSWORD=a,%s;b",
+    "accessToken=%s",
+    "hf_ABC%s1",
+    "ghp_%s",
+    "sk-proj-1%s",
+    "xoxb-%s",
+    "glpat-%s",
+    "eyJhbGciOiJIUzI1.%s.c2ln",
+    "-----BEGIN RSA PRIVATE KEY-----\n%s\n-----END RSA PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----\n%s",
+]
+
+
+@pytest.mark.parametrize("text", PLANTED)
+def test_planted_secret_is_masked(text):
+    """A credential in one of its usual forms does not come through."""
+    shown = mask(text % SECRET)
+    assert SECRET not in shown
+    assert "***" in shown
+
+
+def test_amazon_key_is_masked():
+    """A key id of a cloud provider does not come through."""
+    assert "AKIA" not in mask("id AKIAIOSFODNN7EXAMPLE found")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nccl",
+        "KeyError: 'conv1.weight'",
+        'Missing key(s) in state_dict: "model.a.weight"',
+        "Unexpected key: 'x'",
+        "num_tokens=512 tokenizer=bert max_keys=3",
+        "tcp://127.0.0.1:29500",
+        "/data/checkpoints/rank?.jsonl",
+        "expected device gcu:0 but got gcu:1",
+        "--lr 0.1 --work-dir runs/a-b-c",
+        "author: Bob",
+        "hf_transformers and sk-learn-contrib",
+        "lr=3",
+        "device_ids and output_device arguments only work with single-device modules, but got device_ids [0], output_device None.",
+    ],
+)
+def test_harmless_text_stands_as_it_is(text):
+    """What a diagnosis is made from is left alone."""
+    assert mask(text) == text
+
+
+def test_what_surrounds_a_secret_stays():
+    """Host, path and the next option are still there."""
+    assert mask("https://u:p@host/a/b.pth?x=1 --password p --lr 3") == "https://***@host/a/b.pth?*** --password *** --lr 3"
+
+
+@pytest.mark.parametrize("name", ["WANDB_API_KEY", "HF_TOKEN", "MYSQL_PWD", "--password", "aws_secret_access_key", "authToken", "DB_PASS", "--auth"])
+def test_secret_names(name):
+    """A name with one of the words in it is a secret's."""
+    assert secret_name(name)
+
+
+@pytest.mark.parametrize("name", ["NCCL_DEBUG", "PWD", "TOKENIZERS_PARALLELISM", "keypoints", "--lr", "MASTER_ADDR", "compass", "monkey", ""])
+def test_names_that_are_no_secrets(name):
+    """A word inside another word makes no secret."""
+    assert not secret_name(name)
+
+
+def test_argv_pairs():
+    """The value after an option of a secret's name is masked, and the one after that is not."""
+    shown = mask_argv(["train.py", "--api-key", SECRET, "--token=" + SECRET, "--auth", "--lr", "1", "-H", "Authorization: Bearer " + SECRET])
+    assert shown == ["train.py", "--api-key", "***", "--token=***", "--auth", "--lr", "1", "-H", "Authorization: ***"]
+
+
+def test_argv_is_bounded():
+    """At most 200 items of 1 000 characters are kept."""
+    shown = mask_argv(["x" * 5000] * 300)
+    assert len(shown) == 200
+    assert {len(item) for item in shown} == {1000}
+
+
+def test_argv_holds_anything():
+    """An item that is no string is told by its type."""
+    assert mask_argv([1, None]) == ["<int>", "<NoneType>"]
+
+
+def test_secret_at_the_cut_is_masked():
+    """A secret that begins before the limit and ends after it does not come through in part."""
+    for lead in range(150, 201):
+        shown = masked("a " * (lead // 2) + "token=" + SECRET + " b" * 5000, 200)
+        assert len(shown) <= 200
+        assert SECRET[:8] not in shown
+
+
+def test_long_text_is_masked_in_bounded_time():
+    """Text made to slow a regular expression down takes less than a second."""
+    started = time.monotonic()
+    for text in (
+        "a-" * 50_000,
+        "a=" * 50_000,
+        "?" * 50_000,
+        "a:" * 50_000,
+        "sk-" * 30_000,
+        "eyJ" * 30_000,
+        "-----BEGIN " * 10_000,
+        "https://" * 10_000,
+    ):
+        masked(text, 2000)
+    assert time.monotonic() - started < 5
