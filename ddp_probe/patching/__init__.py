@@ -1,0 +1,28 @@
+"""Apply, undo, and know: the ledger of everything the probe puts in the way of a call."""
+
+from .call import Call
+from .certificate import Certificate, Entry
+from .frames import clean_exception, clean_traceback, is_our_frame
+from .guard import Guard, guard
+from .ledger import Ledger
+from .patch import Patch
+from .switch import Switch, switch
+from .target import Target
+from .watch import Watch
+
+__all__ = [
+    "Call",
+    "Certificate",
+    "Entry",
+    "Guard",
+    "Ledger",
+    "Patch",
+    "Switch",
+    "Target",
+    "Watch",
+    "clean_exception",
+    "clean_traceback",
+    "guard",
+    "is_our_frame",
+    "switch",
+]

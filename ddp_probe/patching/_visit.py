@@ -1,0 +1,75 @@
+"""Around one call: who wants to see it, and the same for its end and its failure."""
+
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+
+from .call import Call
+from .guard import FRAGILE, crowded, guard, here
+from .switch import switch
+
+if TYPE_CHECKING:
+    from .patch import Seat
+
+
+def begin(wrapper: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Optional[List[Call]]:
+    """Show the call to every watch that wants it. None: nobody does, and the original is called with nothing else."""
+    seat: Seat = wrapper._self_seat
+    if seat.retired:
+        seat.count_stale()
+        return None
+    thread = here.thread
+    if thread.busy or not (switch.on or seat.always):
+        return None
+    instance = None
+    if seat.bound:
+        instance, args = wrapper._self_split(args)
+    calls: List[Call] = []
+    for patch in seat.patches:
+        if patch.name not in thread.open:
+            patch.calls += 1
+            call = Call(seat, patch, instance, args, dict(kwargs))
+            if guard.attempt(patch.name, patch.watch.before, call):
+                calls.append(call)
+    for call in calls:
+        if call.patch.outermost:
+            thread.open.add(call.patch.name)
+    return calls or None
+
+
+def end(calls: List[Call], result: Any) -> None:
+    """Show the result to every watch that saw the call begin."""
+    _close(calls)
+    for call in calls:
+        patch = call.patch
+        guard.attempt(patch.name, patch.watch.after, call, result)
+
+
+def fail(calls: List[Call], exc: BaseException) -> None:
+    """Show the job's exception to every watch that saw the call begin, and leave it as it was."""
+    _close(calls)
+    if FRAGILE and isinstance(exc, RecursionError) and crowded(exc):
+        return
+    before = _chain(exc)
+    try:
+        for call in calls:
+            patch = call.patch
+            guard.attempt(patch.name, patch.watch.error, call, exc)
+    finally:
+        _put_back(exc, before)
+
+
+def _close(calls: List[Call]) -> None:
+    for call in calls:
+        if call.patch.outermost:
+            here.thread.open.discard(call.patch.name)
+
+
+def _chain(exc: BaseException) -> Tuple[Any, ...]:
+    return exc.__traceback__, exc.__cause__, exc.__context__, exc.__suppress_context__
+
+
+def _put_back(exc: BaseException, before: Tuple[Any, ...]) -> None:
+    if all(now is then for now, then in zip(_chain(exc), before)):
+        return
+    for name, value in zip(("__traceback__", "__cause__", "__context__", "__suppress_context__"), before):
+        # Past the class's own __setattr__: a frozen dataclass can be an exception.
+        BaseException.__setattr__(exc, name, value)

@@ -1,0 +1,128 @@
+"""One guard around everything of ours that runs in the job: a fault is counted and told, and never reaches the job."""
+
+import sys
+import threading
+from typing import Any, Callable, Dict, List, Optional, Set
+
+from ddp_probe import settings
+
+_LIMIT = 5
+_ROOM = 100
+
+# Up to Python 3.9 code that swallows a RecursionError near the limit and calls on ends in an abort of the interpreter,
+# "Cannot recover from stack overflow". There, and only there, a stack with no room for us raises what the job would meet next.
+FRAGILE = sys.version_info < (3, 10)
+
+
+def crowded(exc: BaseException) -> bool:
+    """Tell whether a RecursionError means a stack that is full here too: raised few frames below, and many are above."""
+    tb, depth = exc.__traceback__, 0
+    while tb is not None and depth < _ROOM:
+        tb, depth = tb.tb_next, depth + 1
+    return depth < _ROOM and _is_deep()
+
+
+def _is_deep() -> bool:
+    try:
+        # A quarter: calls through C count against the limit as well, and show no frame.
+        return sys._getframe(sys.getrecursionlimit() // 4) is not None
+    except ValueError:
+        return False
+
+
+class Thread:
+    """What one thread is doing: inside our own code, telling about a fault, or inside open calls of outermost watches."""
+
+    __slots__ = ("busy", "telling", "open")
+
+    def __init__(self) -> None:
+        self.busy = False
+        self.telling = False
+        self.open: Set[str] = set()
+
+
+class _Here(threading.local):
+    def __init__(self) -> None:
+        self.thread = Thread()
+
+
+here = _Here()
+
+
+class Guard:
+    """Runs our code under a name. Only Exception is held back: KeyboardInterrupt and SystemExit are the job's."""
+
+    def __init__(self, limit: int = _LIMIT) -> None:
+        self.limit = limit
+        self.on_fault: Optional[Callable[[str, BaseException, int], None]] = None
+        self.counts: Dict[str, int] = {}
+        self._off: Set[str] = set()
+
+    def off(self, name: str) -> bool:
+        """Tell whether this name has failed too often to be run again."""
+        return name in self._off
+
+    def run(self, name: str, fn: Callable[..., Any], *args: Any) -> Any:
+        """Return what fn returns, or None where it failed or its name is switched off."""
+        result: List[Any] = []
+        self.attempt(name, lambda: result.append(fn(*args)))
+        return result[0] if result else None
+
+    def attempt(self, name: str, fn: Callable[..., Any], *args: Any) -> bool:
+        """Tell whether fn ran to its end."""
+        if name in self._off:
+            return False
+        thread = here.thread
+        outer = thread.busy
+        thread.busy = True
+        try:
+            fn(*args)
+            return True
+        except RecursionError as exc:
+            if self._overflow(name, exc):
+                raise
+            return False
+        except Exception as exc:
+            if self._fault(name, exc):
+                raise
+            return False
+        finally:
+            thread.busy = outer
+
+    def forget(self) -> None:
+        """Start counting from nothing, with every name on."""
+        self.counts.clear()
+        self._off.clear()
+
+    def _fault(self, name: str, exc: BaseException) -> bool:
+        """Count it and tell it; True where a person wants faults to raise."""
+        count = self.counts[name] = self.counts.get(name, 0) + 1
+        if count >= self.limit:
+            self._off.add(name)
+        try:  # noqa: SIM105  # contextlib.suppress needs a frame, and there may be no room for one
+            self._tell(name, exc, count)
+        except Exception:
+            pass
+        try:
+            return bool(settings.get(settings.STRICT))
+        except Exception:  # A stack with no room left, RecursionError.
+            return False
+
+    def _overflow(self, name: str, exc: BaseException) -> bool:
+        """Tell a recursion of our own, which is a fault, from a stack that the job had filled; True where it has to be raised."""
+        if not crowded(exc):
+            return self._fault(name, exc)
+        return FRAGILE
+
+    def _tell(self, name: str, exc: BaseException, count: int) -> None:
+        thread = here.thread
+        if self.on_fault is None or thread.telling:
+            return
+        thread.telling = True
+        try:
+            self.on_fault(name, exc, count)
+        finally:
+            thread.telling = False
+
+
+guard = Guard()

@@ -1,0 +1,123 @@
+"""Who still holds a retired wrapper: asked of the garbage collector, once, while undoing."""
+
+import functools
+import gc
+import types
+from typing import Any, Dict, Iterator, List, Set
+
+from .call import Names
+from .certificate import Entry
+from .chain import adopts, is_proxy, splice
+from .describe import describe
+from .patch import Seat
+from .wrapper import Bound, Wrapper
+
+_MOST = 50
+_LEVELS = 3
+_BINDINGS = (types.MethodType, Bound, classmethod, staticmethod)
+_CONTAINERS = (dict, list, tuple, set, frozenset, types.CellType, functools.partial) + _BINDINGS
+_SKIPPED = (types.FrameType, Seat, Names, Wrapper)
+_WORDS: Dict[Any, str] = {kind: "a %s" % kind.__name__ for kind in (dict, list, tuple, set, frozenset)}
+_WORDS.update({types.CellType: "a closure", types.MethodType: "a bound method"})
+
+
+class _Trail:
+    """From the thing that holds a wrapper up to something with a name."""
+
+    __slots__ = ("seat", "nodes")
+
+    def __init__(self, seat: Seat, first: Any) -> None:
+        self.seat = seat
+        self.nodes: List[Any] = [first]
+
+    def still_holds(self) -> bool:
+        """Tell whether the wrapper is still there, now that others have been spliced."""
+        first = self.nodes[0]
+        held = gc.get_referents(first)
+        return any(one is self.seat.wrapper for one in held)
+
+    def described(self) -> str:
+        """Say what holds the wrapper, and where that is."""
+        first, last = self.nodes[0], self.nodes[-1]
+        words = _WORDS.get(type(first)) or describe(first)
+        return words if first is last or type(last) in _CONTAINERS else "%s in %s" % (words, describe(last))
+
+    def in_passing(self) -> bool:
+        """Tell whether this is a binding that nobody keeps: one of a call that is running, or our own."""
+        return len(self.nodes) == 1 and type(self.nodes[0]) in _BINDINGS
+
+
+def held_elsewhere(seats: List[Seat]) -> List[Entry]:
+    """Splice ours out of those who say that they wrap it, and name everybody else."""
+    trails = _trails(seats)
+    for _ in range(_LEVELS):
+        _climb(trails)
+    entries = list(_spliced(trails))
+    rest = [trail for trail in trails if not trail.in_passing() and trail.still_holds()]
+    return entries + [_entry(trail, "unreachable", False, "It keeps a switched-off wrapper, which calls the original.") for trail in rest]
+
+
+def _entry(trail: _Trail, kind: str, restored: bool, why: str) -> Entry:
+    return Entry(trail.seat.target, trail.described(), kind, restored, why)
+
+
+def _trails(seats: List[Seat]) -> List[_Trail]:
+    by_id = {id(seat.wrapper): seat for seat in seats}
+    found: List[_Trail] = []
+    direct = {id(one): one for one in _referrers([seat.wrapper for seat in seats]) + _proxies() if type(one) not in _SKIPPED}
+    for one in direct.values():
+        inside = {id(held) for held in gc.get_referents(one)}
+        found += [_Trail(seat, one) for key, seat in by_id.items() if key in inside]
+    return found[:_MOST]
+
+
+def _referrers(things: List[Any]) -> List[Any]:
+    """Ask the collector, and leave out the question itself: Python 3.13 finds the tuple of its own arguments."""
+    mark: List[Any] = []
+    found = gc.get_referrers(mark, *things)
+    return [one for one in found if one is not things and not (type(one) is tuple and one and one[0] is mark)]
+
+
+def _proxies() -> List[Any]:
+    """Return every proxy of wrapt: up to wrapt 2.0 its function wrappers do not tell the collector's search what they wrap."""
+    kinds: Dict[Any, bool] = {}
+    found = []
+    for one in gc.get_objects():
+        kind = type(one)
+        if kind not in kinds:
+            kinds[kind] = is_proxy(one)
+        if kinds[kind]:
+            found.append(one)
+    return found
+
+
+def _climb(trails: List[_Trail]) -> None:
+    """Add to every trail that ends in a container the thing that holds the container; one pass for all of them."""
+    going = [trail for trail in trails if type(trail.nodes[-1]) in _CONTAINERS]
+    if not going:
+        return
+    tips = [trail.nodes[-1] for trail in going]
+    wanted = {id(tip) for tip in tips}
+    owners = _owners(tips, wanted, {id(trail.nodes) for trail in trails})
+    for trail in going:
+        owner = owners.get(id(trail.nodes[-1]))
+        if owner is not None:
+            trail.nodes.append(owner)
+
+
+def _owners(tips: List[Any], wanted: Set[int], skipped: Set[int]) -> Dict[int, Any]:
+    owners: Dict[int, Any] = {}
+    for parent in _referrers(tips):
+        if type(parent) in _SKIPPED or id(parent) in skipped:
+            continue
+        for child in gc.get_referents(parent):
+            if id(child) in wanted:
+                owners.setdefault(id(child), parent)
+    return owners
+
+
+def _spliced(trails: List[_Trail]) -> Iterator[Entry]:
+    for trail in trails:
+        for node in trail.nodes:
+            if adopts(node) and splice(node):
+                yield Entry(trail.seat.target, describe(node), "spliced", True, "It stays and calls the original.")

@@ -1,0 +1,105 @@
+"""Where an attribute lives: read and written raw, past every __getattr__, metaclass and lazy module."""
+
+import sys
+import types
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+
+from .target import Target
+
+MISSING: Any = object()
+
+_MODULE_DICT: Any = vars(types.ModuleType)["__dict__"]
+_CLASS_DICT: Any = vars(type)["__dict__"]
+_CLASS_MRO: Any = vars(type)["__mro__"]
+
+
+def namespace(module: Any) -> Optional[Dict[str, Any]]:
+    """Return the dictionary of a module without touching its attributes; None for what is no module."""
+    if not issubclass(type(module), types.ModuleType):
+        return None
+    found = _MODULE_DICT.__get__(module)
+    return found if type(found) is dict else None
+
+
+def is_class(found: Any) -> bool:
+    """Tell whether this is a class, whatever it says of itself."""
+    return issubclass(type(found), type)
+
+
+def class_order(cls: Any) -> Tuple[Any, ...]:
+    """Return the method resolution order of a class, past its metaclass."""
+    return tuple(_CLASS_MRO.__get__(cls))
+
+
+def class_attribute(cls: Any, name: str) -> Tuple[Any, bool]:
+    """Return the raw attribute along the method resolution order, and whether the class itself holds it."""
+    for owner in class_order(cls):
+        found = _CLASS_DICT.__get__(owner).get(name, MISSING)
+        if found is not MISSING:
+            return found, owner is cls
+    return MISSING, False
+
+
+class Place(NamedTuple):
+    """One slot of a module or a class."""
+
+    holder: Any
+    attribute: str
+    existed: bool
+    label: str
+
+    @property
+    def in_class(self) -> bool:
+        """Tell whether the slot belongs to a class."""
+        return is_class(self.holder)
+
+    def read(self) -> Any:
+        """Return what the slot holds itself, inherited things left out; MISSING where it is empty."""
+        if self.in_class:
+            return _CLASS_DICT.__get__(self.holder).get(self.attribute, MISSING)
+        return (namespace(self.holder) or {}).get(self.attribute, MISSING)
+
+    def write(self, value: Any) -> None:
+        """Put a value into the slot."""
+        if self.in_class:
+            type.__setattr__(self.holder, self.attribute, value)  # Past the metaclass; it keeps the type's own slots right.
+        else:
+            _MODULE_DICT.__get__(self.holder)[self.attribute] = value
+
+    def clear(self) -> None:
+        """Remove the slot."""
+        if self.in_class:
+            type.__delattr__(self.holder, self.attribute)
+        else:
+            _MODULE_DICT.__get__(self.holder).pop(self.attribute, None)
+
+
+def locate(target: Target) -> Union[Tuple[Place, Any], str]:
+    """Return the place of a target and what is found there, or a sentence saying why there is none."""
+    module = sys.modules.get(target.module)
+    if module is None:
+        return "%s is not imported." % target.module
+    space = namespace(module)
+    if space is None:
+        return "%s is not a module." % target.module
+    parts = target.qualname.split(".")
+    if len(parts) == 1:
+        found = space.get(parts[0], MISSING)
+        place = Place(module, parts[0], True, str(target))
+        return "%s has no attribute %s." % (target.module, parts[0]) if found is MISSING else (place, found)
+    return _locate_in_class(target, space.get(parts[0], MISSING), parts)
+
+
+def _locate_in_class(target: Target, found: Any, parts: List[str]) -> Union[Tuple[Place, Any], str]:
+    holder, own, label = sys.modules[target.module], True, target.module
+    for name, following in zip(parts, parts[1:]):
+        if found is MISSING:
+            return "%s has no attribute %s." % (label, name)
+        label = "%s.%s" % (label, name)
+        if not is_class(found):
+            return "%s is not a class." % label
+        holder = found
+        found, own = class_attribute(holder, following)
+    if found is MISSING:
+        return "%s has no attribute %s." % (label, parts[-1])
+    return Place(holder, parts[-1], own, str(target)), found

@@ -1,0 +1,149 @@
+"""The wrapper: to the job it is the original in every respect, and it adds one frame.
+
+A function that is looked up on an instance becomes a genuine bound method of this wrapper, so that pickle, deepcopy and weak
+references treat it as always. Only an original with a binding of its own, such as another tool's wrapper, goes through wrapt's.
+"""
+
+import copy
+import types
+from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
+
+import wrapt
+
+from ._visit import begin, end, fail
+from .guard import FRAGILE
+from .reference import lookup, reference
+
+if TYPE_CHECKING:
+    from .patch import Seat
+
+# Untyped on purpose: wrapt has type hints in some versions and none in others.
+_Base: Any = wrapt.FunctionWrapper
+_BoundBase: Any = wrapt.BoundFunctionWrapper
+_METHOD_DESCRIPTOR = 1 << 17  # Py_TPFLAGS_METHOD_DESCRIPTOR: binds the way a function does.
+
+
+def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call the original once; the only frame of ours that stays on the stack while it runs."""
+    wrapped = self.__wrapped__
+    try:
+        calls = begin(self, args, kwargs)
+    except RecursionError:  # No room for us on this stack; the job's own call may still fit.
+        if FRAGILE:
+            raise
+        calls = None
+    if calls is None:
+        return wrapped(*args, **kwargs)
+    try:
+        result = wrapped(*args, **kwargs)
+    except BaseException as exc:
+        try:  # noqa: SIM105  # contextlib.suppress needs a frame, and there may be no room for one
+            fail(calls, exc)
+        except RecursionError:
+            pass
+        raise
+    try:
+        end(calls, result)
+    except RecursionError:
+        if FRAGILE:
+            raise
+    return result
+
+
+class Bound(_BoundBase):  # type: ignore[misc]
+    """A lookup on a class or an instance of an original that binds in its own way."""
+
+    __call__ = _call
+
+    @property
+    def _self_seat(self) -> "Seat":
+        return self._self_parent._self_seat  # type: ignore[no-any-return,unused-ignore]
+
+    def _self_split(self, args: Tuple[Any, ...]) -> Tuple[Any, Tuple[Any, ...]]:
+        if self._self_instance is not None:
+            return self._self_instance, args
+        return (args[0], args[1:]) if args else (None, args)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self._self_instance is None:
+            return reference(self._self_seat.target)
+        return self.__wrapped__.__reduce_ex__(protocol)
+
+    def __copy__(self) -> Any:
+        return copy.copy(self.__wrapped__)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return copy.deepcopy(self.__wrapped__, memo)
+
+
+class Wrapper(_Base):  # type: ignore[misc]
+    """What sits in the place of an original."""
+
+    __bound_function_wrapper__ = Bound
+    _self_seat: "Seat" = None  # type: ignore[assignment]
+
+    __call__ = _call
+
+    def __init__(self, seat: "Seat") -> None:
+        super(Wrapper, self).__init__(seat.original, _never)  # noqa: UP008 - __class__ below is a property.
+        self._self_seat = seat
+        original: Any = seat.original
+        kind = type(original)
+        self._self_plain = bool(kind.__flags__ & _METHOD_DESCRIPTOR) or (kind is Wrapper and original._self_plain)
+        self._self_binds = hasattr(kind, "__get__")
+
+    def _self_split(self, args: Tuple[Any, ...]) -> Tuple[Any, Tuple[Any, ...]]:
+        return (args[0], args[1:]) if args else (None, args)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if self._self_plain:
+            return self if instance is None else types.MethodType(self, instance)
+        return super().__get__(instance, owner) if self._self_binds else self
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        # A retired wrapper admits what it is: cloudpickle then asks for __reduce_ex__ and does not take the function apart.
+        seat = self._self_seat
+        return Wrapper if seat is not None and seat.retired else self.__wrapped__.__class__
+
+    def __reduce_ex__(self, protocol: Any) -> Union[str, Tuple[Any, ...]]:
+        name = lookup(self)
+        return name if name is not None else reference(self._self_seat.target)
+
+    def __copy__(self) -> "Wrapper":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Wrapper":
+        return self
+
+
+def _never(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    """Stand where wrapt wants a function; both classes call the original themselves, so it has no caller."""
+    return wrapped(*args, **kwargs)
+
+
+def wrapper_in(found: Any) -> Optional[Wrapper]:
+    """Return our wrapper where this is one, a binding of one, or a class or static method around one."""
+    kind = type(found)
+    if kind is Wrapper:
+        return found  # type: ignore[no-any-return]
+    if kind is Bound:
+        return found._self_parent  # type: ignore[no-any-return]
+    if kind in (types.MethodType, classmethod, staticmethod) and type(found.__func__) is Wrapper:
+        return found.__func__  # type: ignore[no-any-return,unused-ignore]
+    return None
+
+
+def without_us(found: Any) -> Any:
+    """Return what somebody would hold in place of this, had we never been here."""
+    wrapper = wrapper_in(found)
+    if wrapper is None:
+        return found
+    seat, kind = wrapper._self_seat, type(found)
+    if kind is Wrapper:
+        return seat.original
+    if kind is Bound:
+        return found.__wrapped__
+    if kind is types.MethodType:
+        return types.MethodType(seat.original, found.__self__)
+    return seat.raw if found is seat.placed else kind(seat.original)

@@ -1,0 +1,167 @@
+"""Other names of an original: replaced where activation comes late, and all put back."""
+
+import functools
+import importlib.util
+import sys
+import types
+
+import pytest
+
+from ddp_probe.patching import Target
+
+LOAD = Target("probed_lib", "load")
+
+
+def kinds(certificate):
+    """Return kind by place."""
+    return {entry.place: entry.kind for entry in certificate.entries}
+
+
+def test_names_imported_earlier_are_replaced(lib, user, ledger, recorder):
+    """Applying late replaces the name in every module that imported it, and says which."""
+    original, watch = lib.load, recorder()
+    patch = ledger.apply(LOAD, watch)
+    assert sorted(patch.aliases) == ["probed_lib.read", "probed_user.load"]
+    user.go()
+    assert len(watch.seen) == 2
+    certificate = ledger.undo()
+    assert certificate.ok
+    assert lib.load is lib.read is user.load is original
+
+
+def test_names_made_after_the_patch_are_put_back(lib, ledger, recorder):
+    """A module that imported the wrapper gets the original back, also where it kept a bound method."""
+    ledger.apply(LOAD, recorder())
+    ledger.apply(Target("probed_lib", "Model.to"), recorder())
+    model = lib.Model()
+    late = types.ModuleType("probed_late")
+    late.load, late.unbound, late.bound = lib.load, lib.Model.to, model.to
+    sys.modules["probed_late"] = late
+    try:
+        certificate = ledger.undo()
+    finally:
+        del sys.modules["probed_late"]
+    assert late.load is lib.load
+    assert late.unbound is lib.Model.to
+    assert type(late.unbound) is types.FunctionType
+    assert late.bound == model.to
+    assert late.bound.__func__ is lib.Model.to
+    assert {"probed_late.load", "probed_late.unbound", "probed_late.bound"} <= set(kinds(certificate))
+    assert certificate.ok
+
+
+def test_many_targets_take_one_look(lib, user, ledger, recorder):
+    """Several targets applied together have their aliases replaced just the same."""
+    lib.also = lib.outer
+    patches = ledger.apply_all([(LOAD, recorder()), (Target("probed_lib", "outer"), recorder()), (Target("probed_lib", "Model.to"), recorder())])
+    assert [sorted(patch.aliases) for patch in patches] == [["probed_lib.read", "probed_user.load"], ["probed_lib.also"], []]
+
+
+def test_strange_modules_are_not_touched(lib, ledger, recorder, tmp_path, monkeypatch):
+    """Lazy modules, modules with a failing __getattr__, None and arbitrary objects in sys.modules are passed by unharmed."""
+
+    class Odd:
+        def __getattribute__(self, name):
+            raise RuntimeError("touched")
+
+    class Module(types.ModuleType):
+        def __getattribute__(self, name):
+            raise RuntimeError("touched")
+
+    (tmp_path / "probed_lazy.py").write_text("raise RuntimeError('loaded')\n")
+    spec = importlib.util.find_spec("probed_lazy")
+    lazy = importlib.util.module_from_spec(spec)
+    loader = importlib.util.LazyLoader(spec.loader)
+    spec.loader = loader
+    loader.exec_module(lazy)
+    strange = {"probed_none": None, "probed_odd": Odd(), "probed_odd_module": Module("odd"), "probed_lazy": lazy, "probed_number": 7}
+    for name, module in strange.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    patch = ledger.apply(LOAD, recorder())
+    assert patch.state == "patched"
+    assert ledger.apply(Target("probed_odd", "load"), recorder()).why == "probed_odd is not a module."
+    assert ledger.undo().ok
+
+
+def test_an_alias_that_was_overwritten_is_reported(lib, user, ledger, recorder):
+    """An alias that somebody has replaced since stays theirs, and the certificate names it."""
+    ledger.apply(LOAD, recorder())
+    user.load = lib.nothing
+    certificate = ledger.undo()
+    assert kinds(certificate)["probed_user.load"] == "overwritten"
+    assert user.load is lib.nothing
+    assert certificate.ok
+
+
+def test_an_inherited_original_keeps_its_names(lib, ledger, recorder):
+    """Patching a method on the subclass leaves aliases of the parent's function alone."""
+    lib.alias = lib.Model.to
+    patch = ledger.apply(Target("probed_lib", "Small.to"), recorder())
+    assert patch.aliases == []
+    assert lib.alias is lib.Model.to
+
+
+class Holder:
+    """Keeps something in an attribute; its repr must not be asked."""
+
+    def __repr__(self):
+        raise RuntimeError("repr was called")
+
+
+def test_unreachable_holders_are_named_and_fall_through(lib, ledger, recorder):
+    """A partial, a list, a default and an attribute keep a retired wrapper, are listed, and every call through them is counted."""
+    original, watch = lib.load, recorder()
+    patch = ledger.apply(LOAD, watch)
+    holder = Holder()
+    holder.attribute = lib.load
+    kept = [functools.partial(lib.load, "a"), [lib.load], {"x": lib.load}, holder, lambda f=lib.load: f("a")]
+    certificate = ledger.undo()
+    places = [entry.place for entry in certificate.entries if entry.kind == "unreachable"]
+    assert certificate.ok
+    assert lib.load is original
+    assert any("partial" in place for place in places)
+    assert any(place.startswith("a list") for place in places)
+    assert any("dict" in place for place in places)
+    assert any(place.endswith("Holder") for place in places)
+    assert any("a tuple in the function" in place for place in places)
+    assert all(not entry.restored for entry in certificate.entries if entry.kind == "unreachable")
+    assert kept[0]()[0] == kept[1][0]("a")[0] == holder.attribute("a")[0] == "a"
+    assert (watch.seen, patch.calls, patch.stale_calls) == ([], 0, 3)
+
+
+def test_a_closure_that_wraps_nothing_is_named(lib, ledger, recorder):
+    """A closure that only uses the wrapper is listed with the function that owns it."""
+    ledger.apply(LOAD, recorder())
+
+    def make(load):
+        return lambda: load("a")
+
+    use = make(lib.load)
+    places = [entry.place for entry in ledger.undo().entries if entry.kind == "unreachable"]
+    assert any(place.startswith("a closure in the function") and "make" in place for place in places)
+    assert use()[0] == "a"
+
+
+def test_a_stale_wrapper_put_back_is_peeled(lib, ledger, recorder):
+    """A retired wrapper that comes back to its place is not wrapped again, and undo gives the true original."""
+    original = lib.load
+    ledger.apply(LOAD, recorder())
+    kept = [lib.load]
+    ledger.undo()
+    lib.load = kept[0]
+    watch = recorder()
+    ledger.apply(LOAD, watch)
+    assert lib.load.__wrapped__ is original
+    lib.load("a")
+    assert len(watch.seen) == 2
+    ledger.undo()
+    assert lib.load is original
+
+
+@pytest.mark.parametrize("round_", range(2))
+def test_nothing_is_left_after_a_plain_cycle(lib, ledger, recorder, round_):
+    """Where nobody keeps the wrapper, the certificate lists places only."""
+    ledger.apply(Target("probed_lib", "Model.to"), recorder())
+    ledger.apply(Target("probed_lib", "Model.build"), recorder())
+    lib.Model().to("cpu")
+    assert {entry.kind for entry in ledger.undo().entries} == {"attribute"}

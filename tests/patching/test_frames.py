@@ -1,0 +1,227 @@
+"""The job's exceptions pass through us as if we were not there, but for one frame."""
+
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+
+import ddp_probe
+from ddp_probe.patching import Target, clean_exception, clean_traceback, is_our_frame
+
+LOAD = Target("probed_lib", "load")
+PACKAGE = str(Path(ddp_probe.__file__).parent)
+
+
+def frames(tb):
+    """Return the file of each frame."""
+    return [entry.filename for entry in traceback.extract_tb(tb)]
+
+
+def ours(exc):
+    """Return how many frames of the traceback are in the package."""
+    return sum(name.startswith(PACKAGE) for name in frames(exc.__traceback__))
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Faults of the probe are held back, as in a real run."""
+    monkeypatch.delenv("DDP_PROBE_STRICT", raising=False)
+
+
+def test_the_very_exception_passes_with_one_frame(lib, ledger, recorder):
+    """The job's exception object arrives untouched, with one frame of ours in its traceback."""
+    watch, mine = recorder(), KeyError("mine")
+
+    def fails():
+        raise mine
+
+    lib.fails = fails
+    ledger.apply(Target("probed_lib", "fails"), watch)
+    with pytest.raises(KeyError) as caught:
+        lib.fails()
+    assert caught.value is mine is watch.seen[1][2]
+    assert ours(mine) == 1
+    assert mine.__context__ is None
+    assert mine.__cause__ is None
+    assert not mine.__suppress_context__
+
+
+def test_each_wrapped_call_adds_one_frame(lib, ledger, recorder):
+    """Two nested wrapped calls, one of them a method with two watches, add two frames."""
+    ledger.apply_all([(LOAD, recorder("a")), (LOAD, recorder("b")), (Target("probed_lib", "outer"), recorder("a"))])
+    with pytest.raises(KeyError) as caught:
+        lib.outer("missing")
+    assert ours(caught.value) == 2
+
+
+def test_a_fault_of_ours_is_no_context(lib, ledger, recorder, quiet):
+    """An exception swallowed before the call does not become the context of the job's own."""
+    watch = recorder()
+    watch.before = lambda call: 1 / 0
+    ledger.apply(LOAD, watch)
+    with pytest.raises(KeyError) as caught:
+        lib.load("missing")
+    assert caught.value.__context__ is None
+
+
+def test_a_watch_that_mishandles_the_exception_leaves_no_trace(lib, ledger, recorder, quiet):
+    """A watch that raises the job's exception again, or chains to it, changes neither its traceback nor its links."""
+
+    def error(call, exc):
+        exc.__cause__ = ValueError("ours")
+        raise exc
+
+    watch = recorder()
+    watch.error = error
+    ledger.apply(LOAD, watch)
+    with pytest.raises(KeyError) as caught:
+        lib.load("missing")
+    assert ours(caught.value) == 1
+    assert len(frames(caught.value.__traceback__)) == 3
+    assert caught.value.__cause__ is None
+    assert not caught.value.__suppress_context__
+
+
+def test_the_handled_exception_is_still_seen(lib, ledger, recorder, quiet):
+    """Inside an except block the original sees the exception that is being handled, and links to it as always."""
+    seen = []
+
+    def look(fail=False):
+        seen.append(sys.exc_info()[1])
+        if fail:
+            raise KeyError("second")
+
+    lib.look = look
+    watch = recorder()
+    watch.before = lambda call: 1 / 0
+    ledger.apply(Target("probed_lib", "look"), watch)
+    lib.look()
+    first = ValueError("first")
+
+    def look_while_handling():
+        try:
+            raise first
+        except ValueError:
+            lib.look()
+            lib.look(fail=True)
+
+    with pytest.raises(KeyError) as caught:
+        look_while_handling()
+    assert seen == [None, first, first]
+    assert caught.value.__context__ is first
+    assert first.__context__ is None
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration, RecursionError])
+def test_every_kind_of_exception_passes(lib, ledger, recorder, kind):
+    """What is no Exception, or means something to the interpreter, passes like any other."""
+
+    def fails():
+        raise kind()
+
+    lib.fails = fails
+    watch = recorder()
+    ledger.apply(Target("probed_lib", "fails"), watch)
+    with pytest.raises(kind):
+        lib.fails()
+    assert watch.seen[1][0] == "error"
+
+
+def test_an_exception_that_refuses_attributes_passes(lib, ledger, recorder, quiet):
+    """An exception class whose __setattr__ raises is passed on as it is."""
+
+    class FrozenError(Exception):
+        def __setattr__(self, name, value):
+            raise TypeError("frozen")
+
+    def fails():
+        raise FrozenError("mine")
+
+    def error(call, exc):
+        raise exc
+
+    lib.fails = fails
+    watch = recorder()
+    watch.error = error
+    ledger.apply(Target("probed_lib", "fails"), watch)
+    with pytest.raises(FrozenError, match="mine") as caught:
+        lib.fails()
+    assert ours(caught.value) == 1
+
+
+def test_deep_recursion_ends_as_it_would(lib, ledger, recorder, quiet):
+    """A wrapped function that recurses for ever raises RecursionError, and is watched again afterwards."""
+
+    def forever():
+        return lib.forever()
+
+    lib.forever = forever
+    watch = recorder()
+    ledger.apply(Target("probed_lib", "forever"), watch)
+    with pytest.raises(RecursionError):
+        lib.forever()
+    watch.seen.clear()
+    ledger.apply(LOAD, watch)
+    lib.load("a")
+    assert [moment for moment, *_ in watch.seen] == ["before", "after"]
+
+
+def test_a_cleaned_traceback_has_none_of_our_frames(lib, ledger, recorder):
+    """Cleaning an exception unlinks our frames from it, its cause and its context, and keeps all others in order."""
+    ledger.apply_all([(LOAD, recorder()), (Target("probed_lib", "outer"), recorder())])
+
+    def fails():
+        try:
+            lib.outer("missing")
+        except KeyError as exc:
+            raise ValueError("second") from exc
+
+    with pytest.raises(ValueError, match="second") as caught:
+        fails()
+    exc = caught.value
+    clean_exception(exc)
+    assert ours(exc) == ours(exc.__cause__) == 0
+    assert [entry.name for entry in traceback.extract_tb(exc.__cause__.__traceback__)] == ["fails", "outer", "load"]
+
+
+def test_cleaning_tolerates_cycles_and_emptiness():
+    """Exceptions that name each other as context, and an exception without a traceback, are cleaned without end or fault."""
+    one, two = ValueError(), KeyError()
+    one.__context__, two.__cause__ = two, one
+    clean_exception(one)
+    clean_exception(None)
+    assert clean_traceback(None) is None
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Exception groups are in Python 3.11 and later.")
+def test_members_of_a_group_are_cleaned(lib, ledger, recorder):
+    """The exceptions inside an exception group lose our frames as well."""
+    ledger.apply(LOAD, recorder())
+    with pytest.raises(KeyError) as caught:
+        lib.load("missing")
+    group = eval("ExceptionGroup('both', [inner])", {"inner": caught.value})
+    clean_exception(group)
+    assert ours(caught.value) == 0
+
+
+def test_a_fault_of_ours_keeps_its_traceback(lib, ledger, recorder, monkeypatch):
+    """A traceback that ends in our own code is left whole: it is what a person needs who mends us."""
+    monkeypatch.setenv("DDP_PROBE_STRICT", "1")
+    from ddp_probe.patching import guard
+
+    with pytest.raises(TypeError) as caught:
+        guard.run("broken", None)
+    before = len(frames(caught.value.__traceback__))
+    clean_exception(caught.value)
+    assert len(frames(caught.value.__traceback__)) == before
+    assert ours(caught.value) > 0
+
+
+def test_our_frames_are_recognised(lib, ledger, recorder):
+    """The frame around an original is ours; the frames of the job and of the tests are not."""
+    codes = []
+    lib.look = lambda: codes.extend((sys._getframe(0).f_code, sys._getframe(1).f_code, sys._getframe(2).f_code))
+    ledger.apply(Target("probed_lib", "look"), recorder())
+    lib.look()
+    assert [is_our_frame(code) for code in codes] == [False, True, False]

@@ -1,0 +1,160 @@
+"""The guard: a fault of ours is counted and told, and does not reach the job."""
+
+import pytest
+
+from ddp_probe.patching import Guard, Target, guard
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Faults of the probe are held back, as in a real run."""
+    monkeypatch.delenv("DDP_PROBE_STRICT", raising=False)
+
+
+def fails():
+    """Fail."""
+    raise ValueError("ours")
+
+
+def test_results_pass_and_faults_become_none(quiet):
+    """The guard hands on what the function returns, and None where it raised."""
+    made = Guard()
+    assert made.run("a", max, 1, 2) == 2
+    assert made.run("a", fails) is None
+    assert made.counts == {"a": 1}
+
+
+def test_each_fault_is_told_once(quiet):
+    """The reporter is given name, exception and count for every fault."""
+    made, told = Guard(), []
+    made.on_fault = lambda name, exc, count: told.append((name, str(exc), count))
+    made.run("a", fails)
+    made.run("b", fails)
+    made.run("a", fails)
+    assert told == [("a", "ours", 1), ("b", "ours", 1), ("a", "ours", 2)]
+
+
+def test_a_reporter_that_fails_is_not_told_about_itself(quiet):
+    """A reporter that raises, or runs into the guard again, stops nothing and is called once a fault."""
+    made, calls = Guard(), []
+
+    def report(name, exc, count):
+        calls.append(name)
+        made.run("reporter", fails)
+        raise RuntimeError("reporter")
+
+    made.on_fault = report
+    assert made.run("a", fails) is None
+    assert calls == ["a"]
+    assert made.counts == {"a": 1, "reporter": 1}
+
+
+def test_five_faults_switch_a_name_off(quiet):
+    """After five faults a name is not run any more; other names are."""
+    made, ran = Guard(), []
+
+    def count_and_fail():
+        ran.append(1)
+        raise ValueError
+
+    for _ in range(9):
+        assert not made.off("a") or len(ran) == 5
+        made.run("a", count_and_fail)
+    assert len(ran) == 5
+    assert made.off("a")
+    assert not made.off("b")
+    assert made.run("b", max, 1, 2) == 2
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_is_no_exception_passes(quiet, kind):
+    """An interrupt or an exit that arrives inside our code belongs to the job."""
+
+    def leaves():
+        raise kind
+
+    with pytest.raises(kind):
+        guard.run("a", leaves)
+    assert guard.counts == {}
+    assert guard.run("a", max, 1, 2) == 2
+
+
+def test_strict_raises_after_telling(monkeypatch):
+    """With DDP_PROBE_STRICT=1 a fault is counted, told, and raised."""
+    monkeypatch.setenv("DDP_PROBE_STRICT", "1")
+    made, told = Guard(), []
+    made.on_fault = lambda *args: told.append(args[0])
+    with pytest.raises(ValueError, match="ours"):
+        made.run("a", fails)
+    assert told == ["a"]
+    assert made.counts == {"a": 1}
+
+
+def test_a_failing_watch_costs_the_job_nothing(lib, ledger, recorder, quiet):
+    """A watch that fails before every call leaves results alone, is switched off, and then is not asked any more."""
+    watch, asked = recorder("failing"), []
+
+    def before(call):
+        asked.append(1)
+        raise ValueError
+
+    watch.before = before
+    ledger.apply(Target("probed_lib", "load"), watch)
+    for _ in range(9):
+        assert lib.load("a") == ("a", "r", (), {})
+    assert len(asked) == 5
+    assert guard.off("failing")
+    assert watch.seen == []
+
+
+def test_a_failing_watch_does_not_silence_another(lib, ledger, recorder, quiet):
+    """Where one of two watches on a target fails, the other sees the whole call."""
+    bad, good = recorder("bad"), recorder("good")
+    bad.before = lambda call: 1 / 0
+    ledger.apply(Target("probed_lib", "load"), bad)
+    ledger.apply(Target("probed_lib", "load"), good)
+    lib.load("a")
+    assert [moment for moment, *_ in good.seen] == ["before", "after"]
+    assert bad.seen == []
+
+
+@pytest.mark.parametrize("moment", ["before", "after", "error"])
+def test_an_interrupt_inside_a_watch_reaches_the_job(lib, ledger, recorder, quiet, moment):
+    """A KeyboardInterrupt that lands in our code is raised, and the thread is watched again afterwards."""
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    watch = recorder("w", outermost=True)
+    setattr(watch, moment, interrupt)
+    ledger.apply(Target("probed_lib", "load"), watch)
+    with pytest.raises(KeyboardInterrupt):
+        lib.load("missing" if moment == "error" else "a")
+    delattr(watch, moment)
+    watch.seen.clear()
+    lib.load("a")
+    assert [seen for seen, *_ in watch.seen] == ["before", "after"]
+
+
+def test_a_recursion_of_our_own_is_a_fault(quiet):
+    """A watch that recurses for ever on a shallow stack is held back and counted like any other fault."""
+
+    def forever():
+        return forever()
+
+    assert guard.run("a", forever) is None
+    assert guard.counts == {"a": 1}
+
+
+def test_a_stack_that_the_job_filled_is_no_fault(lib, ledger, recorder, quiet):
+    """A job that recurses to the limit through a wrapped function does not get the watch switched off."""
+
+    def forever():
+        return lib.forever()
+
+    lib.forever = forever
+    ledger.apply(Target("probed_lib", "forever"), recorder("w"))
+    for _ in range(3):
+        with pytest.raises(RecursionError):
+            lib.forever()
+    assert guard.counts == {}
