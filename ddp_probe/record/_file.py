@@ -1,0 +1,123 @@
+"""One append-only file that is ours alone: made exclusively, never through a symlink, checked before each write."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+from typing import Optional, Tuple
+
+_TRIES = 100
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE)
+_APPEND = os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_CREATE = _APPEND | os.O_CREAT | os.O_EXCL
+
+
+class OutOfRoomError(Exception):
+    """The line would pass the limit."""
+
+
+class LineFile:
+    """The logger at the end of the chain; ``info`` writes one line by one call."""
+
+    def __init__(self, fd: int, path: str, room: int) -> None:
+        seen = os.fstat(fd)
+        self.fd = fd
+        self.path = path
+        self.room = room
+        self.size = seen.st_size
+        self._torn = False
+        self._ident: Tuple[int, int] = (seen.st_dev, seen.st_ino)
+        self._links = seen.st_nlink  # some file systems always answer 0
+
+    def intact(self) -> bool:
+        """Tell whether the descriptor is still this file and the file still has a name.
+
+        The job may close every descriptor it finds, and its own file may then get our number.
+        """
+        try:
+            seen = os.fstat(self.fd)
+        except OSError:
+            return False
+        self.size = seen.st_size
+        return (seen.st_dev, seen.st_ino) == self._ident and seen.st_nlink >= self._links
+
+    def info(self, line: bytes) -> None:
+        """Write one line, or raise and leave nothing of it behind."""
+        if self._torn:
+            line = b"\n" + line
+        if self.size + len(line) > self.room:
+            raise OutOfRoomError
+        written = os.write(self.fd, line)
+        self._torn = False
+        if written < len(line):
+            self._take_back(written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
+        self.size += written
+
+    def _take_back(self, written: int) -> None:
+        """Cut a line that a full disk took half of, so that every line in the file is whole."""
+        try:
+            os.ftruncate(self.fd, os.fstat(self.fd).st_size - written)
+        except OSError:
+            self._torn = True
+
+    def reopened(self) -> Optional["LineFile"]:
+        """Return this same file on a new descriptor, or None where its name is gone or is another file's now."""
+        try:
+            fd = _high(os.open(self.path, _APPEND))
+        except OSError as exc:
+            if exc.errno in _GONE:
+                return None
+            raise  # too many open files, say: the file is still there, and is tried again later
+        again = LineFile(fd, self.path, self.room)
+        if again._ident == self._ident:
+            return again
+        os.close(fd)
+        return None
+
+    def close(self) -> None:
+        """Close the descriptor if it is still ours."""
+        fd, self.fd = self.fd, -1
+        with contextlib.suppress(OSError):
+            seen = os.fstat(fd)
+            if (seen.st_dev, seen.st_ino) == self._ident:
+                os.close(fd)
+
+
+def create(directory: str, stem: str, room: int) -> LineFile:
+    """Make ``stem.jsonl``, or ``stem.1.jsonl`` and so on where the name is taken."""
+    make_folder(directory)
+    name = stem.replace(os.sep, "_")
+    for number in range(_TRIES):
+        path = os.path.join(directory, name + (".%d" % number if number else "") + ".jsonl")
+        try:
+            return LineFile(_high(os.open(path, _CREATE, 0o644)), path, room)
+        except FileExistsError:
+            continue
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.path.join(directory, name + ".jsonl"))
+
+
+def make_folder(directory: str) -> None:
+    """Make a folder and its parents; os.makedirs would make the parents world-writable where the umask is 0."""
+    try:
+        os.mkdir(directory, 0o755)
+    except FileExistsError:
+        if not stat.S_ISDIR(os.stat(directory).st_mode):
+            raise
+    except FileNotFoundError:
+        parent = os.path.dirname(directory)
+        if parent in ("", directory):
+            raise
+        make_folder(parent)
+        make_folder(directory)
+
+
+def _high(fd: int) -> int:
+    """Move a descriptor out of 0 to 2: where the job has closed stdout, its prints would land in our file."""
+    if fd > 2:
+        return fd
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(fd)

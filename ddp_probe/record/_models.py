@@ -1,0 +1,67 @@
+"""Writes a model's list of parameters once per distinct digest; ranks that race for it write the same bytes."""
+
+import contextlib
+import os
+import time
+from typing import Any, List
+
+from ._file import make_folder
+from ._json import render
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def lines(rows: List[Any]) -> bytes:
+    """Return the rows as one JSON array, a row a line, so that two ranks' lists can be compared by diff."""
+    return b"[\n" + b",\n".join(render(row) for row in rows) + b"\n]\n"
+
+
+def is_name(digest: str) -> bool:
+    """Tell whether a digest can be a file's name."""
+    return bool(digest) and all(letter.isalnum() or letter in "-_" for letter in digest)
+
+
+def exists(directory: str, digest: str) -> bool:
+    """Tell whether some rank has written it already; a symlink of that name counts, and is left alone."""
+    return os.path.lexists(os.path.join(directory, "models", digest + ".json"))
+
+
+def write(directory: str, digest: str, data: bytes) -> None:
+    """Write ``models/<digest>.json`` whole or not at all."""
+    make_folder(os.path.join(directory, "models"))
+    # Everything below goes through this descriptor, so that a models/ that is a symlink is refused, not followed.
+    folder = os.open(os.path.join(directory, "models"), _FOLDER)
+    try:
+        _write_in(folder, digest + ".json", data)
+    finally:
+        os.close(folder)
+
+
+def _write_in(folder: int, name: str, data: bytes) -> None:
+    draft = ".%s.%d.%x" % (name, os.getpid(), time.monotonic_ns())
+    fd = os.open(draft, _CREATE, 0o644, dir_fd=folder)
+    try:
+        try:
+            _write_all(fd, data)
+        finally:
+            os.close(fd)
+        _publish(folder, draft, name)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
+
+
+def _publish(folder: int, draft: str, name: str) -> None:
+    try:
+        os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links; renaming replaces a symlink, it does not follow it
+        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(fd, left) :]

@@ -1,0 +1,29 @@
+"""Beside the runs: a pointer to the newest one, and a note that keeps them out of version control."""
+
+import os
+
+from ._file import make_folder
+
+_NAME = "latest"
+
+
+def point_at(folder: str) -> None:
+    """Let 'latest' point at this run's folder; what somebody else has put under that name stays."""
+    root, run = os.path.split(folder)
+    pointer = os.path.join(root, _NAME)
+    if os.path.lexists(pointer) and not os.path.islink(pointer):
+        return
+    make_folder(root)
+    _keep_out_of_git(root)
+    temporary = "%s.%d" % (pointer, os.getpid())
+    os.symlink(run, temporary)
+    os.replace(temporary, pointer)
+
+
+def _keep_out_of_git(root: str) -> None:
+    try:
+        fd = os.open(os.path.join(root, ".gitignore"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    except FileExistsError:
+        return
+    os.write(fd, b"*\n")
+    os.close(fd)

@@ -1,0 +1,40 @@
+"""Ties the line written before a call to the one written after it."""
+
+import time
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from ddp_probe import schema
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+
+class Span:
+    """One call that has begun. It ends once; in a forked child it does not end at all."""
+
+    __slots__ = ("_event", "_recorder", "_started", "_writer", "id")
+
+    def __init__(self, recorder: "Recorder", number: int, event: schema.Event) -> None:
+        self.id = number
+        self._recorder: Optional[Recorder] = recorder
+        self._event = type(event)
+        self._writer = recorder.writer
+        self._started = time.perf_counter()
+
+    def end(self, event: Optional[schema.Event] = None) -> None:
+        """Write that the call has returned."""
+        self._finish("end", event, None)
+
+    def fail(self, failure: schema.Failure, event: Optional[schema.Event] = None) -> None:
+        """Write that the call has raised."""
+        self._finish("error", event, failure)
+
+    def _finish(self, phase: str, event: Optional[schema.Event], failure: Optional[schema.Failure]) -> None:
+        seconds = time.perf_counter() - self._started
+        recorder, self._recorder = self._recorder, None
+        if recorder is None or recorder.writer is not self._writer:
+            return
+        more: Dict[str, Any] = {"span": self.id, "seconds": round(seconds, 9)}
+        if failure is not None:
+            more["failure"] = failure
+        recorder.write(self._event() if event is None else event, phase, more)
