@@ -1,0 +1,33 @@
+"""At exit, one line per target: patched, skipped because, never imported, imported before the probe, overwritten by whom."""
+
+from typing import TYPE_CHECKING, List
+
+from ddp_probe import schema
+
+if TYPE_CHECKING:
+    from ddp_probe.activation.targets import TargetRow
+    from ddp_probe.probes._session import Session
+
+
+def events(session: "Session") -> List[schema.Coverage]:
+    """Return what became of each target; optional ones that never appeared are left out."""
+    found = [_event(session, row) for row in session.rows]
+    return [event for event, row in zip(found, session.rows) if not (row.optional and event.state == "never imported")]
+
+
+def _event(session: "Session", row: "TargetRow") -> schema.Coverage:
+    event = schema.Coverage(probe=row.probe, target=str(row))
+    patch = session.patches.get(str(row))
+    if patch is None:
+        event.state = "never imported"
+        return event
+    event.calls = patch.calls
+    event.state, event.because = patch.state, patch.why
+    if patch.state != "patched":
+        return event
+    over = patch.overwritten_by()
+    if over:
+        event.state, event.because = "overwritten", over
+    elif session.was_late(row):
+        event.state, event.because = "patched late", "The module had been imported before the probe; aliases replaced: %d." % len(patch.aliases)
+    return event

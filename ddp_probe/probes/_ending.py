@@ -1,0 +1,79 @@
+"""The end of a process: the uncaught exception, written before anything else can fail, and the last line.
+
+A signal's default action leaves no time for a line, and a handler of ours would change the job; the launcher tells of those.
+"""
+
+import atexit
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Optional, Type
+
+from ddp_probe import schema
+from ddp_probe.facts.failure import failure
+from ddp_probe.patching import clean_exception
+from ddp_probe.patching.guard import guard
+
+if TYPE_CHECKING:
+    from ddp_probe.probes._session import Session
+
+_Hook = Callable[[Type[BaseException], BaseException, Optional[TracebackType]], Any]
+
+
+class Ending:
+    """Listens for the end of this process without standing in its way."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._uncaught: Optional[BaseException] = None
+        self._previous: Optional[_Hook] = None
+
+    def watch(self) -> None:
+        """Chain the exception hook and ask to be called at exit."""
+        self._previous = sys.excepthook
+        sys.excepthook = self._excepthook
+        atexit.register(self._exit)
+
+    def unwatch(self) -> None:
+        """Undo both, where nobody has put another hook over ours."""
+        if sys.excepthook == self._excepthook and self._previous is not None:
+            sys.excepthook = self._previous
+        atexit.unregister(self._exit)
+
+    def forget(self) -> None:
+        """Undo both in the child of a fork."""
+        self.unwatch()
+
+    def _excepthook(self, kind: Type[BaseException], exc: BaseException, trace: Optional[TracebackType]) -> None:
+        guard.run("process", self._note, exc)
+        guard.run("process", clean_exception, exc)
+        previous = self._previous or sys.__excepthook__
+        previous(kind, exc, exc.__traceback__ if exc.__traceback__ is not None else trace)
+
+    def _note(self, exc: BaseException) -> None:
+        self._uncaught = exc
+        self._session.close(failure=failure(exc), uncaught=True, exit_code=130 if isinstance(exc, KeyboardInterrupt) else 1)
+
+    def _exit(self) -> None:
+        guard.run("process", self._last)
+
+    def _last(self) -> None:
+        # The hook may have been replaced by one that does not chain; the interpreter keeps the exception all the same.
+        left = getattr(sys, "last_value", None) if self._uncaught is None else None
+        if isinstance(left, BaseException):
+            self._session.close(failure=failure(left), uncaught=True, exit_code=1)
+        self._session.close()
+        self._session.recorder.close()
+
+
+def last_event(session: "Session", **known: Any) -> schema.Event:
+    """Return process.end, or launcher.end."""
+    recorder = session.recorder
+    if session.process.role.name == "launcher":
+        return schema.LauncherEnd(silent_ranks=session.silent_ranks(), **known)
+    return schema.ProcessEnd(lines=recorder.lines, lost=recorder.lost, faults=dict(guard.counts), process_group=_group_open(), **known)
+
+
+def _group_open() -> Optional[bool]:
+    c10d = sys.modules.get("torch.distributed.distributed_c10d")
+    is_initialized = getattr(c10d, "is_initialized", None)
+    return None if is_initialized is None else bool(is_initialized())

@@ -1,0 +1,73 @@
+"""DistributedDataParallel.__init__ and what stands in its place: arguments, placement, what was moved and set before."""
+
+from typing import Any, Dict, List, Optional
+
+from ddp_probe import schema
+from ddp_probe.facts.accelerator_state import accelerators
+from ddp_probe.facts.describe import class_name, describe, describe_mapping
+from ddp_probe.facts.groups import default_group, group_name
+from ddp_probe.facts.placement import snapshot
+from ddp_probe.patching import Call
+from ddp_probe.probes import _warnings
+from ddp_probe.probes._probe import Begun, Probe
+
+_OWN = ("module", "device_ids", "output_device", "process_group")
+
+
+class Wrap(Probe):
+    """Records the model's placement just before it is wrapped, and says beforehand what is about to fail."""
+
+    name = "ddp"
+    cost = "One pass over the parameters, once per wrap."
+
+    def begin(self, call: Call) -> schema.Wrap:
+        """Record every argument and where every parameter is; bound by signature, since the order changed between torches."""
+        given = call.arguments()
+        model = given.get("module")
+        placement, rows = snapshot(model)
+        self.session.recorder.model(placement.digest, rows)
+        event = schema.Wrap(
+            wrapper=_wrapper(call),
+            model=class_name(model),
+            device_ids=_listed(given.get("device_ids")),
+            output_device=_text(given.get("output_device")),
+            group=group_name(given.get("process_group")) or "default",
+            backend=default_group()[0],
+            keywords=_keywords(given),
+            placement=placement,
+            accelerators=accelerators(),
+            last_move=self.session.last_move,
+            last_set_device=self.session.last_set_device,
+        )
+        event.warning = _warnings.placement(event)
+        return event
+
+    def began(self, call: Call, begun: Begun) -> None:
+        """Say the warning, now that the begin event is on disk."""
+        assert isinstance(begun.event, schema.Wrap)
+        if begun.event.warning:
+            self.session.warn(begun.event.warning, begun.event)
+
+    def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Wrap]:
+        """Record the device_ids that the wrapper has settled on."""
+        wrapper = call.instance if call.instance is not None else result
+        return schema.Wrap(wrapper=_wrapper(call), device_ids=_listed(getattr(wrapper, "__dict__", {}).get("device_ids")))
+
+
+def _wrapper(call: Call) -> str:
+    return class_name(call.instance) if call.instance is not None else str(call.target)
+
+
+def _listed(ids: Any) -> Optional[List[str]]:
+    return [describe(each) for each in ids] if isinstance(ids, (list, tuple, range)) else None
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else describe(value)
+
+
+def _keywords(given: Dict[str, Any]) -> Dict[str, str]:
+    return describe_mapping({name: value for name, value in given.items() if name not in _OWN})
+
+
+PROBE = Wrap

@@ -1,0 +1,125 @@
+"""torchrun's own agent: what was asked for, which children it started, how each of them ended."""
+
+import signal
+from typing import TYPE_CHECKING, Any, Dict, Optional, Set
+
+from ddp_probe import schema
+from ddp_probe.facts.describe import describe
+from ddp_probe.facts.secrets import masked
+from ddp_probe.patching import Call
+from ddp_probe.probes._probe import Begun, Probe
+
+if TYPE_CHECKING:
+    from ddp_probe.probes._session import Session
+
+_TEXT = 2000
+
+
+class Launcher(Probe):
+    """Reads exit codes from the launcher's own tables, once it has closed them; starts and signals nothing."""
+
+    name = "launcher"
+    cost = "A few lines per launch, in the launcher only."
+
+    def __init__(self, session: "Session") -> None:
+        super().__init__(session)
+        self._told: Set[Optional[int]] = set()
+
+    def begin(self, call: Call) -> Optional[schema.Event]:
+        """Record what is about to be started or closed."""
+        method = call.target.qualname.rpartition(".")[2]
+        if method == "launch_agent":
+            self.session.act_as_launcher()
+            return _asked(call.arguments())
+        if method == "start":
+            return schema.LauncherGroup(restart=self.session.generation)
+        return None
+
+    def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Event]:
+        """Record the children that have been started."""
+        if isinstance(begun.event, schema.LauncherGroup):
+            self.session.generation += 1
+            children = _pids(call.instance)
+            self.session.children.update(children)
+            return schema.LauncherGroup(children={str(rank): pid for rank, pid in children.items()}, restart=begun.event.restart)
+        return None
+
+    def failed(self, call: Call, begun: Begun, exc: BaseException) -> None:
+        """Record what the launcher itself says of each failure."""
+        failures = getattr(exc, "failures", None)
+        if type(failures) is dict:
+            first = _first(failures)
+            for rank, failure in failures.items():
+                self.session.recorder.point(_failure(rank, failure, failure is first))
+
+    def after(self, call: Call, result: Any) -> None:
+        """Record each child's exit code where the group has been closed."""
+        super().after(call, result)
+        if call.target.qualname.endswith(".close"):
+            for event in _ended(call.instance):
+                if event.child_pid not in self._told:  # torch closes a group more than once
+                    self._told.add(event.child_pid)
+                    self.session.recorder.point(event)
+
+
+def _asked(given: Dict[str, Any]) -> schema.LauncherAgent:
+    config = given.get("config")
+    rendezvous = {name: getattr(config, "rdzv_" + name, None) for name in ("backend", "endpoint")}
+    rendezvous["id"] = getattr(config, "run_id", None)
+    return schema.LauncherAgent(
+        nproc_per_node=getattr(config, "nproc_per_node", None),
+        nnodes="%s:%s" % (getattr(config, "min_nodes", "?"), getattr(config, "max_nodes", "?")),
+        max_restarts=getattr(config, "max_restarts", None),
+        rendezvous={name: masked(value, 200) for name, value in rendezvous.items() if isinstance(value, str)},
+        entrypoint=describe(given.get("entrypoint")),
+    )
+
+
+def _pids(context: Any) -> Dict[int, int]:
+    pids = context.pids()
+    return {int(rank): int(pid) for rank, pid in pids.items()} if type(pids) is dict else {}
+
+
+def _ended(context: Any) -> "list[schema.LauncherChild]":
+    """Read exit codes from Popen objects (programs) or multiprocessing's processes (functions)."""
+    handlers = getattr(context, "subprocess_handlers", None)
+    if type(handlers) is dict:
+        return [_child(rank, handler.proc.pid, handler.proc.returncode) for rank, handler in sorted(handlers.items())]
+    processes = getattr(getattr(context, "_pc", None), "processes", None) or []
+    return [_child(rank, process.pid, process.exitcode) for rank, process in enumerate(processes)]
+
+
+def _child(local_rank: int, pid: Optional[int], code: Optional[int]) -> schema.LauncherChild:
+    return schema.LauncherChild(child_local_rank=local_rank, child_pid=pid, exit_code=code, signal=signal_name(code))
+
+
+def signal_name(code: Optional[int]) -> str:
+    """Return the name of the signal that a negative exit code stands for."""
+    if code is None or code >= 0:
+        return ""
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return "signal %d" % -code
+
+
+def _first(failures: Dict[int, Any]) -> Any:
+    return min(failures.values(), key=lambda failure: getattr(failure, "timestamp", 0) or 0)
+
+
+def _failure(rank: int, failure: Any, first: bool) -> schema.LauncherChild:
+    message = getattr(failure, "message", "")
+    text = message if isinstance(message, str) else describe(message)
+    code = getattr(failure, "exitcode", None)
+    return schema.LauncherChild(
+        child_rank=rank,
+        child_local_rank=getattr(failure, "local_rank", None),
+        child_pid=getattr(failure, "pid", None),
+        exit_code=code,
+        signal=signal_name(code),
+        message=masked(text, _TEXT),
+        first=first,
+    )
+
+
+PROBE = Launcher

@@ -1,0 +1,76 @@
+"""torch.load: which file in which state, asked for with what, from where."""
+
+import os
+from typing import Any, Optional
+
+from ddp_probe import schema
+from ddp_probe.facts import checkpoint
+from ddp_probe.facts.describe import describe
+from ddp_probe.facts.versions import at_least
+from ddp_probe.patching import Call
+from ddp_probe.probes._probe import Begun, Probe
+
+
+class Load(Probe):
+    """Looks at the file before and, where it has changed meanwhile, after the load; never unpickles."""
+
+    name = "load"
+    cost = "One stat and at most 64 KiB read per load; the storages' devices are read from the archive's index."
+
+    def begin(self, call: Call) -> schema.Load:
+        """Record the file as it is now, and the arguments."""
+        given = call.arguments()
+        weights_only = given.get("weights_only")
+        return schema.Load(
+            file=checkpoint.look(given.get("f")),
+            map_location=_map_location(given.get("map_location")),
+            weights_only=weights_only if isinstance(weights_only, bool) else None,
+            weights_only_effective=_effective(weights_only, call),
+            mmap=given.get("mmap") if isinstance(given.get("mmap"), bool) else None,
+        )
+
+    def end(self, call: Call, begun: Begun, result: Any) -> schema.Load:
+        """Record what the file asked for, and whether it has changed meanwhile."""
+        return self._after(call, begun)
+
+    def failed(self, call: Call, begun: Begun, exc: BaseException) -> schema.Load:
+        """Record the same after a failure: a file that has grown since begin was being written."""
+        return self._after(call, begun)
+
+    def _after(self, call: Call, begun: Begun) -> schema.Load:
+        given = call.arguments().get("f")
+        assert isinstance(begun.event, schema.Load)
+        return schema.Load(file_after=_changed(begun.event.file, checkpoint.look(given)), locations=checkpoint.locations(given))
+
+
+def _changed(before: Optional[schema.CheckpointFile], after: schema.CheckpointFile) -> Optional[schema.CheckpointFile]:
+    def key(file: schema.CheckpointFile) -> Any:
+        return file.size, file.mtime, file.inode, file.complete
+
+    return after if before is None or key(before) != key(after) else None
+
+
+def _map_location(value: Any) -> str:
+    return "" if value is None else describe(value)
+
+
+def _effective(given: Any, call: Call) -> Optional[bool]:
+    """Say what this torch makes of weights_only: its default turned True in 2.6; two variables override it."""
+    if "weights_only" not in call.defaults():
+        return None  # torch before 1.13 knows no such thing
+    if os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true"):
+        return True
+    if isinstance(given, bool):
+        return given
+    if os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true"):
+        return False
+    default = call.defaults()["weights_only"]
+    return default if isinstance(default, bool) else _default_of_none(call)
+
+
+def _default_of_none(call: Call) -> bool:
+    """In torch 2.6 and later the default None stands for True unless a pickle_module is given; before that for False."""
+    return at_least("torch", 2, 6) and call.arguments().get("pickle_module") is None
+
+
+PROBE = Load

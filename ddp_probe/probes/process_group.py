@@ -1,0 +1,94 @@
+"""init_process_group, destroy_process_group and new_group: who meets whom, over what, with which patience."""
+
+import datetime
+import os
+from typing import Any, Dict, List, Optional
+
+from ddp_probe import schema
+from ddp_probe.facts.describe import class_name, describe
+from ddp_probe.facts.groups import default_group, group_backends, group_name
+from ddp_probe.facts.secrets import masked
+from ddp_probe.patching import Call
+from ddp_probe.patching.switch import switch
+from ddp_probe.probes._probe import Begun, Probe
+
+
+class ProcessGroup(Probe):
+    """Records the three; the first of them also turns a forked or spawned child into a rank."""
+
+    name = "process_group"
+    always = True
+    cost = "Two lines per call."
+
+    def before(self, call: Call) -> None:
+        """Promote a silent child that calls init_process_group; then record as any probe does."""
+        if not switch.on:
+            if call.target.qualname != "init_process_group":
+                return
+            from ddp_probe import activation
+
+            activation.promote(call.arguments())
+        super().before(call)
+
+    def begin(self, call: Call) -> Optional[schema.Event]:
+        """Record what was asked for."""
+        given = call.arguments()
+        if call.target.qualname == "new_group":
+            return _new_group(given)
+        if call.target.qualname == "destroy_process_group":
+            return schema.DestroyProcessGroup(group=group_name(given.get("group")))
+        return _init(given)
+
+    def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Event]:
+        """Record what came of it."""
+        if isinstance(begun.event, schema.NewGroup):
+            return schema.NewGroup(member=_is_member(result), backend=next(iter(group_backends(result).values()), ""))
+        if isinstance(begun.event, schema.DestroyProcessGroup):
+            return None
+        backend, rank, size = default_group()
+        self.session.rank_known(rank, size)
+        return schema.InitProcessGroup(backend=backend, backends=group_backends(None), group_rank=rank, group_size=size)
+
+
+def _init(given: Dict[str, Any]) -> schema.InitProcessGroup:
+    backend, method, store = given.get("backend"), given.get("init_method"), given.get("store")
+    return schema.InitProcessGroup(
+        backend="" if backend is None else describe(backend).strip("'\""),
+        init_method=masked(method, 500) if isinstance(method, str) else ("" if store is not None else "env://"),
+        timeout=_seconds(given.get("timeout")),
+        store="" if store is None else class_name(store),
+        given_rank=_whole(given.get("rank")),
+        given_world_size=_whole(given.get("world_size")),
+        device_id="" if given.get("device_id") is None else describe(given["device_id"]),
+        master_addr=os.environ.get("MASTER_ADDR", ""),
+        master_port=os.environ.get("MASTER_PORT", ""),
+        already_initialised=default_group()[2] is not None,
+    )
+
+
+def _new_group(given: Dict[str, Any]) -> schema.NewGroup:
+    ranks = given.get("ranks")
+    listed: List[int] = [rank for rank in ranks if type(rank) is int] if isinstance(ranks, (list, tuple, range)) else []
+    backend = given.get("backend")
+    return schema.NewGroup(
+        ranks=listed[:1024],
+        size=len(listed) if ranks is not None else default_group()[2],
+        backend="" if backend is None else describe(backend).strip("'\""),
+        timeout=_seconds(given.get("timeout")),
+    )
+
+
+def _is_member(group: Any) -> bool:
+    """In torch 1.x a rank outside gets a plain object(), in 2.x an int-like enum member: neither is a ProcessGroup."""
+    return "ProcessGroup" in "".join(kind.__name__ for kind in type(group).__mro__)
+
+
+def _seconds(value: Any) -> Optional[float]:
+    return value.total_seconds() if isinstance(value, datetime.timedelta) else None
+
+
+def _whole(value: Any) -> Optional[int]:
+    return value if type(value) is int and value >= 0 else None
+
+
+PROBE = ProcessGroup

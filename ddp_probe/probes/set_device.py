@@ -1,0 +1,30 @@
+"""set_device of torch.cuda, torch.accelerator and the vendors' modules: which card this rank has asked for, and what came of it."""
+
+from typing import Any
+
+from ddp_probe import schema
+from ddp_probe.facts.describe import describe
+from ddp_probe.patching import Call
+from ddp_probe.probes._probe import Begun, Probe
+
+
+class SetDevice(Probe):
+    """Records the argument, and the exception also where the caller swallows it."""
+
+    name = "set_device"
+    cost = "Two lines per call."
+
+    def begin(self, call: Call) -> schema.SetDevice:
+        """Record which card is asked for."""
+        given = call.args[0] if call.args else call.kwargs.get("device")
+        return schema.SetDevice(target=str(call.target), device=describe(given))
+
+    def end(self, call: Call, begun: Begun, result: Any) -> None:
+        """Remember it for the wrap that follows."""
+        assert isinstance(begun.event, schema.SetDevice)
+        site = begun.event.site
+        where = " at %s:%d" % (site.file, site.line) if site is not None else ""
+        self.session.last_set_device = "%s(%s)%s" % (begun.event.target, begun.event.device, where)
+
+
+PROBE = SetDevice

@@ -1,0 +1,41 @@
+"""torch.multiprocessing.start_processes (mp.spawn): a program of its own that starts the ranks itself."""
+
+from typing import Any, Optional
+
+from ddp_probe import schema
+from ddp_probe.facts.describe import describe
+from ddp_probe.patching import Call
+from ddp_probe.probes._probe import Begun, Probe
+from ddp_probe.probes.launcher import signal_name
+
+
+class Spawn(Probe):
+    """Records what is started and how it ends; the children record themselves once they call init_process_group."""
+
+    name = "spawn"
+    cost = "Two lines per launch, in the program that starts the ranks."
+
+    def begin(self, call: Call) -> schema.LauncherGroup:
+        """From here this program writes as a launcher."""
+        self.session.act_as_launcher()
+        given = call.arguments()
+        count = given.get("nprocs", 1)
+        return schema.LauncherGroup(asked=count if type(count) is int else None, entrypoint=describe(given.get("fn")))
+
+    def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.LauncherGroup]:
+        """Record the children, where the caller has not waited for them."""
+        processes = getattr(result, "processes", None) or []
+        return schema.LauncherGroup(children={str(rank): process.pid for rank, process in enumerate(processes)})
+
+    def failed(self, call: Call, begun: Begun, exc: BaseException) -> None:
+        """Record the child that torch names in its exception."""
+        index = getattr(exc, "error_index", None)
+        if type(index) is int:
+            code = getattr(exc, "exit_code", None)
+            pid = getattr(exc, "error_pid", None)
+            self.session.recorder.point(
+                schema.LauncherChild(child_local_rank=index, child_pid=pid, exit_code=code, signal=signal_name(code), first=True)
+            )
+
+
+PROBE = Spawn

@@ -1,0 +1,72 @@
+"""mmengine's Runner.wrap_model and its strategies': what it believes, where the model is, what it makes of it."""
+
+from typing import Any, Optional, Tuple
+
+from ddp_probe import schema
+from ddp_probe.facts.accelerator_state import accelerators, mmengine_device
+from ddp_probe.facts.describe import class_name, describe, describe_mapping
+from ddp_probe.facts.groups import default_group
+from ddp_probe.facts.placement import snapshot
+from ddp_probe.patching import Call
+from ddp_probe.probes import _warnings
+from ddp_probe.probes._probe import Begun, Probe
+
+
+class WrapModel(Probe):
+    """Records the placement before and after; DDP.__init__ never runs when launcher is 'none', so this has to notice."""
+
+    name = "wrap_model"
+    outermost = True
+    cost = "Two passes over the parameters, once."
+
+    def begin(self, call: Call) -> schema.WrapModel:
+        """Record the model before it is moved and wrapped."""
+        model = call.arguments().get("model")
+        placement, rows = snapshot(model)
+        self.session.recorder.model(placement.digest, rows)
+        cfg = call.arguments().get("model_wrapper_cfg", vars(call.instance).get("_model_wrapper"))
+        device, because = mmengine_device()
+        launcher, distributed = _believes(call.instance)
+        return schema.WrapModel(
+            target=str(call.target),
+            launcher=launcher,
+            distributed=distributed,
+            wrapper_cfg=describe_mapping(cfg) if isinstance(cfg, dict) else {},
+            get_device=device,
+            get_device_because=because,
+            placement=placement,
+            accelerators=accelerators(),
+        )
+
+    def began(self, call: Call, begun: Begun) -> None:
+        """Warn where each process is about to train alone."""
+        assert isinstance(begun.event, schema.WrapModel)
+        text = _warnings.alone(begun.event, self.session.process.place)
+        if text:
+            self.session.warn(text, begun.event)
+
+    def end(self, call: Call, begun: Begun, result: Any) -> schema.WrapModel:
+        """Record what came back and where it is."""
+        placement, _ = snapshot(result)
+        return schema.WrapModel(wrapper=class_name(result), device_ids=device_ids_of(result), placement=placement)
+
+    def failed(self, call: Call, begun: Begun, exc: BaseException) -> schema.WrapModel:
+        """Record where the model is after the move that came before the failure."""
+        placement, _ = snapshot(call.arguments().get("model"))
+        return schema.WrapModel(placement=placement)
+
+
+def device_ids_of(wrapper: Any) -> "Optional[list[str]]":
+    """Return the device_ids that a wrapper keeps, described."""
+    ids = vars(wrapper).get("device_ids") if hasattr(wrapper, "__dict__") else None
+    return [describe(each) for each in ids] if isinstance(ids, (list, tuple)) else None
+
+
+def _believes(runner: Any) -> Tuple[str, Optional[bool]]:
+    """Read launcher and distributed as a runner keeps them; a strategy keeps neither and goes by the group."""
+    state = vars(runner)
+    launcher, distributed = state.get("_launcher"), state.get("_distributed")
+    return (launcher if isinstance(launcher, str) else ""), (distributed if isinstance(distributed, bool) else default_group()[2] is not None)
+
+
+PROBE = WrapModel
