@@ -1,0 +1,59 @@
+"""What the built files hold."""
+
+import configparser
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import List, Set
+
+import pytest
+
+
+def _names(wheel: Path) -> Set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def _expected(repo: Path) -> Set[str]:
+    """Every module of the package, its marker for type checkers, and every template."""
+    package = {path.relative_to(repo).as_posix() for path in repo.glob("ddp_probe/**/*.py")}
+    templates = {"ddp_probe/sitecustomize_templates/" + path.name for path in repo.glob("sitecustomize_templates/*") if path.is_file()}
+    return package | templates | {"ddp_probe/py.typed"}
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path, repo: Path) -> None:
+    """Every module, py.typed and every template is in the wheel; no test, no script and nothing else from the repository is."""
+    content = {name for name in _names(wheel) if ".dist-info/" not in name}
+    assert content == _expected(repo)
+
+
+def test_the_templates_are_in_the_wheel(wheel: Path) -> None:
+    """The file that install and run put in place is in the wheel, where the package looks for it."""
+    assert "ddp_probe/sitecustomize_templates/sitecustomize.py" in _names(wheel)
+
+
+def test_the_sdist_builds_the_same_wheel(wheel: Path, wheel_of_sdist: Path) -> None:
+    """A wheel built from the source distribution alone holds the same files, byte for byte, as one built from the tree."""
+    with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(wheel_of_sdist) as other:
+        files = {name: one.read(name) for name in one.namelist() if ".dist-info/" not in name}
+        assert files == {name: other.read(name) for name in other.namelist() if ".dist-info/" not in name}
+
+
+def test_the_sdist_carries_licence_and_readme(sdist: Path) -> None:
+    """Whoever unpacks the source distribution finds the licence, the readme and the metadata."""
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "setup.cfg", "pyproject.toml"} <= names
+
+
+@pytest.mark.parametrize("ending", ["/LICENSE", "/entry_points.txt", "/METADATA"])
+def test_the_wheel_carries_its_metadata(wheel: Path, ending: str) -> None:
+    """Licence, entry points and metadata are in the wheel's dist-info folder."""
+    assert [name for name in _names(wheel) if name.endswith(ending) and ".dist-info/" in name]
+
+
+def test_every_package_is_listed(setup_cfg: configparser.ConfigParser, repo: Path) -> None:
+    """The packages named in setup.cfg are the folders that hold an __init__.py: none forgotten, none gone."""
+    folders = {path.parent.relative_to(repo).as_posix().replace("/", ".") for path in repo.glob("ddp_probe/**/__init__.py")}
+    listed: List[str] = setup_cfg["options"]["packages"].split()
+    assert sorted(listed) == sorted(folders | {"ddp_probe.sitecustomize_templates"})
