@@ -56,16 +56,65 @@ class Setting:
         self.internal = internal
 
 
-PROBE = Setting("DDP_PROBE", "", _switch, "1 turns the probe on for every Python started below this environment; unset, 0 or off: nothing happens.")
-DIR = Setting("DDP_PROBE_DIR", "", _text, "Folder that collects the runs. Default: ddp_probe_runs under the folder the job is launched from.")
-ECHO = Setting("DDP_PROBE_ECHO", "warn", _choice("off", "warn", "all"), "What goes to stderr: off, warn (a placement that is about to fail), or all (a line per event).")
-STRICT = Setting("DDP_PROBE_STRICT", "", _switch, "1 lets a fault of the probe itself raise into the job. For the project's own tests.")
-MAX_BYTES = Setting("DDP_PROBE_MAX_BYTES", "64m", _size, "Most bytes one process writes; then the file says so and stops. A number, or one with k, m or g.")
+PROBE = Setting(
+    "DDP_PROBE",
+    "",
+    _switch,
+    "1 turns the probe on for every Python started below this environment; unset, 0 or off: nothing happens.",
+)
+DIR = Setting(
+    "DDP_PROBE_DIR",
+    "",
+    _text,
+    "Folder that collects the runs. Default: ddp_probe_runs under the folder the job is launched from.",
+)
+ECHO = Setting(
+    "DDP_PROBE_ECHO",
+    "warn",
+    _choice("off", "warn", "all"),
+    "What goes to stderr: off, warn (a placement that is about to fail), or all (a line per event).",
+)
+STRICT = Setting(
+    "DDP_PROBE_STRICT",
+    "",
+    _switch,
+    "1 lets a fault of the probe itself raise into the job. For the project's own tests.",
+)
+MAX_BYTES = Setting(
+    "DDP_PROBE_MAX_BYTES",
+    "64m",
+    _size,
+    "Most bytes one process writes; then the file says so and stops. A number, or one with k, m or g.",
+)
 RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
-ORIGIN = Setting("DDP_PROBE_ORIGIN", "", _text, "The run's folder for children made by multiprocessing. Set by a program without a launcher.", internal=True)
-ARMED = Setting("DDP_PROBE_ARMED", "", _text, "Which process is armed, as pid:RANK:LOCAL_RANK, so that what it starts knows itself a helper.", internal=True)
-BROKEN = Setting("DDP_PROBE_BROKEN", "", _switch, "The probe could not be started above, and said so; what is started below stays silent.", internal=True)
-HOME = Setting("DDP_PROBE_HOME", "", _text, "Where the package lies, for interpreters that do not have it. Set by `run`.", internal=True)
+ORIGIN = Setting(
+    "DDP_PROBE_ORIGIN",
+    "",
+    _text,
+    "The run's folder for children made by multiprocessing. Set by a program without a launcher.",
+    internal=True,
+)
+ARMED = Setting(
+    "DDP_PROBE_ARMED",
+    "",
+    _text,
+    "Which process is armed, as pid:RANK:LOCAL_RANK, so that what it starts knows itself a helper.",
+    internal=True,
+)
+BROKEN = Setting(
+    "DDP_PROBE_BROKEN",
+    "",
+    _switch,
+    "The probe could not be started above, and said so; what is started below stays silent.",
+    internal=True,
+)
+HOME = Setting(
+    "DDP_PROBE_HOME",
+    "",
+    _text,
+    "Where the package lies, for interpreters that do not have it. Set by `run`.",
+    internal=True,
+)
 
 SETTINGS: Tuple[Setting, ...] = (PROBE, DIR, ECHO, STRICT, MAX_BYTES, RUN, ORIGIN, ARMED, BROKEN, HOME)
 

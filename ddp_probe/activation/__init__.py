@@ -13,7 +13,7 @@ from ddp_probe import settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import Any, Dict, Optional
+    from typing import Any, Dict, List, Optional
 
     from ddp_probe.activation._process import Process
     from ddp_probe.activation._watcher import Watcher
@@ -82,27 +82,29 @@ def _start(asked: bool) -> None:
 
 def _catch_up() -> None:
     """Take what had been imported before we came."""
-    for name in sorted(_listener.waiting if _listener is not None else ()):
-        module = sys.modules.get(name)
-        spec = getattr(module, "__spec__", None)
-        if module is not None and not getattr(spec, "_initializing", False):
-            _executed(name, module)
+    there = [name for name in sorted(_listener.waiting if _listener is not None else ()) if _is_whole(sys.modules.get(name))]
+    if there:
+        _guarded(_ready, there, True)
 
 
-def _executed(name: str, module: ModuleType) -> None:
-    _guarded(_ready, name, module)
+def _is_whole(module: Optional[ModuleType]) -> bool:
+    return module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 
-def _ready(name: str, module: ModuleType) -> None:
-    """A module that was waited for is there: load what watches it, in the role that this process has."""
+def _executed(name: str, _module: ModuleType) -> None:
+    _guarded(_ready, [name], False)
+
+
+def _ready(names: List[str], late: bool) -> None:
+    """Modules that were waited for are there: load what watches them, in the role that this process has."""
     if process is None or not started:
         return
     if process.role.name == "helper":
         from ddp_probe.activation import _promotion
 
-        _promotion.stand_in(module, _promote_guarded)
+        _promotion.stand_in(sys.modules[names[0]], _promote_guarded)
         return
-    session().ready(name)
+    session().ready(names, late)
 
 
 def session() -> Any:

@@ -28,13 +28,13 @@ class Watcher:
     def start(self) -> None:
         """Begin to listen."""
         if self.waiting and self not in sys.meta_path:
-            sys.meta_path.insert(0, self)  # type: ignore[arg-type]  # find_spec is all that the import system asks for
+            sys.meta_path.insert(0, self)
 
     def cancel(self) -> None:
         """Stop listening; what is still waited for stays unpatched."""
         self.waiting.clear()
         if self in sys.meta_path:
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
         """Let the other finders find the module; listen to its loader where it is one that is waited for."""
@@ -46,7 +46,8 @@ class Watcher:
         finally:
             self._asking.discard(name)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = _Listening(spec.loader, self)
+            listening: Any = _Listening(spec.loader, self)
+            spec.loader = listening
         return spec
 
     def _ask_others(self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType]) -> Optional[ModuleSpec]:

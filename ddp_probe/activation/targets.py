@@ -35,12 +35,17 @@ class TargetRow:
         return "%s.%s" % (self.module, self.qualname)
 
 
+
+def _set_device(module: str, qualname: str) -> TargetRow:
+    return TargetRow("set_device", module, qualname, optional=module != "torch.cuda")
+
+
 TARGETS: Tuple[TargetRow, ...] = (
     TargetRow("init_dist", "mmengine.dist.utils", "init_dist"),
     TargetRow("process_group", "torch.distributed.distributed_c10d", "init_process_group"),
     TargetRow("process_group", "torch.distributed.distributed_c10d", "destroy_process_group"),
     TargetRow("process_group", "torch.distributed.distributed_c10d", "new_group"),
-    *(TargetRow("set_device", *place.split(":"), optional=place != "torch.cuda:set_device") for place in set_device_targets()),
+    *(_set_device(*place.split(":")) for place in set_device_targets()),
     TargetRow("module_move", "torch.nn.modules.module", "Module.to"),
     TargetRow("module_move", "torch.nn.modules.module", "Module.cuda"),
     TargetRow("module_move", "torch.nn.modules.module", "Module.cpu"),

@@ -2,16 +2,18 @@
 
 import sys
 from types import CodeType, FrameType
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from ddp_probe.schema import Site
 
 _FRAMES = 100
 _CHARACTERS = 500
+_THROUGH = 8
 
 PROBE = ("ddp_probe", "wrapt")
 # contextlib and functools stand between a library and its caller where a decorator is used as one.
-LIBRARIES = ("torch", "mmengine", "mmcv", "torch_gcu", "torch_npu", "torch_mlu", "torch_musa", "contextlib", "functools", "typing_extensions")
+BETWEEN = ("contextlib", "functools", "typing_extensions")
+LIBRARIES = ("torch", "mmengine", "mmcv", "torch_gcu", "torch_npu", "torch_mlu", "torch_musa", *BETWEEN)
 
 
 def module_of(frame: FrameType) -> str:
@@ -51,3 +53,23 @@ def call_site(skip_module_prefixes: Tuple[str, ...] = LIBRARIES, start_frame: Op
 def caller_site(start_frame: Optional[FrameType] = None) -> Optional[Site]:
     """Return the innermost frame outside the probe, be it inside torch or mmengine: who passed this argument."""
     return call_site((), sys._getframe(1) if start_frame is None else start_frame)
+
+
+def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], List[Site]]:
+    """Return the job's line, and the libraries' lines between it and the call, outermost first: the last one passed the arguments."""
+    walked: Optional[FrameType] = sys._getframe(1) if start_frame is None else start_frame
+    inside: List[FrameType] = []
+    for _ in range(_FRAMES):
+        if walked is None:
+            break
+        module = module_of(walked)
+        if not within(module, LIBRARIES + PROBE):
+            return site(walked.f_code, walked.f_lineno), _sites(inside)
+        if not within(module, BETWEEN + PROBE):
+            inside.append(walked)
+        walked = walked.f_back
+    return None, _sites(inside)
+
+
+def _sites(frames: List[FrameType]) -> List[Site]:
+    return [site(frame.f_code, frame.f_lineno) for frame in reversed(frames[:_THROUGH])]
