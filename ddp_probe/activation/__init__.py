@@ -114,7 +114,18 @@ def session() -> Any:
         import importlib
 
         _session = importlib.import_module("ddp_probe.probes").Session(process)
+        _listen_also([row.module for row in _session.plugins.rows])
     return _session
+
+
+def _listen_also(names: List[str]) -> None:
+    """Wait for what third parties watch as well; take at once what is there already."""
+    if _listener is None or _session is None or not names:
+        return
+    _listener.waiting.update(names)
+    there = [name for name in sorted(set(names)) if _is_whole(sys.modules.get(name))]
+    if there:
+        _session.ready(there, True)
 
 
 def _promote_guarded(given: Dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from ddp_probe.patching import Certificate, Ledger, Patch, Target
 from ddp_probe.patching.guard import guard
 from ddp_probe.patching.switch import switch
 from ddp_probe.probes import _coverage, _ending, _opening
+from ddp_probe.probes._plugins import Plugins
 from ddp_probe.record import Recorder, latest
 
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ class Session:
     def __init__(self, process: "Process") -> None:
         from ddp_probe.activation import targets
 
+        guard.forget()
         self.process = process
-        self.rows: List[TargetRow] = targets.rows(process.role.name)
+        self.plugins = Plugins(process.role.name)
+        self.rows: List[TargetRow] = targets.rows(process.role.name) + self.plugins.rows
         self.ledger = Ledger()
         self.patches: Dict[str, Patch] = {}
         self.last_move = ""
@@ -92,7 +95,8 @@ class Session:
     def probe(self, name: str) -> "Probe":
         """Return the probe of that name, loading its file first."""
         if name not in self._probes:
-            found: Probe = importlib.import_module(_BUILT_IN + name).PROBE(self)
+            module = self.plugins.modules.get(name) or importlib.import_module(_BUILT_IN + name)
+            found: Probe = module.PROBE(self)
             self._probes[name] = found
         return self._probes[name]
 
@@ -152,7 +156,7 @@ class Session:
     def _rows_now(self) -> List["TargetRow"]:
         from ddp_probe.activation import targets
 
-        return targets.rows(self.process.role.name)
+        return targets.rows(self.process.role.name) + self.plugins.rows
 
     def close(self, **known: Any) -> None:
         """Write what is known at the end, once."""

@@ -1,0 +1,76 @@
+"""What third parties add by an entry point: a probe (group ddp_probe.probes) or an accelerator (group ddp_probe.accelerators).
+
+Entry points are read from the files themselves, because importlib.metadata would cost each rank its import.
+A probe's entry point names a module like those in this folder, with a tuple TARGETS of "module:qualname" beside PROBE.
+"""
+
+import configparser
+import importlib
+import os
+import sys
+from typing import Any, Dict, List, Tuple
+
+from ddp_probe import accelerators
+from ddp_probe.activation.targets import TargetRow
+from ddp_probe.patching import guard
+
+_FOLDERS = 200
+
+
+class Plugins:
+    """The probes and targets that came from outside; a part that fails to load is a fault, and the others go on."""
+
+    def __init__(self, role: str) -> None:
+        self.modules: Dict[str, Any] = {}
+        self.rows: List[TargetRow] = []
+        self._role = role
+        for group, name, value in entry_points():
+            guard.run("plugins", self._load, group, name, value)
+
+    def _load(self, group: str, name: str, value: str) -> None:
+        module, _, attribute = value.partition(":")
+        loaded = importlib.import_module(module.strip())
+        if group == "ddp_probe.accelerators":
+            record = getattr(loaded, attribute.strip())
+            accelerators.register(record)
+            self._add("set_device", record.set_device)
+            return
+        self.modules[name] = loaded
+        self._add(name, loaded.TARGETS)
+
+    def _add(self, probe: str, places: Tuple[str, ...]) -> None:
+        for module, _, qualname in (place.partition(":") for place in places):
+            row = TargetRow(probe, module, qualname, optional=True)
+            if self._role in row.roles:
+                self.rows.append(row)
+
+
+def entry_points() -> List[Tuple[str, str, str]]:
+    """Return (group, name, value) of every entry point in a group of ours."""
+    found = []
+    for folder in [entry for entry in sys.path if type(entry) is str][:_FOLDERS]:
+        for name in sorted(_infos(folder)):
+            found += _declared(os.path.join(folder, name, "entry_points.txt"))
+    return list(dict.fromkeys(found))
+
+
+def _infos(folder: str) -> List[str]:
+    try:
+        return [name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info"))]
+    except OSError:
+        return []
+
+
+def _declared(path: str) -> List[Tuple[str, str, str]]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return []
+    if "[ddp_probe." not in text:
+        return []
+    parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case
+    parser.read_string(text)
+    groups = [group for group in parser.sections() if group in ("ddp_probe.probes", "ddp_probe.accelerators")]
+    return [(group, name, value) for group in groups for name, value in parser[group].items()]
