@@ -26,7 +26,7 @@ def stand_in(module: ModuleType, promote: Callable[[Dict[str, Any]], None]) -> N
     @functools.wraps(original)
     def init_process_group(*args: Any, **kwargs: Any) -> Any:
         step_aside()
-        promote(kwargs)
+        promote(_named(original, args, kwargs))
         return getattr(module, _NAME)(*args, **kwargs)
 
     def put_back() -> None:
@@ -37,6 +37,16 @@ def stand_in(module: ModuleType, promote: Callable[[Dict[str, Any]], None]) -> N
 
     _undo[_NAME] = put_back
     setattr(module, _NAME, init_process_group)
+
+
+def _named(function: Any, args: Any, kwargs: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the arguments by name; their order is not the same in every torch."""
+    import inspect
+
+    try:
+        return dict(inspect.signature(function).bind_partial(*args, **kwargs).arguments)
+    except (TypeError, ValueError):  # the call itself will say so
+        return kwargs
 
 
 def step_aside() -> None:

@@ -170,6 +170,7 @@ class Session:
     def restore(self) -> Certificate:
         """Put every original back; the certificate says which, by identity."""
         certificate = self.ledger.undo()
+        self.closed = True
         self.ending.unwatch()
         if self.recorder.path is not None:
             self.recorder.point(
