@@ -107,5 +107,5 @@ def _targets(rows: List[Dict[str, Any]]) -> List[str]:
         if row["why"]:
             lines.append("  %-16s   %s" % ("", row["why"]))
     missing = [row["module"].split(".", 1)[0] for row in rows if row["state"] == _static.MISSING]
-    lines += ["  %-16s %s (%d targets)" % (_static.MISSING, name, missing.count(name)) for name in sorted(set(missing))]
+    lines += ["  %-16s %s (targets: %d)" % (_static.MISSING, name, missing.count(name)) for name in sorted(set(missing))]
     return lines
