@@ -84,6 +84,10 @@ def _member(read_at: ReadAt, offset: int, length: int) -> bytes:
     return read_at(offset + 30 + name_size + extra_size, length)
 
 
+# An xla tensor has no storage to speak of: torch pickles its numbers by numpy, with the device's name beside them.
+_BARE = re.compile(rb"X[\x03-\x14]\x00\x00\x00(?P<location>[a-z]+:[0-9]{1,4})", re.DOTALL)
+
+
 def _number(near: Optional[bytes], far: Optional[bytes]) -> int:
     return near[0] if near else int.from_bytes(far or b"", "little")
 
@@ -98,6 +102,8 @@ def _locations(pickle: bytes) -> List[str]:
             numbers.add(_number(match.group("memo"), match.group("far")))
         if len(named) >= _LOCATIONS:
             break
+    for match in _BARE.finditer(pickle) if b"_tensor_from_numpy" in pickle or b"_rebuild_xla_tensor" in pickle else ():
+        named[match.group("location").decode("ascii")] = True
     for match in _MEMOISED.finditer(pickle) if numbers else ():
         if _number(match.group("near"), match.group("far")) in numbers and _looks_like_device(match.group("location")):
             named[match.group("location").decode("ascii")] = True

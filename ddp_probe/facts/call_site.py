@@ -73,3 +73,16 @@ def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], 
 
 def _sites(frames: List[FrameType]) -> List[Site]:
     return [site(frame.f_code, frame.f_lineno) for frame in reversed(frames[:_THROUGH])]
+
+
+def caller_package(start_frame: Optional[FrameType] = None) -> str:
+    """Return the top-level package of the innermost frame outside the probe: whether a library calls itself."""
+    walked: Optional[FrameType] = sys._getframe(1) if start_frame is None else start_frame
+    for _ in range(_FRAMES):
+        if walked is None:
+            break
+        module = module_of(walked)
+        if not within(module, BETWEEN + PROBE):
+            return module.split(".", 1)[0]
+        walked = walked.f_back
+    return ""

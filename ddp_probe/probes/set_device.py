@@ -1,8 +1,9 @@
 """set_device of torch.cuda, torch.accelerator and the vendors' modules: which card this rank has asked for, and what came of it."""
 
-from typing import Any
+from typing import Any, Optional
 
 from ddp_probe import schema
+from ddp_probe.facts.call_site import caller_package
 from ddp_probe.facts.describe import describe
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
@@ -14,8 +15,10 @@ class SetDevice(Probe):
     name = "set_device"
     cost = "Two lines per call."
 
-    def begin(self, call: Call) -> schema.SetDevice:
-        """Record which card is asked for."""
+    def begin(self, call: Call) -> Optional[schema.SetDevice]:
+        """Record which card is asked for; a library that calls itself, as in a device context, decides nothing."""
+        if caller_package() == call.target.module.split(".", 1)[0]:
+            return None
         given = call.args[0] if call.args else call.kwargs.get("device")
         return schema.SetDevice(target=str(call.target), device=describe(given))
 
