@@ -1,0 +1,32 @@
+"""Rank 1 stops early because its own loss is good enough, and leaves with sys.exit(0): the others are not told.
+
+Command: torchrun --nproc_per_node=2 12_sys_exit_of_one_rank.py
+Root cause to name: rank_stopped_participating; rank 1 ends with status 0 in the middle of training, rank 0 loses its peer.
+"""
+
+import sys
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from pieces import TinyModel, batches, say, train_step
+from torch.nn.parallel import DistributedDataParallel
+
+
+def main() -> None:
+    """Train until rank 1 is gone."""
+    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    rank = dist.get_rank()
+    model = DistributedDataParallel(TinyModel())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step, (inputs, targets) in enumerate(batches(5, seed=rank)):
+        say(rank, "step %d loss %.4f" % (step, train_step(model, optimizer, inputs, targets)))
+        if rank == 1 and step == 2:
+            say(rank, "early stopping")
+            dist.destroy_process_group()
+            sys.exit(0)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
