@@ -1,0 +1,1 @@
+"""What scripts/bench measures, how it counts, and how it prints."""

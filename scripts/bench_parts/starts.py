@@ -1,0 +1,154 @@
+"""What a start of the interpreter costs: each way of starting the probe against nothing installed, and import torch in a rank."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Tuple
+
+from bench_parts.rows import Question, Sample, answer, interleave, unanswered
+
+REPO = Path(__file__).resolve().parent.parent.parent
+WAYS = ("pth", "sitecustomize", "run")
+_FILES = {"pth": "ddp_probe.pth", "sitecustomize": "sitecustomize.py"}
+_RANK = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+_ENVIRONMENT = "import json; from ddp_probe.cli import run; print(json.dumps(run.environment({})))"
+_IMPORT = "import torch, mmengine.runner"
+
+OFF = Question(
+    "start-off",
+    "interpreter start, installed and off (%s)",
+    "ratio",
+    "ms",
+    1.01,
+    "`python -c pass` in two copies of one virtual environment, the activator installed in one of them, DDP_PROBE unset in both.",
+    "site opens and runs one file more at each start; the row of the empty file below says what any such file costs here.",
+)
+EMPTY = Question("start-empty", "of which an empty file in its place (%s)", "ratio", "ms", None, "The same with a file that holds nothing.")
+ON = Question(
+    "start-on",
+    "DDP_PROBE=1, without torch (%s)",
+    "difference",
+    "ms",
+    3.0,
+    "The same, DDP_PROBE=1 against nothing installed; the package is compiled and lies in site-packages.",
+    "The role is decided and the import watcher set by nine small modules of the package, each found, opened and read at each start.",
+)
+IMPORT = Question(
+    "import-on",
+    "`import torch, mmengine.runner` in a rank",
+    "ratio",
+    "ms",
+    1.05,
+    "`python -c 'import torch, mmengine.runner'` with RANK=0, under `run` against without; the first line of the log is written within it.",
+    "The probe loads wrapt, structlog (which loads rich) and msgspec the moment torch is there.",
+    "cpu",
+)
+
+
+def environment(**more: str) -> Dict[str, str]:
+    """Return a clean environment, the same for every child."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH") if name in os.environ}
+    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", **more}
+
+
+def start(argv: List[str], env: Dict[str, str]) -> Sample:
+    """Run a command to its end; its wall and CPU time in milliseconds."""
+    quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+    began = time.perf_counter()
+    pid = os.posix_spawn(argv[0], argv, env, file_actions=quiet)
+    _, status, usage = os.wait4(pid, 0)
+    wall = time.perf_counter() - began
+    if status != 0:
+        raise RuntimeError("%s ended with status %d." % (" ".join(argv[1:]), status))
+    return Sample(1000 * wall, 1000 * (usage.ru_utime + usage.ru_stime))
+
+
+class Place:
+    """A virtual environment of this interpreter's base with the package in its site-packages, compiled."""
+
+    def __init__(self, path: Path) -> None:
+        venv.EnvBuilder(symlinks=True).create(str(path))
+        self.python = str(path / "bin" / "python")
+        self.site = next(path.glob("lib/python3.*/site-packages"))
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(str(REPO / "ddp_probe"), str(self.site / "ddp_probe"), ignore=ignore)
+        shutil.copytree(str(REPO / "sitecustomize_templates"), str(self.site / "ddp_probe" / "sitecustomize_templates"), ignore=ignore)
+        (self.site / "a_inert.pth").write_text("# Python 3.8 loads _bootlocale for the first .pth file, whatever is in it.\n")
+
+    def ask(self, *args: str) -> str:
+        """Run it with arguments; raise with what it said where it fails."""
+        done = subprocess.run([self.python, *args], env=environment(), cwd=os.sep, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(" ".join(done.stderr.decode(errors="replace").split())[:200])
+        return done.stdout.decode()
+
+    def compile(self) -> None:
+        """Compile what is there, as pip does; the interpreter itself would at its second start."""
+        self.ask("-m", "compileall", "-q", str(self.site))
+
+
+def start_rows(folder: Path, rounds: int) -> Iterator[Dict[str, Any]]:
+    """Yield the rows of a start without torch."""
+    variants, refused = _variants(folder)
+    found = interleave({name: lambda pair=pair: start(*pair) for name, pair in variants.items()}, rounds)
+    for question, suffix, ways in ((OFF, " off", WAYS[:2]), (EMPTY, " empty", WAYS[:2]), (ON, "", WAYS)):
+        for way in ways:
+            asked = question._replace(key=question.key + "-" + way, what=question.what % way)
+            if way in refused:
+                yield unanswered(asked, refused[way])
+            else:
+                yield answer(asked, found["nothing"], found[way + suffix])
+
+
+def _variants(folder: Path) -> Tuple[Dict[str, Tuple[List[str], Dict[str, str]]], Dict[str, str]]:
+    """Return what to start, by name, and which way this interpreter refuses."""
+    bare = Place(folder / "nothing")
+    bare.compile()
+    found = {
+        "nothing": ([bare.python, "-c", "pass"], environment()),
+        "run": ([bare.python, "-c", "pass"], environment(**json.loads(bare.ask("-c", _ENVIRONMENT)))),
+    }
+    refused = {}
+    for way in WAYS[:2]:
+        empty = Place(folder / (way + "-empty"))
+        (empty.site / _FILES[way]).write_text("")
+        empty.compile()
+        found[way + " empty"] = ([empty.python, "-c", "pass"], environment())
+        place = Place(folder / way)
+        try:
+            place.ask("-m", "ddp_probe", "install", "--via", way)
+        except RuntimeError as exc:
+            refused[way] = "Not measured: %s" % str(exc).replace(str(folder), "")
+            continue
+        place.compile()
+        found[way + " off"] = ([place.python, "-c", "pass"], environment())
+        found[way] = ([place.python, "-c", "pass"], environment(DDP_PROBE="1"))
+    return found, refused
+
+
+def run_environment(folder: Path, **more: str) -> Dict[str, str]:
+    """Return the environment in which `run` starts a command from this checkout."""
+    from ddp_probe.cli import run
+
+    return run.environment(environment(**more), str(folder))
+
+
+def import_rows(folder: Path, rounds: int, warm: int) -> Iterator[Dict[str, Any]]:
+    """Yield what importing torch and mmengine costs more in a rank."""
+    argv = [sys.executable, "-c", _IMPORT]
+    variants = {"off": lambda: start(argv, environment(**_RANK)), "on": lambda: start(argv, run_environment(folder, **_RANK))}
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.chdir, os.getcwd())
+        os.chdir(str(folder))
+        try:
+            found = interleave(variants, rounds, warm)
+        except RuntimeError as exc:
+            yield unanswered(IMPORT, "Not measured: torch or mmengine does not import here (%s)" % exc)
+            return
+    yield answer(IMPORT, found["off"], found["on"])
