@@ -132,7 +132,7 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="event")
     run: Annotated[str, _doc("The run's name, the same for all of its processes.")] = ""
     span: Annotated[Optional[int], _doc("Ties begin to end or error.")] = None
     site: Annotated[Optional[Site], _doc("The line of the job that made this call.")] = None
-    through: Annotated[List[Site], _doc("Lines of torch and mmengine from there to the call, outermost first; the last passed the arguments.")] = []
+    through: Annotated[List[Site], _doc("Lines of torch and mmengine from there to the call, outermost first, at most 8; the last made it.")] = []
     nth: Annotated[Optional[int], _doc("How often this line has made this call, where that is more than 100: most of those are not recorded.")] = None
     seconds: Annotated[Optional[float], _doc("How long the call took; end and error only.")] = None
     failure: Annotated[Optional[Failure], _doc("What the call raised; error only.")] = None
@@ -164,12 +164,13 @@ class ProcessStart(Event, tag="process.start", kw_only=True, omit_defaults=True)
 class ProcessEnd(Event, tag="process.end", kw_only=True, omit_defaults=True):
     """The interpreter exits in good order; a process killed by a signal leaves none."""
 
-    exit_code: Annotated[Optional[int], _doc("Where known: from SystemExit or the uncaught exception.")] = None
+    exit_code: Annotated[Optional[int], _doc("Where an uncaught exception tells it; sys.exit tells the launcher alone.")] = None
     uncaught: Annotated[bool, _doc("An exception reached the top; `failure` tells which.")] = False
     lines: Annotated[int, _doc("Lines written before this one.")] = 0
     lost: Annotated[int, _doc("Lines that could not be written.")] = 0
     faults: Annotated[Dict[str, int], _doc("Faults of the probe itself, by probe.")] = {}
     process_group: Annotated[Optional[bool], _doc("A process group was still open.")] = None
+    accelerators: Annotated[List[Card], _doc("Accelerators as they are at the end, found without touching them.")] = []
 
 
 class LauncherStart(Event, tag="launcher.start", kw_only=True, omit_defaults=True):
@@ -191,7 +192,7 @@ class LauncherAgent(Event, tag="launcher.agent", kw_only=True, omit_defaults=Tru
     nnodes: Annotated[str, _doc("Hosts asked for, as MIN:MAX.")] = ""
     max_restarts: Optional[int] = None
     rendezvous: Annotated[Dict[str, str], _doc("Backend, endpoint and id of the rendezvous, as far as known.")] = {}
-    entrypoint: Annotated[str, _doc("The program that the ranks run.")] = ""
+    entrypoint: Annotated[str, _doc("What the ranks run.")] = ""
 
 
 class LauncherChild(Event, tag="launcher.child", kw_only=True, omit_defaults=True):
@@ -207,7 +208,7 @@ class LauncherChild(Event, tag="launcher.child", kw_only=True, omit_defaults=Tru
 
 
 class LauncherGroup(Event, tag="launcher.group", kw_only=True, omit_defaults=True):
-    """The launcher starts (begin) or has ended (end) one generation of children."""
+    """The launcher is about to start (begin) or has started (end) one generation of children; mp.spawn has also waited for them."""
 
     asked: Annotated[Optional[int], _doc("How many children were asked for.")] = None
     entrypoint: Annotated[str, _doc("The function that they run, where they run one.")] = ""

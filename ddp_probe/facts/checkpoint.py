@@ -39,7 +39,7 @@ def _by_descriptor(fd: int, start: int, size: int, opened: int = -1) -> _Source:
     return _Source(lambda offset, length: os.pread(fd, max(length, 0), start + offset), max(size - start, 0), opened)
 
 
-def _path(f: Any) -> Optional[str]:
+def path_of(f: Any) -> Optional[str]:
     """Return the path in f; a PathLike of the job's own is not asked, for that runs its code."""
     kind = type(f)
     if issubclass(kind, str):
@@ -97,7 +97,7 @@ def _open_memory(f: io.BytesIO, found: CheckpointFile) -> _Source:
 
 
 def _open(f: Any, found: CheckpointFile) -> Optional[_Source]:
-    path = _path(f)
+    path = path_of(f)
     if path is None:
         return _open_file(f, found)
     found.path = masked(path, _PATH)

@@ -23,7 +23,7 @@ def group_backends(group: Any) -> Dict[str, str]:
         return {}
     group = c10d._get_default_group() if group is None else group
     config = getattr(getattr(c10d, "_world", None), "pg_backend_config", None)
-    text = config.get(group) if config is not None and _hashable(group) else None
+    text = config.get(group) if config is not None and is_group(group) else None
     if isinstance(text, str) and ":" in text:  # "cpu:gloo,cuda:nccl"
         pairs = (pair.partition(":") for pair in text.split(","))
         return {device: backend for device, _, backend in pairs if backend != "undefined"}
@@ -36,18 +36,19 @@ def group_name(group: Any) -> str:
     c10d = _c10d()
     if group is None or c10d is None:
         return ""
-    size = getattr(group, "size", None)
-    kind = _kind(c10d, group)
-    return "%s of %d" % (kind or type(group).__name__, size()) if callable(size) else type(group).__name__
+    if not is_group(group):
+        return type(group).__name__
+    return "%s of %d" % (_kind(c10d, group) or type(group).__name__, group.size())
+
+
+def is_group(group: Any) -> bool:
+    """Tell whether this is a process group, by its type alone: anything else is not asked anything, for that runs the job's code."""
+    return any(kind.__name__ == "ProcessGroup" and kind.__module__.startswith("torch.") for kind in type(group).__mro__)
 
 
 def _kind(c10d: Any, group: Any) -> str:
     """Read the backend's name from torch's map; asking get_backend would raise in a rank outside the group."""
     world = getattr(c10d, "_world", None)
     groups = getattr(world, "pg_map", None) if world is not None else getattr(c10d, "_pg_map", None)
-    found = groups.get(group) if groups is not None and _hashable(group) else None
+    found = groups.get(group) if groups is not None and is_group(group) else None
     return str(found[0]) if found else ""
-
-
-def _hashable(value: Any) -> bool:
-    return type(value).__hash__ is not None

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
 
 import wrapt
 
-from ._visit import begin, end, fail
-from .guard import FRAGILE
+from ._importlib_bootstrap_frame import call
 from .reference import lookup, reference
 
 if TYPE_CHECKING:
@@ -23,37 +22,10 @@ _BoundBase: Any = wrapt.BoundFunctionWrapper
 _METHOD_DESCRIPTOR = 1 << 17  # Py_TPFLAGS_METHOD_DESCRIPTOR: binds the way a function does.
 
 
-def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Call the original once; the only frame of ours that stays on the stack while it runs."""
-    wrapped = self.__wrapped__
-    try:
-        calls = begin(self, args, kwargs)
-    except RecursionError:  # No room for us on this stack; the job's own call may still fit.
-        if FRAGILE:
-            raise
-        calls = None
-    if calls is None:
-        return wrapped(*args, **kwargs)
-    try:
-        result = wrapped(*args, **kwargs)
-    except BaseException as exc:
-        try:  # noqa: SIM105  # contextlib.suppress needs a frame, and there may be no room for one
-            fail(calls, exc)
-        except RecursionError:
-            pass
-        raise
-    try:
-        end(calls, result)
-    except RecursionError:
-        if FRAGILE:
-            raise
-    return result
-
-
 class Bound(_BoundBase):  # type: ignore[misc]
     """A lookup on a class or an instance of an original that binds in its own way."""
 
-    __call__ = _call
+    __call__ = call
 
     @property
     def _self_seat(self) -> "Seat":
@@ -80,9 +52,10 @@ class Wrapper(_Base):  # type: ignore[misc]
     """What sits in the place of an original."""
 
     __bound_function_wrapper__ = Bound
-    _self_seat: "Seat" = None  # type: ignore[assignment]
+    # A comment and no annotation: the class would show its own __annotations__ in place of the original's.
+    _self_seat = None  # type: Any
 
-    __call__ = _call
+    __call__ = call
 
     def __init__(self, seat: "Seat") -> None:
         super(Wrapper, self).__init__(seat.original, _never)  # noqa: UP008 - __class__ below is a property.

@@ -26,7 +26,9 @@ def _event(session: "Session", row: "TargetRow") -> schema.Coverage:
     if patch.state != "patched":
         return event
     over = patch.overwritten_by()
-    if over:
+    if over and "ddp_probe." in over:
+        event.because = "It is the same function as another target, and is watched there."
+    elif over:
         event.state, event.because = "overwritten", over
     elif session.was_late(row):
         event.state, event.because = "patched late", "The module had been imported before the probe; aliases replaced: %d." % len(patch.aliases)

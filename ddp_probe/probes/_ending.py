@@ -5,10 +5,12 @@ A signal's default action leaves no time for a line, and a handler of ours would
 
 import atexit
 import sys
+import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Optional, Type
 
 from ddp_probe import schema
+from ddp_probe.facts.accelerator_state import accelerators
 from ddp_probe.facts.failure import failure
 from ddp_probe.patching import clean_exception
 from ddp_probe.patching.guard import guard
@@ -26,17 +28,22 @@ class Ending:
         self._session = session
         self._uncaught: Optional[BaseException] = None
         self._previous: Optional[_Hook] = None
+        self._previous_of_threads: Any = None
 
     def watch(self) -> None:
         """Chain the exception hook and ask to be called at exit."""
         self._previous = sys.excepthook
         sys.excepthook = self._excepthook
+        self._previous_of_threads = threading.excepthook
+        threading.excepthook = self._thread_excepthook
         atexit.register(self._exit)
 
     def unwatch(self) -> None:
         """Undo both, where nobody has put another hook over ours."""
         if sys.excepthook == self._excepthook and self._previous is not None:
             sys.excepthook = self._previous
+        if threading.excepthook == self._thread_excepthook:
+            threading.excepthook = self._previous_of_threads
         atexit.unregister(self._exit)
 
     def forget(self) -> None:
@@ -48,6 +55,12 @@ class Ending:
         guard.run("process", clean_exception, exc)
         previous = self._previous or sys.__excepthook__
         previous(kind, exc, exc.__traceback__ if exc.__traceback__ is not None else trace)
+
+    def _thread_excepthook(self, args: Any) -> None:
+        """A thread's traceback is printed without our frames, as the main thread's is."""
+        guard.run("process", clean_exception, args.exc_value)
+        trace = getattr(args.exc_value, "__traceback__", None) or args.exc_traceback
+        self._previous_of_threads(threading.ExceptHookArgs((args.exc_type, args.exc_value, trace, args.thread)))
 
     def _note(self, exc: BaseException) -> None:
         self._uncaught = exc
@@ -70,7 +83,14 @@ def last_event(session: "Session", **known: Any) -> schema.Event:
     recorder = session.recorder
     if session.process.role.name == "launcher":
         return schema.LauncherEnd(silent_ranks=session.silent_ranks(), **known)
-    return schema.ProcessEnd(lines=recorder.lines, lost=recorder.lost, faults=dict(guard.counts), process_group=_group_open(), **known)
+    return schema.ProcessEnd(
+        lines=recorder.lines,
+        lost=recorder.lost,
+        faults=dict(guard.counts),
+        process_group=_group_open(),
+        accelerators=accelerators(),
+        **known,
+    )
 
 
 def _group_open() -> Optional[bool]:

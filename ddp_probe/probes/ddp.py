@@ -11,6 +11,7 @@ from ddp_probe.patching import Call
 from ddp_probe.probes import _warnings
 from ddp_probe.probes._probe import Begun, Probe
 
+_MOST = 64
 _OWN = ("module", "device_ids", "output_device", "process_group")
 
 
@@ -59,7 +60,7 @@ def _wrapper(call: Call) -> str:
 
 
 def _listed(ids: Any) -> Optional[List[str]]:
-    return [describe(each) for each in ids] if isinstance(ids, (list, tuple, range)) else None
+    return [describe(each) for each in ids[:_MOST]] if type(ids) in (list, tuple, range) else None
 
 
 def _text(value: Any) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Set
 
 from ddp_probe import schema
 from ddp_probe.facts.describe import describe
-from ddp_probe.facts.secrets import masked
+from ddp_probe.facts.secrets import mask_argv, masked
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
 
@@ -32,7 +32,7 @@ class Launcher(Probe):
             self.session.act_as_launcher()
             return _asked(call.arguments())
         if method == "start":
-            return schema.LauncherGroup(restart=self.session.generation)
+            return schema.LauncherGroup(restart=self.session.generation, asked=_whole(vars(call.instance).get("nprocs")))
         return None
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Event]:
@@ -63,16 +63,30 @@ class Launcher(Probe):
 
 
 def _asked(given: Dict[str, Any]) -> schema.LauncherAgent:
-    config = given.get("config")
-    rendezvous = {name: getattr(config, "rdzv_" + name, None) for name in ("backend", "endpoint")}
-    rendezvous["id"] = getattr(config, "run_id", None)
+    config = _fields(given.get("config"))
+    rendezvous = {"backend": config.get("rdzv_backend"), "endpoint": config.get("rdzv_endpoint"), "id": config.get("run_id")}
     return schema.LauncherAgent(
-        nproc_per_node=getattr(config, "nproc_per_node", None),
-        nnodes="%s:%s" % (getattr(config, "min_nodes", "?"), getattr(config, "max_nodes", "?")),
-        max_restarts=getattr(config, "max_restarts", None),
-        rendezvous={name: masked(value, 200) for name, value in rendezvous.items() if isinstance(value, str)},
-        entrypoint=describe(given.get("entrypoint")),
+        nproc_per_node=_whole(config.get("nproc_per_node")),
+        nnodes="%s:%s" % (_whole(config.get("min_nodes")), _whole(config.get("max_nodes"))),
+        max_restarts=_whole(config.get("max_restarts")),
+        rendezvous={name: masked(value, 200) for name, value in rendezvous.items() if type(value) is str},
+        entrypoint=_program(given.get("entrypoint"), given.get("args")),
     )
+
+
+def _program(entrypoint: Any, args: Any) -> str:
+    """Return the command line that each rank runs, or the function."""
+    words = args if type(args) in (list, tuple) and type(entrypoint) is str else ()
+    return " ".join(mask_argv([entrypoint, *words]))[:_TEXT] if type(entrypoint) is str else describe(entrypoint)
+
+
+def _fields(config: Any) -> Dict[str, Any]:
+    """Return what a LaunchConfig holds; of anything else, nothing is asked."""
+    return vars(config) if type(config).__module__.startswith("torch.") and hasattr(config, "__dict__") else {}
+
+
+def _whole(value: Any) -> Optional[int]:
+    return value if type(value) is int and 0 <= value < 1 << 31 else None
 
 
 def _pids(context: Any) -> Dict[int, int]:

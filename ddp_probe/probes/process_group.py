@@ -6,11 +6,13 @@ from typing import Any, Dict, List, Optional
 
 from ddp_probe import schema
 from ddp_probe.facts.describe import class_name, describe
-from ddp_probe.facts.groups import default_group, group_backends, group_name
+from ddp_probe.facts.groups import default_group, group_backends, group_name, is_group
 from ddp_probe.facts.secrets import masked
 from ddp_probe.patching import Call
 from ddp_probe.patching.switch import switch
 from ddp_probe.probes._probe import Begun, Probe
+
+_MOST = 1 << 31  # a number beyond it is no rank, and no field of a line
 
 
 class ProcessGroup(Probe):
@@ -42,7 +44,7 @@ class ProcessGroup(Probe):
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Event]:
         """Record what came of it."""
         if isinstance(begun.event, schema.NewGroup):
-            return schema.NewGroup(member=_is_member(result), backend=next(iter(group_backends(result).values()), ""))
+            return schema.NewGroup(member=is_group(result), backend=next(iter(group_backends(result).values()), ""))
         if isinstance(begun.event, schema.DestroyProcessGroup):
             return None
         backend, rank, size = default_group()
@@ -54,7 +56,7 @@ def _init(given: Dict[str, Any]) -> schema.InitProcessGroup:
     backend, method, store = given.get("backend"), given.get("init_method"), given.get("store")
     return schema.InitProcessGroup(
         backend="" if backend is None else describe(backend).strip("'\""),
-        init_method=masked(method, 500) if isinstance(method, str) else ("" if store is not None else "env://"),
+        init_method=masked(str.__str__(method), 500) if issubclass(type(method), str) else ("" if store is not None else "env://"),
         timeout=_seconds(given.get("timeout")),
         store="" if store is None else class_name(store),
         given_rank=_whole(given.get("rank")),
@@ -67,8 +69,8 @@ def _init(given: Dict[str, Any]) -> schema.InitProcessGroup:
 
 
 def _new_group(given: Dict[str, Any]) -> schema.NewGroup:
-    ranks = given.get("ranks")
-    listed: List[int] = [rank for rank in ranks if type(rank) is int] if isinstance(ranks, (list, tuple, range)) else []
+    ranks: Any = given.get("ranks")
+    listed: List[int] = [rank for rank in ranks if type(rank) is int] if type(ranks) in (list, tuple, range) else []
     backend = given.get("backend")
     return schema.NewGroup(
         ranks=listed[:1024],
@@ -78,17 +80,12 @@ def _new_group(given: Dict[str, Any]) -> schema.NewGroup:
     )
 
 
-def _is_member(group: Any) -> bool:
-    """In torch 1.x a rank outside gets a plain object(), in 2.x an int-like enum member: neither is a ProcessGroup."""
-    return "ProcessGroup" in "".join(kind.__name__ for kind in type(group).__mro__)
-
-
 def _seconds(value: Any) -> Optional[float]:
-    return value.total_seconds() if isinstance(value, datetime.timedelta) else None
+    return value.total_seconds() if type(value) is datetime.timedelta else None
 
 
 def _whole(value: Any) -> Optional[int]:
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value < _MOST else None
 
 
 PROBE = ProcessGroup

@@ -1,12 +1,16 @@
 """torch.save: where to, and whether a reader can meet half of it."""
 
+import io
 import os
 from typing import Any, Optional
 
 from ddp_probe import schema
+from ddp_probe.facts.checkpoint import path_of
 from ddp_probe.facts.secrets import masked
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
+
+_FILES = (io.BufferedWriter, io.BufferedRandom, io.FileIO)
 
 
 class Save(Probe):
@@ -39,16 +43,16 @@ class Save(Probe):
 
 
 def _path(target: Any) -> Optional[str]:
-    if isinstance(target, (str, os.PathLike)):
-        return os.fspath(target) if isinstance(os.fspath(target), str) else None
-    name = getattr(target, "name", None) if hasattr(target, "fileno") else None
-    return name if isinstance(name, str) else None
+    """Return the path, or the name of a real file; what the job has made itself is not asked, for that runs its code."""
+    if type(target) in _FILES:
+        return target.name if type(target.name) is str else None
+    return path_of(target)
 
 
 def _stat(path: str) -> Optional[os.stat_result]:
     try:
         return os.stat(path)
-    except OSError:
+    except (OSError, ValueError):  # a path with a null byte, or with letters that no file name can have
         return None
 
 

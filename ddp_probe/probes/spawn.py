@@ -8,6 +8,8 @@ from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
 from ddp_probe.probes.launcher import signal_name
 
+_MOST = 1 << 31  # a number beyond it is no count of processes, and no field of a line
+
 
 class Spawn(Probe):
     """Records what is started and how it ends; the children record themselves once they call init_process_group."""
@@ -20,7 +22,7 @@ class Spawn(Probe):
         self.session.act_as_launcher()
         given = call.arguments()
         count = given.get("nprocs", 1)
-        return schema.LauncherGroup(asked=count if type(count) is int else None, entrypoint=describe(given.get("fn")))
+        return schema.LauncherGroup(asked=count if type(count) is int and 0 <= count < _MOST else None, entrypoint=describe(given.get("fn")))
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.LauncherGroup]:
         """Record the children, where the caller has not waited for them."""

@@ -31,7 +31,7 @@ class WrapModel(Probe):
             target=str(call.target),
             launcher=launcher,
             distributed=distributed,
-            wrapper_cfg=describe_mapping(cfg) if isinstance(cfg, dict) else {},
+            wrapper_cfg=describe_mapping(cfg) if issubclass(type(cfg), dict) else {},
             get_device=device,
             get_device_because=because,
             placement=placement,
@@ -47,19 +47,21 @@ class WrapModel(Probe):
 
     def end(self, call: Call, begun: Begun, result: Any) -> schema.WrapModel:
         """Record what came back and where it is."""
-        placement, _ = snapshot(result)
+        placement, rows = snapshot(result)
+        self.session.recorder.model(placement.digest, rows)
         return schema.WrapModel(wrapper=class_name(result), device_ids=device_ids_of(result), placement=placement)
 
     def failed(self, call: Call, begun: Begun, exc: BaseException) -> schema.WrapModel:
         """Record where the model is after the move that came before the failure."""
-        placement, _ = snapshot(call.arguments().get("model"))
+        placement, rows = snapshot(call.arguments().get("model"))
+        self.session.recorder.model(placement.digest, rows)
         return schema.WrapModel(placement=placement)
 
 
 def device_ids_of(wrapper: Any) -> "Optional[list[str]]":
     """Return the device_ids that a wrapper keeps, described."""
-    ids = vars(wrapper).get("device_ids") if hasattr(wrapper, "__dict__") else None
-    return [describe(each) for each in ids] if isinstance(ids, (list, tuple)) else None
+    ids: Any = vars(wrapper).get("device_ids") if hasattr(wrapper, "__dict__") else None
+    return [describe(each) for each in ids] if type(ids) in (list, tuple) else None
 
 
 def _believes(runner: Any) -> Tuple[str, Optional[bool]]:
