@@ -11,7 +11,8 @@ from pieces import TinyModel, batches
 
 
 def damaged_on_its_way(path: str) -> None:
-    """Save a model and damage the highest byte of one weight."""
+    """Save a model and damage the highest byte of one weight, of a unit that these inputs reach."""
+    torch.manual_seed(0)
     model = TinyModel()
     torch.save(model.state_dict(), path)
     weight = model.head.weight.detach().numpy().tobytes()

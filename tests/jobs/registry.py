@@ -1,7 +1,7 @@
 """The collection of programs that fail, one row each: how to start it, how it ends, what it prints, and the root cause that a diagnosis must name.
 
 Each program says in its docstring what is wrong in it. JOBS is the list; shell(job, port) is the line that starts one in an empty folder, with
-the stack's own python and torchrun first on PATH; stack() says which of the two stacks this interpreter has.
+the stack's own python and torchrun first on PATH; stack() says which of the two stacks this interpreter has. Cards are those of tests/accelerator.
 """
 
 from importlib import metadata
@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import NamedTuple, Optional, Tuple
 
 FOLDER = Path(__file__).resolve().parent
+PLUGIN = FOLDER.parent / "accelerator" / "plugin"
 _TORCHRUN = "torchrun --nproc_per_node=%d --master_addr=127.0.0.1 --master_port={port} %s"
 _TWO = _TORCHRUN % (2, "{program}")
 _THREE = _TORCHRUN % (3, "{program}")
+_FOUR = _TORCHRUN % (4, "{program}")
 _PLAIN = "python {program}"
 _BY_HAND = "RANK=%d WORLD_SIZE=%d MASTER_ADDR=%s MASTER_PORT={port} python {program}"
 _LAUNCH = "python -m torch.distributed.launch --nproc_per_node=2 --master_addr=127.0.0.1 --master_port={port} {program}"
@@ -20,9 +22,11 @@ _WITH_SCRIPT = _TORCHRUN % (2, "--no_python bash {folder}/%s python {program}")
 _DEVICE_IDS = r"ValueError: DistributedDataParallel device_ids and output_device arguments only work with .*device\(type='cpu'\)"
 _TIMED_OUT = r"RuntimeError: .*gloo.*Timed out waiting \d+ms for (recv|send) operation to complete"
 _PEER_GONE = r"RuntimeError: .*gloo.*(Connection closed by peer|Connection reset by peer)"
+_ON_CARD_ZERO = (r"\[rank 0\] training finished on \w+:0", r"\[rank 1\] training finished on \w+:0")
 _NO_MASTER = r"The client socket has timed out after \d+m?s while trying to connect to"
 _NO_DIRECTORY = r"PytorchStreamReader failed reading zip archive: failed finding central directory"
 _OTHER_SHAPE = r"\[\d\]: params\[\d+\] in this process with sizes \[.*\] appears not to match sizes of the same param in process 0"
+_MIXED = r"ValueError: DistributedDataParallel's input module must be on the same type of devices, but .* locate in \{.*\}"
 _LENGTH = r"enforce fail at .*gloo.* op\.preamble\.length <= op\.nbytes\. \d+ vs \d+"
 
 
@@ -39,11 +43,29 @@ class Job(NamedTuple):
     reason: str = ""  # Why the other stack does not show it.
     seconds: int = 90  # The time limit; a job takes 1 to 28, by how busy the machine is.
     id: str = ""  # Where one program is two jobs; else the name.
+    needs: str = ""  # "accelerator" where the program imports torch_gcu: it runs with PLUGIN on its PYTHONPATH.
 
 
 JOBS = (
     Job("00_healthy_ddp", None, (), (r"\[rank 0\] training finished", r"\[rank 1\] training finished"), exit="zero"),
     Job("00_healthy_runner", None, (), (r"Epoch\(train\)\s+\[1\]\[2/2\]", r"Saving checkpoint at 1 epochs"), exit="zero"),
+    Job(
+        "00_healthy_cards",
+        None,
+        (),
+        (r"\[rank 0\] training finished on card 0", r"\[rank 1\] training finished on card 1"),
+        exit="zero",
+        needs="accelerator",
+    ),
+    Job(
+        "00_healthy_runner_on_cards",
+        None,
+        (),
+        (r"Epoch\(train\)\s+\[1\]\[1/1\]", r"Saving checkpoint at 1 epochs"),
+        _FOUR,
+        "zero",
+        needs="accelerator",
+    ),
     Job(
         "01_runner_sets_cuda_device",
         "cuda_call_on_non_cuda_host",
@@ -58,10 +80,69 @@ JOBS = (
     ),
     Job("02_runner_wraps_cpu_model", "device_ids_given_for_cpu_run", (0, 1), (r"in wrap_model", _DEVICE_IDS)),
     Job("02_runner_wrapper_cfg_without_device_ids", "device_ids_given_for_cpu_run", (0, 1), (r"in wrap_model", _DEVICE_IDS)),
+    Job("02_runner_does_not_know_cards", "model_on_cpu_at_ddp_wrap", (0, 1), (r"in wrap_model", _DEVICE_IDS), needs="accelerator"),
     Job("03_ddp_device_ids_on_cpu", "device_ids_given_for_cpu_run", (0, 1), (_DEVICE_IDS, r"device_ids \[\d\], output_device \d")),
+    Job("03_model_never_moved", "model_on_cpu_at_ddp_wrap", (0, 1), (_DEVICE_IDS,), needs="accelerator"),
+    Job("03_model_on_cpu_on_one_rank", "model_on_cpu_at_ddp_wrap", (1,), (_DEVICE_IDS,), needs="accelerator"),
+    Job("03_submodule_left_behind", "mixed_cpu_cuda_params", (0, 1), (_MIXED,), needs="accelerator"),
+    Job("03_converted_after_the_move", "mixed_cpu_cuda_params", (0, 1), (_MIXED,), needs="accelerator"),
+    Job("03_buffer_left_behind", "buffer_on_cpu_with_nccl", (0, 1), (r"inputs \* self\.scale",), needs="accelerator"),
+    Job(
+        "03_device_ids_of_another_card",
+        "device_ids_vs_param_device_mismatch",
+        (0, 1),
+        (r"wrapped", r"found at least two devices, gcu:[01] and gcu:[01]"),
+        stacks=("new",),
+        reason="DDP of torch 1.12 fails on device_ids of any card but CUDA's, the right one too.",
+        needs="accelerator",
+    ),
+    Job(
+        "03_device_ids_on_old_torch",
+        "framework_version_incompat",
+        (0, 1),
+        (r"wrapped", r"_get_stream", r"IndexError: list index out of range"),
+        stacks=("legacy",),
+        reason="torch 2.13 takes device_ids for any accelerator.",
+        needs="accelerator",
+    ),
+    Job(
+        "03_model_over_two_cards",
+        "model_parallel_inside_ddp",
+        (0, 1),
+        (r"device_ids and output_device arguments only work with .* \{device\(type='\w+', index=\d\), device\(type='\w+', index=\d\)\}",),
+        needs="accelerator",
+    ),
     Job("04_swallowed_then_ddp_fails", "init_failure_swallowed", (0, 1), (r"Not init distributed mode\.", _DEVICE_IDS)),
     Job("04_swallowed_and_silent", "init_failure_swallowed", (0, 1), (r"Not init distributed mode\.", r"training finished"), exit="zero"),
     Job("05_runner_launcher_none", "launched_without_launcher", (), (r"Distributed training: False", r"training finished"), exit="zero"),
+    Job("05_hardcoded_card_zero", "hardcoded_device_zero", (0, 1), _ON_CARD_ZERO, exit="zero", needs="accelerator"),
+    Job("05_local_rank_unused", "set_device_missing", (0, 1), _ON_CARD_ZERO, exit="zero", needs="accelerator"),
+    Job(
+        "05_same_card_visible_to_all",
+        "cuda_visible_devices_wrong",
+        (0, 1),
+        _ON_CARD_ZERO,
+        _WITH_SCRIPT % "05_same_card_for_all.sh",
+        "zero",
+        needs="accelerator",
+    ),
+    Job(
+        "05_more_processes_than_cards",
+        "nproc_gt_visible_gpus",
+        (1,),
+        (r"set_device\(local_rank\)", r"invalid device ordinal 1, 1 cards are visible"),
+        "TOPS_VISIBLE_DEVICES=0 " + _TWO,
+        needs="accelerator",
+    ),
+    Job(
+        "05_plain_python_eight_cards",
+        "launched_without_launcher",
+        (),
+        (r"training finished on 1 of 8 cards",),
+        _PLAIN,
+        "zero",
+        needs="accelerator",
+    ),
     Job("06_load_while_written", "checkpoint_write_read_race", (1,), (_NO_DIRECTORY,)),
     Job("06_truncated_checkpoint", "truncated_checkpoint", (0, 1), (_NO_DIRECTORY,)),
     Job("06_truncated_legacy_checkpoint", "truncated_checkpoint", (), (r"unexpected EOF, expected \d+ more bytes",), _PLAIN),
@@ -123,7 +204,7 @@ JOBS = (
         "no_gpu_visible",
         (),
         (r"_init_dist_slurm", r"ZeroDivisionError"),
-        "SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_NODELIST=localhost python {program}",
+        "SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_STEP_ID=0 SLURM_NODELIST=localhost python {program}",
     ),
     Job("10_master_addr_unreachable", "master_addr_unreachable", (), (_NO_MASTER,), _BY_HAND % (1, 2, "127.0.0.1")),
     Job("10_master_addr_unknown", "master_addr_unreachable", (), (r"node-0\.invalid.*gai error", _NO_MASTER), _BY_HAND % (1, 2, "node-0.invalid")),

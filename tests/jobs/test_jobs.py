@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple
 
 import pytest
+from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 from registry import FOLDER, JOBS, Job, label, shell, stack
 
 
@@ -58,6 +59,14 @@ def _outcome(job: Job, port: int, env: Dict[str, str], folder: Path) -> Outcome:
         return Outcome(status, log.read().decode("utf-8", "replace"), seconds, left)
 
 
+def _cards(request: pytest.FixtureRequest) -> Dict[str, str]:
+    """The environment of the simulated cards; empty where they cannot be had, as the tests that need them then say."""
+    try:
+        return dict(request.getfixturevalue("gcu_env"))
+    except pytest.skip.Exception:
+        return {}
+
+
 @pytest.fixture(scope="module")
 def outcomes(
     request: pytest.FixtureRequest,
@@ -68,10 +77,14 @@ def outcomes(
     """The jobs of the tests that are selected, two at a time: most of a job's time is waiting."""
     selected = [item.callspec.params["job"] for item in request.session.items if getattr(item, "originalname", "") == "test_job_fails_as_it_says"]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    env = clean_env(PATH=path, PYTHONPATH=None, DDP_PROBE_STRICT=None)
+    plain = clean_env(PATH=path, PYTHONPATH=None, DDP_PROBE_STRICT=None)
+    chosen = [job for job in selected if stack() in job.stacks]
+    cards = _cards(request) if any(job.needs for job in chosen) else {}
     pool = ThreadPoolExecutor(max_workers=2)
     running = {
-        label(job): pool.submit(_outcome, job, free_port(), env, tmp_path_factory.mktemp(label(job))) for job in selected if stack() in job.stacks
+        label(job): pool.submit(_outcome, job, free_port(), {**plain, **cards} if job.needs else plain, tmp_path_factory.mktemp(label(job)))
+        for job in chosen
+        if cards or not job.needs
     }
     yield running
     for future in running.values():
@@ -80,10 +93,12 @@ def outcomes(
 
 
 @pytest.mark.parametrize("job", JOBS, ids=label)
-def test_job_fails_as_it_says(job: Job, outcomes: Dict[str, "Future[Outcome]"]) -> None:
+def test_job_fails_as_it_says(job: Job, outcomes: Dict[str, "Future[Outcome]"], request: pytest.FixtureRequest) -> None:
     """A job ends by itself within its time limit, with the status and the texts that its row names, and leaves no process."""
     if stack() not in job.stacks:
         pytest.skip(job.reason)
+    if job.needs:
+        request.getfixturevalue("gcu_env")
     outcome = outcomes[label(job)].result()
     print("%s took %.1f s" % (label(job), outcome.seconds))  # pytest -rP shows it.
     missing = [text for text in job.expects if not re.search(text, outcome.output)]
