@@ -4,6 +4,7 @@ python         sys.executable, the interpreter that the tests run in.
 repo           Path of the repository's root.
 clean_env      clean_env(**extra) -> dict. os.environ without what a launcher, a scheduler, PYTHONPATH or the probe puts there, plus
                OMP_NUM_THREADS=1 and DDP_PROBE_STRICT=1, plus extra; a value of None takes that variable out again.
+armed          armed(root, **extra) -> dict. As clean_env, with the activator on the path and runs collected in root; None: DDP_PROBE stays unset.
 run_python     run_python(code_or_args, env=None, cwd=None, timeout=60, python=None) -> CompletedProcess with text.
                A string is run with -c, a sequence is the arguments. A timeout kills the whole process group and raises TimeoutExpired.
 torchrun       torchrun(script, nproc=2, args=(), env=None, cwd=tmp_path, timeout=120) -> CompletedProcess, via python -m torch.distributed.run.
@@ -82,6 +83,18 @@ def clean_env() -> Callable[..., Dict[str, str]]:
             else:
                 env[name] = value
         return env
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def armed(clean_env: Callable[..., Dict[str, str]], repo: Path) -> Callable[..., Dict[str, str]]:
+    """An environment in which each interpreter starts the activator; root None leaves DDP_PROBE unset."""
+
+    def build(root: Optional[Path], **extra: Optional[str]) -> Dict[str, str]:
+        path = ":".join(each for each in [str(repo / "sitecustomize_templates"), clean_env().get("PYTHONPATH", "")] if each)
+        on = {} if root is None else {"DDP_PROBE": "1", "DDP_PROBE_DIR": str(root)}
+        return clean_env(**{"PYTHONPATH": path, **on, **extra})
 
     return build
 

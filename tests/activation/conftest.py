@@ -35,16 +35,9 @@ def runs(tmp_path):
 
 
 @pytest.fixture
-def probe_env(clean_env, runs, repo):
+def probe_env(armed, runs):
     """An environment in which each interpreter is armed, as 'python -m ddp_probe run' makes it."""
-
-    def build(**extra):
-        env = clean_env()
-        path = [str(repo / "sitecustomize_templates"), *env.get("PYTHONPATH", "").split(":")]
-        wanted = {"DDP_PROBE": "1", "DDP_PROBE_DIR": str(runs.root), "PYTHONPATH": ":".join(each for each in path if each)}
-        return clean_env(**{**wanted, **extra})
-
-    return build
+    return lambda **extra: armed(runs.root, **extra)
 
 
 @pytest.fixture

@@ -31,13 +31,12 @@ dist.destroy_process_group()
 
 
 @pytest.fixture
-def job(tmp_path, torchrun, clean_env, gcu_env, read_events, repo):  # noqa: F811  # the fixture, by its name
+def job(tmp_path, torchrun, armed, gcu_env, read_events, repo):  # noqa: F811  # the fixture, by its name
     """The events of rank 1 of a two-rank job on the simulated cards, and what it said on stderr."""
     script = tmp_path / "job.py"
     script.write_text(JOB)
-    env = clean_env(**gcu_env)
-    path = [str(repo / "sitecustomize_templates"), str(repo), env.get("PYTHONPATH", "")]
-    done = torchrun(script, env={**env, "DDP_PROBE": "1", "DDP_PROBE_DIR": str(tmp_path / "runs"), "PYTHONPATH": ":".join(path)})
+    path = [str(repo / "sitecustomize_templates"), str(repo), gcu_env["PYTHONPATH"]]
+    done = torchrun(script, env=armed(tmp_path / "runs", **{**gcu_env, "PYTHONPATH": ":".join(path)}))
     assert done.returncode == 0, done.stderr
     return read_events(next((tmp_path / "runs" / "latest").glob("rank00001.*"))), done.stderr
 

@@ -1,0 +1,38 @@
+"""Promise 2: it never changes an argument, a result, a signature, isinstance, inspect or pickling of what it wraps."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def likeness(told, tmp_path_factory):
+    """What the real targets look like once patched, and the folder that holds their pickles."""
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("likeness")
+    return told("likeness", folder), folder
+
+
+def test_a_patched_target_answers_as_its_original(likeness):
+    """Signature, annotations, type hints, source, isinstance, copy, pickle and equality of each real target are those of the original."""
+    found, _ = likeness
+    assert found["differences"] == []
+    assert {"torch.serialization.load", "mmengine.runner.runner.Runner.wrap_model", "mmengine.dist.utils.init_dist"} <= set(found["targets"])
+
+
+def test_pickles_are_read_where_there_is_no_probe(likeness, run_program, clean_env):
+    """What pickle and cloudpickle make of a patched target is read as the original where ddp_probe cannot be imported."""
+    found, folder = likeness
+    done = run_program("read_pickles", folder / "likeness.json", env=clean_env(PYTHONPATH=None), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["wrong"] == []
+    assert told["probe"] == []
+    assert told["read"] == len(found["pickles"]) > 15
+
+
+def test_wrapped_classes_stay_themselves(training):
+    """A model that was moved, wrapped, saved and loaded under the probe has the type, the device_ids and the bytes that it has without."""
+    for plain, probed in zip(training["plain"].facts, training["probed"].facts):
+        for name in ("wrapper", "saved", "file", "member", "argv"):
+            assert probed[name] == plain[name]

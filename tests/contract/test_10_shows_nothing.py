@@ -1,0 +1,51 @@
+"""Promise 10: values are described, not shown: no contents, no repr of a user's object, secrets masked."""
+
+import json
+
+from contract_pieces import ARGUMENTS, SECRET, SECRETS, files_below
+
+
+def _holding(root, text):
+    files = files_below(root)
+    assert files, root
+    return [path.name for path in files if text.encode() in path.read_bytes()]
+
+
+def test_strange_and_secret_values_of_every_target(told, tmp_path):
+    """Handed to every parameter of every target, no value runs its own code, none is shown, and every argument arrives as it was."""
+    found = told("strange_values", tmp_path)
+    assert _holding(tmp_path / "runs", SECRET) == []
+    assert _holding(tmp_path / "runs", "7654321") == []
+    assert found["lines"] > 1000
+    assert found["found"] == []
+    assert found["lost"] == 0
+
+
+def test_no_secret_of_a_real_launch_is_in_any_file(training):
+    """Secrets in the environment, on the command line and in addresses are in no file of the run, the launcher's included."""
+    root = training["probed"].runs
+    assert {path.name.split(".")[0] for path in files_below(root) if path.suffix == ".jsonl"} == {"launcher", "rank00000", "rank00001"}
+    assert _holding(root, SECRET) == []
+    assert training["probed"].facts[0]["argv"] == ARGUMENTS
+
+
+def test_what_is_masked_is_still_told(training, read_events):
+    """The command line is there with its secrets masked, and variables outside the named list are not there at all."""
+    (path,) = training["probed"].runs.rglob("rank00000.*")
+    start = read_events(path)[0]
+    assert "--api-key" in start["argv"]
+    assert "***" in start["argv"]
+    assert "SOMEBODYS_OWN" not in start["environment"]
+    assert "NCCL_SECRET_TOKEN" not in start["environment"]
+    assert start["environment"]["GLOO_PROXY"].startswith("http://***@proxy")
+    assert set(SECRETS) & set(start["environment"]) == {"GLOO_PROXY"}
+
+
+def test_no_parameter_is_shown(training):
+    """A models file holds names, shapes, dtypes and devices; no number in it is a weight."""
+    files = list(training["probed"].runs.rglob("models/*.json"))
+    assert files
+    for path in files:
+        for _, shape, dtype, grad, device in json.loads(path.read_text()):
+            assert all(type(size) is int for size in shape)
+            assert (dtype, grad in (True, False), device) == ("float32", True, "cpu")

@@ -1,0 +1,20 @@
+"""A rank that is killed by a signal inside DDP.__init__ leaves what it was about to do."""
+
+import json
+
+from run_pieces import PROGRAMS, line_of
+
+
+def test_a_file_of_a_killed_rank_ends_with_the_begin_event(launch):
+    """The last line of the killed rank is ddp.init begin, whole; the launcher's file names the signal."""
+    run = launch("killed.py")
+    assert run.done.returncode == 1
+    data = run.file("rank00001").read_bytes()
+    assert data.endswith(b"}\n")
+    last = json.loads(data.splitlines()[-1])
+    assert (last["event"], last["phase"], last["rank"]) == ("ddp.init", "begin", 1)
+    assert last["site"] == {"file": str(PROGRAMS / "killed.py"), "line": line_of("killed.py", "# killed"), "function": "<module>"}
+    assert set(last["placement"]["devices"]) == {"cpu"}
+    assert list(run.root.rglob("models/*.json"))
+    children = run.events("launcher", "launcher.child")
+    assert "SIGKILL" in [child.get("signal") for child in children if child.get("child_local_rank") == 1]
