@@ -46,6 +46,8 @@ def _guarded(step: Any, *args: Any) -> None:
         if settings.get(settings.STRICT):
             raise
         complain(exc)
+        if _session is None and _listener is not None:  # a dependency is missing: it will be for the next module as well
+            _listener.cancel()
 
 
 def complain(exc: Exception) -> None:
@@ -78,6 +80,8 @@ def _start(asked: bool) -> None:
         os.register_at_fork(after_in_child=_forked)
         _forks_watched = True
     _catch_up()
+    if asked and _session is not None:
+        _session.note_missed()
 
 
 def _catch_up() -> None:

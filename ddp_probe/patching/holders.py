@@ -57,6 +57,24 @@ def held_elsewhere(seats: List[Seat]) -> List[Entry]:
     return entries + [_entry(trail, "unreachable", False, "It keeps a switched-off wrapper, which calls the original.") for trail in rest]
 
 
+def keeping_originals(seats: List[Seat]) -> Dict[str, List[str]]:
+    """Name who holds an original past its replaced names, by target: a late patch does not see what goes through them."""
+    by_id = {id(seat.original): seat for seat in seats}
+    known = {id(seat.wrapper) for seat in seats}
+    trails: List[_Trail] = []
+    for one in _referrers([seat.original for seat in seats]):
+        if type(one) not in _SKIPPED and id(one) not in known:
+            trails += [_Trail(by_id[id(held)], one) for held in gc.get_referents(one) if id(held) in by_id]
+    trails = trails[:_MOST]
+    for _ in range(_LEVELS):
+        _climb(trails)
+    found: Dict[str, List[str]] = {}
+    for trail in trails:
+        if not trail.in_passing():
+            found.setdefault(str(trail.seat.target), []).append(trail.described())
+    return found
+
+
 def _entry(trail: _Trail, kind: str, restored: bool, why: str) -> Entry:
     return Entry(trail.seat.target, trail.described(), kind, restored, why)
 

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 from .census import holders
 from .certificate import Certificate
 from .describe import describe
+from .holders import keeping_originals
 from .patch import Patch, Seat
 from .place import Place, is_class, locate
 from .restore import restore
@@ -52,6 +53,10 @@ class Ledger:
     def patches(self) -> List[Patch]:
         """Return every patch, in order of application."""
         return list(self._patches.values())
+
+    def missed(self) -> Dict[str, List[str]]:
+        """Name who kept an original from before it was patched, by target. Asks the garbage collector: for a late start, once."""
+        return keeping_originals(self._seats)
 
     def undo(self) -> Certificate:
         """Put everything back and say what was found. A call that is running finishes as it began."""

@@ -32,4 +32,7 @@ def _event(session: "Session", row: "TargetRow") -> schema.Coverage:
         event.state, event.because = "overwritten", over
     elif session.was_late(row):
         event.state, event.because = "patched late", "The module had been imported before the probe; aliases replaced: %d." % len(patch.aliases)
+        kept = session.missed.get(str(row))
+        if kept:
+            event.because += " Not reached: %s." % "; ".join(kept[:5])
     return event

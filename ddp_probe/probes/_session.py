@@ -38,6 +38,7 @@ class Session:
         self.generation = 0
         self.children: Dict[int, int] = {}
         self.closed = False
+        self.missed: Dict[str, List[str]] = {}
         self._probes: Dict[str, Probe] = {}
         self._late: Set[str] = set()
         self.recorder = self._open()
@@ -91,6 +92,10 @@ class Session:
             self.patches[str(row)] = patch
             if late:
                 self._late.add(str(row))
+
+    def note_missed(self) -> None:
+        """The program armed itself late: find out who had kept an original before, for the lines at exit."""
+        self.missed = guard.run("process", self.ledger.missed) or {}
 
     def probe(self, name: str) -> "Probe":
         """Return the probe of that name, loading its file first."""

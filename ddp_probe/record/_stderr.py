@@ -38,6 +38,8 @@ def who(rank: Optional[int]) -> str:
 def trouble(rank: Optional[int], path: str, exc: Exception) -> None:
     """Say why nothing can be written."""
     why: str = type(exc).__name__
+    if isinstance(exc, ImportError):
+        why = "%s does not import" % (exc.name or "a dependency")
     if isinstance(exc, OSError) and exc.errno is not None:
         why = os.strerror(exc.errno)
         path = path if exc.filename is None else os.fsdecode(exc.filename)
