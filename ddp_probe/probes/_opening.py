@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING, Dict
+from typing import TYPE_CHECKING, Dict, List
 
 import ddp_probe
 from ddp_probe import schema, settings
@@ -56,7 +56,7 @@ def _launcher(process: "Process") -> schema.LauncherStart:
     )
 
 
-def _argv() -> "list[str]":
+def _argv() -> List[str]:
     from ddp_probe.activation._command import command_line
 
     return command_line()

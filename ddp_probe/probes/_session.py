@@ -128,6 +128,8 @@ class Session:
             pids = {name.split(".")[2] for name in os.listdir(self.process.folder) if name.startswith("rank")}
         except OSError:
             pids = set()
+        if pids and not pids & {str(pid) for pid in self.children.values()}:
+            return []  # each child is a shell that started its rank: their pids say nothing
         return sorted(rank for rank, pid in self.children.items() if str(pid) not in pids)
 
     def warn(self, problem: str, event: schema.Event) -> None:

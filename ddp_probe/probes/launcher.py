@@ -1,7 +1,7 @@
 """torchrun's own agent: what was asked for, which children it started, how each of them ended."""
 
 import signal
-from typing import TYPE_CHECKING, Any, Dict, Optional, Set
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
 from ddp_probe import schema
 from ddp_probe.facts.describe import describe
@@ -94,7 +94,7 @@ def _pids(context: Any) -> Dict[int, int]:
     return {int(rank): int(pid) for rank, pid in pids.items()} if type(pids) is dict else {}
 
 
-def _ended(context: Any) -> "list[schema.LauncherChild]":
+def _ended(context: Any) -> List[schema.LauncherChild]:
     """Read exit codes from Popen objects (programs) or multiprocessing's processes (functions)."""
     handlers = getattr(context, "subprocess_handlers", None)
     if type(handlers) is dict:

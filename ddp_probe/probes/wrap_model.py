@@ -1,6 +1,6 @@
 """mmengine's Runner.wrap_model and its strategies': what it believes, where the model is, what it makes of it."""
 
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.facts.accelerator_state import accelerators, mmengine_device
@@ -58,7 +58,7 @@ class WrapModel(Probe):
         return schema.WrapModel(placement=placement)
 
 
-def device_ids_of(wrapper: Any) -> "Optional[list[str]]":
+def device_ids_of(wrapper: Any) -> Optional[List[str]]:
     """Return the device_ids that a wrapper keeps, described."""
     ids: Any = vars(wrapper).get("device_ids") if hasattr(wrapper, "__dict__") else None
     return [describe(each) for each in ids] if type(ids) in (list, tuple) else None
