@@ -82,6 +82,7 @@ def test_a_file_of_somebody_else_is_not_touched(make_venv, name, via):
     """A file that install did not write is named in the refusal, stays as it is, and survives uninstall."""
     venv = make_venv()
     (venv.site / name).write_text("# theirs\n")
+    venv.probe("--version")  # Python compiles their sitecustomize at whatever start comes first
     before = venv.tree()
     done = venv.probe("install", "--via", via)
     assert done.returncode == 1
