@@ -40,6 +40,7 @@ def test_command_line_while_site_runs(tmp_path, repo, interpreters, clean_env, o
         "found = program(command_line())\n"
         "print(found.kind, found.name)\n"
     )
+    asked = 0
     for python in (each.path for each in interpreters):
         if subprocess.run([python, "-c", "import sitecustomize"], env=clean_env(), check=False, stderr=subprocess.DEVNULL).returncode == 0:
             continue  # this interpreter's distribution has its own, which comes first
@@ -47,6 +48,8 @@ def test_command_line_while_site_runs(tmp_path, repo, interpreters, clean_env, o
         done = subprocess.run([python, *options], cwd=tmp_path, env=env, stdout=subprocess.PIPE, check=True, timeout=60)
         kind = "script" if options[-1].endswith(".py") else "module"
         assert done.stdout.decode().split() == [kind, options[-1]], python
+        asked += 1
+    assert asked > 0
 
 
 def test_orig_argv_is_what_proc_says():
