@@ -342,6 +342,24 @@ class Save(Event, tag="checkpoint.save", kw_only=True, omit_defaults=True):
     inode: Optional[int] = None
 
 
+class Remedied(Event, tag="remedy.applied", kw_only=True, omit_defaults=True):
+    """A remedy has changed what the job asked for; only with DDP_PROBE_FIX."""
+
+    remedy: str = ""
+    target: Annotated[str, _doc("The call that was changed.")] = ""
+    before: Annotated[Dict[str, str], _doc("What the job asked for.")] = {}
+    after: Annotated[Dict[str, str], _doc("What was done in its place.")] = {}
+    because: str = ""
+
+
+class Declined(Event, tag="remedy.declined", kw_only=True, omit_defaults=True):
+    """A remedy that could not be sure, and did nothing."""
+
+    remedy: str = ""
+    target: str = ""
+    because: str = ""
+
+
 class Fault(Event, tag="probe.fault", kw_only=True, omit_defaults=True):
     """A fault of the probe itself; the job went on."""
 
@@ -400,6 +418,8 @@ EVENTS: Dict[str, Type[Event]] = {
         Wrap,
         Load,
         Save,
+        Remedied,
+        Declined,
         Fault,
         Coverage,
         Restored,
@@ -413,13 +433,13 @@ AnyEvent = Union[tuple(EVENTS.values())]  # type: ignore[valid-type]  # one decl
 
 def json_schema() -> Dict[str, Any]:
     """Return the JSON Schema of one line."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_in_order(msgspec.json.schema(AnyEvent))}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **in_order(msgspec.json.schema(AnyEvent))}
 
 
-def _in_order(node: Any) -> Any:
+def in_order(node: Any) -> Any:
     """Put null last among alternatives: msgspec up to 0.20 names it before a reference, later ones after it."""
     if isinstance(node, dict):
-        return {key: _in_order(value) for key, value in node.items()}
+        return {key: in_order(value) for key, value in node.items()}
     if isinstance(node, list):
-        return sorted((_in_order(item) for item in node), key=lambda item: item == {"type": "null"})
+        return sorted((in_order(item) for item in node), key=lambda item: item == {"type": "null"})
     return node

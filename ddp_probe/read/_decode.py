@@ -1,0 +1,54 @@
+"""From bytes to an event; what is no event, or one of another version, is told apart."""
+
+from typing import Any, Dict, NamedTuple, Optional
+
+import msgspec
+
+from ddp_probe import schema
+
+_KNOWN = msgspec.json.Decoder(schema.AnyEvent)
+_ANY = msgspec.json.Decoder()
+
+
+class Decoded(NamedTuple):
+    """An event, the name of one that this version does not know, or why the line is neither."""
+
+    event: Optional[schema.Event] = None
+    unknown: str = ""
+    fault: str = ""
+
+
+def decode(line: bytes) -> Decoded:
+    """Decode one line."""
+    try:
+        return Decoded(_KNOWN.decode(line))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _other(line)
+
+
+def _other(line: bytes) -> Decoded:
+    if not line.strip():
+        return Decoded(fault="empty")
+    try:
+        found: Any = _ANY.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return Decoded(fault="not JSON")
+    if not isinstance(found, dict) or not isinstance(found.get("event"), str):
+        return Decoded(fault="no event")
+    return _lenient(found)
+
+
+def _lenient(found: Dict[str, Any]) -> Decoded:
+    """Take the fields that fit; an event of a newer version may have made one of them into something else."""
+    kind = schema.EVENTS.get(found["event"])
+    if kind is None:
+        return Decoded(unknown=found["event"][:200])
+    known: Dict[str, Any] = {}
+    for name in kind.__struct_fields__:
+        if name not in found:
+            continue
+        try:
+            known[name] = getattr(msgspec.convert({"event": found["event"], name: found[name]}, kind), name)
+        except (msgspec.MsgspecError, RecursionError):
+            continue
+    return Decoded(kind(**known))

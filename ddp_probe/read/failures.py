@@ -1,0 +1,81 @@
+"""Collects what went wrong: each exception of each process once, with the calls it went through and where it ended."""
+
+import re
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from ddp_probe.read.model import Failed, Place, Process, Run
+from ddp_probe.schema import Failure, Site
+
+_LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python\d)|^<frozen|[/\\]bin[/\\]torchrun$")
+# What a rank prints when another one is gone, or when its launcher gives up: never the first failure.
+_PEER = re.compile(
+    r"Connection (closed|reset) by peer|Broken pipe|Socket closed|recvValue failed|sendBytes failed|remote process exited"
+    r"|NCCL communicator was aborted|Failed to recv, got 0 bytes|ncclRemoteError"
+)
+_LAUNCHER = re.compile(
+    r"^(\w+\.)*(ChildFailedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|SignalException)\b"
+    r"|closing signal SIGTERM|received by PID \d+|failed \(exitcode: -?\d+\) local_rank:|exits with return code|Killing subprocess \d+"
+    r"|srun: error: .*Exited with exit code|slurmstepd: .*CANCELLED"
+)
+
+
+def collect(run: Run) -> List[Failed]:
+    """Return all failures, the earliest first; those of plain logs, in which a line's number is the time, after those of the probe."""
+    found = [failed for process in run.processes for failed in _of(process)]
+    found.sort(key=lambda failed: failed.when)
+    for log in run.texts:
+        found.extend(log.failures)
+    for failed in found:
+        failed.consequence = failed.consequence or consequence(failed.text)
+    return found
+
+
+def consequence(text: str) -> str:
+    """Tell whose loss an exception reports, where it reports another one's."""
+    if _LAUNCHER.search(text):
+        return "the launcher ended it"
+    return "a peer is gone" if _PEER.search(text) else ""
+
+
+def _of(process: Process) -> List[Failed]:
+    found: Dict[Tuple[str, str], Failed] = {}
+    calls = [call for call in process.every() if call.failure is not None and call.until is not None]
+    for call in sorted(calls, key=lambda call: (call.until or 0.0, -call.at.line)):
+        failure = call.failure
+        assert failure is not None
+        key = (failure.type, failure.message)
+        if key not in found:
+            found[key] = _new(process, failure, call.until or 0.0, call.answered_at or call.at)
+        found[key].calls.append(call)
+        found[key].site = found[key].site or call.site
+    last = process.end
+    if last is not None and last.failure is not None:
+        key = (last.failure.type, last.failure.message)
+        failed = found.get(key) or _new(process, last.failure, process.last_when, process.last_at)
+        found[key] = failed
+        failed.uncaught = True
+        failed.frames = last.failure.frames or failed.frames
+        failed.site = failed.site or job_line(failed.frames)
+    survived = process.end is not None and process.exit_code in (None, 0)
+    for failed in found.values():
+        failed.fatal = failed.uncaught or not (survived or _outlived(failed, process))
+        failed.site = failed.site or job_line(failed.frames)
+    return list(found.values())
+
+
+def _outlived(failed: Failed, process: Process) -> bool:
+    """Tell a failure that was caught in a process that went on to end of another one, and not of one that was raised from it."""
+    last = process.end.failure if process.end is not None else None
+    return last is not None and not (last.cause and failed.type.endswith(last.cause))
+
+
+def _new(process: Process, failure: Failure, when: float, at: Place) -> Failed:
+    failed = Failed(rank=process.rank, when=when, at=at, type=failure.type, message=failure.message)
+    failed.process = process
+    failed.frames = list(failure.frames)
+    return failed
+
+
+def job_line(frames: Sequence[Site]) -> Optional[Site]:
+    """Return the innermost frame that is the job's own."""
+    return next((frame for frame in reversed(frames) if not _LIBRARY.search(frame.file)), frames[0] if frames else None)

@@ -1,0 +1,100 @@
+"""Folds the lines of one file to the summary of a process, as they come."""
+
+from datetime import datetime, timezone
+from typing import Optional
+
+from ddp_probe import schema
+from ddp_probe.read._decode import decode
+from ddp_probe.read.model import Call, Inventory, Place, Process
+
+_OPEN = 1000  # Calls that never end, at most; a file that holds more is not one of ours.
+
+
+class Fold:
+    """Takes the lines of one file in order; may be fed again when the file has grown."""
+
+    def __init__(self, file: str, inventory: Inventory) -> None:
+        self.process = Process(file)
+        self._inventory = inventory
+        self._base: Optional[float] = None
+        self._untimed = 0
+
+    def line(self, number: int, text: bytes, whole: bool) -> None:
+        """Take one line in."""
+        found = decode(text)
+        if found.event is not None:
+            self._event(found.event, Place(self.process.file, number))
+        elif found.unknown:
+            self.process.unknown[found.unknown] = self.process.unknown.get(found.unknown, 0) + 1
+        elif whole or found.fault != "not JSON":
+            self._inventory.skip(self.process.file, found.fault)
+        else:
+            self._inventory.skip(self.process.file, "torn")
+
+    def _event(self, event: schema.Event, at: Place) -> None:
+        process, phase = self.process, event.phase
+        process.lines += 1
+        when = self._when(event)
+        if phase == "begin":
+            call = Call(event, at, when)
+            process.keep(call)
+            if event.span is not None and len(process.open) < _OPEN:
+                process.open[event.span] = call
+        elif phase in ("end", "error"):
+            begun = process.open.pop(event.span, None) if event.span is not None else None
+            call = begun or Call(event, at, when)
+            if begun is None:
+                process.keep(call)
+            call.answer, call.answered_at, call.until = event, at, when
+            if phase == "error":
+                process.keep_failed(call)
+        else:
+            call = Call(event, at, when)
+            call.answer, call.answered_at, call.until = event, at, when
+            process.keep(call)
+            self._point(event, when)
+        process.last, process.last_at, process.last_when = event, at, when
+
+    def _point(self, event: schema.Event, when: float) -> None:
+        process = self.process
+        if isinstance(event, (schema.ProcessStart, schema.LauncherStart)):
+            if process.start is None:
+                process.start, process.start_when = event, when
+                self._identity(event)
+        elif isinstance(event, (schema.ProcessEnd, schema.LauncherEnd)):
+            process.end = event
+        elif isinstance(event, schema.Full):
+            process.full = True
+
+    def _identity(self, event: schema.Event) -> None:
+        process = self.process
+        process.rank, process.local_rank, process.world_size = event.rank, event.local_rank, event.world_size
+        process.host, process.pid, process.run = event.host, event.pid, event.run
+
+    def _when(self, event: schema.Event) -> float:
+        """Take the monotonic clock, and the wall clock once: the latter can be set while a job runs."""
+        if not event.mono_ns:
+            stamp = seconds(event.ts)
+            self._untimed += 1
+            return stamp if stamp is not None else float(self._untimed)
+        if self._base is None:
+            stamp = seconds(event.ts)
+            self._base = 0.0 if stamp is None else stamp - event.mono_ns * 1e-9
+        return self._base + event.mono_ns * 1e-9
+
+    def finish(self) -> Process:
+        """Return the process; where its first line is lost, any other says who it was."""
+        last = self.process.last
+        if self.process.start is None and last is not None:
+            self._identity(last)
+        return self.process
+
+
+def seconds(stamp: str) -> Optional[float]:
+    """Return an RFC 3339 time as seconds since 1970."""
+    for form in ("%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ"):
+        try:
+            return datetime.strptime(stamp, form).replace(tzinfo=timezone.utc).timestamp()
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,131 @@
+"""One run at a glance: its size, its ranks and how it ended, from the names of its files and their first and last lines."""
+
+import os
+import platform
+import re
+import time
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from ddp_probe.read import ends, find
+
+_NAME = re.compile(r"rank(\d+)\.([^.]*)\.(\d+)(\.\d+)?\.jsonl$")
+_LAUNCHER = re.compile(r"launcher\.([^.]*)(\.\d+)?\.jsonl$")
+_ASKED = 8  # So many files are asked how many ranks there should be.
+
+
+class Glance(NamedTuple):
+    """What `runs` tells of a run."""
+
+    name: str
+    folder: str
+    modified: float
+    age: float
+    ranks_seen: int
+    ranks_expected: Optional[int]
+    hosts: List[str]
+    ended: str
+    because: str
+    files: int
+    bytes: int
+
+
+def at(folder: str) -> Glance:
+    """Look at a run."""
+    files = find.sources([folder]).events
+    ranks = [file for file in files if not _LAUNCHER.match(os.path.basename(file))]
+    launchers = [file for file in files if _LAUNCHER.match(os.path.basename(file))]
+    seen = {number for file in ranks for number in [_rank(file)] if number is not None}
+    sizes = [_stat(file) for file in files]
+    modified = max((mtime for _, mtime in sizes), default=0.0)
+    expected = _expected(ranks, launchers)
+    ended, because = _ended(ranks, launchers, len(seen), expected)
+    hosts = sorted({found[number] for file in files for found, number in _host_of(file)})
+    name = os.path.basename(os.path.abspath(folder))
+    size = sum(size for size, _ in sizes)
+    return Glance(name, folder, modified, max(0.0, time.time() - modified), len(seen), expected, hosts, ended, because, len(files), size)
+
+
+def _host_of(file: str) -> List[Any]:
+    name = os.path.basename(file)
+    found = _NAME.match(name)
+    if found:
+        return [(found, 2)]
+    launcher = _LAUNCHER.match(name)
+    return [(launcher, 1)] if launcher else []
+
+
+def _rank(file: str) -> Optional[int]:
+    found = _NAME.match(os.path.basename(file))
+    return int(found[1]) if found else None
+
+
+def _stat(file: str) -> "tuple[int, float]":
+    try:
+        found = os.stat(file)
+    except OSError:
+        return 0, 0.0
+    return found.st_size, found.st_mtime
+
+
+def _expected(ranks: List[str], launchers: List[str]) -> Optional[int]:
+    """World size, as the first ranks tell it in their last lines, or in their first."""
+    for file in ranks[:_ASKED]:
+        for event in (ends.last(file), ends.first(file)):
+            size = event.get("world_size", event.get("group_size"))
+            if isinstance(size, int) and size > 0:
+                return size
+    if not ranks:
+        asked = [event.get("nproc_per_node") for file in launchers for event in ends.tail(file) if event.get("event") == "launcher.agent"]
+        known = [number for number in asked if isinstance(number, int)]
+        return sum(known) or None
+    return 1 if len(ranks) == 1 and not launchers else None
+
+
+def _ended(ranks: List[str], launchers: List[str], seen: int, expected: Optional[int]) -> "tuple[str, str]":
+    states = Counter(_state(ends.last(file), "process.end") for file in ranks)
+    above = Counter(_state(ends.last(file), "launcher.end") for file in launchers)
+    signals = Counter(signal for file in launchers for signal in _signals(file))
+    parts = ["%d failed" % states["failed"]] * bool(states["failed"])
+    parts += ["%d no end" % states["no end"]] * bool(states["no end"])
+    missing = max(0, (expected or 0) - seen)
+    parts += ["%d without a file" % missing] * bool(missing and ranks)
+    because = ", ".join(parts)
+    if states["running"] or above["running"]:
+        return "running", because
+    if signals:
+        return "killed", ", ".join([*("%d %s" % (count, name) for name, count in signals.most_common(2)), *parts])
+    if states["failed"] or above["failed"]:
+        return "failed", because
+    if states["no end"] or above["no end"] or (missing and ranks) or not ranks:
+        return "no end", because or "no rank's file" * (not ranks)
+    return "well", ""
+
+
+def _state(event: Dict[str, Any], name: str) -> str:
+    if event.get("event") != name:
+        return "running" if _alive(event) else "no end"
+    return "failed" if event.get("failure") or event.get("exit_code") or event.get("uncaught") else "well"
+
+
+def _signals(file: str) -> List[str]:
+    """Return the signals that ended this launcher's children; with SIGTERM a launcher itself ends the others. Each child is told of twice."""
+    found = {
+        event.get("child_pid"): str(event["signal"])
+        for event in ends.tail(file)
+        if event.get("event") == "launcher.child" and event.get("signal") not in (None, "", "SIGTERM")
+    }
+    return list(found.values())
+
+
+def _alive(event: Dict[str, Any]) -> bool:
+    pid = event.get("pid")
+    if event.get("host") != platform.node() or not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True

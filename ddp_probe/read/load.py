@@ -1,0 +1,125 @@
+"""Reads sources into one Run; from_lines does the same with lines at hand, for the examples of rules and for tests."""
+
+import json
+import os
+import stat
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
+
+from ddp_probe.read import clocks, failures, find, fold, text
+from ddp_probe.read._lines import lines
+from ddp_probe.read.model import Inventory, Process, Run
+from ddp_probe.read.shape import shape
+
+Progress = Callable[[int, int], None]  # bytes read, bytes in all
+
+
+def load(paths: Sequence[str] = (), progress: Optional[Progress] = None) -> Run:
+    """Read the run behind these paths; the newest where none is named."""
+    sources = find.sources(paths)
+    run = Run()
+    run.folders = sources.folders
+    run.inventory.unreadable.update(sources.unreadable)
+    meter = _Meter([*sources.events, *sources.texts], progress)
+    processes = [process for file in sources.events for process in [_process(file, run.inventory, meter)] if process is not None]
+    for file in sources.texts:
+        _text(file, run, meter)
+    return assemble(run, processes)
+
+
+def assemble(run: Run, processes: List[Process]) -> Run:
+    """Make one launch of the processes that were read."""
+    shape(run, processes)
+    clocks.align(run)
+    run.failures = failures.collect(run)
+    return run
+
+
+def from_lines(log: str) -> Run:
+    """Make a Run of a short log: events as JSON lines, or the text that a job printed."""
+    run = Run()
+    if not log.lstrip().startswith('{"event"'):
+        run.texts.append(text.read(log.encode("utf-8", "replace").splitlines(keepends=True), "example"))
+        return assemble(run, [])
+    folds: Dict[str, fold.Fold] = {}
+    for number, line in enumerate(log.strip().splitlines()):
+        event: Dict[str, Any] = {"phase": "point", "mono_ns": (number + 1) * 10**9, "host": "node1", **json.loads(line)}
+        is_launcher = event["event"].startswith("launcher.")
+        name = "launcher.%s.jsonl" % event["host"] if is_launcher else "rank%05d.%s.jsonl" % (event.get("rank") or 0, event["host"])
+        reader = folds.setdefault(name, fold.Fold(name, run.inventory))
+        reader.line(reader.process.lines + 1, json.dumps(event).encode(), True)
+    return assemble(run, [reader.finish() for reader in folds.values()])
+
+
+class _Meter:
+    """Counts the bytes that have been read against those that there are."""
+
+    def __init__(self, files: Iterable[str], progress: Optional[Progress]) -> None:
+        self._progress = progress
+        self._read = 0
+        self._all = sum(_size(file) for file in files) if progress else 0
+
+    def add(self, count: int) -> None:
+        self._read += count
+        if self._progress is not None:
+            self._progress(self._read, max(self._all, self._read))
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size
+    except OSError:
+        return 0
+
+
+def _process(file: str, inventory: Inventory, meter: _Meter) -> Optional[Process]:
+    fault = _unreadable(file)
+    reader = fold.Fold(file, inventory)
+    if not fault:
+        try:
+            with open(file, "rb") as stream:
+                read = 0
+                for number, line, whole in lines(stream):
+                    reader.line(number, line, whole)
+                    read += len(line)
+                    if read >= 1 << 18:
+                        meter.add(read)
+                        reader.process.bytes, read = reader.process.bytes + read, 0
+                reader.process.bytes += read
+                meter.add(read)
+        except OSError as exc:
+            fault = exc.strerror or str(exc)
+    if fault:
+        inventory.unreadable[file] = fault
+        return None
+    process = reader.finish()
+    inventory.files.append(file)
+    inventory.lines += process.lines
+    inventory.bytes += process.bytes
+    if not process.lines:
+        inventory.unreadable[file] = "It holds no event."
+        return None
+    return process
+
+
+def _text(file: str, run: Run, meter: _Meter) -> None:
+    fault = _unreadable(file)
+    if not fault:
+        try:
+            with open(file, "rb") as stream:
+                log = text.read((line for _, line, _ in lines(stream, text.LONGEST, text.LONGEST >> 3)), file)
+            run.texts.append(log)
+            run.inventory.files.append(file)
+            meter.add(_size(file))
+            return
+        except OSError as exc:
+            fault = exc.strerror or str(exc)
+    run.inventory.unreadable[file] = fault
+
+
+def _unreadable(file: str) -> str:
+    """A pipe or a device would be waited on for ever."""
+    try:
+        mode = os.stat(file).st_mode
+    except OSError as exc:
+        return exc.strerror or str(exc)
+    return "" if stat.S_ISREG(mode) else "It is no regular file."

@@ -1,0 +1,311 @@
+"""What the reader knows of one launch: its processes, each folded to a summary, and what went wrong in them, on one clock."""
+
+from collections import deque
+from typing import Any, Deque, Dict, Generic, Iterator, List, NamedTuple, Optional, Set, Tuple, Type, TypeVar, cast
+
+from ddp_probe import schema
+from ddp_probe.schema import Failure, Site
+
+E = TypeVar("E", bound=schema.Event)
+
+# Of one kind of event a process keeps so many from each end, and so many failures: ten thousand ranks have to fit in memory.
+FIRST, LAST, FAILURES = 8, 8, 16
+
+
+class Place(NamedTuple):
+    """A line of a log."""
+
+    file: str
+    line: int
+
+
+class Call(Generic[E]):
+    """One call that was watched, or one point in time: what was written before it, and what after."""
+
+    __slots__ = ("answer", "answered_at", "asked", "at", "until", "when")
+
+    def __init__(self, asked: E, at: Place, when: float) -> None:
+        self.asked = asked  # Written before the call; where that line is lost, the one after it.
+        self.at = at
+        self.when = when  # Seconds since 1970 on the clock that all hosts were brought to.
+        self.answer: Optional[E] = None  # Written after it; None while it runs, and for ever where it hangs.
+        self.answered_at: Optional[Place] = None
+        self.until: Optional[float] = None
+
+    @property
+    def name(self) -> str:
+        """Return the event's name."""
+        return str(self.asked.__struct_config__.tag)
+
+    @property
+    def failure(self) -> Optional[Failure]:
+        """Return what the call raised."""
+        return self.answer.failure if self.answer is not None else None
+
+    @property
+    def open(self) -> bool:
+        """Tell that the call has not come back."""
+        return self.answer is None
+
+    @property
+    def site(self) -> Optional[Site]:
+        """Return the line of the job that made the call."""
+        return self.asked.site or (self.answer.site if self.answer is not None else None)
+
+
+class _Kept:
+    """The calls of one kind that a process keeps: the first, the last, and those that failed."""
+
+    __slots__ = ("count", "failed", "first", "last")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: List[Call[Any]] = []
+        self.last: Deque[Call[Any]] = deque(maxlen=LAST)
+        self.failed: List[Call[Any]] = []
+
+    def add(self, call: Call[Any]) -> None:
+        self.count += 1
+        (self.first if len(self.first) < FIRST else self.last).append(call)
+
+    def all(self) -> List[Call[Any]]:
+        calls = {id(call): call for call in (*self.first, *self.failed, *self.last)}
+        return sorted(calls.values(), key=lambda call: call.at.line)
+
+
+class Death(NamedTuple):
+    """How a process ended, as its launcher tells."""
+
+    rank: Optional[int]
+    local_rank: Optional[int]
+    pid: Optional[int]
+    host: str
+    exit_code: Optional[int]
+    signal: str
+    message: str
+    first: bool  # The launcher holds it for the first to fail.
+    when: float
+    at: Place
+
+
+class Process:
+    """One file: a rank, a program on its own, or a launcher."""
+
+    __slots__ = (
+        "_kept",
+        "bytes",
+        "death",
+        "end",
+        "file",
+        "full",
+        "host",
+        "last",
+        "last_at",
+        "last_when",
+        "lines",
+        "local_rank",
+        "offset",
+        "open",
+        "pid",
+        "rank",
+        "run",
+        "start",
+        "start_when",
+        "unknown",
+        "world_size",
+    )
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.rank: Optional[int] = None
+        self.local_rank: Optional[int] = None
+        self.world_size: Optional[int] = None
+        self.host = ""
+        self.pid = 0
+        self.run = ""
+        self.start: Optional[schema.Event] = None  # ProcessStart or LauncherStart
+        self.start_when = 0.0
+        self.end: Optional[schema.Event] = None  # ProcessEnd or LauncherEnd
+        self.last: Optional[schema.Event] = None
+        self.last_at = Place(file, 0)
+        self.last_when = 0.0
+        self.lines = 0
+        self.bytes = 0
+        self.full = False  # It reached DDP_PROBE_MAX_BYTES; what came after is not in it.
+        self.offset = 0.0  # What was added to this host's clock.
+        self.open: Dict[int, Call[Any]] = {}
+        self.unknown: Dict[str, int] = {}  # Events of another version, by name.
+        self.death: Optional[Death] = None
+        self._kept: Dict[str, _Kept] = {}
+
+    # --- what rules ask
+
+    def calls(self, kind: Type[E]) -> List["Call[E]"]:
+        """Return the calls of a kind that were kept, in order: the first eight, the last eight, and those that failed."""
+        kept = self._kept.get(str(kind.__struct_config__.tag))
+        return cast("List[Call[E]]", kept.all() if kept else [])
+
+    def first(self, kind: Type[E]) -> Optional["Call[E]"]:
+        """Return the first call of a kind."""
+        calls = self.calls(kind)
+        return calls[0] if calls else None
+
+    def final(self, kind: Type[E]) -> Optional["Call[E]"]:
+        """Return the last call of a kind."""
+        calls = self.calls(kind)
+        return calls[-1] if calls else None
+
+    def count(self, kind: Type[schema.Event]) -> int:
+        """Return how many calls of a kind there were, kept or not."""
+        kept = self._kept.get(str(kind.__struct_config__.tag))
+        return kept.count if kept else 0
+
+    def every(self) -> Iterator["Call[Any]"]:
+        """Yield all kept calls, in the order of the file."""
+        yield from sorted((call for kept in self._kept.values() for call in kept.all()), key=lambda call: call.at.line)
+
+    @property
+    def started(self) -> schema.ProcessStart:
+        """Return process.start, or an empty one where the file lacks it."""
+        return self.start if isinstance(self.start, schema.ProcessStart) else schema.ProcessStart()
+
+    @property
+    def ended(self) -> Optional[schema.ProcessEnd]:
+        """Return process.end."""
+        return self.end if isinstance(self.end, schema.ProcessEnd) else None
+
+    @property
+    def exit_code(self) -> Optional[int]:
+        """Return the exit code, as far as the process or its launcher told it; minus the number for a signal."""
+        if self.death is not None and self.death.exit_code is not None:
+            return self.death.exit_code
+        return getattr(self.end, "exit_code", None)
+
+    @property
+    def signal(self) -> str:
+        """Return the signal that ended it, SIGTERM of the launcher included."""
+        return self.death.signal if self.death is not None else ""
+
+    @property
+    def is_launcher(self) -> bool:
+        """Tell a launcher's file."""
+        return isinstance(self.start, schema.LauncherStart)
+
+    @property
+    def waiting(self) -> Optional["Call[Any]"]:
+        """Return the innermost call that it has not come back from."""
+        return max(self.open.values(), key=lambda call: call.at.line) if self.open and self.end is None else None
+
+    # --- what the reader tells
+
+    def keep(self, call: "Call[Any]") -> None:
+        """Take a call in."""
+        kept = self._kept.get(call.name)
+        if kept is None:
+            kept = self._kept[call.name] = _Kept()
+        kept.add(call)
+
+    def keep_failed(self, call: "Call[Any]") -> None:
+        """Take in that a call has failed."""
+        kept = self._kept.get(call.name)
+        if kept is not None and len(kept.failed) < FAILURES:
+            kept.failed.append(call)
+
+    def shift(self, seconds: float) -> None:
+        """Bring this process to the clock of the others."""
+        self.offset += seconds
+        self.start_when += seconds
+        self.last_when += seconds
+        for call in self.every():
+            call.when += seconds
+            call.until = None if call.until is None else call.until + seconds
+
+
+class Failed:
+    """One exception in one process, or one passage of a plain log, whoever told of it."""
+
+    __slots__ = ("at", "calls", "consequence", "fatal", "frames", "message", "process", "rank", "site", "source", "type", "uncaught", "when")
+
+    def __init__(self, *, rank: Optional[int], when: float, at: Place, type: str, message: str) -> None:  # noqa: A002  # the exception's type
+        self.rank = rank
+        self.when = when  # In a plain log, the number of the line.
+        self.at = at
+        self.type = type  # Empty for a line of a plain log that is no exception.
+        self.message = message
+        self.frames: List[Site] = []  # Outermost first.
+        self.source: Dict[Tuple[str, int], str] = {}  # The text of a frame's line, where a plain log has it.
+        self.site: Optional[Site] = None  # The line of the job.
+        self.process: Optional[Process] = None
+        self.calls: List[Call[Any]] = []  # The watched calls that it went through, innermost first.
+        self.uncaught = False  # It reached the top.
+        self.fatal = True  # The process did not survive it, or nobody can tell.
+        self.consequence = ""  # Whose loss it reports, where it is another one's failure: "a peer is gone", "the launcher ended it".
+
+    @property
+    def text(self) -> str:
+        """Return the exception as a traceback's last line has it."""
+        short = self.type.rpartition(".")[2]
+        return "%s: %s" % (short, self.message) if short else self.message
+
+    @property
+    def trail(self) -> str:
+        """Return the frames, one a line, as ``file:line in function: source``."""
+        return "\n".join("%s:%d in %s: %s" % (f.file, f.line, f.function, self.source.get((f.file, f.line), "")) for f in self.frames)
+
+
+class TextLog(NamedTuple):
+    """A plain log: what it has of failures, and all of its text that could matter."""
+
+    file: str
+    lines: int
+    failures: List[Failed]
+    text: str  # The passages of failures and warnings, in order, at most a few MB.
+
+
+class Inventory:
+    """What there was to read, and what of it could not be."""
+
+    def __init__(self) -> None:
+        self.files: List[str] = []
+        self.lines = 0
+        self.bytes = 0
+        self.skipped: Dict[str, Dict[str, int]] = {}  # file to reason to how many lines
+        self.unreadable: Dict[str, str] = {}  # file to reason
+        self.notes: List[str] = []
+        self.clock_spread: Optional[float] = None  # Seconds between the hosts' clocks, where common events tell.
+
+    def skip(self, file: str, reason: str, count: int = 1) -> None:
+        """Count a line that could not be read."""
+        reasons = self.skipped.setdefault(file, {})
+        reasons[reason] = reasons.get(reason, 0) + count
+
+
+class Run:
+    """One launch, as far as its files tell."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.folders: List[str] = []
+        self.processes: List[Process] = []  # Ranks and programs on their own, of the last generation, by rank.
+        self.earlier: List[Process] = []  # Those that the launcher started before the last time.
+        self.launchers: List[Process] = []
+        self.deaths: List[Death] = []
+        self.failures: List[Failed] = []  # By time; those of plain logs by line.
+        self.texts: List[TextLog] = []
+        self.expected: Optional[int] = None  # How many ranks there should be.
+        self.running: Set[int] = set()  # Ranks whose process is alive on this host.
+        self.inventory = Inventory()
+
+    @property
+    def ranks(self) -> Dict[int, Process]:
+        """Return the processes that have a rank, by rank."""
+        return {process.rank: process for process in self.processes if process.rank is not None}
+
+    @property
+    def missing(self) -> List[int]:
+        """Return the ranks that should be there and left no file."""
+        return sorted(set(range(self.expected)) - set(self.ranks)) if self.expected else []
+
+    def death(self, rank: int) -> Optional[Death]:
+        """Return how a rank ended, as its launcher tells, whether it left a file or not."""
+        return next((death for death in self.deaths if death.rank == rank), None)

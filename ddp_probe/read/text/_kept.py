@@ -1,0 +1,60 @@
+"""Keeps the first and the last of what a log has too much of."""
+
+from bisect import insort
+from collections import deque
+from typing import Deque, List, Optional, Tuple
+
+from ddp_probe.read.model import Failed
+
+_FIRST, _LAST = 2000, 500  # Failures.
+_LETTERS = 1 << 21  # Of text, from each end.
+
+
+class Failures:
+    """The failures of a log, the first and the last of them by line; one that was long in coming to its end is told late."""
+
+    def __init__(self) -> None:
+        self._first: List[Tuple[float, int, Failed, Optional[int]]] = []
+        self._last: Deque[Tuple[float, int, Failed, Optional[int]]] = deque(maxlen=_LAST)
+        self._count = 0
+
+    def add(self, failed: Failed, local_rank: Optional[int]) -> None:
+        """Take one in; with the local rank of who printed it, where only that is told."""
+        self._count += 1
+        insort(self._first, (failed.when, self._count, failed, local_rank))
+        if len(self._first) > _FIRST:
+            self._last.append(self._first.pop())
+
+    def all(self, offset: Optional[int]) -> List[Failed]:
+        """Return them by line; a local rank becomes a rank where the log tells how far they are apart."""
+        kept = sorted((*self._first, *self._last), key=lambda each: each[:2])
+        for _, _, failed, local_rank in kept:
+            if failed.rank is None and local_rank is not None and offset is not None:
+                failed.rank = local_rank + offset
+        return [failed for _, _, failed, _ in kept]
+
+
+class Text:
+    """The lines of a log that may matter, from both ends."""
+
+    def __init__(self) -> None:
+        self._first: List[Tuple[int, str]] = []
+        self._last: Deque[Tuple[int, str]] = deque()
+        self._room = _LETTERS
+        self._letters = 0
+
+    def add(self, number: int, text: str) -> None:
+        """Take a line in."""
+        text = text[:8000]
+        if self._room > 0:
+            self._room -= len(text) + 1
+            self._first.append((number, text))
+            return
+        self._last.append((number, text))
+        self._letters += len(text) + 1
+        while self._letters > _LETTERS:
+            self._letters -= len(self._last.popleft()[1]) + 1
+
+    def all(self) -> str:
+        """Return the text."""
+        return "\n".join(text for _, text in sorted((*self._first, *self._last), key=lambda each: each[0]))

@@ -1,0 +1,31 @@
+"""Takes apart the lines that two interpreters wrote into one: Python writes an exception's name, its colon and its words one by one."""
+
+import re
+from typing import List
+
+_NAME = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*?(?:Error|Exception)"
+_NAME_AND_FRAME = re.compile(r'(?P<name>%s(?:: )?)(?P<rest> {2,}File "[^"]+", line \d+.*)$' % _NAME)
+# The second name stands right after the first one, its colon, or words of the first that have no space behind them.
+_TWO_NAMES = re.compile(r"(?P<one>%s)(?P<before>(?:: )?|: .*?[a-z0-9.)\]])(?P<two>%s)(?P<after>.*)$" % (_NAME, _NAME))
+
+
+class Tangle:
+    """What was torn off in one source, until its rest comes."""
+
+    def __init__(self) -> None:
+        self._name = ""
+
+    def untangled(self, text: str) -> List[str]:
+        """Return the lines that were meant, as far as one can tell; words of two exceptions that ran together belong to both."""
+        if self._name and (text.startswith(": ") or (self._name.endswith(": ") and not text[:1].isspace())):
+            name, self._name = self._name, ""
+            return [name + text]
+        torn = _NAME_AND_FRAME.match(text)
+        if torn:
+            self._name = torn.group("name")
+            return [torn.group("rest")]
+        both = _TWO_NAMES.match(text)
+        if both is None:
+            return [text]
+        words = " ".join(part for part in (both.group("before").strip(": "), both.group("after").strip(": ")) if part)
+        return ["%s: %s" % (both.group(name), words) for name in ("one", "two")]

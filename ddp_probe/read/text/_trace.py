@@ -1,0 +1,179 @@
+"""Gathers one traceback: its frames, the exception's last line, and the lines that its message goes on over."""
+
+import re
+from typing import Dict, List, Optional, Tuple
+
+from ddp_probe.read.failures import job_line
+from ddp_probe.read.model import Failed, Place
+from ddp_probe.read.text._lines import BLANK, FINAL, FRAME, HEADER, LINK, PERHAPS_FINAL, SOURCE, Line, is_listing
+from ddp_probe.schema import Site
+
+_FRAMES = 200  # Of a recursion without end: so many from the top; the rest replaces the last half.
+_LINES, _LETTERS = 300, 1 << 16  # Of a message.
+_LOOSE = 40  # Lines of a message that nothing but their place ties to it.
+_RECENT = 4  # Lines, for each that is open, after which a traceback is no longer one that is being printed.
+_RECORD = re.compile(  # The beginning of something else: no message goes on with it.
+    r"\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d(?:/\d{4})? \d\d:|[IWEF]\d{4} |\[[IWEF][ \d\]]|\[?(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)\b|!!! |ddp_probe: "
+    r"|\S+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL|\S+:\d+(?::\d+)?\] |terminate called|\S+\.py:\d+: |\w*Warning: |usage: |\S+\.py: error:|Fatal Python error"
+    r"|srun: |slurmstepd|Killed|Aborted|Segmentation fault|.*: line \d+: |\*{10}|(?:Current t|T)hread 0x|THCudaCheck|Epoch"
+)
+_GOES_ON = re.compile(
+    r"Exception raised from|frame #|CUDA kernel errors|For debugging|Compile with|Last error|\[?\d+\]?[:.]|\(\d\)|Parameter|Please|Device-side"
+    r"|Original |The |If |This |Check |=====|-----|Root Cause|Failures:|\[\d+\]:|To execute|\* |- "
+)
+_SUMMARY = ("ChildFailedError", "CalledProcessError", "ProcessRaisedException")
+
+
+class Trace:
+    """One traceback, or what is left of one."""
+
+    def __init__(self, number: int, counted: int, known: Dict[Tuple[str, int], str]) -> None:
+        self.number = number
+        self.known = known  # The text of lines that other tracebacks of the same source have shown.
+        self.tangled = False  # Another one was open at the same time: ranks that print into one pipe.
+        self.touched = counted
+        self.frames: List[Site] = []
+        self.source: Dict[Tuple[str, int], str] = {}
+        self.raw: List[str] = []
+        self.expects_source = False
+        self.listing = False  # IPython's form, or rich's.
+        self.type = ""
+        self.message: List[str] = []
+        self.done = 0  # The number of the exception's last line.
+        self.fatal = True
+        self.rank: Optional[int] = None
+        self._column = 2  # Where frames begin; the exception's last line stands before it.
+        self._letters = 0
+        self._loose = 0
+        self._blanks = 0
+
+    # --- frames
+
+    def accepts(self, line: Line, counted: int, at_once: int) -> float:
+        """Return how well a line goes on with this traceback; 0 where it does not."""
+        recent = counted - self.touched <= _RECENT * at_once
+        if line.kind == FRAME:
+            return self._accepts_frame(line, recent)
+        if line.kind in (HEADER, LINK) or not (self.frames or line.kind == FINAL):
+            return 0.0
+        if self._is_final(line):
+            # Of a kind that other lines have too, only while this traceback is being printed.
+            return 2.0 + recent - 0.5 * self.expects_source if recent or line.kind == FINAL else 0.0
+        if self.listing:
+            return 2.0 if line.kind in (SOURCE, BLANK) or is_listing(line.text) else 0.0
+        return self._accepts_source(line, recent, counted - self.touched == 1) if line.kind != BLANK else 0.0
+
+    def _accepts_frame(self, line: Line, recent: bool) -> float:
+        assert line.site is not None
+        if self.frames and not self.listing and abs(line.indent - self._column) > 1:
+            return 0.0
+        score = 2.0 + recent - self.expects_source
+        if self.frames:
+            last = self.frames[-1]
+            if last == line.site:
+                score -= 1.5  # Rather the same frame of another rank.
+            elif line.site.function and line.site.function + "(" in self.source.get((last.file, last.line), ""):
+                score += 1.0
+        return score
+
+    def _accepts_source(self, line: Line, recent: bool, fresh: bool) -> float:
+        if "[Previous line repeated" in line.text:
+            return 2.0 * recent
+        if not self.expects_source:
+            return 1.0 * recent * (line.indent > self._column)
+        score = 2.0 + recent if line.indent > self._column else 1.5 * recent * (self._flat or (self.tangled and line.indent == 0))
+        if score and self.tangled:
+            # Old Pythons write the indentation and the text apart: with another rank between, one line has both indentations and a later one none.
+            score += 0.5 * fresh * ((line.indent >= self._column + 6) - (line.indent == 0))
+            known = self.known.get((self.frames[-1].file, self.frames[-1].line))
+            score += 0.0 if known is None else 2.0 if known == line.text.strip() else -1.4
+        return score
+
+    def _is_final(self, line: Line) -> bool:
+        if line.kind not in (FINAL, PERHAPS_FINAL) or (not self.listing and line.indent >= max(self._column, 1)):
+            return False
+        return not ((self._flat or (self.tangled and not line.message)) and self.expects_source and line.kind == PERHAPS_FINAL)
+
+    @property
+    def _flat(self) -> bool:
+        """Its lines lost their indentation where they were copied."""
+        return self._column == 0 and not self.listing
+
+    def take(self, line: Line, counted: int) -> bool:
+        """Take a line in; return whether it was the exception's last."""
+        self.touched = counted
+        if line.kind == FRAME:
+            self._frame(line)
+        elif self._is_final(line):
+            self.finish(line)
+            return True
+        elif line.kind == SOURCE and line.site is not None:
+            last = self.frames[-1]
+            self.frames[-1] = Site(last.file, last.line or line.site.line, last.function)
+            self._source(line.message.strip())
+        elif self.expects_source:
+            self._source(line.text.strip())
+        if len(self.raw) < _LINES:
+            self.raw.append(line.text)
+        return False
+
+    def _frame(self, line: Line) -> None:
+        assert line.site is not None
+        if not self.frames:
+            self._column = line.indent
+        self.listing = self.listing or 'File "' not in line.text
+        if len(self.frames) >= _FRAMES:
+            del self.frames[_FRAMES // 2]
+        self.frames.append(line.site)
+        self.expects_source = not self.listing
+
+    def _source(self, text: str) -> None:
+        last = self.frames[-1]
+        self.source[last.file, last.line] = self.known[last.file, last.line] = text[:500]
+        self.expects_source = False
+
+    # --- the exception and its message
+
+    def finish(self, line: Line) -> None:
+        """Take the exception's last line in, which is the first of its message."""
+        self.type, self.done = line.type[:500], line.number
+        self._say(line.message)
+
+    def goes_on(self, line: Line) -> bool:
+        """Tell whether a line is still the message's, and take it in."""
+        if line.kind in (HEADER, LINK, FRAME) or (line.kind == FINAL and line.indent < max(self._column, 1)) or self._loose > _LOOSE:
+            return False
+        if line.kind == BLANK:
+            self._blanks += 1
+            return self._blanks < 3
+        tied = line.indent > 0 or _GOES_ON.match(line.text) is not None or self._in_summary()
+        announced = self.message[-1].rstrip().endswith(":")  # And what comes stands in a paragraph of its own.
+        if not tied and ((self._blanks and not announced) or _RECORD.match(line.text)):
+            return False
+        self._loose += not tied
+        for _ in range(self._blanks):
+            self._say("")
+        self._blanks = 0
+        self._say(line.text)
+        return True
+
+    def _in_summary(self) -> bool:
+        """Tell that torchrun's frame of ==== has been opened and not closed."""
+        return self.type.endswith(_SUMMARY) and sum(1 for text in self.message if text.lstrip().startswith("=====")) == 1
+
+    def _say(self, text: str) -> None:
+        while self.message[1:] and (len(self.message) >= _LINES or self._letters > _LETTERS):
+            self._letters -= len(self.message.pop(len(self.message) // 2))
+        self.message.append(text[:8000])
+        self._letters += min(len(text), 8000)
+
+    def failed(self, file: str, rank: Optional[int]) -> Failed:
+        """Return it; without its last line, its frames as they were printed are what it says."""
+        number = self.done or self.number
+        message = "\n".join(self.message if self.done else self.raw).rstrip()
+        failed = Failed(rank=self.rank if rank is None else rank, when=float(number), at=Place(file, number), type=self.type, message=message)
+        failed.frames, failed.source = self.frames, self.source
+        failed.site = job_line(self.frames)
+        failed.uncaught = bool(self.done) and self.fatal
+        failed.fatal = self.fatal
+        return failed
