@@ -1,0 +1,199 @@
+"""Where each rank put its model and which cards it could see: what the rules about ranks and cards compare."""
+
+import re
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ddp_probe import schema
+from ddp_probe.read.model import Call, Failed, Process, Run
+
+DUPLICATE = r"Duplicated? GPU (?:device|detected)[^\n]*?[Rr]ank \[?(?P<rank1>\d+)\]? and rank \[?(?P<rank2>\d+)\]?"
+NO_SUCH_CARD = (
+    r"[Ii]nvalid device (?:ordinal|ID|id|index)|cnrtErrorDeviceInvalid|device index is out of range"
+    r"|Set visible device failed, invalid device|set device failed[^\n]*device id[^\n]*invalid"
+)
+HIDDEN, FEW, FIXED, UNSET = "hidden", "few", "fixed", "unset"  # Why ranks share a card.
+_LOST = re.compile(DUPLICATE + r"|[Oo]ut of memory|OutOfMemory")
+_NUMBER = re.compile(r"(?:^|:)(\d+)$")
+_NO_LIST = re.compile(r"^\s*(all|void|none|\d+-\d+)\s*$")
+
+
+class Seat(NamedTuple):
+    """The card that a rank's model was on when it was wrapped."""
+
+    process: Process
+    call: "Call[Any]"
+    kind: str  # What torch calls the device: gcu, cuda, xla.
+    slot: int  # Its number, as this process counts.
+    there: Optional[int]  # Cards that this process could see.
+    visible: Dict[str, str]  # Variables that limit which.
+
+    @property
+    def card(self) -> Tuple[object, ...]:
+        """Return what two ranks have in common that are on one card."""
+        lists = [cards for cards in map(listed, self.visible.values()) if cards]
+        if len(lists) == 1 and self.slot < len(lists[0]):
+            return machine(self.process), self.kind, lists[0][self.slot]
+        return machine(self.process), self.kind, self.slot, tuple(sorted(self.visible.items())) if lists else ()
+
+    @property
+    def device(self) -> str:
+        """Return the device as torch writes it."""
+        return "%s:%d" % (self.kind, self.slot)
+
+
+def machine(process: Process) -> Tuple[str, str]:
+    """Return what tells the host of a process from others, also where all of them are called localhost."""
+    environment = process.started.environment
+    return process.host, environment.get("GROUP_RANK") or environment.get("SLURM_NODEID") or ""
+
+
+def listed(value: str) -> Tuple[str, ...]:
+    """Return the cards that a visible-device variable names; none where it is no list of them."""
+    return () if _NO_LIST.match(value) else tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def visible(process: Process) -> Dict[str, str]:
+    """Return the variables that limit which cards a process sees."""
+    return {name: value for card in process.started.accelerators for name, value in card.visible.items()}
+
+
+def count(process: Process, kind: str = "") -> Optional[int]:
+    """Return how many cards a process could see, as far as it told."""
+    cards = [card for call in wraps(process) for card in call.asked.accelerators]
+    cards += process.ended.accelerators if process.ended else []
+    told = [card.count for card in cards if card.count is not None and card.initialised and kind in ("", card.device_type)]
+    lists = [cards for cards in map(listed, visible(process).values()) if cards]
+    return max(told) if told else len(lists[0]) if len(lists) == 1 else None
+
+
+def wraps(process: Process) -> "List[Call[Any]]":
+    """Return the calls that wrapped a model."""
+    calls: List[Call[Any]] = [*process.calls(schema.Wrap)]
+    return calls + [*process.calls(schema.WrapModel)]
+
+
+def number(device: str) -> Optional[int]:
+    """Return the card's number in '3' and 'cuda:3'."""
+    found = _NUMBER.search(device)
+    return int(found.group(1)) if found else None
+
+
+def seats(run: Run) -> List[Seat]:
+    """Return the seats of all ranks that wrapped a model which is on one card."""
+    return [seat for process in run.processes if process.rank is not None for seat in [_seat(process)] if seat is not None]
+
+
+def _seat(process: Process) -> Optional[Seat]:
+    for call in wraps(process):
+        placement = (call.answer.placement if call.answer else None) or call.asked.placement
+        devices = list(placement.devices) if placement else []
+        index = number(devices[0]) if len(devices) == 1 else None
+        if index is not None:
+            kind = devices[0].partition(":")[0]
+            return Seat(process, call, kind, index, count(process, kind), visible(process))
+    return None
+
+
+def shared(run: Run) -> List[List[Seat]]:
+    """Return the seats of ranks that are on one card, card by card."""
+    groups: Dict[Tuple[object, ...], List[Seat]] = {}
+    for seat in seats(run):
+        groups.setdefault(seat.card, []).append(seat)
+    return [group for group in groups.values() if len(group) > 1 and not _perhaps_apart(group)]
+
+
+def _perhaps_apart(group: Sequence[Seat]) -> bool:
+    """A scheduler may show each task a card of its own under the same number; and one local rank is not twice on a host."""
+    locals_ = [seat.process.local_rank for seat in group if seat.process.local_rank is not None]
+    scheduled = all(seat.process.started.launcher not in ("torchrun", "multiprocessing", "environment", "") and seat.there == 1 for seat in group)
+    return scheduled or len(set(locals_)) < len(locals_)
+
+
+def why(run: Run, group: Sequence[Seat]) -> str:
+    """Tell why ranks share a card."""
+    cards = max((seat.there or 0 for seat in group), default=0)
+    if cards == 1:
+        return HIDDEN if group[0].visible and not _launched_with(run, group[0]) else FEW
+    if cards and any((seat.process.local_rank or 0) >= cards for seat in group):
+        return FEW
+    return FIXED if any(named_card(seat) for seat in group) else UNSET
+
+
+def _launched_with(run: Run, seat: Seat) -> bool:
+    """The launcher itself could see no more."""
+    return any(all(_environment(launcher).get(name) == value for name, value in seat.visible.items()) for launcher in run.launchers)
+
+
+def _environment(launcher: Process) -> Dict[str, str]:
+    return launcher.start.environment if isinstance(launcher.start, schema.LauncherStart) else {}
+
+
+def named_card(seat: Seat) -> "Optional[Call[Any]]":
+    """Return the call by which the program named this card's number: set_device, or the model's move."""
+    sets, moves = seat.process.calls(schema.SetDevice), seat.process.calls(schema.ModuleMove)
+    told: List[Tuple[str, Call[Any]]] = [(call.asked.device, call) for call in reversed(sets)]
+    told += [(call.asked.destination, call) for call in reversed(moves)]
+    before = seat.call.at.line
+    return next((call for device, call in told if call.at.line < before and call.failure is None and number(device) == seat.slot), None)
+
+
+def misplaced(run: Run, groups: Sequence[Sequence[Seat]]) -> List[int]:
+    """Return the ranks that should be elsewhere: all, where all of a host are on one card, else those whose number it is not."""
+    here = Counter(machine(seat.process) for seat in seats(run))
+    found: List[Seat] = []
+    for group in groups:
+        astray = [seat for seat in group if seat.process.local_rank is not None and seat.process.local_rank != seat.slot]
+        found.extend(group if here[machine(group[0].process)] == len(group) or not astray else astray)
+    return [seat.process.rank for seat in found if seat.process.rank is not None]
+
+
+def lost(run: Run) -> List[Failed]:
+    """Return the failures that ranks on one card die of: NCCL refuses it, or the card's memory does not suffice."""
+    return [failure for failure in run.failures if failure.fatal and failure.process is not None and _LOST.search(failure.text)]
+
+
+class Refused(NamedTuple):
+    """A rank that asked for a card that it does not have."""
+
+    process: Process
+    call: "Call[Any]"
+    failure: Failed
+    slot: int
+    there: Optional[int]  # Cards that it could see, by its own account or by that of another rank on its host.
+
+
+def refused(run: Run) -> List[Refused]:
+    """Return the ranks that died of asking for a card which is not there."""
+    found: List[Refused] = []
+    here = hosts(run)
+    for failure in run.failures:
+        process = failure.process
+        if process is None or not failure.fatal or not re.search(NO_SUCH_CARD, failure.text):
+            continue
+        for call in failure.calls:
+            told = call.asked.device if isinstance(call.asked, schema.SetDevice) else getattr(call.asked, "destination", "")
+            index = number(told)
+            if index is not None:
+                found.append(Refused(process, call, failure, index, count(process) or _neighbours(here[machine(process)], process)))
+                break
+    return found
+
+
+def hosts(run: Run) -> Dict[Tuple[str, str], List[Process]]:
+    """Return the processes, host by host."""
+    found: Dict[Tuple[str, str], List[Process]] = {}
+    for process in run.processes:
+        found.setdefault(machine(process), []).append(process)
+    return found
+
+
+def own(here: Sequence[Process]) -> bool:
+    """Tell that each rank of a host sees other cards than its neighbours."""
+    return len({tuple(visible(other).values()) for other in here}) == len(here) > 1
+
+
+def _neighbours(here: Sequence[Process], process: Process) -> Optional[int]:
+    """Return what another rank of this host counted, where it looks through the same variables."""
+    told = [count(other) for other in here if visible(other) == visible(process)]
+    return max((cards for cards in told if cards is not None), default=None)

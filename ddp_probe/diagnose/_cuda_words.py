@@ -1,0 +1,21 @@
+"""How torch says that CUDA was asked for where it is not: one list for the rules that tell apart who asked."""
+
+from ddp_probe.read.model import Failed
+
+# torch 1.x and 2.x, CPU builds and CUDA builds without a driver; the last line is the dispatcher's way to say it.
+NO_CUDA = (
+    r"Torch not compiled with CUDA enabled|Found no NVIDIA driver on your system|has no attribute '_cuda_\w+'"
+    r"|Cannot access accelerator device when none is available"
+    r"|Tried to instantiate dummy base class|PyTorch was compiled without CUDA support|PyTorch is not linked with support for cuda devices"
+    r"|Cannot initialize CUDA without ATen_cuda library"
+    r"|Could not run 'aten::[\w.]+' with arguments from the 'CUDA' backend"
+)
+# The calls of OpenMMLab's launch code: mmengine.dist.utils and mmcv.runner.dist_utils name them alike.
+IN_INIT_DIST = r"\bin (?:\w+\.)*_init_dist_(?:pytorch|slurm|mpi)\b"
+
+
+def said(failure: Failed) -> str:
+    """Return the first sentence of what a failure says: torch's go on with advice and addresses."""
+    line = failure.text.strip().split("\n", 1)[0]
+    sentence = line.split(". ", 1)[0].rstrip(".")
+    return sentence if len(sentence) <= 200 else sentence[:200].rpartition(" ")[0] + " …"

@@ -1,0 +1,107 @@
+"""Looks at loads of checkpoints that ended a process, and at who was writing to the same file meanwhile."""
+
+import os
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from ddp_probe import schema
+from ddp_probe.read.model import Call, Failed, Process, Run
+
+STREAM = "<stream>"  # What a save into memory has for a path; mmengine writes the bytes to disk right after it.
+Saved = Tuple[Process, "Call[schema.Save]"]
+_RIGHT_AFTER = 60.0  # Seconds that writing such bytes may take.
+
+
+class Broken(NamedTuple):
+    """A load that failed, and whose failure the process did not survive."""
+
+    process: Process
+    call: "Call[schema.Load]"
+    failure: Failed
+
+    @property
+    def file(self) -> schema.CheckpointFile:
+        """Return the file as it was before the load."""
+        return self.call.asked.file or schema.CheckpointFile()
+
+
+class Race(NamedTuple):
+    """Somebody wrote to the file while it was read."""
+
+    writer: Optional[Process]
+    save: "Optional[Call[schema.Save]]"
+    overlap: Optional[float]  # Milliseconds; None where only the file's growth tells.
+
+
+def broken(run: Run) -> List[Broken]:
+    """Return the loads that ended a process, by time."""
+    found = [
+        Broken(failure.process, call, failure)
+        for failure in run.failures
+        if failure.fatal and failure.process is not None
+        for call in failure.calls
+        if isinstance(call.asked, schema.Load)
+    ]
+    return sorted(found, key=lambda one: one.call.when)
+
+
+class Saves:
+    """All saves of a run, by the file that they wrote: every rank may have a load to hold against them."""
+
+    def __init__(self, run: Run) -> None:
+        self._by_inode: Dict[Tuple[str, int], List[Saved]] = {}
+        self._by_path: Dict[str, List[Saved]] = {}
+        self._streams: List[Saved] = []
+        for process in run.processes:
+            for save in process.calls(schema.Save):
+                self._add(process, save)
+
+    def _add(self, process: Process, save: "Call[schema.Save]") -> None:
+        inode = save.answer.inode if isinstance(save.answer, schema.Save) else None
+        if save.asked.path == STREAM:
+            self._streams.append((process, save))
+        elif save.asked.path:
+            self._by_path.setdefault(_whole(process, save.asked.path), []).append((process, save))
+        if inode is not None:
+            self._by_inode.setdefault((process.host, inode), []).append((process, save))
+
+    def of(self, load: Broken) -> List[Saved]:
+        """Return the saves of the file that a load is of: by the inode, where one host has both, else by the path."""
+        by_inode = self._by_inode.get((load.process.host, load.file.inode), []) if load.file.inode is not None else []
+        by_path = self._by_path.get(_whole(load.process, load.file.path), []) if load.file.path else []
+        return list({id(save): (process, save) for process, save in (*by_inode, *by_path)}.values())
+
+    def last_stream(self, load: Broken) -> Optional[Saved]:
+        """Return the last save into memory before a load's end, by another process."""
+        until = load.call.until or load.call.when
+        near = [(process, save) for process, save in self._streams if save.when <= until and until - (save.until or until) < _RIGHT_AFTER]
+        near = [one for one in near if one[0] is not load.process]
+        return max(near, key=lambda one: one[1].when) if near else None
+
+
+def race(saves: Saves, load: Broken) -> Optional[Race]:
+    """Return who wrote to a file while it was read: by the spans of both calls, else by the file's own growth."""
+    spans = [(_together(load.call, save), writer, save) for writer, save in saves.of(load) if writer is not load.process]
+    together, writer, save = max(spans, key=lambda span: span[0], default=(0.0, None, None))
+    if together > 0:
+        return Race(writer, save, together * 1000)
+    after = load.call.answer.file_after if isinstance(load.call.answer, schema.Load) else None
+    if after is None or (after.size, after.mtime) == (load.file.size, load.file.mtime):
+        return None
+    last = saves.last_stream(load)
+    return Race(last[0], last[1], None) if last is not None else Race(None, None, None)
+
+
+def saved_before(saves: Saves, load: Broken) -> Optional[Saved]:
+    """Return the last whole save of the same file before a load."""
+    done = [(process, save) for process, save in saves.of(load) if save.until is not None and save.until <= load.call.when]
+    return max(done, key=lambda one: one[1].until or 0.0) if done else None
+
+
+def _whole(process: Process, path: str) -> str:
+    return os.path.normpath(os.path.join(process.started.cwd, path))
+
+
+def _together(load: "Call[schema.Load]", save: "Call[schema.Save]") -> float:
+    """Return for how many seconds both were under way; a save that never ended counts to the load's end."""
+    end = load.until if load.until is not None else load.when
+    return min(end, save.until if save.until is not None else end) - max(load.when, save.when)

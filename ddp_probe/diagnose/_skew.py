@@ -1,0 +1,50 @@
+"""Compares one value of all ranks and tells who is the odd one: by majority, and where there is none, by what the launcher has."""
+
+from collections import Counter
+from typing import Dict, List, Mapping, NamedTuple, Optional
+
+from ddp_probe import schema
+from ddp_probe.read.model import Run
+
+
+class Skew(NamedTuple):
+    """A value that differs between ranks."""
+
+    name: str
+    usual: Optional[str]  # None where neither the majority nor the launcher says which is usual.
+    odd: Dict[int, str]  # Ranks with another value; all ranks where no value is the usual one.
+    all: Dict[int, str]
+
+    @property
+    def ranks(self) -> List[int]:
+        """Return the guilty ranks; none where nothing tells which side is right."""
+        return sorted(self.odd) if self.usual is not None else []
+
+    def told(self, nothing: str = "not set") -> str:
+        """Return who has which value, as part of a sentence."""
+        from ddp_probe.diagnose.words import named
+
+        groups: Dict[str, List[int]] = {}
+        for rank, value in sorted(self.all.items()):
+            groups.setdefault(value, []).append(rank)
+        order = sorted(groups, key=lambda value: (value == self.usual, groups[value]))
+        return ", ".join("%s on %s" % (value or nothing, named(groups[value], 4)) for value in order[:4])
+
+
+def compare(name: str, values: Mapping[int, str], launchers: List[str]) -> Optional[Skew]:
+    """Return how a value differs between ranks; a value of its own for each of three and more is meant to differ."""
+    tally = Counter(values.values())
+    if len(tally) < 2 or (len(tally) == len(values) > 2):
+        return None
+    (first, most), (_, second) = tally.most_common(2)
+    usual: Optional[str] = first if most > second else None
+    if usual is None:
+        known = [value for value in launchers if value in tally]
+        usual = known[0] if len(set(known)) == 1 else None
+    odd = {rank: value for rank, value in values.items() if value != usual}
+    return Skew(name, usual, odd, dict(values))
+
+
+def started(run: Run) -> List[schema.LauncherStart]:
+    """Return what the launchers told of themselves."""
+    return [launcher.start for launcher in run.launchers if isinstance(launcher.start, schema.LauncherStart)]

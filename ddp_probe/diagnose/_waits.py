@@ -1,0 +1,77 @@
+"""Tells ranks that waited for others from ranks that failed: since when, in which call, and what the others were at."""
+
+import re
+from typing import List, Optional
+
+from ddp_probe import schema
+from ddp_probe.diagnose._who import place
+from ddp_probe.diagnose.words import clock
+from ddp_probe.read.model import Call, Failed, Process, Run
+
+PEER_GONE = "a peer is gone"  # What read/failures.py calls it.
+TIMED_OUT = re.compile(
+    r"Timed out waiting (?P<ms>\d+) ?ms for (?:recv|send) operation"
+    r"|[Cc]ollective operation timeout:[^\n]*?Timeout\(ms\)=(?P<ms2>\d+)"
+    r"|[Cc]ollective operation timeout|wait timeout after (?P<ms3>\d+) ?ms"
+    r"|failed to pass monitoredBarrier|Timed out after \d+ ?(?:ms|s)[^\n]*collective"
+    r"|(?:HCCL|ACL|notify)[^\n]*(?:time ?out|timed out)|Connection timed out|Socket Timeout"
+)
+
+
+def waited(failure: Failed) -> bool:
+    """Tell that a rank that had joined the group gave up waiting for another one."""
+    return failure.process is not None and joined(failure.process) and not starting(failure) and TIMED_OUT.search(failure.text) is not None
+
+
+def starting(failure: Failed) -> bool:
+    """Tell that the group was still being made, where a rank can be missing for reasons of the network and of the launch."""
+    return any(isinstance(call.asked, (schema.InitProcessGroup, schema.InitDist)) for call in failure.calls)
+
+
+def joined(process: Process) -> bool:
+    """Tell that a process had become a member of the group."""
+    return any(call.answer is not None and call.failure is None for call in process.calls(schema.InitProcessGroup))
+
+
+def milliseconds(failure: Failed) -> Optional[int]:
+    """Return how long a rank had waited when it gave up, as its exception says."""
+    found = TIMED_OUT.search(failure.text)
+    value = next((value for value in found.groupdict().values() if value), None) if found else None
+    return int(value) if value is not None and len(value) < 12 else None
+
+
+def stood(failure: Failed) -> str:
+    """Say where a rank stood when it gave up: the line of the job, and the call of torch that it had made there."""
+    last = failure.frames[-1].function.rpartition(".")[2].replace("_engine_run_backward", "backward") if failure.frames else ""
+    inner = " in %s" % last if last and (failure.site is None or failure.frames[-1] != failure.site) else ""
+    return "at %s%s" % (place(failure.site), inner)
+
+
+def since(failure: Failed) -> str:
+    """Say for how long a rank waited, and since when."""
+    gave_up = milliseconds(failure)
+    if gave_up is None:
+        return "until %s" % clock(failure.when)
+    return "for %.1f s, since %s" % (gave_up / 1000, clock(failure.when - gave_up / 1000))
+
+
+def last_seen(process: Process) -> str:
+    """Say what a process was at when its log ends, and how it ended."""
+    call = _last_call(process)
+    how = " and was ended by its launcher" if process.signal == "SIGTERM" else " and was ended by %s" % process.signal if process.signal else ""
+    if call is None:
+        return "wrote nothing after its start at %s%s" % (clock(process.start_when), how)
+    state = "began" if call.open else "ended"
+    return "wrote nothing after %s %s at %s (%s)%s" % (call.name, state, clock(call.until or call.when), place(call.site), how)
+
+
+def _last_call(process: Process) -> "Optional[Call[schema.Event]]":
+    marks = (schema.ProcessStart, schema.ProcessEnd, schema.Coverage)
+    calls = [call for call in process.every() if not isinstance(call.asked, marks)]
+    return max(calls, key=lambda call: call.until or call.when) if calls else None
+
+
+def others(run: Run, failures: List[Failed]) -> List[Process]:
+    """Return the ranks that none of these failures is of."""
+    known = {id(failure.process) for failure in failures}
+    return [process for process in run.processes if process.rank is not None and id(process) not in known]

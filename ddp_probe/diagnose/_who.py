@@ -1,0 +1,34 @@
+"""Names ranks and places in a rule's sentences: a program on its own is rank 0 of 1, and there is no rank to blame."""
+
+from typing import Any, Dict, Iterable, Iterator, List, Optional
+
+from ddp_probe.diagnose.printed import Match, matches
+from ddp_probe.diagnose.rule import Rule
+from ddp_probe.read.model import Call, Death, Failed, Process, Run
+from ddp_probe.schema import Site
+
+
+def ranks(processes: Iterable[Optional[Process]]) -> List[int]:
+    """Return the ranks of a launch among these processes."""
+    return sorted({process.rank for process in processes if process is not None and process.rank is not None and process.started.role != "solo"})
+
+
+def place(site: Optional[Site]) -> str:
+    """Return a line of source as a sentence has it."""
+    return "%s:%d" % (site.file, site.line) if site is not None and site.file else "an unknown line"
+
+
+def deaths(run: Run) -> Dict[int, Death]:
+    """Return how ranks ended, as their launchers tell, by rank."""
+    return {death.rank: death for death in reversed(run.deaths) if death.rank is not None}
+
+
+def through(run: Run, calls: "Iterable[Call[Any]]") -> List[Failed]:
+    """Return the failures that went through one of these calls."""
+    known = {id(call) for call in calls}
+    return [failure for failure in run.failures if any(id(call) in known for call in failure.calls)]
+
+
+def told(rule: Rule, run: Run) -> Iterator[Match]:
+    """Yield the failures with one of the rule's texts that a probe recorded: plain logs are the judge's to ask about."""
+    return (match for match in matches(rule, run) if match.failure.process is not None)

@@ -1,0 +1,181 @@
+"""What DDP was given: on which devices each rank's model was, with which device_ids, by whose line, and which cards were there."""
+
+import re
+from typing import List, NamedTuple, Optional, Sequence, Set
+
+from ddp_probe import schema
+from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.read.model import Call, Failed, Process, Run
+
+# DDP's refusal of device_ids: torch 1.1 to 1.7 says "single-device CUDA modules" or "GPU modules", newer ones
+# "single-device/multiple-device GPU modules or CPU modules"; a terminal may have broken the line.
+DEVICE_IDS = r"device_ids and output_device arguments\s+only work\s+with\s+single-device.{0,200}?module\s+parameters\s+"
+ON_CPU = DEVICE_IDS + r"\{device\(type='cpu'\)\}"
+# A collective of a card's backend that got a tensor on the CPU: torch 2.x, 1.x, 1.0, and the vendors' copies of the second.
+CPU_TENSOR = (
+    r"No backend type associated with device type cpu|Tensors must be (?:CUDA|NPU|MLU|MUSA|GCU|XPU|HPU|DIPU|GPU) and dense"
+    r"|Only CUDA dense tensor is supported for NCCL|Could not run 'c10d::\w+' with arguments from the 'CPU' backend"
+)
+TWO_DEVICES = (
+    r"[Ee]xpected all tensors to be on the same device|found at least two devices|to be on the same device|expected device \w+:\d+ but got"
+    r"|Input type \([^)]*\) and weight type \([^)]*\) should be the same|Expected object of (?:device|backend) type"
+)
+_CUDA = ("cuda", "rocm")
+
+
+class Wrapped(NamedTuple):
+    """A rank that gave its model to DDP."""
+
+    process: Process
+    call: "Call[schema.Wrap]"
+
+    @property
+    def placement(self) -> schema.Placement:
+        """Return where the model was."""
+        return self.call.asked.placement or schema.Placement()
+
+    @property
+    def devices(self) -> List[str]:
+        """Return the devices of its parameters, the one with most first."""
+        held = self.placement.devices
+        return sorted(held, key=lambda device: (-held[device].count, device))
+
+    @property
+    def types(self) -> Set[str]:
+        """Return the types of those devices."""
+        return {device.partition(":")[0] for device in self.devices}
+
+    @property
+    def ids(self) -> str:
+        """Return device_ids as the call had them, or nothing."""
+        given = self.call.asked.device_ids
+        return "[%s]" % ", ".join(given) if given else ""
+
+
+def wraps(run: Run) -> List[Wrapped]:
+    """Return what DDP itself was given; FSDP and MMSeparateDistributedDataParallel move a model themselves."""
+    found = [Wrapped(process, call) for process in run.processes for call in process.calls(schema.Wrap)]
+    return [wrapped for wrapped in found if wrapped.devices and not re.search("FullySharded|fully_shard|Separate", wrapped.call.asked.wrapper)]
+
+
+def refused(run: Run, chosen: Sequence[Wrapped]) -> List[Wrapped]:
+    """Return those that DDP did not take, and that nobody survived; where a launcher was faster than the answer, the placement decides."""
+    return [wrapped for wrapped in chosen if wrapped.call.open or any(failure.fatal for failure in failures(run, [wrapped]))]
+
+
+def failures(run: Run, chosen: Sequence[Wrapped]) -> List[Failed]:
+    """Return the failures that went through these calls."""
+    return [failure for failure in run.failures if any(wrapped.call in failure.calls for wrapped in chosen)]
+
+
+def later(run: Run, wrapped: Wrapped, text: str) -> List[Failed]:
+    """Return what the rank died of after a wrap that went well, where it says this."""
+    done = wrapped.call.until
+    if done is None or wrapped.call.failure is not None:
+        return []
+    mine = [failure for failure in run.failures if failure.process is wrapped.process and failure.fatal and failure.when >= done]
+    return [failure for failure in mine if re.search(text, failure.text)]
+
+
+def card(process: Process, call: Optional["Call[schema.Wrap]"] = None) -> Optional[schema.Card]:
+    """Return an accelerator that the program could have used, the vendors' before CUDA; None on a CPU run."""
+    seen = (call.asked.accelerators if call is not None else []) or process.started.accelerators
+    return next((each for each in seen if _usable(each, process, call.asked.backend if call is not None else "")), None)
+
+
+def _usable(found: schema.Card, process: Process, backend: str) -> bool:
+    if found.count == 0 or any(value.strip() in ("", "-1") for value in found.visible.values()):
+        return False
+    if found.name in _CUDA and "+cpu" in process.started.versions.get("torch", ""):
+        return False
+    meant = any(backend in known.backends for known in ACCELERATORS if known.name == found.name)
+    return bool(found.initialised or found.device_files or (meant and found.module and found.name not in _CUDA))
+
+
+def seen(found: schema.Card) -> str:
+    """Return an accelerator as a sentence has it: 8 gcu cards are there."""
+    if found.count == 1:
+        return "1 %s card is there" % found.name
+    return "%s%s cards are there" % ("%d " % found.count if found.count else "", found.name)
+
+
+def runner(wrapped: Wrapped) -> Optional["Call[schema.WrapModel]"]:
+    """Return mmengine's wrap_model around a wrap."""
+    if not any(frame.function.rpartition(".")[2] == "wrap_model" for frame in wrapped.call.asked.through):
+        return None
+    return next((call for call in reversed(wrapped.process.calls(schema.WrapModel)) if call.at.line < wrapped.call.at.line), None)
+
+
+def giver(wrapped: Wrapped) -> str:
+    """Tell whose line gave device_ids: the job's, or a library's on behalf of the job's."""
+    site = wrapped.call.site
+    own = "%s:%d" % (site.file, site.line) if site is not None else "an unknown line"
+    through = wrapped.call.asked.through
+    makers = [frame for frame in through if frame.function.rpartition(".")[2] != "__init__"] or through
+    if not makers:
+        return own
+    frame = next((frame for frame in makers if frame.function.rpartition(".")[2] == "wrap_model"), makers[-1])
+    return "%s (%s:%d), called from %s" % (frame.function.rpartition(".")[2], _short(frame.file), frame.line, own)
+
+
+def _short(file: str) -> str:
+    return file.rpartition("site-packages/")[2]
+
+
+def remedied(wrapped: Wrapped, *names: str) -> bool:
+    """Tell that a remedy of this name was at work in the rank: what the call asked for is not what was done."""
+    return any(call.asked.remedy in names for call in wrapped.process.calls(schema.Remedied))
+
+
+def moves(wrapped: Wrapped) -> List["Call[schema.ModuleMove]"]:
+    """Return the moves between devices before a wrap that went well, in order; a change of dtype alone is none."""
+    calls = [call for call in wrapped.process.calls(schema.ModuleMove) if call.at.line < wrapped.call.at.line]
+    return [call for call in calls if call.answer is not None and call.failure is None and call.asked.destination]
+
+
+def moved(call: "Call[schema.ModuleMove]") -> str:
+    """Return a move as a sentence has it: TinyModel.to(gcu:0) at /train/t.py:29."""
+    place = " at %s:%d" % (call.site.file, call.site.line) if call.site is not None else ""
+    return "%s.%s(%s)%s" % (call.asked.model.rpartition(".")[2], call.asked.method, call.asked.destination, place)
+
+
+def ranks(chosen: Sequence[Wrapped]) -> List[int]:
+    """Return whose wraps these are."""
+    return sorted({wrapped.process.rank for wrapped in chosen if wrapped.process.rank is not None})
+
+
+class OnCpu(NamedTuple):
+    """Ranks whose model was on the CPU when DDP got it although a card was there."""
+
+    found: List[Wrapped]
+    explains: List[Failed]
+    ended: bool  # It ended the job; else the job trains on the CPU and says nothing.
+
+
+def on_cpu(run: Run, by_mmengine: bool) -> OnCpu:
+    """Return the models left on the CPU, those that mmengine left there or the others: DDP refuses them, or the first step does, or nobody does."""
+    left = [each for each in wraps(run) if each.types == {"cpu"} and _left_by_mmengine(each) == by_mmengine]
+    lost = refused(run, [each for each in left if each.ids and card(each.process, each.call)])
+    lost += [each for each in left if each not in lost and _no_way_for_cpu(run, each)]
+    if lost:
+        return OnCpu(lost, failures(run, lost), True)
+    silent = [each for each in left if _though_ready(each)]
+    after = [failure for each in silent for failure in later(run, each, TWO_DEVICES)]
+    return OnCpu(silent, after, bool(after))
+
+
+def _no_way_for_cpu(run: Run, wrapped: Wrapped) -> bool:
+    return any(failure.fatal and re.search(CPU_TENSOR, failure.text) for failure in failures(run, [wrapped]))
+
+
+def _left_by_mmengine(wrapped: Wrapped) -> bool:
+    call = runner(wrapped)
+    return call is not None and call.asked.get_device == "cpu"
+
+
+def _though_ready(wrapped: Wrapped) -> bool:
+    """The program has a card awake, moved nothing to it, and DDP took the model where it was."""
+    found = card(wrapped.process, wrapped.call)
+    well = wrapped.call.until is not None and wrapped.call.failure is None
+    mended = remedied(wrapped, "move-model", "mmengine-device")
+    return bool(found and found.initialised and well and not mended and all(call.asked.destination == "cpu" for call in moves(wrapped)))

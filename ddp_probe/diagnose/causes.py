@@ -1,0 +1,62 @@
+"""The vocabulary of causes: a finding carries one of these keys, and rules that find the same cause in different ways share it."""
+
+from typing import Dict, Tuple
+
+GROUPS: Dict[str, Tuple[str, ...]] = {
+    "rank_to_device_mapping": (
+        "nproc_gt_visible_gpus",
+        "set_device_missing",
+        "local_rank_vs_bound_gpu",
+        "cuda_visible_devices_wrong",
+        "hardcoded_device_zero",
+        "launched_without_launcher",
+    ),
+    "module_device_wrong_at_wrap": (
+        "model_on_cpu_at_ddp_wrap",
+        "mixed_cpu_cuda_params",
+        "device_ids_given_for_cpu_run",
+        "device_ids_vs_param_device_mismatch",
+        "model_parallel_inside_ddp",
+        "buffer_on_cpu_with_nccl",
+        "cpu_tensor_in_nccl_collective",
+    ),
+    "accelerator_or_backend_unavailable": (
+        "backend_not_available",
+        "no_gpu_visible",
+        "driver_cuda_mismatch",
+        "vendor_runtime_lib_missing",
+        "cuda_call_on_non_cuda_host",
+        "cuda_shim_misdetection",
+        "dtype_unsupported_on_device",
+        "device_init_before_set_device",
+    ),
+    "ranks_take_different_paths": ("rank_divergent_control_flow", "rank0_only_collective", "uneven_batches", "rank_stopped_participating"),
+    "comm_path_broken": ("comm_failure_reported_as_param_mismatch", "wrong_network_interface", "master_addr_unreachable"),
+    "version_or_build_skew": (
+        "version_skew_across_nodes",
+        "mixed_installations",
+        "framework_version_incompat",
+        "op_not_built_for_device",
+        "env_var_skew",
+        "hardware_skew_across_nodes",
+    ),
+    "launch_protocol": (
+        "launcher_env_missing",
+        "launcher_arg_spelling",
+        "init_process_group_twice",
+        "syncbn_without_process_group",
+        "init_failure_swallowed",
+    ),
+    "missing_map_location": ("missing_map_location",),
+    "checkpoint_file_bad": ("truncated_checkpoint", "checkpoint_write_read_race", "disk_full", "not_a_checkpoint_file"),
+    "rank0_long_work_timeout": ("rank0_long_work_timeout",),
+    "per_rank_nondeterminism": ("hash_seed_skew", "rank_dependent_model_build", "rank_dependent_buffer_shape", "silent_replica_divergence"),
+    "checkpoint_vs_loader": ("weights_only_default", "module_prefix_mismatch", "checkpoint_vs_code_mismatch"),
+    "port_or_stale_process": ("master_port_in_use", "stale_process_holds_device"),
+    "unused_parameters": ("unused_parameters",),
+}
+
+
+def group_of(cause: str) -> str:
+    """Return the group of a cause; empty for one that the vocabulary does not have."""
+    return next((group for group, causes in GROUPS.items() if cause in causes), "")

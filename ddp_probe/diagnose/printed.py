@@ -1,0 +1,106 @@
+"""Looks for the texts of a rule in failures: exceptions that a probe recorded, and passages of a plain log."""
+
+import re
+from functools import lru_cache
+from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Tuple
+
+from ddp_probe.diagnose.rule import HIGH, LOW, Evidence, Finding, Printed, Rule, failed, line
+from ddp_probe.read.model import Failed, Place, Run
+
+
+class Match(NamedTuple):
+    """A failure in which one of a rule's texts was found."""
+
+    failure: Failed
+    printed: Printed
+    found: "re.Match[str]"
+
+
+@lru_cache(maxsize=None)
+def _compiled(pattern: str) -> Pattern[str]:
+    return re.compile(pattern, re.DOTALL)
+
+
+def matches(rule: Rule, run: Run) -> List[Match]:
+    """Return the failures that carry one of the rule's texts; of those that a probe recorded, the ones that were not survived."""
+    beside: Dict[Tuple[str, str], bool] = {}
+    return [match for failure in run.failures if failure.fatal for match in _of(rule, failure, run, beside)]
+
+
+def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], bool]) -> Iterator[Match]:
+    text, around = failure.text, failure.text + "\n" + failure.trail
+    for printed in rule.printed:
+        found = _compiled(printed.pattern).search(text)
+        if found is None or (printed.unless and _compiled(printed.unless).search(around)):
+            continue
+        if printed.beside and not _compiled(printed.beside).search(around) and not _in_log(printed.beside, failure, run, beside):
+            continue
+        yield Match(failure, printed, found)
+        return
+
+
+def _in_log(pattern: str, failure: Failed, run: Run, known: Dict[Tuple[str, str], bool]) -> bool:
+    """Look for a pattern anywhere in the plain log of a failure, once for all failures in it: there may be thousands."""
+    if failure.process is not None:
+        return False
+    key = (pattern, failure.at.file)
+    if key not in known:
+        text = next((log.text for log in run.texts if log.file == failure.at.file), "")
+        known[key] = _compiled(pattern).search(text) is not None
+    return known[key]
+
+
+def by_text(rule: Rule, run: Run) -> Iterator[Finding]:
+    """Yield one finding for all failures that carry a rule's text: the check() of a rule that an exception's own words decide."""
+    found = matches(rule, run)
+    if not found:
+        return
+    first = found[0]
+    ranks = {rank for match in found for rank in _ranks(match)}
+    from_probe = first.failure.process is not None
+    yield rule.found(
+        ranks=sorted(ranks),
+        verdict=_verdict(rule, first),
+        evidence=[_shown(match) for match in _one_a_rank(found)[:4]],
+        when=first.failure.when if from_probe else float(_line(first)),
+        explains=[match.failure for match in found],
+        confidence=HIGH if from_probe else LOW,
+    )
+
+
+def _line(match: Match) -> int:
+    """Return the number of the line that carries the text: a passage of a plain log may begin some lines before it."""
+    failure = match.failure
+    numbers = [number for _, number in failure.source] if not failure.type else []
+    nth = failure.message[: match.found.start()].count("\n")
+    return numbers[nth] if nth < len(numbers) else failure.at.line
+
+
+def _shown(match: Match) -> Evidence:
+    shown, at = failed(match.failure), _line(match)
+    if match.failure.process is not None or at == match.failure.at.line:
+        return shown
+    return line(Place(match.failure.at.file, at), match.failure.source[(match.failure.at.file, at)].strip()[:300])
+
+
+def _one_a_rank(found: List[Match]) -> List[Match]:
+    return list({match.failure.rank: match for match in reversed(found)}.values())[::-1]
+
+
+def _ranks(match: Match) -> List[int]:
+    named = [int(value) for name, value in match.found.groupdict().items() if name.startswith("rank") and value is not None and value.isdigit()]
+    if named or not match.printed.ranks:
+        return named
+    process = match.failure.process
+    alone = process is not None and process.started.role == "solo"  # rank 0 of 1: there is nobody to blame
+    return [] if alone or match.failure.rank is None else [match.failure.rank]
+
+
+def _verdict(rule: Rule, match: Match) -> str:
+    said: Optional[str] = match.printed.says and match.printed.says.format_map(_Groups(match.found.groupdict(default="?")))
+    return said or rule.title
+
+
+class _Groups(dict):  # type: ignore[type-arg]  # format_map asks for a mapping; a name that a text lacks stays a question mark
+    def __missing__(self, key: str) -> str:
+        return "?"

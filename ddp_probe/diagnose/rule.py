@@ -1,0 +1,136 @@
+"""What a rule is made of: its page, the texts it knows, its examples; and what it answers: found, or undecided because."""
+
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+
+import msgspec
+
+from ddp_probe.read.model import Call, Failed, Place
+from ddp_probe.schema import Site
+
+ERROR, WARNING = "error", "warning"
+HIGH, MEDIUM, LOW = "high", "medium", "low"
+
+
+class Evidence(msgspec.Struct, omit_defaults=True):
+    """A line of a log, the line of the job that it speaks of, and what it shows."""
+
+    file: str = ""
+    line: int = 0
+    site: Optional[Site] = None
+    text: str = ""
+
+
+class Finding(msgspec.Struct):
+    """One cause, named."""
+
+    id: str
+    slug: str
+    cause: str
+    severity: str  # error: it ended or hung the job, or will; warning: the job goes on, and does not do what it seems to.
+    ranks: List[int]  # The guilty ones; empty where it is the whole job's.
+    verdict: str  # One sentence, with numbers.
+    evidence: List[Evidence]
+    remedy: str  # The exact change to make.
+    fix: str = ""  # The remedy's name for DDP_PROBE_FIX.
+    confidence: str = HIGH
+    consequences: List[str] = []  # What followed from it.
+    when: float = 0.0  # Of the first sign of it.
+    explains: List[Any] = []  # Failures that it accounts for; those need no finding of their own.
+
+
+class Undecided(NamedTuple):
+    """A question that the logs leave open."""
+
+    slug: str
+    because: str
+    explains: Tuple[Any, ...] = ()  # Failures and deaths that the sentence speaks of already.
+
+
+class Printed(NamedTuple):
+    """What a job prints, or an exception says, where this rule's cause is at work; each is a regular expression for re.search.
+
+    A named group `rank` (rank1, rank2 …) names the guilty ones; without it they are the ranks that printed it, where a log tells.
+    """
+
+    pattern: str  # In "Type: message" of one exception, or in one passage of a plain log. Dots match line breaks; case matters.
+    beside: str = ""  # Also there: in the exception, its frames ("file:line in function: source"), or anywhere in the plain log.
+    unless: str = ""  # Not there: neither in the exception nor in its frames.
+    says: str = ""  # The verdict; {name} stands for a named group. Without it the rule's title is said.
+    ranks: bool = True  # Whether who printed it is guilty of it.
+
+
+class Example(NamedTuple):
+    """A small log, and what the rule must answer to it."""
+
+    name: str  # What happens in it, as a sentence's beginning.
+    log: str  # JSON lines of several processes, or the text that a job printed.
+    answer: str = "found"  # found, clear or undecided.
+    ranks: Tuple[int, ...] = ()
+    job: str = ""  # The program of tests/jobs that it was recorded from, cut to the fields that matter.
+
+
+class Rule(NamedTuple):
+    """One cause: how it is told, what to do about it. Its check() is beside it in its file."""
+
+    id: str  # DDP101; for ever.
+    slug: str  # model-never-moved; for ever.
+    cause: str  # A key of the vocabulary of causes.
+    title: str  # One sentence: what is wrong.
+    symptom: str  # What a person sees.
+    evidence: str  # What in the logs proves it, and what tells it from its neighbours.
+    remedy: str  # What to change, with the lines to write.
+    needs: Tuple[str, ...] = ()  # The events that prove it.
+    severity: str = ERROR
+    fix: str = ""  # The remedy of DDP_PROBE_FIX that helps; a finding that it does not help has none.
+    printed: Tuple[Printed, ...] = ()
+    yields_to: Tuple[str, ...] = ()  # Slugs of rules that, where they are found as well, are the better answer.
+    last_resort: bool = False  # It says only who was first, not why: any other finding is the better answer.
+
+    def found(
+        self,
+        *,
+        ranks: Sequence[int],
+        verdict: str,
+        evidence: Sequence[Evidence],
+        when: float,
+        remedy: str = "",
+        explains: Sequence[Failed] = (),
+        confidence: str = HIGH,
+        severity: str = "",
+        fix: Optional[str] = None,
+    ) -> Finding:
+        """Return a finding of this rule."""
+        return Finding(
+            self.id,
+            self.slug,
+            self.cause,
+            severity or self.severity,
+            sorted(set(ranks)),
+            verdict,
+            list(evidence),
+            remedy or self.remedy,
+            self.fix if fix is None else fix,
+            confidence,
+            [],
+            when,
+            list(explains),
+        )
+
+    def undecided(self, because: str, explains: Sequence[Any] = ()) -> Undecided:
+        """Return that the logs leave this rule's question open."""
+        return Undecided(self.slug, because, tuple(explains))
+
+
+def shown(call: "Call[Any]", text: str) -> Evidence:
+    """Return a call as evidence, by the line written before it."""
+    return Evidence(call.at.file, call.at.line, call.site, text)
+
+
+def failed(failure: Failed, text: str = "") -> Evidence:
+    """Return a failure as evidence."""
+    return Evidence(failure.at.file, failure.at.line, failure.site, text or failure.text.strip().split("\n", 1)[0][:300])
+
+
+def line(at: Place, text: str) -> Evidence:
+    """Return a line of a log as evidence."""
+    return Evidence(at.file, at.line, None, text)

@@ -1,0 +1,67 @@
+"""A rank did its work, and was aborted while its interpreter was closing down."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose._waits import joined
+from ddp_probe.diagnose._who import deaths, ranks
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, line
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP619",
+    slug="abort-at-exit",
+    cause="rank_stopped_participating",
+    title="A rank did its work, and was aborted while its interpreter was closing down.",
+    symptom="The job has printed its last line, and the launcher reports exit code -6 (SIGABRT).",
+    evidence="The rank's file has its end, without a failure and with an open process group; the launcher saw SIGABRT. gloo of torch 2 does this after a collective right before the exit.",
+    remedy="End the program with torch.distributed.barrier() and torch.distributed.destroy_process_group() on all ranks.",
+    needs=("process.end", "launcher.child"),
+    severity=WARNING,
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 ends without destroy_process_group, and is aborted afterwards.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1}
+{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
+{"event":"process.end","rank":1,"process_group":true}
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-6,"signal":"SIGABRT"}
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "Rank 1 is aborted in the middle of its work.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1}
+{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-6,"signal":"SIGABRT"}
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the ranks with an end of their own and SIGABRT after it."""
+    aborted = []
+    told = deaths(run)
+    for process in run.processes:
+        death = told.get(process.rank) if process.rank is not None else None
+        end = process.ended
+        if death is not None and death.signal == "SIGABRT" and end is not None and end.failure is None and not end.uncaught and end.process_group and joined(process):
+            aborted.append((process, death))
+    if not aborted:
+        return
+    guilty = ranks(process for process, _ in aborted)
+    who = named(guilty)
+    yield RULE.found(
+        ranks=guilty,
+        verdict="%s came to the end of the program with an open process group, and %s aborted (SIGABRT) while the interpreter closed down; the work was done."
+        % (who[:1].upper() + who[1:], "was" if len(guilty) == 1 else "were"),
+        evidence=[item for process, death in aborted[:3] for item in (line(process.last_at, "the end, without a failure"), line(death.at, "exit code %s (SIGABRT)" % death.exit_code))],
+        when=max(process.last_when for process, _ in aborted),
+    )

@@ -1,0 +1,100 @@
+"""The backend that init_process_group is asked for is not in this torch, and no plugin has registered it."""
+
+from typing import Iterator
+
+from ddp_probe import schema
+from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.diagnose._cuda_words import said
+from ddp_probe.diagnose._who import place, told
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Failed, Run
+
+RULE = Rule(
+    id="DDP205",
+    slug="backend-not-available",
+    cause="backend_not_available",
+    title="This torch does not have the backend that the job asks for.",
+    symptom="\"Distributed package doesn't have NCCL built in\", \"Invalid backend: 'eccl'\", 'Unknown backend type hccl'.",
+    evidence="init_process_group fails with one of these; the event has the backend that was asked for. A backend that is there and finds no card is no-gpu-visible; one that does not serve the tensor's device is backend-does-not-fit-device.",
+    remedy="Ask for a backend that is there: gloo on a CPU run; for an accelerator import its plugin first, which registers its backend (import torch_gcu for eccl, torch_npu for hccl), or install a torch built with it.",
+    needs=("dist.init_process_group",),
+    fix="backend",
+    printed=(
+        Printed(r"Distributed package doesn't have (?P<backend>\w+) built in", says="This torch is built without {backend}."),
+        Printed(r"Invalid backend: '(?P<backend>[^']+)'", says="torch knows no backend named {backend}: nothing has registered it."),
+        Printed(r"Unknown (?:c10d )?backend type (?P<backend>\w+)", says="torch knows no backend named {backend}: nothing has registered it."),
+        Printed(r"(?:has no attribute|cannot import name) '(?P<backend>ProcessGroup(?:NCCL|XCCL|UCC|MPI|Gloo|HCCL|CNCL|MCCL|ECCL))'", says="This torch is built without {backend}."),
+        Printed(r"module 'torch\.distributed' has no attribute '(?:init_process_group|is_initialized|ReduceOp|get_rank|group)'|(?:Distributed package|torch\.distributed)(?: package)? is not available", says="This torch is built without its distributed package.", unless=r"circular import"),
+        Printed(r"Could not retrieve or create the backend|(?:CCL|ccl|HCCL|hccl|CNCL|ECCL|MCCL) (?:backend )?is not (?:available|registered|supported)", says="The backend could not be created on this host."),
+        Printed(r"Expected one of [\w, ]*device type at start of device string: (?P<kind>(?!cuda\b)\w+)", says="torch knows no device type {kind}: the plugin that brings it is not imported."),
+        Printed(r"module 'torch' has no attribute '(?P<kind>gcu|npu|mlu|musa|hpu|dipu)'", says="torch has no torch.{kind}: the plugin that brings it is not imported."),
+    ),
+    yields_to=("init-failure-swallowed",),
+)
+
+EXAMPLES = (
+    Example(
+        "eccl, and nobody has imported the plugin.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1,"site":{"file":"/train/10_unknown_backend.py","line":14,"function":"main"},"backend":"eccl"}
+{"event":"dist.init_process_group","phase":"error","rank":1,"span":1,"failure":{"type":"AssertionError","message":"Unknown backend type eccl"}}
+""",
+        ranks=(1,),
+        job="10_unknown_backend",
+    ),
+    Example(
+        "nccl with a torch built for CPU.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_nccl_without_cuda.py","line":14,"function":"main"},"backend":"nccl"}
+{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"Distributed package doesn't have NCCL built in"}}
+""",
+        ranks=(0,),
+        job="10_nccl_without_cuda",
+    ),
+    Example(
+        "The backend is missing, and the job takes another.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"backend":"nccl"}
+{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"Distributed package doesn't have NCCL built in"}}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":2,"backend":"gloo"}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":2}
+{"event":"process.end","rank":0}
+""",
+        answer="clear",
+    ),
+    Example("torch 1.12 and a vendor's backend.", "ValueError: Invalid backend: 'hccl'\n"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for init_process_group calls that died of their backend's name."""
+    found = list(told(RULE, run))
+    if not found:
+        return
+    first = found[0].failure
+    who = [match.failure.rank for match in found if match.failure.rank is not None]
+    asked = _asked(first)
+    what = "init_process_group at %s asks for backend %s" % (place(first.site), asked) if asked else "%s needs what this torch lacks" % place(first.site)
+    yield RULE.found(
+        ranks=who,
+        verdict="%s on %s: %s." % (what, named(who), said(first)),
+        evidence=[failed(match.failure) for match in found[:4]],
+        when=first.when,
+        remedy=_remedy(first, asked),
+        explains=[match.failure for match in found],
+    )
+
+
+def _asked(failure: Failed) -> str:
+    return next((call.asked.backend for call in failure.calls if isinstance(call.asked, schema.InitProcessGroup)), "")
+
+
+def _remedy(failure: Failed, asked: str) -> str:
+    module = next((known.modules[0] for known in ACCELERATORS if asked in known.backends and known.modules), "")
+    if module:
+        return "Before %s write import %s: importing it registers %s. On a CPU run ask for backend='gloo'." % (place(failure.site), module, asked)
+    if asked == "nccl":
+        text = "At %s ask for backend='gloo' on a CPU run, or for the accelerator's own backend after its plugin is imported; for NVIDIA cards install a CUDA build."
+        return text % place(failure.site)
+    return RULE.remedy

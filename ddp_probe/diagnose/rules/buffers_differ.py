@@ -1,0 +1,113 @@
+"""Ranks have the same parameters and other buffers, which DDP sends from rank 0 to all."""
+
+from typing import Dict, Iterator, List, Tuple
+
+from ddp_probe.diagnose._models import Wrapped, buffers, by_digest, first_wraps
+from ddp_probe.diagnose._who import place, through
+from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, failed, line, shown
+from ddp_probe.diagnose.words import named, spans
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP705",
+    slug="buffers-differ",
+    cause="rank_dependent_buffer_shape",
+    title="Ranks have buffers of different shapes, which DDP sends from rank 0 to all.",
+    symptom="gloo aborts a rank (SIGABRT, 'op.preamble.length <= op.nbytes') in or right after the wrap; NCCL hangs or fails there.",
+    evidence="The digests of the parameters are equal, and the numbers or sizes of the buffers are not.",
+    remedy="Give the buffer one shape on all ranks, or keep it out of the module: register_buffer for what is the same everywhere, an attribute for what is a rank's own.",
+    needs=("ddp.init",),
+    printed=(
+        Printed(
+            r"Detected mismatch between collectives on ranks\. Rank \d+ is running (?:inconsistent )?collective: CollectiveFingerPrint\(",
+            beside=r"in (?:_sync_module_states|_sync_params_and_buffers)\b",
+            says="While DDP sends parameters and buffers from rank 0, the ranks bring tensors of different shapes.",
+            ranks=False,
+        ),
+        Printed(
+            r"enforce fail at [^\n]*gloo[^\n]*\bop\.preamble\.length <= op\.nbytes\. (?P<sent>\d+) vs (?P<room>\d+)",
+            beside=r"_sync_module_states|_sync_params_and_buffers|_sync_buffers|_distributed_broadcast_coalesced",
+            says="While DDP sends buffers from rank 0, {sent} bytes arrive where {room} are expected.",
+            ranks=False,
+        ),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "The buffer of rank 0 is longer, and rank 1 is aborted in the wrap.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":2,"site":{"file":"/train/09_buffer_shape_by_rank.py","line":23,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"elements":161,"digest":"596174d15c5024df","buffers":1,"buffer_devices":{"cpu":{"count":1,"elements":8016,"bytes":32064}}}}
+{"event":"ddp.init","phase":"end","rank":0,"span":2}
+{"event":"ddp.init","phase":"begin","rank":1,"span":2,"site":{"file":"/train/09_buffer_shape_by_rank.py","line":23,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"elements":161,"digest":"596174d15c5024df","buffers":1,"buffer_devices":{"cpu":{"count":1,"elements":8000,"bytes":32000}}}}
+{"event":"process.end","rank":0,"process_group":false}
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-6,"signal":"SIGABRT"}
+""",
+        job="09_buffer_shape_by_rank",
+    ),
+    Example(
+        "The buffers are alike.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1","buffers":1,"buffer_devices":{"cuda:0":{"count":1,"elements":8000}}}}
+{"event":"ddp.init","phase":"end","rank":0,"span":1}
+{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1","buffers":1,"buffer_devices":{"cuda:1":{"count":1,"elements":8000}}}}
+{"event":"ddp.init","phase":"end","rank":1,"span":1}
+""",
+        answer="clear",
+    ),
+    Example(
+        "gloo's own words, in a log whose traceback is in the exchange of buffers.",
+        """Traceback (most recent call last):
+  File "/train/t.py", line 23, in main
+    DistributedDataParallel(model)
+  File "/env/site-packages/torch/distributed/utils.py", line 326, in _sync_params_and_buffers
+    dist._broadcast_coalesced(process_group, module_states, broadcast_bucket_size, src)
+RuntimeError: [enforce fail at ../third_party/gloo/gloo/transport/tcp/pair.cc:446] op.preamble.length <= op.nbytes. 32708 vs 32644
+""",
+    ),
+)
+
+Shape = Tuple[int, int]  # buffers, elements in them
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare the buffers of models whose parameters are alike."""
+    wraps = first_wraps(run)
+    if len(by_digest(wraps)) != 1:
+        return
+    groups: Dict[Shape, List[Wrapped]] = {}
+    for wrapped in wraps:
+        groups.setdefault(buffers(wrapped), []).append(wrapped)
+    if len(groups) < 2:
+        return
+    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+    odd = [wrapped for _, group in ordered[1:] for wrapped in group] if len(ordered[0][1]) * 2 > len(wraps) else []
+    calls = [wrapped.call for wrapped in wraps]
+    failures = through(run, calls)
+    yield RULE.found(
+        ranks=[wrapped.process.rank for wrapped in odd if wrapped.process.rank is not None],
+        verdict="The parameters are the same, and the buffers are not: %s.%s" % ("; ".join(_told(shape, group) for shape, group in ordered[:3]), _end(run, wraps)),
+        evidence=[*(shown(group[0].call, "%d buffers, %d elements" % shape) for shape, group in ordered[:3]), *_deaths(run, wraps), *(failed(failure) for failure in failures[:2])],
+        when=min(call.when for call in calls),
+        severity=WARNING if all(wrapped.survived for wrapped in wraps) else "",
+        explains=failures,
+        remedy="Give the buffers one shape on all ranks before the wrap at %s, or keep what is a rank's own in an attribute instead of register_buffer." % place(calls[0].site),
+    )
+
+
+def _told(shape: Shape, group: List[Wrapped]) -> str:
+    who = named([wrapped.process.rank for wrapped in group if wrapped.process.rank is not None])
+    return "%s %s %d with %d elements" % (who, "has" if len(group) == 1 else "have", shape[0], shape[1])
+
+
+def _end(run: Run, wraps: List[Wrapped]) -> str:
+    hit = [wrapped.process.rank for wrapped in wraps if not wrapped.survived and wrapped.process.rank is not None]
+    signals = sorted({death.signal for death in run.deaths if death.rank in hit and death.signal})
+    how = "was ended by %s in the wrap" % ", ".join(signals) if signals else "did not come through the wrap"
+    return " Rank %s %s." % (spans(hit), how) if hit else ""
+
+
+def _deaths(run: Run, wraps: List[Wrapped]) -> List[Evidence]:
+    hit = {wrapped.process.rank for wrapped in wraps if not wrapped.survived}
+    return [line(death.at, "exit code %s (%s)" % (death.exit_code, death.signal)) for death in run.deaths if death.rank in hit and death.signal][:2]

@@ -1,0 +1,95 @@
+"""A rank takes its number for the number of its card, where its cards are counted otherwise: by scheduler binding, or per host."""
+
+from typing import Iterator, List
+
+from ddp_probe.diagnose import _cards
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+
+_BARRIER = r"using GPU \d+ to perform barrier as devices used by this process are currently unknown"
+
+RULE = Rule(
+    id="DDP305",
+    slug="card-is-not-the-local-rank",
+    cause="local_rank_vs_bound_gpu",
+    title="A rank asks for the card of its rank's number, and its card has another number.",
+    symptom="set_device raises 'invalid device ordinal' although there are as many cards as processes; or the first barrier hangs after 'devices used by this process are currently unknown'.",
+    evidence="Each rank of the host sees cards of its own, counted from 0 (a scheduler or a wrapper script bound them), and asks for LOCAL_RANK; or it asks for RANK, which goes on counting on the second host.",
+    remedy="Where each process is bound to one card, use card 0: set_device(0); else set_device(int(os.environ['LOCAL_RANK'])), never RANK. Do not bind twice: either the scheduler or the program chooses.",
+    needs=("device.set", "process.start"),
+    printed=(
+        Printed(_cards.NO_SUCH_CARD, beside=r"SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES"),
+        # ignite takes the local rank of SLURM_LOCALID, where SLURM may have bound one card to each task.
+        Printed(r"torch\._C\._cuda_setDevice|" + _cards.NO_SUCH_CARD, beside=r"ignite/distributed/comp_models/native\.py"),
+        Printed(r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum=1, OpType=(?:ALLREDUCE|BARRIER), NumelIn=1\b", beside=_BARRIER),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "A wrapper shows each rank one card, and the program asks for the card of its local rank.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"cuda","device_type":"cuda","visible":{"CUDA_VISIBLE_DEVICES":"0"}}]}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"cuda","device_type":"cuda","visible":{"CUDA_VISIBLE_DEVICES":"1"}}]}
+{"event":"device.set","phase":"begin","rank":1,"local_rank":1,"span":1,"site":{"file":"/train/t.py","line":9,"function":"main"},"target":"torch.cuda.set_device","device":"1"}
+{"event":"device.set","phase":"error","rank":1,"local_rank":1,"span":1,"failure":{"type":"RuntimeError","message":"CUDA error: invalid device ordinal"}}
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "The second host's first rank asks for the card of its global rank.",
+        """
+{"event":"process.start","rank":8,"local_rank":0,"world_size":16,"host":"node2","launcher":"torchrun","environment":{"GROUP_RANK":"1","LOCAL_WORLD_SIZE":"8"}}
+{"event":"device.set","phase":"begin","rank":8,"local_rank":0,"host":"node2","span":1,"site":{"file":"/train/t.py","line":9,"function":"main"},"target":"torch.cuda.set_device","device":"8"}
+{"event":"device.set","phase":"error","rank":8,"local_rank":0,"host":"node2","span":1,"failure":{"type":"RuntimeError","message":"CUDA error: invalid device ordinal"}}
+""",
+        ranks=(8,),
+    ),
+    Example(
+        "One card is visible to two ranks.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","environment":{"TOPS_VISIBLE_DEVICES":"0"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"0"}}]}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","environment":{"TOPS_VISIBLE_DEVICES":"0"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"0"}}]}
+{"event":"device.set","phase":"begin","rank":1,"local_rank":1,"span":2,"target":"torch_gcu.gcu.set_device","device":"1"}
+{"event":"device.set","phase":"error","rank":1,"local_rank":1,"span":2,"failure":{"type":"RuntimeError","message":"GCU error: invalid device ordinal 1, 1 cards are visible"}}
+""",
+        answer="clear",
+        job="05_more_processes_than_cards",
+    ),
+    Example(
+        "A task that srun started is refused the card of its number.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 12, in main\n    torch.cuda.set_device(int(os.environ["SLURM_LOCALID"]))\n'
+        '  File "/env/site-packages/torch/cuda/__init__.py", line 399, in set_device\n    torch._C._cuda_setDevice(device)\nRuntimeError: CUDA error: invalid device ordinal\n',
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look at what a refused rank asked for, beside what it could see and who it was."""
+    refused, hosts = _cards.refused(run), _cards.hosts(run)
+    bound = [each for each in refused if each.slot == each.process.local_rank and _cards.own(hosts[_cards.machine(each.process)])]
+    if bound:
+        yield _found(bound, "each rank of %s sees cards of its own, counted from 0: %s." % (bound[0].process.host, _lists(run, bound[0])))
+    crossed = [each for each in refused if each.slot == each.process.rank != each.process.local_rank is not None]
+    if crossed:
+        first = crossed[0].process
+        yield _found(crossed, "that is its RANK; on %s it is the process with LOCAL_RANK %d." % (first.host, first.local_rank or 0))
+
+
+def _found(refusals: List[_cards.Refused], because: str) -> Finding:
+    first = refusals[0]
+    site = first.failure.site
+    where = " at %s:%d" % (site.file, site.line) if site else ""
+    return RULE.found(
+        ranks=[each.process.rank for each in refusals if each.process.rank is not None],
+        verdict="%s asked for card %d%s, and %s" % (named([first.process.rank or 0]).capitalize(), first.slot, where, because),
+        evidence=[failed(each.failure, "%s(%d): %s" % (each.call.name, each.slot, each.failure.text)) for each in refusals[:4]],
+        when=first.failure.when,
+        explains=[each.failure for each in refusals],
+    )
+
+
+def _lists(run: Run, refusal: _cards.Refused) -> str:
+    here = [process for process in run.processes if _cards.machine(process) == _cards.machine(refusal.process)][:4]
+    return ", ".join("rank %s %s" % (process.rank, " ".join("%s=%s" % each for each in _cards.visible(process).items())) for process in here)

@@ -1,0 +1,84 @@
+"""The program names one card's number for all ranks: card 0 does all the work."""
+
+from typing import Iterator
+
+from ddp_probe import schema
+from ddp_probe.diagnose import _cards
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+
+_NUMBER_IN_SOURCE = r"set_device\( *(?:0|['\"]\w+:0['\"]) *\)|\.cuda\( *0 *\)|['\"](?:cuda|npu|mlu|musa|gcu|xpu|hpu):0['\"]|device_ids *= *\[ *0 *\]"
+
+RULE = Rule(
+    id="DDP309",
+    slug="card-number-fixed",
+    cause="hardcoded_device_zero",
+    title="Ranks of one host are on one card because the program names its number.",
+    symptom="One card is busy with all processes while the others idle; NCCL says 'Duplicate GPU detected'.",
+    evidence="The models of several ranks are on one card when they are wrapped, and each of them was told that card's number by set_device or by the move, though other cards are visible.",
+    remedy="Take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), then set_device(local_rank) and model.to(torch.device(type, local_rank)); no 'cuda:0', no .cuda(0), no device_ids=[0].",
+    needs=("ddp.init", "device.set", "module.move"),
+    printed=(Printed(_cards.DUPLICATE, beside=_NUMBER_IN_SOURCE, says="Rank {rank1} and rank {rank2} are on one card, whose number stands in the program."),),
+)
+
+EXAMPLES = (
+    Example(
+        "Two ranks call set_device(0) on a host with eight cards.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu"}]}
+{"event":"device.set","phase":"begin","rank":0,"local_rank":0,"span":1,"site":{"file":"/train/05_hardcoded_card_zero.py","line":19,"function":"main"},"target":"torch_gcu.gcu.set_device","device":"0"}
+{"event":"device.set","phase":"end","rank":0,"local_rank":0,"span":1}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu"}]}
+{"event":"device.set","phase":"begin","rank":1,"local_rank":1,"span":1,"site":{"file":"/train/05_hardcoded_card_zero.py","line":19,"function":"main"},"target":"torch_gcu.gcu.set_device","device":"0"}
+{"event":"device.set","phase":"end","rank":1,"local_rank":1,"span":1}
+{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":8}]}
+{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":8}]}
+""",
+        ranks=(0, 1),
+        job="05_hardcoded_card_zero",
+    ),
+    Example(
+        "Each rank calls set_device with its own number.",
+        """
+{"event":"device.set","phase":"begin","rank":0,"local_rank":0,"span":1,"device":"0"}
+{"event":"device.set","phase":"end","rank":0,"local_rank":0,"span":1}
+{"event":"device.set","phase":"begin","rank":1,"local_rank":1,"span":1,"device":"1"}
+{"event":"device.set","phase":"end","rank":1,"local_rank":1,"span":1}
+{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":3,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"}}
+{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":3,"placement":{"parameters":4,"devices":{"gcu:1":{"count":4}},"majority":"gcu:1"}}
+""",
+        answer="clear",
+        job="00_healthy_cards",
+    ),
+    Example(
+        "NCCL finds two ranks on the card that the source names.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 31, in main\n    model = DistributedDataParallel(model.to("cuda:0"))\n'
+        "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1691, invalid usage (run with NCCL_DEBUG=WARN for details), NCCL version 2.19.3\n"
+        "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\nLast error:\nDuplicate GPU detected : rank 1 and rank 0 both on CUDA device 4000\n",
+        ranks=(0, 1),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for ranks whose models are on one card, and for the calls that named it."""
+    groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.FIXED]
+    if not groups:
+        return
+    first, losses = groups[0], _cards.lost(run)
+    calls = [call for call in map(_cards.named_card, first) if call is not None]
+    site = calls[0].site
+    where = "%s:%d" % (site.file, site.line) if site else "an unknown line"
+    what = "set_device(%s)" % calls[0].asked.device if isinstance(calls[0].asked, schema.SetDevice) else ".%s(%s)" % (calls[0].asked.method, calls[0].asked.destination)
+    together = named([seat.process.rank for seat in first if seat.process.rank is not None])
+    there = max((seat.there or 0 for seat in first), default=0)
+    yield RULE.found(
+        ranks=_cards.misplaced(run, groups),
+        verdict="%s are all on %s of %s%s, because %s names that card at %s." % (together.capitalize(), first[0].device, first[0].process.host, ", of %d" % there if there else "", what, where),
+        evidence=[shown(call, "%s" % what) for call in calls[:4]] + [shown(seat.call, "rank %s wraps a model on %s" % (seat.process.rank, seat.device)) for seat in first[:2]],
+        when=min(seat.call.when for group in groups for seat in group),
+        remedy="At %s take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), in place of %d, in set_device and in the model's device." % (where, first[0].slot),
+        explains=losses,
+        severity=ERROR if losses else WARNING,
+    )

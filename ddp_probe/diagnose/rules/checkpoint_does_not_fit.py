@@ -1,0 +1,96 @@
+"""The model that the code builds has other shapes, names or classes than the one that was saved."""
+
+import re
+from typing import Iterator
+
+from ddp_probe import schema
+from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.read.model import Failed, Run
+
+RULE = Rule(
+    id="DDP517",
+    slug="checkpoint-does-not-fit",
+    cause="checkpoint_vs_code_mismatch",
+    title="The checkpoint is of another model than the code builds.",
+    symptom="load_state_dict raises 'size mismatch for …', or lists missing and unexpected keys; an optimizer raises over its parameter groups.",
+    evidence="The exception names the parameters and both shapes.",
+    remedy="Build the model with the configuration that the checkpoint was trained with, or leave the layers out that differ: "
+    "state.pop(name) for each of them, then load_state_dict(state, strict=False).",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"size mismatch for (?P<name>[\w.]+): copying a param(?:eter)? with shape (?P<was>torch\.Size\(\[[^\]]*\]\)|\([^)]*\)) from checkpoint, "
+            r"(?:the|where the) shape (?:in|is in) current model is (?P<now>torch\.Size\(\[[^\]]*\]\)|\([^)]*\))",
+            says="{name} has {was} in the checkpoint and {now} in the model.",
+        ),
+        Printed(
+            r"While copying the parameter named (?P<name>[\w.']+), whose dimensions in the model are (?P<now>\S.*?) and whose dimensions in the checkpoint are (?P<was>[^\n]*)",
+            says="{name} has other dimensions in the checkpoint than in the model.",
+        ),
+        Printed(r"Error\(s\) in loading state_dict for \w+:\s+(?:Missing|Unexpected) key\(s\) in state_dict: \"(?P<name>[^\"]+)\"", says="The checkpoint and the model differ in {name} first."),
+        Printed(r"Missing key in checkpoint state_dict: (?P<name>[\w.]+)", says="{name} of the model is not in the checkpoint."),
+        Printed(r"Size mismatch between saved (?P<was>torch\.Size\(\[[^\]]*\]\)) and current: (?P<now>torch\.Size\(\[[^\]]*\]\)) for (?P<name>[\w.]+)", says="{name} has {was} in the checkpoint and {now} in the model."),
+        Printed(
+            r"checkpoint being loaded used a DP world size of (?P<was>\d+) but the current world size is (?P<now>\d+)",
+            says="The optimizer's state is cut for {was} ranks, and there are {now}.",
+            ranks=False,
+        ),
+        Printed(r"loaded state dict (?:contains a parameter group that doesn't match the size of optimizer's group|has a different number of parameter groups)"),
+        Printed(r"Can't get attribute '(?P<name>\w+)' on <module", beside=r"serialization\.py", says="The checkpoint holds an object of {name}, which the code no longer has."),
+    ),
+    yields_to=("module-prefix",),
+)
+
+EXAMPLES = (
+    Example(
+        "The model has grown since the checkpoint was saved.",
+        """
+{"event":"process.start","rank":0,"role":"solo"}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"site":{"file":"/train/11_size_mismatch.py","line":15,"function":"main"},"file":{"path":"last.pth","kind":"zip"}}
+{"event":"checkpoint.load","phase":"end","rank":0,"span":2}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Error(s) in loading state_dict for TinyModel:\\n\\tsize mismatch for backbone.0.weight: copying a param with shape torch.Size([16, 8]) from checkpoint, the shape in current model is torch.Size([32, 8]).\\n\\tsize mismatch for backbone.0.bias: copying a param with shape torch.Size([16]) from checkpoint, the shape in current model is torch.Size([32]).\\n\\tsize mismatch for head.weight: copying a param with shape torch.Size([1, 16]) from checkpoint, the shape in current model is torch.Size([1, 32]).","frames":[{"file":"/train/11_size_mismatch.py","line":19,"function":"<module>"},{"file":"/train/11_size_mismatch.py","line":15,"function":"main"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":2638,"function":"Module.load_state_dict"}]},"exit_code":1,"uncaught":true}
+""",
+        job="11_size_mismatch",
+    ),
+    Example(
+        "The names differ by the prefix of DDP alone.",
+        """
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Error(s) in loading state_dict for TinyModel:\\n\\tMissing key(s) in state_dict: \\"head.weight\\". \\n\\tUnexpected key(s) in state_dict: \\"module.head.weight\\". "}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        """Traceback (most recent call last):
+  File "/train/resume.py", line 15, in main
+    model.load_state_dict(torch.load("last.pth", map_location="cpu"))
+RuntimeError: Error(s) in loading state_dict for TinyModel:
+	size mismatch for head.weight: copying a param with shape torch.Size([1, 16]) from checkpoint, the shape in current model is torch.Size([1, 32]).
+""",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the failures that name what does not fit."""
+    found = [match for match in told(RULE, run) if not _prefixed(match.failure)]
+    if not found:
+        return
+    failure, groups = found[0].failure, found[0].found.groupdict()
+    load = failure.process.final(schema.Load) if failure.process is not None else None
+    path = load.asked.file.path if load is not None and load.asked.file is not None else "the checkpoint"
+    more = len(re.findall(r"size mismatch for ", failure.message)) - 1
+    says = found[0].printed.says.format(**{name: value or "?" for name, value in groups.items()}) if found[0].printed.says else RULE.title
+    yield RULE.found(
+        ranks=ranks(match.failure.process for match in found),
+        verdict="%s does not fit the model at %s: %s%s." % (path, place(failure.site), says.rstrip("."), " (%d more differ)" % more if more > 0 else ""),
+        evidence=[failed(failure), *([shown(load, "load of %s" % path)] if load is not None else [])],
+        when=failure.when,
+        explains=[match.failure for match in found],
+    )
+
+
+def _prefixed(failure: Failed) -> bool:
+    """Names that differ by a wrapper's prefix are another rule's."""
+    return "size mismatch" not in failure.message and re.search(r'"(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.', failure.message) is not None

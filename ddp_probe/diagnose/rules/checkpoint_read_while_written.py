@@ -1,0 +1,123 @@
+"""A rank loads a checkpoint while another one is still writing it."""
+
+from typing import Iterator, List
+
+from ddp_probe.diagnose._loads import STREAM, Broken, Race, Saves, broken, race
+from ddp_probe.diagnose._who import place, ranks
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, failed, shown
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP503",
+    slug="checkpoint-read-while-written",
+    cause="checkpoint_write_read_race",
+    title="A rank loads a checkpoint while another process is still writing it.",
+    symptom="On some ranks, and not every time, torch.load raises 'failed finding central directory' or 'unexpected EOF'; later the file is whole.",
+    evidence="The spans of a save and a load of one file overlap, or the file's size or time changed during the load.",
+    remedy="Let the others wait until the file is written: torch.distributed.barrier() on all ranks after the save and before the load.",
+    needs=("checkpoint.load",),
+    fix="settled-load",
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 loads between the begin and the end of the save of rank 0.",
+        """
+{"event":"checkpoint.save","phase":"begin","rank":0,"span":2,"site":{"file":"/train/06_load_while_written.py","line":27,"function":"main"},"path":"best_stg1.pth","existed":false}
+{"event":"checkpoint.load","phase":"begin","rank":1,"span":2,"site":{"file":"/train/06_load_while_written.py","line":32,"function":"main"},"file":{"path":"best_stg1.pth","exists":true,"kind":"zip","complete":false},"map_location":"cpu"}
+{"event":"checkpoint.load","phase":"error","rank":1,"span":2,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
+{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"},"exit_code":1,"uncaught":true}
+{"event":"checkpoint.save","phase":"end","rank":0,"span":2,"in_place":true}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection reset by peer"}}
+""",
+        ranks=(1,),
+        job="06_load_while_written",
+    ),
+    Example(
+        "The file grows during the load; who saved into memory before is the likely writer.",
+        """
+{"event":"checkpoint.save","phase":"begin","rank":0,"span":1,"site":{"file":"/train/t.py","line":20},"path":"<stream>"}
+{"event":"checkpoint.save","phase":"end","rank":0,"span":1}
+{"event":"checkpoint.load","phase":"begin","rank":1,"span":1,"site":{"file":"/train/t.py","line":31},"file":{"path":"epoch_1.pth","exists":true,"size":2097152,"kind":"zip","complete":false}}
+{"event":"checkpoint.load","phase":"error","rank":1,"span":1,"file_after":{"path":"epoch_1.pth","exists":true,"size":8388608,"kind":"zip","complete":false},"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
+{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "The save has ended before the load begins.",
+        """
+{"event":"checkpoint.save","phase":"begin","rank":0,"span":1,"path":"last.pth"}
+{"event":"checkpoint.save","phase":"end","rank":0,"span":1,"in_place":true,"size":802303}
+{"event":"checkpoint.load","phase":"begin","rank":1,"span":1,"file":{"path":"last.pth","exists":true,"size":481381,"kind":"zip","complete":false}}
+{"event":"checkpoint.load","phase":"error","rank":1,"span":1,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
+{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the loads that ended a process and met a writer."""
+    written = Saves(run)
+    met = [(load, found) for load in broken(run) for found in [race(written, load)] if found is not None and not _refused(load)]
+    if not met:
+        return
+    load, found = met[0]
+    yield RULE.found(
+        ranks=ranks(one.process for one, _ in met),
+        verdict=_verdict(load, found),
+        evidence=_evidence(load, found),
+        when=load.call.when,
+        explains=[one.failure for one, _ in met],
+        confidence="high" if found.overlap is not None or found.writer is None else "medium",
+        remedy=_remedy(load, found),
+    )
+
+
+def _refused(load: Broken) -> bool:
+    """A whole file can be refused for what is in it, whoever writes to it."""
+    return load.file.complete is True or load.file.kind in ("git-lfs", "html")
+
+
+def _verdict(load: Broken, found: Race) -> str:
+    reader = "rank %s loads %s at %s" % (load.process.rank, load.file.path, place(load.call.site))
+    if found.writer is None or found.save is None:
+        return "%s while the file is being written: it %s during the load." % (_capital(reader), _growth(load))
+    writer = "rank %s writes it at %s" % (found.writer.rank, place(found.save.site))
+    if found.overlap is not None:
+        return "%s while %s; both were at the file for %.1f ms." % (_capital(reader), writer, found.overlap)
+    return "%s while it is being written: it %s during the load, and rank %s had saved into memory at %s, which is written to disk afterwards." % (
+        _capital(reader),
+        _growth(load),
+        found.writer.rank,
+        place(found.save.site),
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _growth(load: Broken) -> str:
+    after = getattr(load.call.answer, "file_after", None)
+    if after is None or after.size == load.file.size:
+        return "was written to"
+    return "went from %s to %s bytes" % (load.file.size, after.size)
+
+
+def _evidence(load: Broken, found: Race) -> List[Evidence]:
+    size = "" if load.file.size is None else ", %d bytes then" % load.file.size
+    items = [shown(load.call, "load of %s%s" % (load.file.path, size)), failed(load.failure)]
+    if found.save is not None:
+        items.append(shown(found.save, "save into memory" if found.save.asked.path == STREAM else "save of %s" % found.save.asked.path))
+    return items
+
+
+def _remedy(load: Broken, found: Race) -> str:
+    writer = "the save at %s" % place(found.save.site) if found.save is not None else "the save"
+    return "Let all ranks call torch.distributed.barrier() after %s and before the load at %s, and write beside the name first: torch.save(state, path + '.tmp'), os.replace(path + '.tmp', path)." % (
+        writer,
+        place(load.call.site),
+    )

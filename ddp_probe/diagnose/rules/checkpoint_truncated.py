@@ -1,0 +1,138 @@
+"""A checkpoint is empty, or ends before its end."""
+
+from typing import Iterator, List
+
+from ddp_probe.diagnose._loads import Broken, Saves, broken, race, saved_before
+from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.read.model import Run
+
+_LOADING = r"torch[./\\](?:serialization|load)|load_checkpoint|_legacy_load|load_state_dict"
+
+RULE = Rule(
+    id="DDP501",
+    slug="checkpoint-truncated",
+    cause="truncated_checkpoint",
+    title="The checkpoint ends before its end: it was never written whole, or was cut off.",
+    symptom="torch.load raises 'failed finding central directory', 'not a ZIP archive', 'unexpected EOF', 'pickle data was truncated' or EOFError.",
+    evidence="The file's kind, size and missing end, looked at before the load, and no one who writes to it meanwhile.",
+    remedy="Load an older checkpoint, or write this one again; write checkpoints beside their name and rename them, with os.replace(temporary, path).",
+    needs=("checkpoint.load",),
+    fix="atomic-save",
+    printed=(
+        Printed(r"PytorchStreamReader failed reading (?:zip archive|file [^\n:]+): (?P<why>failed finding central directory|not a ZIP archive|invalid header or archive is corrupted|file read failed|decompression failed[^\n.]*)", says="The file was not whole when it was read ({why}): cut off, or still being written."),
+        Printed(r"unexpected EOF(?:, expected (?P<missing>\d+) more bytes)?\. The file might be corrupted", says="The file lacks {missing} bytes at its end."),
+        Printed(r"unexpected EOF, expected \d+ more bytes"),
+        Printed(r"pickle data was truncated", beside=_LOADING),
+        Printed(r"invalid load key, '\\x00'", says="The file begins with zero bytes, as one does whose content was never written to disk."),
+        Printed(r"EOFError(?:: Ran out of input)?\s*$", beside=_LOADING, says="The file is empty or ends before its first object."),
+        Printed(r"storage has wrong (?:byte )?size: expected -?\d+ got -?\d+"),
+        Printed(r"OSError: \[Errno 22\] Invalid argument", beside=r"serialization\.py"),
+        Printed(r"Error while deserializing header: (?:incomplete metadata|MetadataIncompleteBuffer|HeaderTooSmall|InvalidHeaderLength)"),
+        Printed(r"Unable to (?:synchronously )?open (?:object|file) \(?[^\n]*truncated file: eof = (?P<size>\d+)", says="The file ends at byte {size}."),
+    ),
+    yields_to=("checkpoint-read-while-written",),
+)
+
+EXAMPLES = (
+    Example(
+        "A zip has lost its end before both ranks load it.",
+        """
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":3,"site":{"file":"/train/06_truncated_checkpoint.py","line":27,"function":"main"},"file":{"path":"last.pth","exists":true,"size":481381,"kind":"zip","complete":false},"map_location":"cpu"}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":3,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"},"exit_code":1,"uncaught":true}
+{"event":"checkpoint.load","phase":"begin","rank":1,"span":2,"site":{"file":"/train/06_truncated_checkpoint.py","line":27,"function":"main"},"file":{"path":"last.pth","exists":true,"size":481381,"kind":"zip","complete":false},"map_location":"cpu"}
+{"event":"checkpoint.load","phase":"error","rank":1,"span":2,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
+{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"},"exit_code":1,"uncaught":true}
+""",
+        ranks=(0, 1),
+        job="06_truncated_checkpoint",
+    ),
+    Example(
+        "The file is empty, and the program has no ranks.",
+        """
+{"event":"process.start","rank":0,"role":"solo"}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"site":{"file":"/train/06_empty_checkpoint.py","line":17,"function":"main"},"file":{"path":"latest.pth","exists":true,"size":0,"kind":"empty"}}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"EOFError"}}
+{"event":"process.end","rank":0,"failure":{"type":"EOFError"},"exit_code":1,"uncaught":true}
+""",
+        job="06_empty_checkpoint",
+    ),
+    Example(
+        "The job survives a load that fails.",
+        """
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"last.pth","exists":true,"size":481381,"kind":"zip","complete":false}}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
+{"event":"process.end","rank":0}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The file is a page of HTML, not half a checkpoint.",
+        """
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"last.pth","exists":true,"size":163,"kind":"html"}}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"_pickle.UnpicklingError","message":"invalid load key, '<'."}}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"_pickle.UnpicklingError","message":"invalid load key, '<'."}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        """Traceback (most recent call last):
+  File "/train/resume.py", line 27, in main
+    state = torch.load("last.pth", map_location="cpu")
+  File "/env/site-packages/torch/serialization.py", line 705, in load
+    with _open_zipfile_reader(opened_file) as opened_zipfile:
+RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory
+""",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the loads that ended a process over a file that is not whole, and over which nobody was writing."""
+    texts = {id(match.failure) for match in told(RULE, run)}
+    written = Saves(run)
+    short = [load for load in broken(run) if _short(load, id(load.failure) in texts) and race(written, load) is None]
+    if not short:
+        return
+    first = short[0]
+    yield RULE.found(
+        ranks=ranks(load.process for load in short),
+        verdict="%s %s; it was loaded at %s." % (first.file.path or "The file", _state(written, first), place(first.call.site)),
+        evidence=[item for load in short[:2] for item in _evidence(load)],
+        when=first.call.when,
+        explains=[load.failure for load in short],
+        remedy=_remedy(first),
+    )
+
+
+def _short(load: Broken, by_text: bool) -> bool:
+    """A zip tells by its missing end and an empty file by its size; other kinds only by what the loader said."""
+    if load.file.exists is False:
+        return False
+    return load.file.kind == "empty" or load.file.complete is False or (by_text and load.file.kind not in ("git-lfs", "html", "json", "text"))
+
+
+def _state(written: Saves, load: Broken) -> str:
+    if load.file.kind == "empty" or load.file.size == 0:
+        return "is empty (0 bytes)"
+    size = "has %d bytes" % load.file.size if load.file.size is not None else "is cut off"
+    what = "and no directory at its end" if load.file.complete is False else "and ends too early (%s)" % load.failure.text.split("\n", 1)[0][:80].rstrip(".")
+    before = saved_before(written, load)
+    whole = getattr(before[1].answer, "size", None) if before else None
+    if before and whole and load.file.size is not None and whole > load.file.size:
+        return "%s %s; it had %d when rank %s saved it at %s" % (size, what, whole, before[0].rank, place(before[1].site))
+    return "%s %s" % (size, what)
+
+
+def _evidence(load: Broken) -> List[Evidence]:
+    kind = "%s, %s bytes, kind %s" % (load.file.path, load.file.size, load.file.kind or "unknown")
+    return [shown(load.call, kind), failed(load.failure)]
+
+
+def _remedy(load: Broken) -> str:
+    return "Load another checkpoint at %s, or write %s again; write checkpoints beside their name and rename them: torch.save(state, path + '.tmp'), os.replace(path + '.tmp', path)." % (
+        place(load.call.site),
+        load.file.path or "this one",
+    )

@@ -1,0 +1,74 @@
+"""One rank calls a collective that the others never come to."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose._who import place, told
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP609",
+    slug="collective-on-one-rank",
+    cause="rank0_only_collective",
+    title="Rank 0 calls a collective that the others never come to.",
+    symptom="The job hangs: rank 0 is in a collective under 'if rank == 0' (logging, saving, evaluating), the others are elsewhere.",
+    evidence="NCCL's desync report (TORCH_NCCL_DESYNC_DEBUG=1) names who joined. A timeout alone does not: it names those that wait.",
+    remedy="Take the collective out of the branch: all ranks call it, and rank 0 alone prints or writes the result. "
+    "state_dict() of sharded models, reduce_mean in a logging hook, barrier() and SyncBatchNorm in evaluation are collectives too.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"\[(?P<rank>0)\] joined but didn't finish collective #(?P<number>\d+)[^\n]*\s+\[1\b[^\]]*\] finished collective #\d+, but didn't join",
+            says="Rank {rank} alone is in collective number {number}; the others never joined it.",
+        ),
+        Printed(
+            r"\[1\b[^\]]*\] finished collective #\d+, but didn't join collective #(?P<number>\d+)[^\n]*\s+\[(?P<rank>0)\] joined but didn't finish",
+            says="Rank {rank} alone is in collective number {number}; the others never joined it.",
+        ),
+    ),
+)
+
+_REPORT = (
+    "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600123 milliseconds before timing out.\\n"
+    "\\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\\n"
+    "\\t   - [0] joined but didn't finish collective #12 (count from 1)\\n"
+    "\\t     [1, 2, 3] finished collective #11, but didn't join collective #12 (count from 1)"
+)
+
+EXAMPLES = (
+    Example(
+        "The desync report says that rank 0 is alone.",
+        """
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"torch.distributed.DistBackendError","message":"%s"}}
+"""
+        % _REPORT,
+        ranks=(0,),
+    ),
+    Example(
+        "All ranks but one are in the collective.",
+        """
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"torch.distributed.DistBackendError","message":"the desync are:\\n  - [3] finished collective #11, but didn't join collective #12 (count from 1)\\n  [0, 1, 2] joined but didn't finish collective #12"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        "torch.distributed.DistBackendError: " + _REPORT.replace("\\n", "\n").replace("\\t", "\t"),
+        ranks=(0,),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take exceptions that carry the report."""
+    found = list(told(RULE, run))
+    if not found:
+        return
+    failure = found[0].failure
+    yield RULE.found(
+        ranks=[0],
+        verdict="%s It stood at %s." % (found[0].printed.says.format(**found[0].found.groupdict()), place(failure.site)),
+        evidence=[failed(match.failure) for match in found[:4]],
+        when=failure.when,
+        explains=[match.failure for match in found],
+    )

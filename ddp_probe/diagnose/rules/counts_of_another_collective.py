@@ -1,0 +1,108 @@
+"""DDP reads a parameter count that is none: it came from another collective, in which the other rank was."""
+
+import re
+from collections import Counter
+from typing import Dict, Iterator, List, NamedTuple
+
+from ddp_probe.diagnose._models import by_digest, first_wraps
+from ddp_probe.diagnose._who import place
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.read.model import Failed, Run
+
+_SAYS = re.compile(r"DDP expects same model across all ranks, but Rank (\d+) has (\d+) params, while rank (\d+) has inconsistent (\d+) params")
+
+RULE = Rule(
+    id="DDP601",
+    slug="counts-of-another-collective",
+    cause="rank_divergent_control_flow",
+    title="DDP reads a parameter count that came from another collective: a rank has called one that the others have not.",
+    symptom="'DDP expects same model across all ranks … inconsistent N params', with an N that no model has, while the models are the same.",
+    evidence="The digests of all ranks' models are equal, and N is not their count.",
+    remedy="Before the wrap, let all ranks call the same collectives in the same order: look there for one that is under 'if rank == 0', asynchronous, or in a thread.",
+    needs=("ddp.init",),
+    printed=(
+        Printed(
+            r"DDP expects same model across all ranks, but Rank \d+ has (?P<own>\d{1,4}) params, while rank (?P<rank>\d+) has inconsistent (?P<count>\d{6,}) params",
+            says="Rank {rank} is said to have {count} parameters, a number that came from another collective.",
+        ),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 reads 118287 where both models have 4 parameters.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":2,"site":{"file":"/train/09_counts_of_another_collective.py","line":28,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"elements":161,"digest":"596174d15c5024df"}}
+{"event":"ddp.init","phase":"begin","rank":1,"span":2,"site":{"file":"/train/09_counts_of_another_collective.py","line":28,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"elements":161,"digest":"596174d15c5024df"}}
+{"event":"ddp.init","phase":"error","rank":1,"span":2,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 118287 params."}}
+{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 118287 params."},"exit_code":1,"uncaught":true}
+""",
+        ranks=(0,),
+        job="09_counts_of_another_collective",
+    ),
+    Example(
+        "The models do differ.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
+{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":6,"digest":"b2"}}
+{"event":"ddp.init","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 0 has 4 params, while rank 1 has inconsistent 6 params."}}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 0 has 4 params, while rank 1 has inconsistent 6 params."}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "A count of 0 is the mark of an exchange that did not happen.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
+{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
+{"event":"ddp.init","phase":"error","rank":1,"span":1,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 0 params."}}
+{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 0 params."}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        "RuntimeError: DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 118287 params.",
+        ranks=(0,),
+    ),
+)
+
+
+class _Claim(NamedTuple):
+    failure: Failed
+    number: int
+    of: int  # The rank that is said to have so many parameters.
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Hold what DDP says of another rank's count against that rank's own model."""
+    wraps = first_wraps(run)
+    if len(wraps) < 2 or len(by_digest(wraps)) != 1:
+        return
+    own: Dict[int, int] = {wrapped.process.rank: wrapped.placement.parameters for wrapped in wraps if wrapped.process.rank is not None}
+    claims = [claim for claim in _claims(run) if claim.of in own and claim.number not in (0, own[claim.of], wraps[0].placement.trainable)]
+    if not claims:
+        return
+    votes = Counter(claim.of for claim in claims)
+    guilty = [rank for rank, count in votes.items() if count == max(votes.values())]
+    first = claims[0]
+    wrap = next(wrapped.call for wrapped in wraps if wrapped.process is first.failure.process)
+    yield RULE.found(
+        ranks=guilty if len(guilty) < len(own) else [],
+        verdict="DDP on rank %s reads that rank %d has %d parameters, and it has %d, like all the others: the number came from another collective, "
+        "which rank %d had called before the wrap at %s." % (first.failure.rank, first.of, first.number, own[first.of], first.of, place(wrap.site)),
+        evidence=[failed(first.failure), *(shown(wrapped.call, "%d parameters, digest %s" % (wrapped.placement.parameters, wrapped.placement.digest)) for wrapped in wraps[:3])],
+        when=first.failure.when,
+        explains=[claim.failure for claim in claims],
+        remedy="Look at what rank %d calls before the wrap at %s and the others do not: a collective under 'if rank == 0', an asynchronous one that was not waited for, or one in a thread. "
+        "Let all ranks call it, and wait for it: work.wait()." % (first.of, place(wrap.site)),
+    )
+
+
+def _claims(run: Run) -> List[_Claim]:
+    found = []
+    for failure in run.failures:
+        said = _SAYS.search(failure.message) if failure.fatal and failure.process is not None else None
+        if said:
+            found.append(_Claim(failure, int(said.group(4)[:18]), int(said.group(3)[:9])))
+    return found

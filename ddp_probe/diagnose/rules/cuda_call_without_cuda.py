@@ -1,0 +1,102 @@
+"""The job's own line asks for CUDA on a host that has none, or with a torch built without it."""
+
+import re
+from typing import Iterator, Optional
+
+from ddp_probe import schema
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
+from ddp_probe.diagnose._who import ranks
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Call, Failed, Run
+
+RULE = Rule(
+    id="DDP203",
+    slug="cuda-call-without-cuda",
+    cause="cuda_call_on_non_cuda_host",
+    title="The job calls CUDA on a host without usable CUDA, or with a torch built without it.",
+    symptom="'Torch not compiled with CUDA enabled', 'Found no NVIDIA driver on your system', 'Cannot access accelerator device when none is available'.",
+    evidence="The exception says it; its frames have the job's line that asked. Inside init_dist it is init-dist-took-cuda; where a plugin makes torch.cuda stand for its own cards, cuda-stands-for-another.",
+    remedy="Ask for the device that is there: device = torch.device('cuda', local_rank) if torch.cuda.is_available() else torch.device('cpu'), or the accelerator's own type; .to(device) in place of .cuda().",
+    needs=("module.move", "device.set"),
+    fix="set-device",
+    printed=(Printed(NO_CUDA, unless=IN_INIT_DIST),),
+    yields_to=("init-dist-took-cuda", "cuda-stands-for-another", "driver-mismatch", "init-failure-swallowed"),
+)
+
+EXAMPLES = (
+    Example(
+        "A model is sent to .cuda() on a host without a card.",
+        """
+{"event":"module.move","phase":"begin","rank":0,"span":2,"site":{"file":"/train/01_model_cuda_call.py","line":19,"function":"main"},"method":"cuda","destination":"0","model":"pieces.TinyModel"}
+{"event":"module.move","phase":"error","rank":0,"span":2,"failure":{"type":"RuntimeError","message":"Cannot access accelerator device when none is available."}}
+""",
+        ranks=(0,),
+        job="01_model_cuda_call",
+    ),
+    Example(
+        "The call is caught, and the model stays on the CPU.",
+        """
+{"event":"module.move","phase":"begin","rank":0,"span":2,"method":"cuda","destination":"0","model":"Net"}
+{"event":"module.move","phase":"error","rank":0,"span":2,"failure":{"type":"AssertionError","message":"Torch not compiled with CUDA enabled"}}
+{"event":"process.end","rank":0}
+""",
+        answer="clear",
+    ),
+    Example(
+        "A CPU build of torch.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 12, in main\n    props = torch.cuda.get_device_properties(0)\n  File "/env/site-packages/torch/cuda/__init__.py", line 310, in _lazy_init\n    raise AssertionError("Torch not compiled with CUDA enabled")\nAssertionError: Torch not compiled with CUDA enabled\n',
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for calls of CUDA that ended a rank."""
+    lost = [failure for failure in run.failures if failure.process is not None and failure.fatal and _is_it(failure)]
+    if not lost:
+        return
+    first = lost[0]
+    who = ranks(failure.process for failure in lost)
+    site = first.site
+    where = "%s:%d" % (site.file, site.line) if site is not None else "an unknown line"
+    call, card = _call(first), _wraps.card(first.process) if first.process is not None else None
+    there = "; %s, which is not CUDA" % _wraps.seen(card) if card is not None and card.device_type != "cuda" else ""
+    yield RULE.found(
+        ranks=who,
+        verdict="%s at %s asks for CUDA on %s, and this host has none that torch can use (%s)%s."
+        % (_asked(call), where, named(who), said(first), there),
+        evidence=[failed(failure) for failure in lost[:4]],
+        when=first.when,
+        remedy=_remedy(call, where, card),
+        explains=lost,
+        fix=RULE.fix if call is not None and isinstance(call.asked, schema.SetDevice) else "",
+    )
+
+
+def _is_it(failure: Failed) -> bool:
+    in_init_dist = any(isinstance(call.asked, schema.InitDist) for call in failure.calls) or re.search(IN_INIT_DIST, failure.trail)
+    return bool(re.search(NO_CUDA, failure.text)) and not in_init_dist
+
+
+def _call(failure: Failed) -> "Optional[Call[schema.Event]]":
+    return failure.calls[0] if failure.calls else None
+
+
+def _asked(call: "Optional[Call[schema.Event]]") -> str:
+    asked = call.asked if call is not None else None
+    if isinstance(asked, schema.ModuleMove):
+        return "%s.%s(%s)" % (asked.model.rpartition(".")[2], asked.method, asked.destination)
+    if isinstance(asked, schema.SetDevice):
+        return "%s(%s)" % (asked.target, asked.device)
+    return "A call"
+
+
+def _remedy(call: "Optional[Call[schema.Event]]", where: str, card: Optional[schema.Card]) -> str:
+    kind = card.device_type if card is not None else "cpu"
+    if call is not None and isinstance(call.asked, schema.ModuleMove):
+        return "At %s write .to(device) in place of .%s(…), with device = torch.device('%s'%s)." % (where, call.asked.method, kind, "" if kind == "cpu" else ", local_rank")
+    if call is not None and isinstance(call.asked, schema.SetDevice):
+        other = "set_device of %s" % (card.module or card.name) if card is not None else "nothing, or call it only if torch.cuda.is_available()"
+        return "At %s put %s in place of %s." % (where, other, call.asked.target)
+    return RULE.remedy

@@ -1,0 +1,83 @@
+"""A vendor's plugin makes torch.cuda stand for its own cards: torch.cuda.is_available() is True on a host without CUDA."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe import schema
+from ddp_probe.diagnose._cuda_words import NO_CUDA, said
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Process, Run
+
+_REAL = (
+    NO_CUDA + r"|NVML|nvidia-smi|libcuda\.so|libcudart|libnccl|doesn't have NCCL built in|ProcessGroupNCCL|CUDA_HOME|nvcc|cudaError|CUDA error|No CUDA GPUs are available"
+    r"|NCCL error|no attribute 'ProcessGroupNCCL'|aten::[\w.]+' with arguments from the 'CUDA' backend|got device type '?cuda|Expected one of .* device type at start of device string: cuda"
+)
+_SHIM = r"transfer_to_(?:npu|gcu|mlu|musa|xpu|dipu)|torch\.Tensor\.cuda and torch\.nn\.Module\.cuda are replaced with|The torch\.cuda\.\* and torch\.cuda\.amp\.\* are replaced|torch_dipu[^\n]*\bmock|gpu_migration"
+
+RULE = Rule(
+    id="DDP213",
+    slug="cuda-stands-for-another",
+    cause="cuda_shim_misdetection",
+    title="A plugin makes torch.cuda stand for its own cards, and code that took the host for a CUDA one called what only CUDA has.",
+    symptom="torch.cuda.is_available() is True, and then something that is truly NVIDIA's fails: NVML, nccl, torch._C._cuda_…, CUDA_HOME.",
+    evidence="A card of the process has `shim`, the module that replaced torch.cuda, and the failure is of CUDA itself. In a plain log: the plugin's own notice that it replaces torch.cuda.",
+    remedy="Detect the vendor before CUDA, by its module: if importlib.util.find_spec('torch_npu') …; and use the vendor's backend and device type in place of 'nccl' and 'cuda' where the shim does not reach.",
+    needs=("process.start",),
+    printed=(Printed(_REAL, beside=_SHIM, says="A plugin has replaced torch.cuda, and a call reached what only CUDA has."),),
+    yields_to=("init-failure-swallowed",),
+)
+
+EXAMPLES = (
+    Example(
+        "transfer_to_gcu is imported, and NVML is asked.",
+        """
+{"event":"process.start","rank":0,"accelerators":[{"name":"gcu","device_type":"gcu","module":"torch_gcu","shim":"torch_gcu.transfer_to_gcu"}]}
+{"event":"process.end","rank":0,"failure":{"type":"pynvml.NVMLError_LibraryNotFound","message":"NVML Shared Library Not Found"},"exit_code":1,"uncaught":true}
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "With the shim in place, the job fails over a file.",
+        """
+{"event":"process.start","rank":0,"accelerators":[{"name":"gcu","device_type":"gcu","module":"torch_gcu","shim":"torch_gcu.transfer_to_gcu"}]}
+{"event":"process.end","rank":0,"failure":{"type":"FileNotFoundError","message":"[Errno 2] No such file or directory: '/data/000042.png'"},"exit_code":1,"uncaught":true}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The notice of torch_npu, and a call that it does not replace.",
+        "/env/site-packages/torch_npu/contrib/transfer_to_npu.py:209: ImportWarning:\n    The torch.Tensor.cuda and torch.nn.Module.cuda are replaced with torch.Tensor.npu and torch.nn.Module.npu now..\n    The backend in torch.distributed.init_process_group set to hccl now..\n"
+        "Traceback (most recent call last):\n  File \"/train/t.py\", line 9, in <module>\n    torch.cuda.memory._record_memory_history()\nAttributeError: module 'torch._C' has no attribute '_cuda_record_memory_history'\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for a shim, and for a failure of CUDA itself beside it."""
+    fatal = [failure for failure in run.failures if failure.fatal and re.search(_REAL, failure.text)]
+    lost = [(failure, failure.process, card) for failure in fatal if failure.process is not None for card in _shims(failure.process)]
+    if not lost:
+        return
+    first, process, card = lost[0]
+    who = [failure.rank for failure, _, _ in lost if failure.rank is not None]
+    yield RULE.found(
+        ranks=who,
+        verdict="%s makes torch.cuda stand for %s cards, so torch.cuda.is_available() is True on %s, and a call reached what only CUDA has: %s."
+        % (card.shim, card.name, named(who), said(first)),
+        evidence=[_shown(process, card), *[failed(failure) for failure, _, _ in lost[:3]]],
+        when=first.when,
+        explains=[failure for failure, _, _ in lost],
+    )
+
+
+def _shims(process: Process) -> List[schema.Card]:
+    seen = [*process.started.accelerators, *(process.ended.accelerators if process.ended else [])]
+    seen += [card for call in process.calls(schema.Wrap) for card in call.asked.accelerators]
+    seen += [card for call in process.calls(schema.WrapModel) for card in call.asked.accelerators]
+    return [card for card in seen if card.shim][:1]
+
+
+def _shown(process: Process, card: schema.Card) -> Evidence:
+    return Evidence(process.file, 1, None, "torch.cuda is that of %s" % card.shim)
+

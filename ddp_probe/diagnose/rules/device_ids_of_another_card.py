@@ -1,0 +1,91 @@
+"""device_ids names another card than the one that the parameters are on: DDP takes it, and the first step fails."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose._cards import number
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP108",
+    slug="device-ids-of-another-card",
+    cause="device_ids_vs_param_device_mismatch",
+    title="device_ids names another card than the one that the model's parameters are on.",
+    symptom="The wrap succeeds, and the first step fails: 'Expected all tensors to be on the same device, but found at least two devices'.",
+    evidence="In the ddp.init event the number in device_ids differs from the card of all parameters. The constructor of DDP does not compare them; forward moves the inputs to device_ids[0].",
+    remedy="Use one number for both: model.to(torch.device('cuda', local_rank)) and DistributedDataParallel(model, device_ids=[local_rank]); or leave device_ids out.",
+    needs=("ddp.init",),
+    printed=(
+        Printed(r"You can't train a model that has been loaded in \S+ (?:or \S+ )?precision on a different device than the one you're training on", says="The model was loaded onto another card than the one it is trained on."),
+    ),
+    yields_to=("device-ids-on-old-torch", "init-failure-swallowed"),
+)
+
+EXAMPLES = (
+    Example(
+        "Two ranks name each other's card.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":4,"site":{"file":"/train/03_device_ids_of_another_card.py","line":23,"function":"main"},"device_ids":["1"],"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":4}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Expected all tensors to be on the same device, but found at least two devices, gcu:0 and gcu:1!"},"exit_code":1,"uncaught":true}
+{"event":"ddp.init","phase":"begin","rank":1,"span":4,"site":{"file":"/train/03_device_ids_of_another_card.py","line":23,"function":"main"},"device_ids":["0"],"placement":{"parameters":4,"devices":{"gcu:1":{"count":4}},"majority":"gcu:1"}}
+{"event":"ddp.init","phase":"end","rank":1,"span":4}
+""",
+        ranks=(0, 1),
+        job="03_device_ids_of_another_card",
+    ),
+    Example(
+        "The number is the same.",
+        """
+{"event":"ddp.init","phase":"begin","rank":1,"span":4,"device_ids":["1"],"placement":{"parameters":4,"devices":{"gcu:1":{"count":4}},"majority":"gcu:1"}}
+{"event":"ddp.init","phase":"end","rank":1,"span":4}
+{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"Expected all tensors to be on the same device, but found at least two devices, gcu:1 and cpu!"},"exit_code":1,"uncaught":true}
+""",
+        answer="clear",
+    ),
+    Example(
+        "accelerate compares them itself.",
+        "ValueError: You can't train a model that has been loaded in 8-bit precision on a different device than the one you're training on. Make sure you loaded the model on the correct device using for example `device_map={'':torch.cuda.current_device()}` or `device_map={'':torch.xpu.current_device()}`",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare device_ids with where the parameters are."""
+    other = [each for each in _wraps.wraps(run) if _differs(each) and not _wraps.remedied(each, "device-ids")]
+    if not other:
+        return
+    first = other[0]
+    after = [failure for each in other for failure in _wraps.later(run, each, _wraps.TWO_DEVICES)]
+    lost = [*_wraps.failures(run, other), *after]
+    pairs = "; ".join("rank %s: %s, device_ids %s" % (each.process.rank, each.devices[0], each.ids) for each in other[:4])
+    yield RULE.found(
+        ranks=_wraps.ranks(other),
+        verdict="The parameters are on one card and device_ids names another on %s (%s), given by %s; DDP takes it, and the first step fails."
+        % (named(_wraps.ranks(other)), pairs, _wraps.giver(first)),
+        evidence=[
+            *[shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in other[:4]],
+            *[failed(failure) for failure in after[:1]],
+        ],
+        when=min(each.call.when for each in other),
+        remedy=_remedy(first),
+        explains=lost,
+        severity=ERROR if lost else WARNING,
+    )
+
+
+def _differs(wrapped: _wraps.Wrapped) -> bool:
+    given = wrapped.call.asked.device_ids or []
+    asked = number(given[0].rstrip("')")) if len(given) == 1 else None
+    if asked is None and len(given) == 1 and "index=" in given[0]:
+        asked = number(given[0].partition("index=")[2].rstrip(")"))
+    held = number(wrapped.devices[0]) if len(wrapped.devices) == 1 else None
+    return wrapped.types != {"cpu"} and asked is not None and held is not None and asked != held
+
+
+def _remedy(first: _wraps.Wrapped) -> str:
+    site, kind = first.call.site, first.devices[0].partition(":")[0]
+    where = "%s:%d" % (site.file, site.line) if site is not None else "the wrap"
+    return "At %s use one number for both: model.to(torch.device('%s', local_rank)) and device_ids=[local_rank]; or leave device_ids out." % (where, kind)

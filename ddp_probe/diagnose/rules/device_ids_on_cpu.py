@@ -1,0 +1,101 @@
+"""device_ids are given for a model that belongs on the CPU: a CPU run, with a call written for cards."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+
+_CPU_RUN = r"\bin wrap_model\b|[\"'=: ]gloo\b[\"' ,)]|CUDA available: False|(?:GPU|cuda|CUDA) (?:is )?(?:not available|unavailable)|[Uu]sing (?:device:? ?)?[Cc][Pp][Uu]\b|Default device: cpu"
+
+RULE = Rule(
+    id="DDP106",
+    slug="device-ids-on-cpu",
+    cause="device_ids_given_for_cpu_run",
+    title="DDP is given device_ids on a CPU run.",
+    symptom="DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}' on a host without a card.",
+    evidence="The placement written before the wrap has every parameter on cpu, device_ids is not None, and no accelerator is there. The call's `through` tells whether the job passed device_ids or mmengine did for it. With an accelerator it is model-never-moved.",
+    remedy="Pass device_ids=None on a CPU run: DistributedDataParallel(model). With mmengine: model_wrapper_cfg=dict(type='MMDistributedDataParallel', device_ids=None), written out, since leaving it out makes it [LOCAL_RANK].",
+    needs=("ddp.init",),
+    fix="device-ids",
+    printed=(Printed(_wraps.ON_CPU, beside=_CPU_RUN, says="DDP is given device_ids for a model on cpu, in a job that runs on the CPU by its own account or in mmengine's wrap_model."),),
+    yields_to=("mmengine-does-not-know-card", "init-failure-swallowed"),
+)
+
+EXAMPLES = (
+    Example(
+        "A tutorial's call on a host without a card.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":3,"site":{"file":"/train/03_ddp_device_ids_on_cpu.py","line":22,"function":"main"},"model":"pieces.TinyModel","device_ids":["0"],"output_device":"0","backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
+{"event":"ddp.init","phase":"error","rank":0,"span":3,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [0], output_device 0, and module parameters {device(type='cpu')}."}}
+""",
+        ranks=(0,),
+        job="03_ddp_device_ids_on_cpu",
+    ),
+    Example(
+        "mmengine passes device_ids, whatever the device is.",
+        """
+{"event":"mmengine.wrap_model","phase":"begin","rank":1,"span":2,"site":{"file":"/train/02_runner_wraps_cpu_model.py","line":17,"function":"main"},"launcher":"pytorch","distributed":true,"get_device":"cpu"}
+{"event":"ddp.init","phase":"begin","rank":1,"span":4,"site":{"file":"/train/02_runner_wraps_cpu_model.py","line":17,"function":"main"},"through":[{"file":"/env/site-packages/mmengine/runner/runner.py","line":898,"function":"Runner.wrap_model"},{"file":"/env/site-packages/mmengine/model/wrappers/distributed.py","line":93,"function":"MMDistributedDataParallel.__init__"}],"device_ids":["1"],"backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
+{"event":"ddp.init","phase":"error","rank":1,"span":4,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [1], output_device None, and module parameters {device(type='cpu')}."}}
+""",
+        ranks=(1,),
+        job="02_runner_wraps_cpu_model",
+    ),
+    Example(
+        "A CPU run without device_ids.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":3,"backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":3}
+{"event":"process.end","rank":0}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The failure is raised again and survived.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":3,"device_ids":["0"],"backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
+{"event":"ddp.init","phase":"error","rank":0,"span":3,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with …"}}
+{"event":"ddp.init","phase":"begin","rank":0,"span":4,"backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":4}
+{"event":"process.end","rank":0}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of an mmengine job.",
+        '  File "/env/site-packages/mmengine/runner/runner.py", line 898, in wrap_model\n    model = MMDistributedDataParallel(\n  File "/env/site-packages/torch/nn/parallel/distributed.py", line 1372, in _log_and_throw\n    raise err_type(err_msg)\n'
+        "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [0], output_device None, and module parameters {device(type='cpu')}.\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for refused device_ids where no card is there to be meant."""
+    given = [each for each in _wraps.wraps(run) if each.types == {"cpu"} and each.ids and not _wraps.card(each.process, each.call)]
+    lost = _wraps.refused(run, given)
+    if not lost:
+        return
+    first = lost[0]
+    yield RULE.found(
+        ranks=_wraps.ranks(lost),
+        verdict="DDP gets device_ids %s on %s from %s, while all %d parameters are on cpu and no accelerator is there."
+        % (first.ids, named(_wraps.ranks(lost)), _wraps.giver(first), first.placement.parameters),
+        evidence=[shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, _wraps.giver(each), each.placement.parameters)) for each in lost[:4]],
+        when=min(each.call.when for each in lost),
+        remedy=_remedy(first),
+        explains=_wraps.failures(run, lost),
+    )
+
+
+def _remedy(first: _wraps.Wrapped) -> str:
+    site, outer = first.call.site, _wraps.runner(first)
+    where = "%s:%d" % (site.file, site.line) if site is not None else "the wrap"
+    if outer is None:
+        text = "At %s pass device_ids only where the model is on a card: device_ids=[local_rank] if device.type != 'cpu' else None; the same for output_device."
+        return text % where
+    cfg = outer.asked.wrapper_cfg
+    if cfg and "device_ids" not in cfg:
+        return "Add device_ids=None to model_wrapper_cfg of the Runner at %s: left out, wrap_model puts in [LOCAL_RANK]." % where
+    return "Give the Runner at %s cfg=dict(model_wrapper_cfg=dict(type='MMDistributedDataParallel', device_ids=None))." % where

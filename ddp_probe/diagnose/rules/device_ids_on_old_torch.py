@@ -1,0 +1,88 @@
+"""device_ids for an accelerator that is not CUDA under a torch that asks CUDA for a stream of that number."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Failed, Run
+
+_STREAM = r"list index out of range"
+
+RULE = Rule(
+    id="DDP116",
+    slug="device-ids-on-old-torch",
+    cause="framework_version_incompat",
+    title="This torch takes device_ids for CUDA only: its first forward asks CUDA for a stream of that number.",
+    symptom="The wrap succeeds and the first forward dies of 'IndexError: list index out of range' in _get_stream.",
+    evidence="The ddp.init event has device_ids and parameters on another accelerator than CUDA; the failure comes from torch.nn.parallel._functions._get_stream. torch since 2.1 asks the device's own module.",
+    remedy="Leave device_ids out: DistributedDataParallel(model), with the model already on its card; or use torch 2.1 or newer.",
+    needs=("ddp.init",),
+    fix="device-ids",
+    printed=(Printed(r"IndexError: " + _STREAM, beside=r" in (?:\w+\.)*_get_stream", says="DDP asks CUDA for a stream of a card that is not CUDA's."),),
+    yields_to=("init-failure-swallowed",),
+)
+
+EXAMPLES = (
+    Example(
+        "torch 1.12 and a vendor's card.",
+        """
+{"event":"process.start","rank":0,"versions":{"torch":"1.12.1"}}
+{"event":"ddp.init","phase":"begin","rank":0,"span":4,"site":{"file":"/train/03_device_ids_on_old_torch.py","line":23,"function":"main"},"device_ids":["0"],"placement":{"parameters":4,"devices":{"xla:0":{"count":4}},"majority":"xla:0"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":4}
+{"event":"process.end","rank":0,"failure":{"type":"IndexError","message":"list index out of range","frames":[{"file":"/env/site-packages/torch/nn/parallel/_functions.py","line":122,"function":"_get_stream"}]},"exit_code":1,"uncaught":true}
+""",
+        ranks=(0,),
+        job="03_device_ids_on_old_torch",
+    ),
+    Example(
+        "The job's own list is too short.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":4,"device_ids":["0"],"placement":{"parameters":4,"devices":{"xla:0":{"count":4}},"majority":"xla:0"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":4}
+{"event":"process.end","rank":0,"failure":{"type":"IndexError","message":"list index out of range","frames":[{"file":"/train/data.py","line":17,"function":"__getitem__"}]},"exit_code":1,"uncaught":true}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The traceback of torch 1.12.",
+        'Traceback (most recent call last):\n  File "/env/site-packages/torch/nn/parallel/distributed.py", line 1000, in forward\n    inputs, kwargs = self.to_kwargs(inputs, kwargs, self.device_ids[0])\n  File "/env/site-packages/torch/nn/parallel/_functions.py", line 117, in _get_stream\n    if _streams[device] is None:\nIndexError: list index out of range\n',
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for the failure after a wrap with device_ids on a card that is not CUDA's."""
+    given = [each for each in _wraps.wraps(run) if each.ids and not each.types & {"cpu", "cuda"}]
+    lost = [failure for each in given for failure in _of_stream(run, each)]
+    if not lost:
+        return
+    first = next(each for each in given if _of_stream(run, each))
+    version = first.process.started.versions.get("torch", "1.x")
+    alike = [each for each in given if each.process.started.versions.get("torch", "1.x") == version]
+    yield RULE.found(
+        ranks=_wraps.ranks(alike),
+        verdict="torch %s takes device_ids for CUDA only; on %s DDP gets %s from %s for a model on %s, and the first forward dies in _get_stream."
+        % (version, named(_wraps.ranks(alike)), first.ids, _wraps.giver(first), first.devices[0]),
+        evidence=[
+            *[shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in alike[:4]],
+            failed(lost[0]),
+        ],
+        when=min(each.call.when for each in alike),
+        remedy=_remedy(first),
+        explains=lost,
+    )
+
+
+def _of_stream(run: Run, wrapped: _wraps.Wrapped) -> List[Failed]:
+    died = _wraps.later(run, wrapped, _STREAM)
+    return [failure for failure in died if any(re.search(r"\b_get_stream$", frame.function) for frame in failure.frames[-3:])]
+
+
+def _remedy(first: _wraps.Wrapped) -> str:
+    site = first.call.site
+    where = "%s:%d" % (site.file, site.line) if site is not None else "the wrap"
+    if _wraps.runner(first) is None:
+        return "At %s leave device_ids out: the model is on its card already." % where
+    return "Give the Runner at %s model_wrapper_cfg=dict(type='MMDistributedDataParallel', device_ids=None)." % where

@@ -1,0 +1,116 @@
+"""A checkpoint could not be written: the disk or the quota is full."""
+
+from typing import Iterator, Optional
+
+from ddp_probe import schema
+from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.read.model import Call, Failed, Run
+
+# Shared memory and file watches report the same number of error and are no disk.
+_NO_DISK = r"shm|/torch_\d|SemLock|semaphore|inotify|multiprocessing/(?:synchronize|heap|context)"
+
+RULE = Rule(
+    id="DDP505",
+    slug="disk-full-while-saving",
+    cause="disk_full",
+    title="A checkpoint could not be written: the disk or the quota is full.",
+    symptom="torch.save raises 'unexpected pos', 'iostream error' or 'write(): fd … failed', or an OSError 28, 122 or 27; the other ranks lose their peer.",
+    evidence="The exception of the save, and how far the file came.",
+    remedy="Free space or raise the quota, keep fewer checkpoints (mmengine: CheckpointHook(max_keep_ckpts=…)), and delete the part that was written.",
+    needs=("checkpoint.save",),
+    fix="atomic-save",
+    printed=(
+        Printed(r"\[Errno 28\] No space left on device|No space left on device \(os error 28\)", unless=_NO_DISK, says="The disk is full."),
+        Printed(r"\[Errno 122\] Disk quota exceeded|Disk quota exceeded \(os error 122\)", says="The disk quota is used up."),
+        Printed(r"\[Errno 27\] File too large", says="The file has reached the largest size that this process may write."),
+        Printed(r"inline_container\.cc:\d+\][ .]*unexpected pos (?P<pos>\d+) vs (?P<done>\d+)", says="The file could not be written past byte {done}."),
+        Printed(r"PytorchStreamWriter failed (?:writing|closing)[^\n]*"),
+        Printed(r"basic_ios::clear: iostream error|ios_base::clear[^\n]*iostream error"),
+        Printed(r"write\(\): fd \d+ failed with (?P<why>[^\n]+)", says="Writing failed with: {why}."),
+        Printed(r"Error while serializing: (?:IoError|I/O error)[^\n]*(?:code: (?:28|122)|StorageFull|os error (?:28|122))"),
+        Printed(r"errno = (?:28|122), error message = '(?P<why>[^']+)'", says="Writing failed with: {why}."),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 0 cannot write past its quota, and rank 1 loses it.",
+        """
+{"event":"checkpoint.save","phase":"begin","rank":0,"span":2,"site":{"file":"/train/06_disk_quota_while_saving.py","line":22,"function":"main"},"path":"epoch_1.pth","existed":false}
+{"event":"checkpoint.save","phase":"error","rank":0,"span":2,"in_place":true,"size":200000,"failure":{"type":"RuntimeError","message":"[enforce fail at inline_container.cc:672] . unexpected pos 1088 vs 982"}}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"[enforce fail at inline_container.cc:672] . unexpected pos 1088 vs 982"},"exit_code":1,"uncaught":true}
+{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"Connection closed by peer"},"exit_code":1,"uncaught":true}
+""",
+        ranks=(0,),
+        job="06_disk_quota_while_saving",
+    ),
+    Example(
+        "mmengine saves into memory first, and the write to disk fails.",
+        """
+{"event":"checkpoint.save","phase":"begin","rank":0,"span":2,"site":{"file":"/train/06_disk_full_while_saving.py","line":22,"function":"main"},"path":"<stream>"}
+{"event":"checkpoint.save","phase":"end","rank":0,"span":2}
+{"event":"process.end","rank":0,"failure":{"type":"OSError","message":"[Errno 28] No space left on device","frames":[{"file":"/train/06_disk_full_while_saving.py","line":28,"function":"<module>"},{"file":"/train/06_disk_full_while_saving.py","line":22,"function":"main"},{"file":"/env/site-packages/mmengine/runner/checkpoint.py","line":793,"function":"save_checkpoint"},{"file":"/env/site-packages/mmengine/fileio/backends/local_backend.py","line":77,"function":"LocalBackend.put"}]},"exit_code":1,"uncaught":true}
+""",
+        ranks=(0,),
+        job="06_disk_full_while_saving",
+    ),
+    Example(
+        "Shared memory is full, not a disk.",
+        """
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"unable to write to file </torch_2041_3>: [Errno 28] No space left on device"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        """Traceback (most recent call last):
+  File "/train/train.py", line 22, in main
+    torch.save(state, "epoch_1.pth")
+  File "/env/site-packages/torch/serialization.py", line 380, in save
+    return
+  File "/env/site-packages/torch/serialization.py", line 259, in __exit__
+    self.file_like.write_end_of_file()
+RuntimeError: [enforce fail at inline_container.cc:319] . unexpected pos 704 vs 630
+""",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the exceptions that speak of a full disk; the save before them tells the file."""
+    found = list(told(RULE, run))
+    if not found:
+        return
+    failure = found[0].failure
+    save = _save(failure)
+    yield RULE.found(
+        ranks=ranks(match.failure.process for match in found),
+        verdict=_verdict(failure, save),
+        evidence=[failed(failure), *_shown(save)],
+        when=failure.when,
+        explains=[match.failure for match in found],
+    )
+
+
+def _save(failure: Failed) -> "Optional[Call[schema.Save]]":
+    """The save that failed, else the last one before."""
+    inside = next((call for call in failure.calls if isinstance(call.asked, schema.Save)), None)
+    if inside is not None or failure.process is None:
+        return inside
+    before = [call for call in failure.process.calls(schema.Save) if call.when <= failure.when]
+    return before[-1] if before else None
+
+
+def _verdict(failure: Failed, save: "Optional[Call[schema.Save]]") -> str:
+    words = failure.text.strip().split("\n", 1)[0][:160].rstrip(".")
+    if save is None:
+        return "Writing failed at %s with %s." % (place(failure.site), words)
+    size = getattr(save.answer, "size", None) if save in failure.calls else None
+    came = " after %d bytes" % size if size is not None else ""
+    what = save.asked.path if save in failure.calls else "the checkpoint that it had saved into memory"
+    return "Rank %s could not write %s at %s: %s%s." % (failure.rank, what, place(save.site), words, came)
+
+
+def _shown(save: "Optional[Call[schema.Save]]") -> "list[Evidence]":
+    return [] if save is None else [shown(save, "save of %s" % save.asked.path)]

@@ -1,0 +1,50 @@
+"""The device, or the backend, has no kernel for the data type that is asked of it."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose.printed import by_text
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP215",
+    slug="dtype-unsupported",
+    cause="dtype_unsupported_on_device",
+    title="The device or the backend does not support the data type that the job uses on it.",
+    symptom="'\"addmm_impl_cpu_\" not implemented for 'Half'', 'Input tensor data type is not supported for NCCL process group', 'does not support bfloat16'.",
+    evidence="The exception names the operator or the backend, and the type.",
+    remedy="Use float32 there (model.float(), no fp16/bf16 in the configuration, OptimWrapper in place of AmpOptimWrapper), or a device, a torch or a backend that has the type: CPU builds of torch 2.x multiply halves, gloo takes bfloat16 in newer ones.",
+    printed=(
+        Printed(r"\"?'?(?P<operator>[\w:]+)\"?'? not implemented for '(?P<dtype>Half|BFloat16|ComplexHalf|Float8_\w+)'", says="{operator} is not implemented for {dtype} on this device."),
+        Printed(r"Input tensor data type is not supported for (?P<backend>\w+) process group: (?P<dtype>\w+)", says="{backend} does not exchange tensors of type {dtype}."),
+        Printed(r"Unconvertible NCCL type|Unsupported data type for (?:NCCL|HCCL|CNCL|MCCL|ECCL)|RuntimeError: Invalid scalar type\b"),
+        Printed(r"(?:[Dd]evice|GPU|setup|hardware|platform)[^\n]{0,40} (?:does not|doesn't|do not) support (?P<dtype>bf16|bfloat16|fp16|float16|fp8|float64)", says="The device does not support {dtype}."),
+        Printed(r"(?P<dtype>[Bb]float16|bf16|fp8|FP8) (?:is )?(?:only )?(?:is )?supported (?:only )?on (?:\w+ )?(?:GPUs?|devices?) with compute capability", says="The cards are too old for {dtype}."),
+        Printed(r"(?P<dtype>fp16|bf16|fp8) mixed precision requires|FP16 (?:Mixed precision )?(?:training|.{0,40}half precision)[^\n]{0,120}can only be used on (?:CUDA|GPU)", says="Mixed precision is asked for on a device that does not have it."),
+        Printed(r"AmpOptimizerWrapper`* is only available training on", says="AmpOptimWrapper does not know this device."),
+        Printed(r"not implemented for DT_(?P<dtype>BFLOAT16|FLOAT16|DOUBLE|COMPLEX\w+)|Cannot convert a MPS Tensor to float64|BFloat16 is not supported on MPS", says="The device has no kernel for this data type."),
+    ),
+)
+
+EXAMPLES = (
+    Example("Half precision on a CPU.", "Traceback (most recent call last):\n  File \"/train/t.py\", line 15, in main\n    model(torch.ones(4, 8).half())\n  File \"/env/site-packages/torch/nn/modules/linear.py\", line 114, in forward\n    return F.linear(input, self.weight, self.bias)\nRuntimeError: \"addmm_impl_cpu_\" not implemented for 'Half'\n"),
+    Example(
+        "A rank's loss is on integers, which no device differentiates.",
+        """
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"\\"nll_loss_out_frame\\" not implemented for 'Int'","frames":[{"file":"/train/t.py","line":31,"function":"main"}]},"exit_code":1,"uncaught":true}
+""",
+        answer="clear",
+    ),
+    Example(
+        "NCCL gets shorts.",
+        """
+{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"Input tensor data type is not supported for NCCL process group: Short","frames":[{"file":"/train/t.py","line":31,"function":"main"}]},"exit_code":1,"uncaught":true}
+""",
+        ranks=(1,),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """The exception names operator and type."""
+    return by_text(RULE, run)

@@ -1,0 +1,120 @@
+"""A variable that all ranks have to agree on differs between them."""
+
+import re
+from typing import Iterator, List, Optional
+
+from ddp_probe.diagnose import _skew
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, line
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Failed, Place, Run
+
+_COMPARED = re.compile(r"^(TORCH_|NCCL_|RCCL_|GLOO_|[EHCMX]?CCL_|UCX_|FI_|USE_LIBUV$|PYTORCH_|CUDA_(LAUNCH|DEVICE)_|HSA_|ENABLE_I64|TOPS_|XLA_|PJRT_|PT_HPU_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*)")
+# These rightly differ from rank to rank or host to host, or change what is printed and nothing else.
+_OWN = re.compile(
+    r"RANK|WORLD_SIZE|(^|_)ID$|HOSTID|ADDR|PORT|IFNAME|IF_IP|_HCA|NET_DEVICES|FILE|DIR$|DIR_|PATH|CACHE|HOME|_DEBUG$|DEBUG_SUBSYS|LOG|TRACE|VERBOSE|STACK|AFFINITY|TORCHELASTIC|INDEX$"
+)
+# With these the ranks make other groups or send other messages: they wait for each other for ever, or lose bytes.
+_BREAKS = re.compile(
+    r"^(TORCH_DISTRIBUTED_DEBUG|USE_LIBUV|UCX_TLS|FI_PROVIDER"
+    r"|(NCCL|RCCL|HCCL|CNCL|MCCL|ECCL|XCCL|CCL)_(ALGO|PROTO|BUFFSIZE|NTHREADS|\w*NCHANNELS|\w*CTAS|NET|NET_PLUGIN|IB_DISABLE|P2P_\w+|SHM_DISABLE|NVLS_\w+|CHECKS_DISABLE|LL\w*|COLLNET_\w+|CROSS_NIC|IB_\w+|CUMEM_\w+|SPLIT_\w+|COMM_\w+|NSOCKS\w+|SOCKET_N\w+))$"
+)
+_COMMUNICATION = re.compile(
+    r"[Tt]imed? ?out|[Tt]imeout|NCCL|nccl|HCCL|ECCL|gloo|Gloo|[Mm]ismatch|store|Socket|[Cc]onnection (closed|reset)|pg_wrapper|collective|Store|enforce fail"
+)
+
+RULE = Rule(
+    id="DDP809",
+    slug="environment-skew",
+    cause="env_var_skew",
+    title="A variable that all ranks have to agree on differs between them.",
+    symptom="A hang, a timeout of the ranks that wait, or NCCL's 'collective mismatch error'; often only with some hosts.",
+    evidence="The variables that each rank recorded at its start, compared; the odd ranks are those that differ from the majority, or, of two halves, from the launcher. Variables that belong to a rank or a host (RANK, interface names, visible cards) are left out.",
+    remedy="Set the variable in one place for all ranks (the launch command or the job script), and take it out of login scripts (~/.bashrc, /etc/profile.d, the container's image).",
+    needs=("process.start",),
+    printed=(
+        # torch makes these keys and calls only with TORCH_DISTRIBUTED_DEBUG=DETAIL; a rank without it never comes there.
+        Printed(r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*pg_wrapper", says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and others do not come where it waits."),
+        Printed(r"Socket Timeout|[Tt]imed out", beside=r"in _create_process_group_wrapper\b", says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and others do not come where it waits."),
+        Printed(r"collective mismatch error, local size (?P<here>\d+) remote size (?P<there>\d+)", says="Two hosts' NCCL cut messages differently, {here} and {there} bytes: their settings (NCCL_*) or versions differ.", ranks=False),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "TORCH_DISTRIBUTED_DEBUG is set for rank 1 alone.",
+        """
+{"event":"launcher.start","launcher":"torchrun","environment":{"OMP_NUM_THREADS":"1"}}
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"environment":{"OMP_NUM_THREADS":"1","RANK":"0"}}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"environment":{"OMP_NUM_THREADS":"1","RANK":"1","TORCH_DISTRIBUTED_DEBUG":"DETAIL"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"message":"Timed out"}}
+""",
+        ranks=(1,),
+        job="13_mixed_environment",
+    ),
+    Example(
+        "Each host names an interface of its own.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"environment":{"RANK":"0","NCCL_SOCKET_IFNAME":"eth0","NCCL_DEBUG":"INFO","CUDA_VISIBLE_DEVICES":"0"}}
+{"event":"process.start","rank":1,"local_rank":0,"world_size":2,"host":"node2","environment":{"RANK":"1","NCCL_SOCKET_IFNAME":"eno1","CUDA_VISIBLE_DEVICES":"1"}}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
+{"event":"dist.init_process_group","phase":"end","rank":1,"host":"node2","span":1}
+""",
+        answer="clear",
+    ),
+    Example(
+        "torch waits in what only DETAIL makes.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 16, in main\n    dist.init_process_group("gloo")\n  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 5456, in _create_process_group_wrapper\n'
+        "    helper_pg = ProcessGroupGloo(store, rank, world_size, timeout=timeout)\ntorch.distributed.DistStoreError: wait timeout after 8000ms, keys: /default_pg/0//cpu//pg_wrapper:0/0/0\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare the variables of all ranks, name by name; those that are known to break communication first."""
+    skews = [skew for name in _names(run) for skew in [_compare(run, name)] if skew is not None]
+    skews.sort(key=lambda skew: (not _BREAKS.match(skew.name), skew.name))
+    if not skews:
+        return
+    first, others = skews[0], [skew.name for skew in skews[1:]]
+    shown = set(first.ranks or first.all)
+    lost = _lost(run) if _BREAKS.match(first.name) else []
+    starts = [line(Place(process.file, 1), "rank %s: %s=%s" % (process.rank, first.name, first.all[process.rank])) for process in run.processes if process.rank is not None and process.rank in shown]
+    yield RULE.found(
+        ranks=first.ranks,
+        verdict="%s differs between the ranks: %s%s." % (first.name, first.told(), "; %s differ%s too" % (", ".join(others[:4]), "s" if len(others) == 1 else "") if others else ""),
+        evidence=starts[:4] + [failed(failure) for failure in lost[:2]],
+        when=min(failure.when for failure in lost) if lost else min(process.start_when for process in run.processes),
+        remedy="%s %s%s, and look in what starts that shell (login scripts, the image, the start script)." % ("Unset" if first.usual == "" else "Set", first.name, _where(first)),
+        explains=lost,
+        severity=ERROR if lost else WARNING,
+    )
+
+
+def _where(skew: _skew.Skew) -> str:
+    value = "=%s" % skew.usual if skew.usual else ""
+    return "%s for %s" % (value, named(skew.ranks)) if skew.ranks else " to one value for all ranks"
+
+
+def _names(run: Run) -> List[str]:
+    names = {name for process in run.processes if process.rank is not None for name in process.started.environment}
+    return sorted(name for name in names if _COMPARED.match(name) and not _OWN.search(name.replace("TORCH_DISTRIBUTED_DEBUG", "")))
+
+
+def _compare(run: Run, name: str) -> Optional[_skew.Skew]:
+    values = {process.rank: process.started.environment.get(name, "") for process in run.processes if process.rank is not None}
+    launchers = [start.environment.get(name, "") for start in _skew.started(run)]
+    if "VISIBLE" in name:  # Which cards is each rank's own; how many is not.
+        values = {rank: _how_many(value) for rank, value in values.items()}
+        launchers = [_how_many(value) for value in launchers]
+    return _skew.compare(name, values, launchers)
+
+
+def _how_many(value: str) -> str:
+    return "%d cards" % len(value.split(",")) if value else ""
+
+
+def _lost(run: Run) -> List[Failed]:
+    """Return what a broken communication leaves: all failures, where none of them is another matter and no rank was killed."""
+    fatal = [failure for failure in run.failures if failure.fatal and failure.process is not None]
+    killed = any(death.signal and death.signal != "SIGTERM" for death in run.deaths)
+    return fatal if fatal and not killed and all(failure.consequence or _COMMUNICATION.search(failure.text) for failure in fatal) else []

@@ -1,0 +1,124 @@
+"""One rank failed first and the others lost it: who it was, where nobody knows why."""
+
+import re
+from typing import Iterator, List, Set
+
+from ddp_probe.diagnose._waits import PEER_GONE, starting, waited
+from ddp_probe.diagnose._who import place, ranks
+from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.words import named, spans
+from ddp_probe.read.model import Failed, Run
+
+_MEMORY = re.compile(r"out of memory|can't allocate memory|Cannot allocate memory|MemoryError", re.IGNORECASE)
+
+RULE = Rule(
+    id="DDP621",
+    slug="first-to-fail",
+    cause="rank_stopped_participating",
+    title="One rank failed first, and the others lost it.",
+    symptom="Different tracebacks on different ranks; most of them speak of a connection that was closed.",
+    evidence="The earliest exception that is no report of another rank's loss, on a minority of ranks.",
+    remedy="Mend the exception of the rank that failed first; the others' are its consequences.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"Connection (?:closed|reset) by peer|[Rr]emote process exited|ncclRemoteError|NCCL communicator was aborted on rank",
+            unless=r"init_process_group|rendezvous|_store_based_barrier|TCPStore|urllib|requests/|http|ssl\.py|socket\.py|hub\.py",
+            says="The log says that a peer is gone, not why: look for the rank that ended first.",
+            ranks=False,
+        ),
+    ),
+    last_resort=True,
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 misses a file, and rank 0 loses its connection.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":2,"site":{"file":"/train/12_data_error_on_one_rank.py","line":20,"function":"main"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":2}
+{"event":"process.end","rank":1,"failure":{"type":"FileNotFoundError","message":"[Errno 2] No such file or directory: 'data/train/000042.png'","frames":[{"file":"/train/12_data_error_on_one_rank.py","line":30,"function":"<module>"},{"file":"/train/12_data_error_on_one_rank.py","line":25,"function":"main"},{"file":"/python/lib/python3.11/pathlib.py","line":1050,"function":"Path.read_bytes"},{"file":"/python/lib/python3.11/pathlib.py","line":1044,"function":"Path.open"}]},"exit_code":1,"uncaught":true}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Connection closed by peer","frames":[{"file":"/train/12_data_error_on_one_rank.py","line":30,"function":"<module>"},{"file":"/train/12_data_error_on_one_rank.py","line":23,"function":"main"},{"file":"/train/pieces.py","line":35,"function":"train_step"},{"file":"/env/site-packages/torch/_tensor.py","line":623,"function":"Tensor.backward"},{"file":"/env/site-packages/torch/autograd/__init__.py","line":395,"function":"backward"},{"file":"/env/site-packages/torch/autograd/graph.py","line":979,"function":"_engine_run_backward"}]},"exit_code":1,"uncaught":true}
+""",
+        ranks=(1,),
+        job="12_data_error_on_one_rank",
+    ),
+    Example(
+        "All ranks fail alike.",
+        """
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'img'"}}
+{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'img'"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "Rank 0 fails when the other has ended well: nobody lost it.",
+        """
+{"event":"process.end","rank":1}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'bbox_mAP'"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The loss is all that the log has.",
+        """Traceback (most recent call last):
+  File "/train/train.py", line 35, in train_step
+    loss.backward()
+RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
+""",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the first exception of a rank's own, where a minority has one and the others report a loss."""
+    own = [failure for failure in run.failures if _own(failure)]
+    guilty = ranks(failure.process for failure in own)
+    size = max(run.expected or 0, len(run.ranks))
+    if not guilty or size < 2 or len(guilty) * 2 > size:
+        return
+    lost = _losers(run, own[0].when, set(guilty))
+    if not lost:
+        return
+    first = own[0]
+    losers = set(lost)
+    losses = [failure for failure in run.failures if failure.rank in losers and failure.fatal]
+    yield RULE.found(
+        ranks=guilty,
+        verdict="%s failed first, at %s, with %s; %s." % (_who(guilty), place(first.site), first.text.strip().split("\n", 1)[0][:200].rstrip("."), _loss(first, lost, losses)),
+        evidence=[failed(failure) for failure in [*own[:3], *losses[:2]]],
+        when=first.when,
+        explains=[*own, *losses],
+        confidence=MEDIUM,
+        remedy=_remedy(first),
+    )
+
+
+def _own(failure: Failed) -> bool:
+    return failure.fatal and failure.uncaught and not failure.consequence and not starting(failure) and not waited(failure) and failure.process is not None
+
+
+def _losers(run: Run, when: float, guilty: Set[int]) -> List[int]:
+    """Return the ranks that reported a loss after this moment, gave up waiting, or were ended by the launcher."""
+    told = {failure.rank for failure in run.failures if failure.fatal and failure.when >= when and (failure.consequence == PEER_GONE or waited(failure))}
+    ended = {death.rank for death in run.deaths if death.signal in ("SIGTERM", "SIGKILL")}
+    return sorted(rank for rank in told | ended if rank is not None and rank not in guilty)
+
+
+def _loss(first: Failed, lost: List[int], losses: List[Failed]) -> str:
+    later = [failure for failure in losses if failure.when >= first.when]
+    if not later:
+        return "the launcher then ended %s" % named(lost)
+    return "%s lost it %.0f ms later" % (named(lost), (later[0].when - first.when) * 1000)
+
+
+def _who(guilty: List[int]) -> str:
+    text = named(guilty)
+    return text[:1].upper() + text[1:]
+
+
+def _remedy(first: Failed) -> str:
+    rank = spans([first.rank]) if first.rank is not None else "that failed"
+    if _MEMORY.search(first.text):
+        return "Give rank %s less to hold at %s: compare its batch sizes, its caches and what else runs on its card or host with those of the others." % (rank, place(first.site))
+    return "Mend what rank %s failed with at %s; the other ranks' exceptions follow from it." % (rank, place(first.site))

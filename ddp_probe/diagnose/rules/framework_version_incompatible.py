@@ -1,0 +1,84 @@
+"""The program, or a library, was written for another version of torch (or mmcv, mmengine) than the one that is installed."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose._logged import RAISED
+from ddp_probe.diagnose.printed import matches
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.read.model import Run
+
+# torch lacks these for other reasons than its version: no plugin, no distributed build, no such hardware, or two installations.
+_OTHERWISE = r"_cuda_|npu|mlu|musa|gcu|dipu|hpu|xpu|mps|cuda|_C\b|_init_names|init_process_group|is_initialized|ReduceOp"
+_KEYWORDS = (
+    r"static_graph|weights_only|device_id|mmap|gradient_as_bucket_view|use_orig_params|find_unused_parameters|device_mesh|init_sync|enable_gqa|fused|foreach|set_to_none"
+    r"|pin_memory_device|persistent_workers|is_causal|assign|device_type|use_reentrant|non_persistent|recurse|broadcast_buffers"
+)
+
+RULE = Rule(
+    id="DDP805",
+    slug="framework-version-incompatible",
+    cause="framework_version_incompat",
+    title="The code needs another version of a framework than the one installed.",
+    symptom="AttributeError or ImportError for a name of torch, a keyword that a torch function does not know, an assertion about versions, or an internal assertion of DDP's reducer.",
+    evidence="The exception names what the installed version lacks; the versions are in process.start.",
+    remedy="Install the version that the code was written for, or change the call to what this version has; for OpenMMLab take mmcv, mmengine and torch from one row of its compatibility table.",
+    needs=("process.end", "process.start"),
+    printed=(
+        Printed(r"AttributeError: module '(?P<module>(?:torch|mmcv|mmengine|mmdet|mmseg|distutils|numpy)(?:\.\w+)*)' has no attribute '(?!(?:%s))(?P<name>\w+)'" % _OTHERWISE, unless=r"partially initialized", says="{module} of the installed version has no {name}."),
+        Printed(r"cannot import name '(?P<name>\w+)' from '(?P<module>torch(?!\._C)(?:\.\w+)*|mmcv(?:\.\w+)*|mmengine(?:\.\w+)*)'", unless=r"partially initialized|circular import", says="{module} of the installed version has no {name}."),
+        Printed(r"No module named '(?P<module>torch\.(?!_C)[\w.]+|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+)'", says="The installed version has no {module}."),
+        Printed(r"(?:MM)?(?:Distributed)?DataParallel' object has no attribute '(?P<name>_\w+)'", says="DistributedDataParallel of the installed torch has no {name}."),
+        Printed(r"got an unexpected keyword argument '(?P<name>%s)'" % _KEYWORDS, beside=r"torch[/\\.]|mmengine|mmcv|DistributedDataParallel", says="The installed version does not know the argument {name}."),
+        Printed(r"'(?P<name>%s)' is an invalid keyword argument" % _KEYWORDS, says="The installed version does not know the argument {name}."),
+        Printed(r"rebuilt_param_indices_?[^\n]* INTERNAL ASSERT FAILED", ranks=False),
+        Printed(r"(?P<what>(?:MMCV|MMEngine|mmcv|mmengine|MMDet\w*|mmdet\w*)\s?==\s?[\w.]+) is used but (?:is )?incompatible[^\n]*?install (?P<need>[^\n]+)", says="{what} is installed, and {need} is needed."),
+        Printed(RAISED + r"(?:requires|needs|[Pp]lease (?:upgrade|install|use))[^\n]{0,60}\b(?:torch|PyTorch|pytorch|mmcv|mmengine)\b ?(?:version )?(?:>=|<=|==|>|<|~=) ?[\d.]+", unless=r"--index-url"),
+        Printed(r"[Ii]nstalled CUDA version (?P<here>[\d.]+) does not match the version torch was compiled with (?P<torch>[\d.]+)", says="nvcc is of CUDA {here}, torch of {torch}."),
+        Printed(r"detected CUDA version \((?P<here>[\d.]+)\) mismatches the version that was used to compile\s+PyTorch \((?P<torch>[\d.]+)\)", says="nvcc is of CUDA {here}, torch of {torch}."),
+    ),
+    yields_to=("mixed-installations",),
+)
+
+EXAMPLES = (
+    Example(
+        "torch 1.12 has no torch.compile.",
+        """
+{"event":"process.start","rank":0,"role":"solo","launcher":"none","versions":{"python":"3.8.18","torch":"1.12.1"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"AttributeError","message":"module 'torch' has no attribute 'compile'"}}
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "A CPU build of torch has no CUDA.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun","versions":{"torch":"2.13.0"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "mmcv of before torch 2 wraps the model.",
+        'Traceback (most recent call last):\n  File "/env/site-packages/mmcv/parallel/distributed.py", line 160, in _run_ddp_forward\n    self._use_replicated_tensor_module else self.module\n'
+        "  File \"/env/site-packages/torch/nn/modules/module.py\", line 1614, in __getattr__\n    raise AttributeError(\"'{}' object has no attribute '{}'\".format(\nAttributeError: 'MMDistributedDataParallel' object has no attribute '_use_replicated_tensor_module'\n",
+    ),
+    Example("torch 1.12 prints what it lacks.", "AttributeError: module 'torch' has no attribute 'compile'\n", job="11_newer_torch_needed"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """The exception's own words decide; the versions are beside it."""
+    found = [match for match in matches(RULE, run) if match.failure.process is not None]
+    if not found:
+        return
+    first = found[0]
+    process = first.failure.process
+    versions = process.started.versions if process is not None else {}
+    installed = ", ".join("%s %s" % (name, versions[name]) for name in ("torch", "mmengine", "mmcv", "python") if name in versions)
+    said = first.printed.says.format_map({"name": "?", "module": "?", **{key: value or "?" for key, value in first.found.groupdict().items()}}) if first.printed.says else RULE.title
+    yield RULE.found(
+        ranks=sorted({match.failure.rank for match in found if match.failure.rank is not None and match.printed.ranks}),
+        verdict="%s%s." % (said.rstrip("."), " (%s)" % installed if installed else ""),
+        evidence=[failed(match.failure) for match in found[:4]],
+        when=first.failure.when,
+        explains=[match.failure for match in found],
+    )

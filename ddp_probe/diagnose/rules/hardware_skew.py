@@ -1,0 +1,85 @@
+"""Hosts of one job have different accelerators, or a different number of them."""
+
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from ddp_probe.diagnose import _cards, _skew
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, line
+from ddp_probe.read.model import Place, Process, Run
+
+RULE = Rule(
+    id="DDP811",
+    slug="hardware-skew",
+    cause="hardware_skew_across_nodes",
+    title="The hosts of the job have different accelerators.",
+    symptom="A hang or an error in the first collective, out of memory on some hosts only, or an odd host that all others wait for.",
+    evidence="The kind of accelerator, or the number of its cards, that each rank recorded, compared between hosts; a host that shows fewer may have lost a card.",
+    remedy="Run the job on hosts of one kind; where a host shows fewer cards than it has, look at it with the vendor's tool (nvidia-smi, npu-smi info, efsmi) and at its container's device list.",
+    needs=("process.start", "ddp.init"),
+    printed=(
+        Printed(r"ranks? (?:have|has|use|with)[^\n]{0,30}different (?:GPU|device|accelerator|compute capability)|(?:GPUs?|devices) (?:are|of) (?:of )?different (?:types?|models?|architectures?|compute capabilit)"),
+        Printed(r"[Mm]ismatch(?:ed)?[^\n]{0,40}(?:GPU (?:type|model|arch\w*)|compute capabilit\w+|number of (?:GPUs|NICs|HCAs|rails))[^\n]{0,60}(?:rank|node|host)"),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Two hosts show eight cards, and one shows seven.",
+        "\n".join(
+            '{"event":"ddp.init","phase":"begin","rank":%d,"local_rank":0,"world_size":3,"host":"node%d","span":1,"placement":{"devices":{"cuda:0":{"count":4}}},"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"count":%d}]}\n{"event":"ddp.init","phase":"end","rank":%d,"host":"node%d","span":1}'
+            % (r, r, 7 if r == 2 else 8, r, r)
+            for r in range(3)
+        ),
+        ranks=(2,),
+    ),
+    Example(
+        "A host has cards of another vendor.",
+        "\n".join(
+            '{"event":"ddp.init","phase":"begin","rank":%d,"local_rank":0,"world_size":3,"host":"node%d","span":1,"placement":{"devices":{"%s:0":{"count":4}}},"accelerators":[{"name":"%s","device_type":"%s","initialised":true,"count":8}]}\n{"event":"ddp.init","phase":"end","rank":%d,"host":"node%d","span":1}'
+            % ((r, r) + ((("npu",) * 3) if r == 1 else ("gcu",) * 3) + (r, r))
+            for r in range(3)
+        ),
+        ranks=(1,),
+    ),
+    Example(
+        "Each host is told how many cards to show.",
+        "\n".join(
+            '{"event":"process.start","rank":%d,"local_rank":0,"world_size":2,"host":"node%d","accelerators":[{"name":"cuda","device_type":"cuda","visible":{"CUDA_VISIBLE_DEVICES":"%s"}}]}\n'
+            '{"event":"ddp.init","phase":"begin","rank":%d,"local_rank":0,"world_size":2,"host":"node%d","span":1,"placement":{"devices":{"cuda:0":{"count":4}}},"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"count":%d}]}\n{"event":"ddp.init","phase":"end","rank":%d,"host":"node%d","span":1}'
+            % (r, r, "0,1" if r else "0", r, r, 1 + r, r, r)
+            for r in range(2)
+        ),
+        answer="clear",
+    ),
+    Example("A launcher compares the hosts itself.", "RuntimeError: Mismatched number of GPUs: rank 0 on host node1 has 8, host node2 has 4\n"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare the kind and the number of cards between hosts."""
+    ranks = [process for process in run.processes if process.rank is not None]
+    if len({_cards.machine(process) for process in ranks}) < 2:
+        return
+    skew = _skew.compare("accelerators", _told(ranks), [])
+    if skew is None:
+        return
+    guilty = set(skew.ranks)
+    hosts = sorted({process.host for process in ranks if process.rank in guilty})
+    evidence = [line(Place(process.file, 1), "rank %s on %s: %s" % (process.rank, process.host, skew.all[process.rank])) for process in ranks if process.rank in skew.odd]
+    yield RULE.found(
+        ranks=skew.ranks,
+        verdict="The hosts differ in their accelerators: %s%s." % (skew.told("none"), " (%s)" % ", ".join(hosts[:4]) if hosts else ""),
+        evidence=evidence[:4],
+        when=min(process.start_when or process.last_when for process in ranks),
+        severity=WARNING,
+    )
+
+
+def _told(ranks: List[Process]) -> Dict[int, str]:
+    """Return what each rank's host has; the same kinds without numbers where one of them shows fewer cards by a variable."""
+    kinds: Dict[int, Tuple[str, Optional[int]]] = {}
+    for process in ranks:
+        cards = [card for call in _cards.wraps(process) for card in call.asked.accelerators if card.initialised]
+        if cards and process.rank is not None:
+            kinds[process.rank] = (cards[0].name, cards[0].count)
+    numbers = all(count is not None for _, count in kinds.values()) and not any(_cards.visible(process) for process in ranks)
+    return {rank: "%d %s" % (count or 0, name) if numbers else name for rank, (name, count) in kinds.items()}

@@ -1,0 +1,95 @@
+"""init_dist of mmengine or mmcv calls torch.cuda.set_device on a host without CUDA, whatever the backend."""
+
+import re
+from typing import Iterator, Optional
+
+from ddp_probe import schema
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Call, Run
+
+RULE = Rule(
+    id="DDP201",
+    slug="init-dist-took-cuda",
+    cause="cuda_call_on_non_cuda_host",
+    title="init_dist took its CUDA branch on a host without CUDA.",
+    symptom="'Found no NVIDIA driver', \"no attribute '_cuda_setDevice'\" or 'Torch not compiled with CUDA enabled' in _init_dist_pytorch, with backend gloo or a vendor's too.",
+    evidence="The mmengine.init_dist event says which branch it takes and why, and ends in an error of torch.cuda.set_device. A call in the job's own line is cuda-call-without-cuda.",
+    remedy="Make the process group before the Runner is made: dist.init_process_group('gloo') on a CPU run, the vendor's backend after its own set_device otherwise; the Runner takes a group that is there.",
+    needs=("mmengine.init_dist",),
+    fix="set-device",
+    printed=(Printed(NO_CUDA, beside=IN_INIT_DIST, says="init_dist calls torch.cuda.set_device, and this host has no usable CUDA."),),
+    yields_to=("init-failure-swallowed",),
+)
+
+EXAMPLES = (
+    Example(
+        "A Runner with gloo on a host without a card.",
+        """
+{"event":"mmengine.init_dist","phase":"begin","rank":0,"span":1,"site":{"file":"/train/01_runner_sets_cuda_device.py","line":13,"function":"main"},"launcher":"pytorch","backend":"gloo","branch":"cuda","branch_because":"IS_MLU_AVAILABLE, IS_NPU_AVAILABLE, IS_MUSA_AVAILABLE: False; so init_dist calls torch.cuda.set_device before init_process_group, whatever the backend."}
+{"event":"device.set","phase":"begin","rank":0,"span":2,"site":{"file":"/train/01_runner_sets_cuda_device.py","line":13,"function":"main"},"through":[{"file":"/env/site-packages/mmengine/dist/utils.py","line":130,"function":"_init_dist_pytorch"}],"target":"torch.cuda.set_device","device":"0"}
+{"event":"device.set","phase":"error","rank":0,"span":2,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
+{"event":"mmengine.init_dist","phase":"error","rank":0,"span":1,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
+""",
+        ranks=(0,),
+        job="01_runner_sets_cuda_device",
+    ),
+    Example(
+        "init_dist fails over a variable, not over CUDA.",
+        """
+{"event":"mmengine.init_dist","phase":"begin","rank":0,"span":1,"launcher":"pytorch","backend":"gloo","branch":"cuda"}
+{"event":"mmengine.init_dist","phase":"error","rank":0,"span":1,"failure":{"type":"KeyError","message":"'LOCAL_RANK'"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The traceback of mmcv.",
+        'Traceback (most recent call last):\n  File "/env/site-packages/mmcv/runner/dist_utils.py", line 41, in _init_dist_pytorch\n    torch.cuda.set_device(local_rank)\n  File "/env/site-packages/torch/cuda/__init__.py", line 313, in set_device\n    torch._C._cuda_setDevice(device)\n'
+        "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for init_dist calls that died of torch.cuda's set_device."""
+    lost = [
+        (failure, call)
+        for failure in run.failures
+        for call in failure.calls
+        if failure.fatal and isinstance(call.asked, schema.InitDist) and call.asked.branch in ("cuda", "") and re.search(NO_CUDA, failure.text)
+    ]
+    if not lost:
+        return
+    failure, first = lost[0]
+    process = failure.process
+    assert process is not None
+    who = [each.rank for each, _ in lost if each.rank is not None]
+    sets = [call for call in failure.calls if isinstance(call.asked, schema.SetDevice)]
+    line = sets[0].asked.through[-1] if sets and sets[0].asked.through else None
+    place = " at %s:%d" % (line.file.rpartition("site-packages/")[2], line.line) if line is not None else ""
+    card = _wraps.card(process)
+    because = first.asked.branch_because or "It asks for no other accelerator."
+    yield RULE.found(
+        ranks=who,
+        verdict="init_dist called torch.cuda.set_device%s on %s, with backend %s, and this host has no usable CUDA (%s). %s"
+        % (place, named(who), first.asked.backend or "unknown", said(failure), because),
+        evidence=[
+            *[shown(call, "branch %s: %s" % (call.asked.branch or "unknown", call.asked.branch_because)) for _, call in lost[:2]],
+            *[failed(each) for each, _ in lost[:2]],
+        ],
+        when=min(call.when for _, call in lost),
+        remedy=_remedy(first, card),
+        explains=[each for each, _ in lost],
+    )
+
+
+def _remedy(call: "Call[schema.InitDist]", card: Optional[schema.Card]) -> str:
+    site = call.site
+    where = "%s:%d" % (site.file, site.line) if site is not None else "init_dist"
+    if card is not None:
+        text = "Before %s call set_device(local_rank) of %s and dist.init_process_group with its backend; the Runner takes a group that is there."
+        return text % (where, card.module or card.name)
+    text = "Before %s write torch.distributed.init_process_group('gloo'): the Runner takes a group that is there, and calls no set_device."
+    return text % where + " For an accelerator import its plugin and call its set_device first."

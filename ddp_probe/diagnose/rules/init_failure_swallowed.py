@@ -1,0 +1,127 @@
+"""The job caught a failure of init_process_group or set_device and went on as if nothing had been: its symptoms come later and elsewhere."""
+
+from typing import Iterator, List
+
+from ddp_probe.diagnose import _swallowed
+from ddp_probe.diagnose._cuda_words import said
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Failed, Run
+
+_SAYS_SO = (
+    r"Not init distributed mode|(?:[Ff]ailed|FAILED|[Uu]nable|[Cc]ould not|[Cc]annot|[Ee]rror)[^\n]{0,12} (?:to |while |during )?"
+    r"(?:init|initiali[sz]e|initiali[sz]ing|set(?:ting)? ?up|start)[^\n]{0,25}(?:distributed|process group|DDP|NCCL)[^\n]{0,200}(?:[Ff]all(?:ing)? ?back|[Cc]ontinu|[Ss]ingle)"
+)
+
+RULE = Rule(
+    id="DDP219",
+    slug="init-failure-swallowed",
+    cause="init_failure_swallowed",
+    title="A failure of init_process_group or set_device was caught, and the job went on without telling.",
+    symptom="'Not init distributed mode.' and then DDP fails over device_ids or a process group that was never made; or each rank trains alone and the job ends well.",
+    evidence="A dist.init_process_group, device.set or mmengine.init_dist event ends in an error, later events of the same process show that it went on, nothing did the same thing again successfully, and what failed later follows from it.",
+    remedy="Let the exception out where WORLD_SIZE is more than 1: no try/except around init_process_group and set_device, or a raise in it. Then mend what it says.",
+    needs=("dist.init_process_group", "device.set"),
+    printed=(
+        Printed(
+            r"Default process group has not been initialized|device_ids and output_device arguments only work",
+            beside=_SAYS_SO,
+            says="The log says that distributed mode was not set up, and the job went on to a failure that follows from it.",
+        ),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "set_device fails in an except, and DDP fails over device_ids.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/04_swallowed_then_ddp_fails.py","line":20,"function":"setup_distributed"},"backend":"gloo"}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1,"group_size":2}
+{"event":"device.set","phase":"begin","rank":0,"span":2,"site":{"file":"/train/04_swallowed_then_ddp_fails.py","line":21,"function":"setup_distributed"},"target":"torch.cuda.set_device","device":"0"}
+{"event":"device.set","phase":"error","rank":0,"span":2,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
+{"event":"ddp.init","phase":"begin","rank":0,"span":3,"site":{"file":"/train/04_swallowed_then_ddp_fails.py","line":35,"function":"main"},"device_ids":["0"],"placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
+{"event":"ddp.init","phase":"error","rank":0,"span":3,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [0]"}}
+""",
+        ranks=(0,),
+        job="04_swallowed_then_ddp_fails",
+    ),
+    Example(
+        "Two ranks train alone with a group that neither knows of.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun"}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/04_swallowed_and_silent.py","line":18,"function":"setup_distributed"},"backend":"gloo"}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1,"group_size":2}
+{"event":"device.set","phase":"begin","rank":0,"span":2,"site":{"file":"/train/04_swallowed_and_silent.py","line":19,"function":"setup_distributed"},"target":"torch.cuda.set_device","device":"0"}
+{"event":"device.set","phase":"error","rank":0,"span":2,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
+{"event":"process.end","rank":0,"process_group":true}
+""",
+        ranks=(0,),
+        job="04_swallowed_and_silent",
+    ),
+    Example(
+        "nccl is tried, gloo is taken, the wrap goes well.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun"}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"backend":"nccl"}
+{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"Distributed package doesn't have NCCL built in"}}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":2,"backend":"gloo"}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":2,"group_size":2}
+{"event":"ddp.init","phase":"begin","rank":0,"span":3,"placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":3}
+{"event":"process.end","rank":0}
+""",
+        answer="clear",
+    ),
+    Example(
+        "set_device fails, the group is closed on the way out, and the exception reaches the top.",
+        """
+{"event":"device.set","phase":"begin","rank":0,"span":2,"site":{"file":"/train/t.py","line":21},"target":"torch.gcu.set_device","device":"9"}
+{"event":"device.set","phase":"error","rank":0,"span":2,"failure":{"type":"RuntimeError","message":"a failure nobody knows"}}
+{"event":"dist.destroy_process_group","phase":"begin","rank":0,"span":3}
+{"event":"dist.destroy_process_group","phase":"end","rank":0,"span":3}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"a failure nobody knows"},"exit_code":1,"uncaught":true}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The words of the set-up that many detectors copy, and the failure that follows.",
+        'Not init distributed mode.\nTraceback (most recent call last):\n  File "/train/t.py", line 40, in main\n    if torch.distributed.get_rank() == 0:\n  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 2314, in get_rank\n    default_pg = _get_default_group()\n'
+        "ValueError: Default process group has not been initialized, please make sure to call init_process_group.\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for failures of the set-up that were caught and did harm."""
+    found = _swallowed.swallowed(run)
+    if not found:
+        return
+    first = found[0]
+    site = first.call.site
+    where = "%s:%d" % (site.file, site.line) if site is not None else "an unknown line"
+    inside = " in %s" % site.function if site is not None and site.function else ""
+    who = [one.process.rank for one in found if one.process.rank is not None]
+    symptoms = [symptom for one in found for symptom in one.symptoms]
+    what = {"device.set": "set_device", "mmengine.init_dist": "init_dist"}.get(first.call.name, "init_process_group")
+    group = "with a process group that is there all the same" if first.group else "without a process group"
+    yield RULE.found(
+        ranks=who,
+        verdict="%s failed at %s%s on %s (%s), and the job caught it and went on %s; %s."
+        % (what, where, inside, named(who), said(first.failure), group, _outcome(symptoms)),
+        evidence=[
+            *[failed(one.failure, "caught: %s" % said(one.failure)) for one in found[:3]],
+            *[failed(symptom) for symptom in symptoms[:1]],
+        ],
+        when=min(one.failure.when for one in found),
+        remedy="Let the exception out at %s%s where WORLD_SIZE is more than 1: no try/except around it, or a raise in it. Then mend what it says: %s."
+        % (where, inside, said(first.failure)),
+        explains=[*[one.failure for one in found], *symptoms],
+        severity=ERROR if symptoms else WARNING,
+    )
+
+
+def _outcome(symptoms: List[Failed]) -> str:
+    if not symptoms:
+        return "each of these ranks then worked alone"
+    site = symptoms[0].site
+    return "what fails later%s follows from it" % (" at %s:%d" % (site.file, site.line) if site is not None else "")

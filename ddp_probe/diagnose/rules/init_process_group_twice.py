@@ -1,0 +1,85 @@
+"""The default process group is made a second time, mostly by the program after a library has made it."""
+
+from typing import Iterator
+
+from ddp_probe import schema
+from ddp_probe.diagnose.printed import by_text, matches
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.read.model import Call, Run
+from ddp_probe.schema import Site
+
+RULE = Rule(
+    id="DDP405",
+    slug="init-process-group-twice",
+    cause="init_process_group_twice",
+    title="init_process_group is called although the default process group is there.",
+    symptom="'trying to initialize the default process group twice!'.",
+    evidence="The call that fails finds the group made already; the call that made it is in the log before.",
+    remedy="Call it once: if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...); or leave it to the library that does it.",
+    needs=("dist.init_process_group",),
+    printed=(Printed(r"trying to initialize the default process group twice"),),
+)
+
+EXAMPLES = (
+    Example(
+        "A library has made the group before the program does.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_init_twice.py","line":15,"function":"setup_by_the_library"},"already_initialised":false}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":2,"site":{"file":"/train/10_init_twice.py","line":21,"function":"main"},"already_initialised":true}
+{"event":"dist.init_process_group","phase":"error","rank":0,"span":2,"failure":{"message":"trying to initialize the default process group twice!"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"message":"trying to initialize the default process group twice!"}}
+""",
+        ranks=(0,),
+        job="10_init_twice",
+    ),
+    Example(
+        "The group is made, ended, and made again.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"already_initialised":false}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
+{"event":"dist.destroy_process_group","phase":"begin","rank":0,"span":2}
+{"event":"dist.destroy_process_group","phase":"end","rank":0,"span":2}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":3,"already_initialised":false}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":3}
+{"event":"process.end","rank":0}
+""",
+        answer="clear",
+    ),
+    Example(
+        "torch raises.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 21, in main\n    dist.init_process_group("gloo")\n'
+        '  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 563, in init_process_group\n    raise RuntimeError("trying to initialize the default process group "\n'
+        "RuntimeError: trying to initialize the default process group twice!\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the call that failed, and the one that made the group."""
+    found = [match.failure for match in matches(RULE, run)]
+    calls = [call for failure in found for call in failure.calls if isinstance(call.asked, schema.InitProcessGroup)]
+    process = found[0].process if found else None
+    if process is None or not calls:
+        yield from by_text(RULE, run)
+        return
+    second = calls[0]
+    made = [call for call in process.calls(schema.InitProcessGroup) if call.failure is None and call.at.line < second.at.line]
+    first = made[-1] if made else None
+    evidence = [_made(first)] if first is not None else []
+    yield RULE.found(
+        ranks=[failure.rank for failure in found if failure.rank is not None],
+        verdict="init_process_group is called at %s although %s has made the default group." % (_at(second.site), _at(first.site) if first is not None else "another call"),
+        evidence=evidence + [failed(failure) for failure in found[:4]],
+        when=found[0].when,
+        remedy="At %s: if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...); or take one of the two calls out." % _at(second.site),
+        explains=found,
+    )
+
+
+def _made(call: "Call[schema.InitProcessGroup]") -> Evidence:
+    return shown(call, "the default group is made here")
+
+
+def _at(site: "Site | None") -> str:
+    return "%s:%d" % (site.file, site.line) if site is not None else "an unknown line"

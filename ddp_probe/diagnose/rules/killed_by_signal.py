@@ -1,0 +1,196 @@
+"""A rank was killed, and the others lost it."""
+
+from typing import Iterator, List, Tuple, Union
+
+from ddp_probe.diagnose._waits import PEER_GONE, last_seen, waited
+from ddp_probe.diagnose._who import deaths, ranks
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, Undecided, failed, line
+from ddp_probe.diagnose.words import clock, named, spans
+from ddp_probe.read.model import Death, Failed, Process, Run
+
+_CRASH = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")  # Nobody sends these to another process.
+_KILL = "SIGKILL"
+_ENTRY = r"rank\s*:\s*(?P<rank>\d+) \(local_rank: \d+\)\s+exitcode\s*:\s*-"
+
+RULE = Rule(
+    id="DDP615",
+    slug="killed-by-signal",
+    cause="rank_stopped_participating",
+    title="A rank was killed by a signal, and the others lost it.",
+    symptom="'Connection reset by peer' or a timeout on the other ranks; the launcher reports exit code -9 (SIGKILL), -11 (SIGSEGV) or -7 (SIGBUS) for one.",
+    evidence="The launcher's account of its children, and a rank's file without an end.",
+    remedy="SIGKILL: look for the kernel's out-of-memory killer (dmesg -T | grep -i oom; memory.max of the container) and give the rank less to hold. "
+    "SIGSEGV: run it with PYTHONFAULTHANDLER=1. SIGBUS: enlarge /dev/shm.",
+    needs=("launcher.child",),
+    printed=(
+        Printed(
+            r"Root Cause \(first observed failure\):\s*\[\d+\]:\s+(?:[^\n]*\n\s*){1,3}?" + _ENTRY + r"(?P<code>9|11|7)\b",
+            says="The launcher saw rank {rank} end first, by signal {code}.",
+        ),
+        Printed(_ENTRY + r"(?P<code>11|7)\b", says="The launcher saw rank {rank} end by signal {code}."),
+        # A launcher kills those that do not stop in time; where a peer has lost its connection, somebody was gone before that.
+        Printed(_ENTRY + r"(?P<code>9)\b", beside=r"Connection (?:closed|reset) by peer|[Rr]emote process exited", says="The launcher saw rank {rank} end by signal {code}."),
+        Printed(r"process (?P<rank>\d+) terminated with signal (?P<signal>SIG(?:KILL|SEGV|BUS))", says="Process {rank} was ended by {signal}."),
+        Printed(r"died with <Signals\.(?P<signal>SIG(?:KILL|SEGV|BUS)): \d+>", says="A rank was ended by {signal}.", ranks=False),
+        Printed(r"failed \(exitcode: -(?P<code>9|11|7)\) local_rank: (?P<local>\d+)", says="The process with local rank {local} was ended by signal {code}.", ranks=False),
+        Printed(r"srun: error: [^\n]*task (?P<rank>\d+): (?P<how>Out Of Memory|Segmentation fault|Bus error)", says="Task {rank} was ended: {how}."),
+        Printed(r"exits with return code = -(?P<code>9|11|7)\b", says="A process of the job was ended by signal {code}.", ranks=False),
+        Printed(r"(?:RayActorError|ActorDiedError): The actor died (?:unexpectedly|because)[^\n]*", says="An actor of Ray, which was a rank, died.", ranks=False),
+        Printed(r"[Dd]etected \d+ oom[-_]kill event", says="The kernel killed a process of the job for want of memory.", ranks=False),
+        Printed(r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: (?P<how>Killed|Segmentation fault)", says="A worker of the DataLoader was killed: {how}."),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 is killed, and rank 0 loses its connection.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/12_killed_by_sigkill.py","line":19,"function":"main"}}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
+{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1,"site":{"file":"/train/12_killed_by_sigkill.py","line":19,"function":"main"}}
+{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Connection reset by peer","frames":[{"file":"/train/12_killed_by_sigkill.py","line":31,"function":"<module>"},{"file":"/train/12_killed_by_sigkill.py","line":24,"function":"main"},{"file":"/train/pieces.py","line":35,"function":"train_step"},{"file":"/env/site-packages/torch/_tensor.py","line":623,"function":"Tensor.backward"},{"file":"/env/site-packages/torch/autograd/__init__.py","line":395,"function":"backward"},{"file":"/env/site-packages/torch/autograd/graph.py","line":979,"function":"_engine_run_backward"}]},"exit_code":1,"uncaught":true}
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-9,"signal":"SIGKILL"}
+{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":-15,"signal":"SIGTERM"}
+""",
+        ranks=(1,),
+        job="12_killed_by_sigkill",
+    ),
+    Example(
+        "A rank fails, and the launcher kills the one that does not stop in time.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"process.start","rank":1,"world_size":2}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"ValueError","message":"no such sample"}}
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":1}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-9,"signal":"SIGKILL"}
+""",
+        answer="clear",
+    ),
+    Example(
+        "Rank 1 leaves no end, and there is no launcher's file.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"process.start","rank":1,"world_size":2}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection reset by peer"}}
+""",
+        answer="undecided",
+    ),
+    Example(
+        "All ranks crash alike.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"process.start","rank":1,"world_size":2}
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":-11,"signal":"SIGSEGV"}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-11,"signal":"SIGSEGV"}
+""",
+        answer="undecided",
+    ),
+    Example(
+        "The launcher's table is all there is.",
+        """torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+======================================================
+/train/train.py FAILED
+------------------------------------------------------
+Failures:
+[1]:
+  time      : 2026-11-20_17:08:29
+  host      : localhost
+  rank      : 0 (local_rank: 0)
+  exitcode  : -15 (pid: 27461)
+  error_file: <N/A>
+  traceback : Signal 15 (SIGTERM) received by PID 27461
+------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-20_17:08:29
+  host      : localhost
+  rank      : 1 (local_rank: 1)
+  exitcode  : -9 (pid: 27464)  (SIGKILL)
+  error_file: <N/A>
+  traceback : Signal 9 (SIGKILL) received by PID 27464
+======================================================
+""",
+        ranks=(1,),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
+    """Take the ranks that a signal ended which was not their launcher's doing."""
+    signals = _CRASH if _own_failure(run) else (*_CRASH, _KILL)
+    killed = [(process, death) for process, death in _deaths(run) if death.signal in signals]
+    if not killed:
+        yield from _vanished(run)
+        return
+    guilty = ranks(process for process, _ in killed)
+    names = sorted({death.signal for _, death in killed})
+    if len(guilty) * 2 > max(len(run.ranks), run.expected or 0) and len(guilty) > 1:
+        yield RULE.undecided("%s were all ended by %s, so none of them is the one that left the others." % (_capital(named(guilty)), ", ".join(names)))
+        return
+    process = killed[0][0]
+    lost = [failure for failure in run.failures if failure.consequence or waited(failure)]
+    seen = last_seen(process).partition(" and was ended")[0]
+    yield RULE.found(
+        ranks=guilty,
+        verdict="%s %s ended by %s; rank %s %s.%s" % (_capital(named(guilty)), _was(guilty), ", ".join(names), process.rank, seen, _loss(lost)),
+        evidence=[*_evidence(killed), *(failed(failure) for failure in lost[:2])],
+        when=min(process.last_when for process, _ in killed),
+        explains=lost,
+        remedy=_remedy(names[0], guilty),
+    )
+
+
+def _vanished(run: Run) -> Iterator[Undecided]:
+    """Without a launcher's file nothing tells how a rank ended that left no end."""
+    told = deaths(run)
+    lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
+    gone = [process for process in run.processes if process.end is None and process.rank is not None and process.rank not in told and process.rank not in run.running]
+    if not lost or not gone or _own_failure(run):
+        return
+    who = named([process.rank for process in gone if process.rank is not None])
+    yield RULE.undecided("%s left no end: rank %s %s; %s lost it. No launcher's file tells whether a signal ended it." % (_capital(who), gone[0].rank, last_seen(gone[0]), _losers(lost)))
+
+
+def _deaths(run: Run) -> List[Tuple[Process, Death]]:
+    """Return those that have no end of their own."""
+    told = deaths(run)
+    return [(process, told[process.rank]) for process in run.processes if process.end is None and process.rank is not None and process.rank in told]
+
+
+def _own_failure(run: Run) -> bool:
+    """Tell that another rank failed first: a launcher kills those that do not stop in time."""
+    return any(failure.fatal and not failure.consequence for failure in run.failures)
+
+
+def _loss(lost: List[Failed]) -> str:
+    return " %s lost it at %s." % (_capital(_losers(lost)), clock(lost[0].when)) if lost else ""
+
+
+def _losers(lost: List[Failed]) -> str:
+    return named(sorted({failure.rank for failure in lost if failure.rank is not None}))
+
+
+def _evidence(killed: List[Tuple[Process, Death]]) -> List[Evidence]:
+    told = [line(death.at, "exit code %s (%s)" % (death.exit_code, death.signal)) for _, death in killed[:2]]
+    return told + [line(process.last_at, "the last line of rank %s" % process.rank) for process, _ in killed[:2]]
+
+
+def _remedy(signal: str, guilty: List[int]) -> str:
+    who = spans(guilty)
+    if signal == _KILL:
+        return "Look for who killed rank %s: the kernel for want of memory (dmesg -T | grep -i 'out of memory'; memory.events of the container), a scheduler, or a person. Give it less to hold where it was memory." % who
+    if signal == "SIGBUS":
+        return "Enlarge /dev/shm (docker run --shm-size=16g), or use fewer DataLoader workers; a file that is cut off while it is mapped does it too."
+    return "Run with PYTHONFAULTHANDLER=1 to have rank %s print the line at which it crashes; a native library there is at fault." % who
+
+
+def _was(guilty: List[int]) -> str:
+    return "was" if len(guilty) == 1 else "were"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,122 @@
+"""The program trains alone: nothing started it on every card, or it was started on every card and told that it is alone."""
+
+from typing import Iterator, List, Optional
+
+from ddp_probe import schema
+from ddp_probe.diagnose import _cards
+from ddp_probe.diagnose._logged import RAISED
+from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, line, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Call, Place, Process, Run
+
+RULE = Rule(
+    id="DDP311",
+    slug="launched-without-launcher",
+    cause="launched_without_launcher",
+    title="The processes train alone: no process group joins them, or there is one process only.",
+    symptom="The job ends well, as slow as on one card; one card of several is busy, or each process writes the same checkpoint and none sees the others' gradients.",
+    evidence="One process without a launcher moved its model to one of several cards and trained; or a launcher started several, mmengine's runner has launcher='none', and no rank called init_process_group.",
+    remedy="Start with torchrun --nproc_per_node=<cards> train.py, and give the runner launcher='pytorch' (the command's --launcher pytorch).",
+    needs=("process.start", "mmengine.wrap_model"),
+    printed=(
+        Printed(RAISED + r"Expected (?:the (?:script|program) )?to be (?:launched|run) (?:by|with|using|via) (?:`?torchrun|`?python -m torch\.distributed)", ranks=False),
+        Printed(RAISED + r"[Pp]lease (?:use|run|launch|start)[^\n]{0,60}(?:torchrun|torch\.distributed\.(?:launch|run)|accelerate launch)", unless=r"--local[-_]rank", ranks=False),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "torchrun starts two ranks, and the runner's launcher is none.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"role":"rank","launcher":"torchrun"}
+{"event":"mmengine.wrap_model","phase":"begin","rank":0,"local_rank":0,"span":1,"site":{"file":"/train/05_runner_launcher_none.py","line":16,"function":"main"},"launcher":"none","distributed":false}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"role":"rank","launcher":"torchrun"}
+{"event":"mmengine.wrap_model","phase":"begin","rank":1,"local_rank":1,"span":1,"site":{"file":"/train/05_runner_launcher_none.py","line":16,"function":"main"},"launcher":"none","distributed":false}
+""",
+        job="05_runner_launcher_none",
+    ),
+    Example(
+        "One process trains on one card of eight.",
+        """
+{"event":"process.start","rank":0,"role":"solo","launcher":"none","argv":["python","/train/05_plain_python_eight_cards.py"]}
+{"event":"module.move","phase":"begin","rank":0,"span":2,"site":{"file":"/train/05_plain_python_eight_cards.py","line":22,"function":"main"},"method":"to","destination":"gcu:0"}
+{"event":"module.move","phase":"end","rank":0,"span":2,"devices":{"gcu:0":4}}
+{"event":"checkpoint.save","phase":"begin","rank":0,"span":3,"path":"last.pth"}
+{"event":"checkpoint.save","phase":"end","rank":0,"span":3}
+{"event":"process.end","rank":0,"process_group":false,"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"current":0,"count":8}]}
+""",
+        job="05_plain_python_eight_cards",
+    ),
+    Example(
+        "One process computes on one card of eight and trains nothing.",
+        """
+{"event":"process.start","rank":0,"role":"solo","launcher":"none"}
+{"event":"module.move","phase":"begin","rank":0,"span":2,"method":"to","destination":"cuda:0"}
+{"event":"module.move","phase":"end","rank":0,"span":2,"devices":{"cuda:0":4}}
+{"event":"process.end","rank":0,"process_group":false,"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"current":0,"count":8}]}
+""",
+        answer="clear",
+    ),
+    Example(
+        "A training script asks for its launcher.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 7, in <module>\n    setup()\nRuntimeError: Expected to be launched with torchrun, but LOCAL_WORLD_SIZE is 1\n',
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for ranks that do not know of each other, then for a program that left cards unused."""
+    if any(failure.fatal for failure in run.failures):
+        return
+    ranks = [process for process in run.processes if (process.world_size or 0) > 1 and process.started.role == "rank"]
+    alone = [call for process in ranks for call in [_believes_alone(process)] if call is not None]
+    if alone and len(alone) == len(ranks):
+        yield _each_alone(ranks, alone)
+    elif len(run.processes) == 1 and run.processes[0].started.role == "solo" and run.processes[0].started.launcher == "none":
+        yield from _one_of_many(run.processes[0])
+
+
+def _believes_alone(process: Process) -> "Optional[Call[schema.WrapModel]]":
+    call = process.first(schema.WrapModel)
+    joined = process.count(schema.InitProcessGroup) or process.count(schema.Wrap)
+    return call if call is not None and not joined and call.asked.distributed is False else None
+
+
+def _each_alone(ranks: List[Process], alone: "List[Call[schema.WrapModel]]") -> Finding:
+    first = alone[0]
+    told = first.asked.launcher or "none"
+    site = first.site
+    at = " at %s:%d" % (site.file, site.line) if site else ""
+    who = named([process.rank for process in ranks if process.rank is not None])
+    return RULE.found(
+        ranks=[],
+        verdict="%s started %d processes, and each of them trains alone: the runner%s has launcher='%s', and no rank joined a process group." % (ranks[0].started.launcher, len(ranks), at, told),
+        evidence=[shown(call, "rank %s: launcher='%s', not distributed" % (process.rank, told)) for process, call in list(zip(ranks, alone))[:4]],
+        when=min(call.when for call in alone),
+        remedy="Give the runner%s launcher='pytorch' (in OpenMMLab's tools: --launcher pytorch), so that %s train together." % (at, who),
+        severity=WARNING,
+    )
+
+
+def _one_of_many(process: Process) -> Iterator[Finding]:
+    moves = [call for call in process.calls(schema.ModuleMove) if call.answer is not None and _accelerator(call.answer.devices)]
+    trained: List[Call[schema.Save]] = [call for call in process.calls(schema.Save) if call.answer is not None]
+    wrapped = process.first(schema.WrapModel)
+    cards = _cards.count(process) or 0
+    if not moves or cards < 2 or not (trained or wrapped) or process.count(schema.InitProcessGroup):
+        return
+    device = _accelerator(moves[-1].answer.devices if moves[-1].answer else {})
+    command = " ".join(part for part in process.started.argv[1:] if part != "-u")
+    evidence: List[Evidence] = [line(Place(process.file, 1), "No launcher has set a rank: %s" % " ".join(process.started.argv)), shown(moves[-1], "the model is on %s" % device)]
+    yield RULE.found(
+        ranks=[],
+        verdict="One process trains on %s, and %d cards are visible: no launcher started it." % (device, cards),
+        evidence=evidence,
+        when=process.start_when,
+        remedy="Start it on all cards: torchrun --nproc_per_node=%d %s." % (cards, command or "train.py"),
+        severity=WARNING,
+    )
+
+
+def _accelerator(devices: "dict[str, int]") -> str:
+    return next((device for device in devices if _cards.number(device) is not None), "")

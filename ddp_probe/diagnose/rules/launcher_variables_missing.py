@@ -1,0 +1,108 @@
+"""The process was not told who it is: RANK, WORLD_SIZE or the master's address is not in its environment."""
+
+import re
+from typing import Iterator
+
+from ddp_probe.diagnose._logged import RAISED
+from ddp_probe.diagnose.printed import matches
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.read.model import Process, Run
+
+_NAMES = (
+    r"(?:(?:LOCAL_|GROUP_|NODE_|ROLE_)?RANK|(?:LOCAL_|GROUP_|ROLE_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_(?:PROCID|LOCALID|NTASKS|NODEID|JOB_ID|STEP_ID|(?:JOB_|STEP_)?NODELIST|NNODES)"
+    r"|OMPI_COMM_WORLD_\w+|PMI_\w+|MV2_COMM_WORLD_\w+|TORCHELASTIC_\w+)"
+)
+
+RULE = Rule(
+    id="DDP401",
+    slug="launcher-variables-missing",
+    cause="launcher_env_missing",
+    title="A variable that the launcher sets for each process is not there.",
+    symptom="'environment variable RANK expected, but not set', or KeyError: 'RANK', 'LOCAL_RANK', 'MASTER_ADDR', 'SLURM_PROCID'.",
+    evidence="The exception names the variable, and the environment recorded at the start of the process lacks it. What a launcher itself fails of is not this.",
+    remedy="Start with a launcher, which sets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: torchrun --nproc_per_node=<cards> train.py; or run without distribution (launcher='none').",
+    needs=("dist.init_process_group", "process.start"),
+    fix="rendezvous",
+    printed=(
+        Printed(r"environment variable (?P<name>\w+) expected, but not set", says="The environment variable {name} is not set.", ranks=False),
+        Printed(r"KeyError: ['\"]?(?P<name>%s)\b['\"]?" % _NAMES, says="The environment variable {name} is not set.", ranks=False),
+        Printed(
+            r"TypeError: int\(\) argument must be [^\n]*NoneType",
+            beside=r"(?:environ\.get|getenv)\(['\"]%s['\"]" % _NAMES,
+            says="A variable of the launcher's is not set.",
+            ranks=False,
+        ),
+        Printed(r"(?:rank|world size) parameter missing", says="Neither the environment nor the call tells rank and world size.", ranks=False),
+        Printed(r"ValueError: invalid literal for int\(\) with base 10: ''", beside=r"(?:environ(?:\.get)?|getenv)[\[(]['\"]%s['\"]" % _NAMES, says="A variable of the launcher's is empty.", ranks=False),
+        # Without a launcher's variables DeepSpeed asks MPI who it is.
+        Printed(r"No module named 'mpi4py'", beside=r"mpi_discovery|deepspeed[/\\]comm|init_distributed", says="No launcher's variables are set, so DeepSpeed looks for MPI.", ranks=False),
+        Printed(RAISED + r"(?:Missing|missing|[Nn]o|must set|[Pp]lease set|is not set|are not set)[^\n]{0,60}\b(?P<name>%s)\b[^\n]{0,40}(?:environment|env)" % _NAMES, says="The environment variable {name} is not set.", ranks=False),
+        Printed(RAISED + r"\b(?P<name>%s)\b[^\n]{0,30}(?:is not set|not set in|not found in|must be set)" % _NAMES, says="The environment variable {name} is not set.", ranks=False),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Plain python calls init_process_group.",
+        """
+{"event":"process.start","rank":0,"role":"solo","launcher":"none","argv":["python","/train/10_rank_missing.py"]}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_rank_missing.py","line":14,"function":"main"},"backend":"gloo","init_method":"env://"}
+{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"ValueError","message":"Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but not set"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"ValueError","message":"Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but not set"}}
+""",
+        job="10_rank_missing",
+    ),
+    Example(
+        "mmengine's init_dist reads RANK.",
+        """
+{"event":"process.start","rank":0,"role":"solo","launcher":"none","argv":["python","/train/10_runner_under_plain_python.py"]}
+{"event":"mmengine.init_dist","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_runner_under_plain_python.py","line":13,"function":"main"},"launcher":"pytorch"}
+{"event":"mmengine.init_dist","phase":"error","rank":0,"span":1,"failure":{"type":"KeyError","message":"'RANK'"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"KeyError","message":"'RANK'"}}
+""",
+        job="10_runner_under_plain_python",
+    ),
+    Example(
+        "The program looks up a name of its own.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":1,"role":"rank","launcher":"torchrun"}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"KeyError","message":"'RANKING'"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "mmengine's init_dist prints a traceback.",
+        'Traceback (most recent call last):\n  File "/env/site-packages/mmengine/dist/utils.py", line 103, in _init_dist_pytorch\n    rank = int(os.environ[\'RANK\'])\n'
+        "  File \"/python/lib/python3.8/os.py\", line 675, in __getitem__\n    raise KeyError(key) from None\nKeyError: 'RANK'\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for the exception, and for what the process was started with."""
+    found = matches(RULE, run)
+    if not found:
+        return
+    first = found[0].failure
+    process = first.process or Process("")
+    name = found[0].found.groupdict().get("name") or "of the launcher"
+    has = sorted(key for key in process.started.environment if re.fullmatch(_NAMES, key))
+    started = "no launcher started the process" if process.started.launcher in ("none", "") else "it was started by %s" % process.started.launcher
+    if process.started.launcher == "environment":
+        started = "it was started by hand"
+    site = first.site
+    yield RULE.found(
+        ranks=[],
+        verdict="The environment variable %s is not set%s: %s, and its environment has %s." % (name, ", asked for at %s:%d" % (site.file, site.line) if site else "", started, ", ".join(has) or "no variable that tells a rank who it is"),
+        evidence=[failed(match.failure) for match in found[:4]],
+        when=first.when,
+        remedy=_remedy(process, name),
+        explains=[match.failure for match in found],
+    )
+
+
+def _remedy(process: Process, name: str) -> str:
+    command = " ".join(part for part in process.started.argv[1:] if part != "-u") or "train.py"
+    if process.started.launcher in ("none", ""):
+        return "Start it with a launcher: torchrun --nproc_per_node=<cards> %s; or without distribution, where one process is meant (launcher='none')." % command
+    return "Set %s for each process, or let a launcher do so: torchrun --nproc_per_node=<cards> %s." % (name, command)

@@ -1,0 +1,136 @@
+"""A rank ended in good order while the others still needed it."""
+
+from typing import Iterator, List, Optional, Tuple, Union
+
+from ddp_probe import schema
+from ddp_probe.diagnose._waits import PEER_GONE, joined, stood, waited
+from ddp_probe.diagnose._who import place, ranks
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, Undecided, failed, line, shown
+from ddp_probe.diagnose.words import named, spans
+from ddp_probe.read.model import Call, Failed, Process, Run
+
+RULE = Rule(
+    id="DDP617",
+    slug="left-early",
+    cause="rank_stopped_participating",
+    title="A rank ended in good order while the others still needed it.",
+    symptom="'Connection closed by peer', 'Connection reset by peer' or a timeout on the others, and no traceback on the rank that left.",
+    evidence="The rank's file ends without a failure before the others lose it.",
+    remedy="Let all ranks leave together: decide on one rank, broadcast the decision (torch.distributed.broadcast of a flag), and stop everywhere in the same step.",
+    needs=("process.end",),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 stops early on its own.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/12_sys_exit_of_one_rank.py","line":18,"function":"main"}}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
+{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1,"site":{"file":"/train/12_sys_exit_of_one_rank.py","line":18,"function":"main"}}
+{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
+{"event":"dist.destroy_process_group","phase":"begin","rank":1,"span":3,"site":{"file":"/train/12_sys_exit_of_one_rank.py","line":26,"function":"main"}}
+{"event":"dist.destroy_process_group","phase":"end","rank":1,"span":3}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Connection closed by peer","frames":[{"file":"/train/12_sys_exit_of_one_rank.py","line":32,"function":"<module>"},{"file":"/train/12_sys_exit_of_one_rank.py","line":23,"function":"main"},{"file":"/train/pieces.py","line":35,"function":"train_step"},{"file":"/env/site-packages/torch/_tensor.py","line":623,"function":"Tensor.backward"},{"file":"/env/site-packages/torch/autograd/__init__.py","line":395,"function":"backward"},{"file":"/env/site-packages/torch/autograd/graph.py","line":979,"function":"_engine_run_backward"}]},"exit_code":1,"uncaught":true}
+{"event":"process.end","rank":1,"process_group":false}
+""",
+        ranks=(1,),
+        job="12_sys_exit_of_one_rank",
+    ),
+    Example(
+        "Rank 1 fails with an exception of its own.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
+{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1}
+{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
+{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"FileNotFoundError","message":"[Errno 2] No such file or directory: '42.png'"}}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection closed by peer"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "Most ranks have left, and one goes on.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
+{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1}
+{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
+{"event":"dist.init_process_group","phase":"begin","rank":2,"span":1}
+{"event":"dist.init_process_group","phase":"end","rank":2,"span":1}
+{"event":"process.end","rank":0}
+{"event":"process.end","rank":1}
+{"event":"process.end","rank":2,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection closed by peer"}}
+""",
+        answer="undecided",
+    ),
+)
+
+
+class _Left:
+    """A rank that ended in good order, and when it left the group."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.leave: Optional[Call[schema.DestroyProcessGroup]] = process.final(schema.DestroyProcessGroup)
+        self.when = self.leave.when if self.leave is not None else process.last_when
+
+
+def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
+    """Take the ranks that ended well before others lost a peer, where nobody failed for a reason of its own."""
+    lost, own = _failures(run)
+    if not lost or own or any(death.signal not in ("", "SIGTERM") for death in run.deaths):
+        return
+    first = lost[0]
+    gone = [left for left in (_Left(process) for process in run.processes if _ended_well(process)) if left.when <= first.when]
+    if not gone:
+        return
+    guilty = ranks(left.process for left in gone)
+    if len(guilty) * 2 > len(run.ranks):
+        yield RULE.undecided("Ranks %s had ended in good order when rank %s still needed them, %s; which of them had the wrong number of steps, the logs do not say." % (spans(guilty), first.rank, stood(first)))
+        return
+    earliest = min(gone, key=lambda left: left.when)
+    yield RULE.found(
+        ranks=guilty,
+        verdict="%s ended without an exception%s%s; rank %s was still %s and lost it %.0f ms later."
+        % (_who(guilty), _code(run, earliest), _how(earliest), first.rank, stood(first), (first.when - earliest.when) * 1000),
+        evidence=[*_evidence(earliest), *(failed(failure) for failure in lost[:3])],
+        when=earliest.when,
+        explains=lost,
+        remedy=_remedy(earliest),
+    )
+
+
+def _failures(run: Run) -> Tuple[List[Failed], bool]:
+    """Return who lost a peer, and whether anybody failed otherwise."""
+    fatal = [failure for failure in run.failures if failure.fatal]
+    lost = [failure for failure in fatal if failure.process is not None and joined(failure.process) and (failure.consequence == PEER_GONE or waited(failure))]
+    return lost, any(not failure.consequence and not waited(failure) for failure in fatal)
+
+
+def _ended_well(process: Process) -> bool:
+    return process.rank is not None and process.ended is not None and process.ended.failure is None and not process.ended.uncaught and joined(process)
+
+
+def _who(guilty: List[int]) -> str:
+    text = named(guilty)
+    return text[:1].upper() + text[1:]
+
+
+def _code(run: Run, left: _Left) -> str:
+    death = run.death(left.process.rank) if left.process.rank is not None else None
+    return " (exit code %d)" % death.exit_code if death is not None and death.exit_code is not None else ""
+
+
+def _how(left: _Left) -> str:
+    return " and left the group at %s" % place(left.leave.site) if left.leave is not None else " without leaving the group"
+
+
+def _evidence(left: _Left) -> List[Evidence]:
+    items = [shown(left.leave, "rank %s leaves the group" % left.process.rank)] if left.leave is not None else []
+    return [*items, line(left.process.last_at, "rank %s ends without a failure" % left.process.rank)]
+
+
+def _remedy(left: _Left) -> str:
+    if left.leave is None:
+        return ""
+    return "Look at the branch that leads to %s: decide it on one rank, broadcast the decision (flag = torch.tensor(stop); torch.distributed.broadcast(flag, 0)), and stop all ranks in the same step." % place(left.leave.site)

@@ -1,0 +1,101 @@
+"""The launcher passes the local rank as an argument that the program spells otherwise, or does not know."""
+
+import re
+from typing import Iterator, List, Tuple
+
+from ddp_probe import schema
+from ddp_probe.diagnose.rule import MEDIUM, Evidence, Example, Finding, Printed, Rule, line
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Place, Process, Run
+
+_ARGUMENT = re.compile(r"^--local[-_]rank(=\d+)?$")
+
+RULE = Rule(
+    id="DDP403",
+    slug="local-rank-argument",
+    cause="launcher_arg_spelling",
+    title="The launcher's --local-rank (or --local_rank) is no argument of the program.",
+    symptom="'error: unrecognized arguments: --local-rank=0', and exit code 2 before anything happens.",
+    evidence="The command line of the rank has the argument that torch.distributed.launch adds (--local_rank up to torch 1.13, --local-rank since 2.0), and the rank left with exit code 2, which argparse takes, without an exception and before any call that is watched.",
+    remedy="Start with torchrun, which passes no such argument, and read int(os.environ['LOCAL_RANK']); or accept both: parser.add_argument('--local-rank', '--local_rank', type=int, default=int(os.environ.get('LOCAL_RANK', 0))).",
+    needs=("process.start", "launcher.child"),
+    printed=(
+        Printed(r"(?:unrecognized arguments?|[Uu]nknown (?:command line )?(?:flag|option|argument)s?|[Nn]o such option|[Cc]ould not consume arg)[^\n]*?(?P<argument>-{0,2}local[-_]rank)", says="The program does not know the argument {argument} that the launcher passes."),
+        Printed(r"not used by the HfArgumentParser: \[[^\]\n]*(?P<argument>--local[-_]rank)", says="The program does not know the argument {argument} that the launcher passes."),
+        Printed(r"the following arguments are required: [^\n]*(?P<argument>--local[-_]rank)", says="The program requires {argument}, which its launcher does not pass."),
+        Printed(r"(?:torchrun|launch\.py|run\.py|accelerate|deepspeed): error: (?P<what>unrecognized arguments|argument)[^\n]*", says="The launcher itself does not take one of its arguments.", ranks=False),
+        Printed(r"Namespace' object has no attribute '(?P<argument>local_rank)'", says="The program reads args.{argument}, which it was not given."),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "torch.distributed.launch passes --local-rank, and argparse leaves with 2.",
+        """
+{"event":"launcher.start","launcher":"torch.distributed.launch"}
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"argv":["-u","/train/10_local_rank_underscore.py","--local-rank=0"],"launcher":"torchrun"}
+{"event":"process.end","rank":0,"local_rank":0,"process_group":false}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"argv":["-u","/train/10_local_rank_underscore.py","--local-rank=1"],"launcher":"torchrun"}
+{"event":"process.end","rank":1,"local_rank":1,"process_group":false}
+{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":2}
+""",
+        ranks=(0, 1),
+        job="10_local_rank_underscore",
+    ),
+    Example(
+        "A rank that was given the argument trains, and ends well.",
+        """
+{"event":"launcher.start","launcher":"torch.distributed.launch"}
+{"event":"process.start","rank":0,"local_rank":0,"world_size":1,"argv":["python","-u","/train/t.py","--local_rank=0"],"launcher":"torchrun"}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
+{"event":"process.end","rank":0,"local_rank":0,"process_group":false}
+{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":0}
+""",
+        answer="clear",
+    ),
+    Example(
+        "argparse prints what it does not know.",
+        "usage: train.py [-h] [--local_rank LOCAL_RANK]\ntrain.py: error: unrecognized arguments: --local-rank=0\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for ranks that were given the argument and did nothing, one of which left with argparse's exit code."""
+    given = [(process, argument) for process in run.processes for argument in [_given(process)] if argument and not _worked(process)]
+    refused = [process for process, _ in given if process.rank is not None and _exit_code(run, process) == 2]
+    if not refused or any(failure.fatal for failure in run.failures):
+        return
+    ranks = [process.rank for process, _ in given if process.rank is not None]
+    spelling = given[0][1].partition("=")[0]
+    other = "--local_rank" if spelling == "--local-rank" else "--local-rank"
+    launchers = [launcher.start.launcher for launcher in run.launchers if isinstance(launcher.start, schema.LauncherStart)]
+    yield RULE.found(
+        ranks=ranks,
+        verdict="%s left with exit code 2 before it did anything: %s passes %s, which the program does not take." % (named([refused[0].rank or 0]).capitalize(), launchers[0] if launchers else "the launcher", spelling),
+        evidence=_evidence(run, given),
+        when=min(process.start_when for process, _ in given),
+        remedy="Start with torchrun, which passes no such argument, and read int(os.environ['LOCAL_RANK']); or accept both spellings: parser.add_argument('%s', '%s', type=int)." % (spelling, other),
+        confidence=MEDIUM,
+    )
+
+
+def _given(process: Process) -> str:
+    return next((part for part in process.started.argv[1:] if _ARGUMENT.match(part)), "")
+
+
+def _worked(process: Process) -> bool:
+    kinds = (schema.InitProcessGroup, schema.InitDist, schema.SetDevice, schema.ModuleMove, schema.Wrap, schema.WrapModel, schema.Load, schema.Save)
+    return any(process.count(kind) for kind in kinds)
+
+
+def _exit_code(run: Run, process: Process) -> "int | None":
+    death = run.death(process.rank) if process.rank is not None else None
+    return death.exit_code if death is not None else process.exit_code
+
+
+def _evidence(run: Run, given: List[Tuple[Process, str]]) -> List[Evidence]:
+    deaths = [death for death in run.deaths if death.exit_code == 2]
+    told = [line(death.at, "rank %s ended with exit code 2" % death.rank) for death in deaths[:2]]
+    return told + [line(Place(process.file, 1), "rank %s was given %s" % (process.rank, argument)) for process, argument in given[:4]]

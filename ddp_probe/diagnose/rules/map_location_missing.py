@@ -1,0 +1,163 @@
+"""A checkpoint is put back onto the device it was saved from, which this process lacks or should leave to rank 0."""
+
+from typing import Dict, Iterator, List, Tuple
+
+from ddp_probe import schema
+from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose.printed import Match
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.read.model import Call, Process, Run
+
+_ROW = r"\|?\s*0\s+(?:N/A\s+N/A\s+)?\d+\s+C[^\n]*?"
+
+RULE = Rule(
+    id="DDP513",
+    slug="map-location-missing",
+    cause="missing_map_location",
+    title="A checkpoint is put back onto the device that it was saved from.",
+    symptom="'Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False', or several processes hold memory on card 0.",
+    evidence="The devices in the file, and a load without map_location.",
+    remedy="Load to the host and move afterwards: torch.load(path, map_location='cpu').",
+    needs=("checkpoint.load",),
+    fix="map-location",
+    printed=(
+        Printed(
+            r"Attempting to deserialize object on (?:an? )?(?P<device>\w+) device(?P<index> \d+)? but torch\.[\w.]+\(\) is (?P<has>False|\d+)",
+            says="The checkpoint was saved from a {device} device, and this process has none that fits.",
+        ),
+        Printed(r"don't know how to restore data location of [\w.]+ \(tagged with (?P<device>[^)]+)\)", says="The checkpoint was saved from {device}, which this torch does not know."),
+        Printed(
+            r"CUDA out of memory",
+            beside=r"in (?:_cuda_deserialize|default_restore_location|restore_location)\b",
+            says="The checkpoint is put back onto the card that it was saved from, which has no room for it.",
+        ),
+        Printed(
+            # One process with its model and others with a context alone, all on card 0.
+            _ROW + r"\d{4,5}MiB[^\n]*\n[^\n0-9]*" + _ROW + r"(?P<context>\d{3}MiB)[^\n]*\n[^\n0-9]*" + _ROW + r"(?P=context)",
+            says="Several processes hold {context} each on card 0 beside the one whose card it is.",
+            ranks=False,
+        ),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "The file was saved from cuda:0, and there is no CUDA.",
+        """
+{"event":"process.start","rank":0,"role":"solo"}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"site":{"file":"/train/11_cuda_checkpoint_without_map_location.py","line":25,"function":"main"},"file":{"path":"pretrained.pth","kind":"zip"}}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":2,"locations":["cuda:0"],"failure":{"type":"RuntimeError","message":"Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False"}}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False"},"exit_code":1,"uncaught":true}
+""",
+        job="11_cuda_checkpoint_without_map_location",
+    ),
+    Example(
+        "Three ranks put the weights onto the card of rank 0.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":3}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":3}
+{"event":"process.start","rank":2,"local_rank":2,"world_size":3}
+{"event":"checkpoint.load","phase":"begin","rank":0,"local_rank":0,"span":1,"site":{"file":"/train/t.py","line":9},"file":{"path":"pretrained.pth"}}
+{"event":"checkpoint.load","phase":"end","rank":0,"local_rank":0,"span":1,"locations":["cuda:0"]}
+{"event":"checkpoint.load","phase":"begin","rank":1,"local_rank":1,"span":1,"site":{"file":"/train/t.py","line":9},"file":{"path":"pretrained.pth"}}
+{"event":"checkpoint.load","phase":"end","rank":1,"local_rank":1,"span":1,"locations":["cuda:0"]}
+{"event":"checkpoint.load","phase":"begin","rank":2,"local_rank":2,"span":1,"site":{"file":"/train/t.py","line":9},"file":{"path":"pretrained.pth"}}
+{"event":"checkpoint.load","phase":"end","rank":2,"local_rank":2,"span":1,"locations":["cuda:0"]}
+{"event":"process.end","rank":0}
+{"event":"process.end","rank":1}
+{"event":"process.end","rank":2}
+""",
+        ranks=(1, 2),
+    ),
+    Example(
+        "Both ranks load to the host.",
+        """
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"pretrained.pth"},"map_location":"cpu"}
+{"event":"checkpoint.load","phase":"end","rank":0,"span":1,"locations":["cuda:0"]}
+{"event":"checkpoint.load","phase":"begin","rank":1,"span":1,"file":{"path":"pretrained.pth"},"map_location":"cpu"}
+{"event":"checkpoint.load","phase":"end","rank":1,"span":1,"locations":["cuda:0"]}
+{"event":"process.end","rank":0}
+{"event":"process.end","rank":1}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        """Traceback (most recent call last):
+  File "/train/test.py", line 25, in main
+    torch.load("pretrained.pth")
+  File "/env/site-packages/torch/serialization.py", line 166, in validate_cuda_device
+    raise RuntimeError('Attempting to deserialize object on a CUDA '
+RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU.
+""",
+    ),
+)
+
+_REMEDY = "Write torch.load(%s, map_location='cpu') at %s, and move the model afterwards: model.to(device)."
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the loads that failed over a device, and those of several ranks that met on one card."""
+    found = list(told(RULE, run))
+    if found:
+        yield _refused(found)
+        return
+    for met in _on_one_card(run).values():
+        guests = [(process, call) for process, call in met if process.local_rank != _card(_device(call))]
+        if len(met) > 1 and guests:
+            yield _shared(met, guests)
+            return
+
+
+def _refused(found: List[Match]) -> Finding:
+    failure = found[0].failure
+    load = next((call for call in failure.calls if isinstance(call.asked, schema.Load)), None)
+    path = load.asked.file.path if load is not None and load.asked.file is not None else "the checkpoint"
+    device = _device(load) if load is not None else ""
+    given = load.asked.map_location if load is not None else ""
+    site = place(load.site if load is not None else failure.site)
+    what = "map_location=%s" % given if given else "no map_location"
+    return RULE.found(
+        ranks=ranks(match.failure.process for match in found),
+        verdict="%s was saved from %s and is loaded at %s with %s: this process has no such device." % (path, device or found[0].found.groupdict().get("device"), site, what),
+        evidence=[*([shown(load, "load of %s, saved from %s" % (path, device))] if load is not None else []), failed(failure)],
+        when=failure.when,
+        explains=[match.failure for match in found],
+        remedy=_REMEDY % (repr(path), site),
+    )
+
+
+def _shared(met: "List[Tuple[Process, Call[schema.Load]]]", guests: "List[Tuple[Process, Call[schema.Load]]]") -> Finding:
+    _, call = guests[0]
+    path = call.asked.file.path if call.asked.file is not None else "a checkpoint"
+    return RULE.found(
+        ranks=ranks(process for process, _ in guests),
+        verdict="%d ranks load %s at %s without map_location, and all of them put it onto %s, the card of one of them." % (len(met), path, place(call.site), _device(call)),
+        evidence=[shown(one, "storages of %s" % _device(one)) for _, one in guests[:4]],
+        when=min(one.when for _, one in met),
+        severity=WARNING,
+        remedy=_REMEDY % (repr(path), place(call.site)),
+    )
+
+
+def _on_one_card(run: Run) -> "Dict[Tuple[str, str], List[Tuple[Process, Call[schema.Load]]]]":
+    """Return the loads that kept the file's device, one of each rank, by host and card."""
+    met: Dict[Tuple[str, str], List[Tuple[Process, Call[schema.Load]]]] = {}
+    for process in run.processes:
+        for call in process.calls(schema.Load):
+            if not call.asked.map_location and call.answer is not None and call.failure is None and _card(_device(call)) is not None:
+                group = met.setdefault((process.host, _device(call)), [])
+                if not group or group[-1][0] is not process:
+                    group.append((process, call))
+    return met
+
+
+def _device(call: "Call[schema.Load]") -> str:
+    """Return the one device of a file's storages, where it is one and no CPU."""
+    devices = [device for device in (call.answer.locations if isinstance(call.answer, schema.Load) else []) if device != "cpu"]
+    return devices[0] if len(devices) == 1 else ""
+
+
+def _card(device: str) -> "int | None":
+    index = device.partition(":")[2]
+    return int(index) if index.isdigit() else None

@@ -1,0 +1,131 @@
+"""The port that rank 0, or the launcher, has to listen on is taken."""
+
+import re
+from typing import Iterator, List, Optional
+
+from ddp_probe import schema
+from ddp_probe.diagnose._logged import NO_WARNING
+from ddp_probe.diagnose.printed import by_text, matches
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Call, Failed, Process, Run
+
+_TAKEN = r"EADDRINUSE|[Aa]ddress already in use"
+# As torch 2 writes the port, and as torch 1 does.
+_PORT = re.compile(r"port: ?(\d+)|:(\d+) \(errno")
+
+RULE = Rule(
+    id="DDP409",
+    slug="master-port-in-use",
+    cause="master_port_in_use",
+    title="The port of the rendezvous is taken by another process.",
+    symptom="'Address already in use' (EADDRINUSE, errno 98) before training begins; the other ranks time out.",
+    evidence="The server socket of init_process_group, or of torchrun's agent, could not be bound; the message names the port. Where it is not MASTER_PORT, the program names its own.",
+    remedy="Choose a free port: torchrun --master_port=<free port>, or --rdzv_endpoint=localhost:0 --rdzv_backend=c10d (--standalone), which finds one; or end the process that has it: ss -ltnp | grep <port>.",
+    needs=("dist.init_process_group", "launcher.agent"),
+    printed=(
+        Printed(NO_WARNING + r"(?:port: ?|\]?:)(?P<port>\d{1,3})\b[^\n]*(?:%s|errno: 98|errno: 13|EACCES)" % _TAKEN, says="Port {port} is one of the system's: it came from another variable (PORT) or was mistyped."),
+        Printed(NO_WARNING + r"port: ?(?P<port>\d+)[^\n]*(?:%s)" % _TAKEN, says="Port {port} is taken by another process."),
+        Printed(NO_WARNING + r":(?P<port>\d+) \(errno: 98", says="Port {port} is taken by another process."),
+        Printed(NO_WARNING + r"(?:%s|errno: 98\b|WinError 10048)" % _TAKEN, unless=r"tensorboard|uvicorn|gradio|visdom|jupyter"),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 0 cannot listen.",
+        """
+{"event":"process.start","rank":0,"world_size":1,"role":"rank","launcher":"environment"}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_master_port_in_use.py","line":19,"function":"main"},"master_addr":"127.0.0.1"}
+{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"message":"code: -98, name: EADDRINUSE, message: address already in use"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"message":"code: -98, name: EADDRINUSE, message: address already in use"}}
+""",
+        ranks=(0,),
+        job="10_master_port_in_use",
+    ),
+    Example(
+        "torchrun cannot listen, and starts no rank.",
+        """
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.agent","phase":"begin","span":1,"nproc_per_node":2,"rendezvous":{"backend":"static"}}
+{"event":"launcher.agent","phase":"error","span":1,"failure":{"message":"The server socket has failed to listen on any local network address."}}
+{"event":"launcher.end","uncaught":true,"exit_code":1,"failure":{"message":"code: -98, name: EADDRINUSE, message: address already in use"}}
+""",
+        job="10_launch_on_taken_port",
+    ),
+    Example(
+        "Rank 1 cannot reach the master.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":1,"world_size":2,"span":1,"master_addr":"127.0.0.1"}
+{"event":"dist.init_process_group","phase":"error","rank":1,"world_size":2,"span":1,"failure":{"message":"while trying to connect to (127.0.0.1,"}}
+""",
+        answer="clear",
+        job="10_master_addr_unreachable",
+    ),
+    Example(
+        "torch 1.12 prints both addresses.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 9, in main\n    dist.init_process_group("nccl")\n  File "/env/site-packages/torch/distributed/rendezvous.py", line 188, in _create_c10d_store\n    return TCPStore(\n'
+        "RuntimeError: The server socket has failed to listen on any local network address. The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use). The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address already in use).\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look at the ranks, then at the launchers."""
+    found = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
+    if found:
+        yield _of_rank(found)
+        return
+    for launcher in run.launchers:
+        for call in launcher.calls(schema.LauncherAgent):
+            told = _told(launcher, call)
+            if told and re.search(_TAKEN, told):
+                yield _of_launcher(launcher, call, told)
+                return
+    yield from by_text(RULE, run)
+
+
+def _port(text: str) -> str:
+    found = _PORT.search(text)
+    return next((group for group in found.groups() if group), "") if found else ""
+
+
+def _called(port: str) -> str:
+    return "port %s" % port if port else "the rendezvous' port"
+
+
+def _of_rank(found: List[Failed]) -> Finding:
+    first = found[0]
+    call = next((call for call in first.calls if isinstance(call.asked, schema.InitProcessGroup)), None)
+    master = call.asked.master_port if call is not None else ""
+    port = _port(first.text) or master
+    named_here = " MASTER_PORT is %s: the program names another one itself." % master if master and port != master else ""
+    return RULE.found(
+        ranks=[failure.rank for failure in found if failure.rank is not None],
+        verdict="%s cannot listen on %s: another process has it.%s" % (named([first.rank or 0]).capitalize(), _called(port), named_here),
+        evidence=[failed(failure) for failure in found[:4]],
+        when=first.when,
+        remedy="Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that has %s: ss -ltnp | grep %s." % (port or "it", port or "<port>"),
+        explains=found,
+    )
+
+
+def _told(launcher: Process, call: "Call[schema.LauncherAgent]") -> str:
+    end = launcher.end
+    parts = [failure.message for failure in (call.failure, end.failure if end is not None else None) if failure is not None]
+    return "\n".join(parts)
+
+
+def _of_launcher(launcher: Process, call: "Call[schema.LauncherAgent]", told: str) -> Finding:
+    endpoint = call.asked.rendezvous.get("endpoint", "")
+    port = _port(told) or endpoint.rpartition(":")[2]
+    kind: Optional[str] = launcher.start.launcher if isinstance(launcher.start, schema.LauncherStart) else None
+    at = call.answered_at or call.at
+    asked = call.asked.nproc_per_node
+    return RULE.found(
+        ranks=[],
+        verdict="%s cannot listen on %s%s: another process has it. No rank was started%s." % (kind or "The launcher", _called(port), " of " + launcher.host if launcher.host else "", ", of %d" % asked if asked else ""),
+        evidence=[Evidence(at.file, at.line, call.site, told.split("\n", 1)[0][:300])],
+        when=call.until or call.when,
+        remedy="Choose a free port: --master_port=<free port>, or --standalone, which finds one on a single host; or end the process that has %s: ss -ltnp | grep %s." % (port or "it", port or "<port>"),
+    )

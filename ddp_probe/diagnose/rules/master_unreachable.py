@@ -1,0 +1,114 @@
+"""A rank cannot reach the master's address and port: nobody listens there, or the name leads nowhere."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe import schema
+from ddp_probe.diagnose._logged import NO_WARNING
+from ddp_probe.diagnose.printed import by_text, matches
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Failed, Run
+
+_ENDPOINT = re.compile(r"(?:connect to|address(?:es)? of) \(?\[?([^\s,\])]+)\]?[,:] ?(\d*)")
+
+RULE = Rule(
+    id="DDP413",
+    slug="master-unreachable",
+    cause="master_addr_unreachable",
+    title="The master's address cannot be reached.",
+    symptom="'The client socket has timed out … while trying to connect to (address, port)', 'gai error: Name or service not known', 'No route to host', or torchrun's RendezvousConnectionError.",
+    evidence="init_process_group (or the launcher's rendezvous) failed while it connected, and the log of no rank 0 shows that it was there to be reached. Where the store was reached and ranks were missed, it is rank-never-started.",
+    remedy="Check MASTER_ADDR and MASTER_PORT on every host: the address of the host where rank 0 runs, as the other hosts see it (not localhost); start rank 0; open the port in the firewall (nc -zv <address> <port>).",
+    needs=("dist.init_process_group",),
+    printed=(
+        Printed(NO_WARNING + r"client socket has (?:timed out|failed)[^\n]*(?:connect to|address of) \(?\[?(?P<address>[^\s,\])]+)\]?[,:] ?(?P<port>\d*)", says="{address}, port {port}, cannot be reached.", ranks=False),
+        Printed(NO_WARNING + r"addresses of \(?\[?(?P<address>[^\s,\])]+)\]?[,:] ?(?P<port>\d+)\)? cannot be retrieved \(gai error", says="The name {address} leads to no address.", ranks=False),
+        Printed(r"RendezvousConnectionError: The connection to the C10d store has failed|[Cc]onnection to (?:the )?(?:C10d|etcd) (?:store|server)[^\n]* (?:has )?failed", ranks=False),
+        Printed(r"RendezvousTimeoutError", says="The other hosts did not join the launcher's rendezvous in time.", ranks=False),
+        Printed(r"connect\(\) timed out(?:\. Original timeout was \d+ ms)?|connect\(\): (?:No route to host|Network is unreachable|Connection refused)", ranks=False),
+        Printed(NO_WARNING + r"(?:gai error: -\d|socket\.gaierror|Name or service not known|Temporary failure in name resolution|nodename nor servname)", unless=r"huggingface|https?:|urllib|requests/|[Uu][Rr][Ll]|wandb|github", ranks=False),
+        Printed(NO_WARNING + r"(?:No route to host|[Nn]etwork is unreachable|[Cc]onnection refused|[Cc]onnection timed out)", beside=r"TCPStore|rendezvous|init_process_group|_create_c10d_store", unless=r"NCCL|https?:|urllib", ranks=False),
+    ),
+    yields_to=("wrong-network-interface",),
+)
+
+EXAMPLES = (
+    Example(
+        "Nobody listens at the master's port.",
+        """
+{"event":"process.start","rank":1,"world_size":2,"role":"rank","launcher":"environment"}
+{"event":"dist.init_process_group","phase":"begin","rank":1,"world_size":2,"span":1,"site":{"file":"/train/10_master_addr_unreachable.py","line":14,"function":"main"},"timeout":8.0,"master_addr":"127.0.0.1"}
+{"event":"dist.init_process_group","phase":"error","rank":1,"world_size":2,"span":1,"failure":{"message":"The client socket has timed out after 8000ms while trying to connect to (127.0.0.1,"}}
+{"event":"process.end","rank":1,"world_size":2,"uncaught":true,"exit_code":1,"failure":{"message":"The client socket has timed out after 8000ms while trying to connect to (127.0.0.1,"}}
+""",
+        job="10_master_addr_unreachable",
+    ),
+    Example(
+        "The store is reached, and a rank is missed.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"role":"rank","launcher":"environment"}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"world_size":2,"span":1,"master_addr":"127.0.0.1"}
+{"event":"dist.init_process_group","phase":"error","rank":0,"world_size":2,"span":1,"failure":{"message":"Timed out after 9 seconds waiting for clients. 1/2 clients joined."}}
+""",
+        answer="clear",
+        job="10_rank_never_started",
+    ),
+    Example(
+        "Rank 0 was there and died before it listened.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"role":"rank","launcher":"environment"}
+{"event":"process.end","rank":0,"world_size":2,"uncaught":true,"exit_code":1,"failure":{"type":"FileNotFoundError","message":"[Errno 2] No such file or directory: 'train.txt'"}}
+{"event":"process.start","rank":1,"world_size":2,"role":"rank","launcher":"environment"}
+{"event":"dist.init_process_group","phase":"begin","rank":1,"world_size":2,"span":1,"master_addr":"127.0.0.1"}
+{"event":"dist.init_process_group","phase":"error","rank":1,"world_size":2,"span":1,"failure":{"message":"The client socket has timed out after 60s while trying to connect to (127.0.0.1, 29500)."}}
+{"event":"process.end","rank":1,"world_size":2,"uncaught":true,"exit_code":1,"failure":{"message":"The client socket has timed out after 60s while trying to connect to (127.0.0.1, 29500)."}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "torch cannot connect.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 14, in main\n    dist.init_process_group("gloo")\n  File "/env/site-packages/torch/distributed/rendezvous.py", line 188, in _create_c10d_store\n    return TCPStore(\n'
+        "TimeoutError: The client socket has timed out after 300s while trying to connect to (10.1.2.3, 29500).\n",
+    ),
+)
+
+
+def check(run: Run) -> "Iterator[Finding | Undecided]":
+    """Look for ranks that could not connect, and for what became of rank 0."""
+    found = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
+    if not found:
+        yield from by_text(RULE, run)
+        return
+    master = run.ranks.get(0)
+    if master is None:
+        yield _found(found, "rank 0, which listens there, left no file")
+    elif any(failure.process is master and failure not in found for failure in run.failures):
+        return  # Rank 0 has a failure of its own; that the others find nobody follows from it.
+    elif master.count(schema.InitProcessGroup):
+        yield _found(found, "though rank 0 was in init_process_group on %s" % master.host)
+    else:
+        yield RULE.undecided("%s found nobody at the master's address, and rank 0 never called init_process_group." % named(_ranks(found)).capitalize())
+
+
+def _ranks(found: List[Failed]) -> List[int]:
+    return sorted({failure.rank for failure in found if failure.rank is not None})
+
+
+def _found(found: List[Failed], because: str) -> Finding:
+    first = found[0]
+    call = next((call for call in first.calls if isinstance(call.asked, schema.InitProcessGroup)), None)
+    told = _ENDPOINT.search(first.text)
+    address = told.group(1) if told else call.asked.master_addr if call else ""
+    port = told.group(2) if told else call.asked.master_port if call else ""
+    name = bool(re.search("[A-Za-z]", address)) and address != "localhost"
+    waited = " in %.0f s" % (call.until - call.when) if call is not None and call.until is not None else ""
+    return RULE.found(
+        ranks=[],
+        verdict="%s could not reach the master at %s, port %s%s: %s." % (named(_ranks(found)).capitalize(), address or "MASTER_ADDR", port or "MASTER_PORT", waited, because),
+        evidence=[failed(failure) for failure in found[:4]],
+        when=first.when,
+        remedy="%sCheck that rank 0 runs at %s and listens on port %s (nc -zv %s %s from the other hosts), and that MASTER_ADDR and MASTER_PORT are the same for all ranks."
+        % ("Check that the name is known there: getent hosts %s. " % address if name else "", address or "MASTER_ADDR", port or "MASTER_PORT", address or "$MASTER_ADDR", port or "$MASTER_PORT"),
+        explains=found,
+    )

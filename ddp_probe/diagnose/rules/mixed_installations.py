@@ -1,0 +1,58 @@
+"""Parts of two installations meet in one process: a compiled part was built for another torch than the one that is imported."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose._logged import RAISED
+from ddp_probe.diagnose.printed import by_text
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP803",
+    slug="mixed-installations",
+    cause="mixed_installations",
+    title="Parts of two installations meet in one process.",
+    symptom="'undefined symbol' on import, 'partially initialized module', an attribute of torch._C that is not there, or an extension that complains of another build.",
+    evidence="The loader's or Python's own words; compare torch.__file__, the extension's __file__ and LD_LIBRARY_PATH.",
+    remedy="Install torch and what was compiled against it (torchvision, mmcv, the vendor's plugin, NCCL) together in one empty environment; take other installations off PYTHONPATH and LD_LIBRARY_PATH; start outside of a source folder of torch.",
+    needs=("process.end",),
+    printed=(
+        Printed(r"(?:%s|symbol lookup error[^\n]*)undefined symbol: (?P<symbol>\w+)" % RAISED, says="A compiled part asks for {symbol}, which the library that was loaded does not have."),
+        Printed(r"(?:cannot allocate|version [`'\"]?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*['\"]? not found|symbol lookup error)", unless=r"memory"),
+        Printed(r"has no attribute '(?P<name>_(?:init_names|initExtension|set_default_tensor_type|jit_\w+|dynamo|_C|storage_classes))'", beside=r"torch[/\\]__init__|torch\._C|torch[/\\]_"),
+        Printed(r"partially initialized module '(?P<module>torch\w*(?:\.\w+)*|mm\w+(?:\.\w+)*)' has no attribute", says="{module} is imported while it is being imported: another file or installation of that name comes first."),
+        Printed(r"No module named 'torch\._C|[Ff]ailed to load PyTorch C extensions|cannot import name '\w+' from 'torch\._C'"),
+        Printed(r"operator torchvision::\w+ does not exist|[Cc]ouldn't load custom C\+\+ ops|torchvision[^\n]*compiled with different CUDA|compiled with different CUDA (?:major )?versions"),
+        Printed(r"Error: (?:numpy\.(?:dtype|ndarray) size changed|module compiled against (?:API|ABI) version|Numpy is not available|numpy\.core\.multiarray failed to import)"),
+        Printed(r"already has an? (?:kernel|operator|schema) registered|Only a single TORCH_LIBRARY can be used to register the namespace"),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "An extension asks for a symbol that torch does not have.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun"}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"ImportError","message":"/env/site-packages/mmcv/_ext.cpython-38-x86_64-linux-gnu.so: undefined symbol: _ZN2at5emptyEN3c108ArrayRefIlEE"}}
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "An attribute of the program's own is not there.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun"}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"AttributeError","message":"'Trainer' object has no attribute '_init_names'"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The loader misses a symbol.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 1, in <module>\n    import torch\n  File "/env/site-packages/torch/__init__.py", line 237, in <module>\n    from torch._C import *\n'
+        "ImportError: /env/site-packages/torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """The loader's own words decide."""
+    return by_text(RULE, run)

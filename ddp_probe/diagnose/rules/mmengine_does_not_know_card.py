@@ -1,0 +1,98 @@
+"""mmengine's get_device() does not know the accelerator and answers cpu, so its runner keeps the model there."""
+
+from typing import Iterator
+
+from ddp_probe import schema
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Call, Run
+
+_VENDORS = r"\b(?:torch_gcu|eccl|ECCL|torch_dtu|topsrider|efsmi|torch_npu|hccl|torch_mlu|cncl|torch_musa|mccl|torch_xla|gcu:\d|xla:\d)\b"
+
+RULE = Rule(
+    id="DDP102",
+    slug="mmengine-does-not-know-card",
+    cause="model_on_cpu_at_ddp_wrap",
+    title="mmengine's get_device() answers cpu although an accelerator is there, so Runner.wrap_model leaves the model on the CPU.",
+    symptom="Runner fails in wrap_model with 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}'; with device_ids=None it trains on the CPU and says nothing.",
+    evidence="The mmengine.wrap_model event says that get_device() is cpu, and why, and lists the accelerators that are there. Without any it is a CPU run: device-ids-on-cpu.",
+    remedy="Before the Runner is made: import mmengine.device.utils; mmengine.device.utils.DEVICE = 'gcu' (what torch calls the accelerator), after its plugin is imported.",
+    needs=("mmengine.wrap_model", "ddp.init"),
+    fix="mmengine-device",
+    printed=(
+        Printed(_wraps.ON_CPU, beside=r"(?=.*\bin wrap_model\b).*" + _VENDORS, says="mmengine wraps a model on cpu with device_ids, and the log speaks of an accelerator."),
+    ),
+    yields_to=("init-failure-swallowed",),
+)
+
+EXAMPLES = (
+    Example(
+        "Eight gcu cards, and mmengine answers cpu.",
+        """
+{"event":"mmengine.wrap_model","phase":"begin","rank":0,"span":3,"site":{"file":"/train/02_runner_does_not_know_cards.py","line":19,"function":"main"},"launcher":"pytorch","distributed":true,"get_device":"cpu","get_device_because":"mmengine 0.10.7 knows npu, cuda, mlu, mps, dipu, musa; gcu is not among them. None of those it knows was available when it was imported.","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"},"accelerators":[{"name":"gcu","device_type":"gcu","module":"torch_gcu","initialised":true,"current":0,"count":8}]}
+{"event":"ddp.init","phase":"begin","rank":0,"span":5,"site":{"file":"/train/02_runner_does_not_know_cards.py","line":19,"function":"main"},"through":[{"file":"/env/site-packages/mmengine/runner/runner.py","line":898,"function":"Runner.wrap_model"}],"wrapper":"mmengine.model.wrappers.distributed.MMDistributedDataParallel","device_ids":["0"],"backend":"eccl","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"},"accelerators":[{"name":"gcu","device_type":"gcu","module":"torch_gcu","initialised":true,"current":0,"count":8}]}
+{"event":"ddp.init","phase":"error","rank":0,"span":5,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [0], output_device None, and module parameters {device(type='cpu')}."}}
+""",
+        ranks=(0,),
+        job="02_runner_does_not_know_cards",
+    ),
+    Example(
+        "With device_ids=None the job trains on the CPU beside eight cards.",
+        """
+{"event":"mmengine.wrap_model","phase":"begin","rank":0,"span":3,"site":{"file":"/train/t.py","line":19},"distributed":true,"get_device":"cpu","placement":{"parameters":4,"devices":{"cpu":{"count":4}}},"accelerators":[{"name":"gcu","device_type":"xla","initialised":true,"current":0,"count":8}]}
+{"event":"ddp.init","phase":"begin","rank":0,"span":5,"site":{"file":"/train/t.py","line":19},"through":[{"file":"/env/site-packages/mmengine/runner/runner.py","line":911,"function":"wrap_model"}],"backend":"eccl","placement":{"parameters":4,"devices":{"cpu":{"count":4}}},"accelerators":[{"name":"gcu","device_type":"xla","initialised":true,"current":0,"count":8}]}
+{"event":"ddp.init","phase":"end","rank":0,"span":5}
+{"event":"mmengine.wrap_model","phase":"end","rank":0,"span":3}
+{"event":"process.end","rank":0}
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "mmengine answers cpu on a host without a card.",
+        """
+{"event":"mmengine.wrap_model","phase":"begin","rank":0,"span":3,"distributed":true,"get_device":"cpu","placement":{"parameters":4,"devices":{"cpu":{"count":4}}}}
+{"event":"ddp.init","phase":"begin","rank":0,"span":5,"through":[{"file":"/env/site-packages/mmengine/runner/runner.py","line":911,"function":"wrap_model"}],"backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}}}}
+{"event":"ddp.init","phase":"end","rank":0,"span":5}
+{"event":"mmengine.wrap_model","phase":"end","rank":0,"span":3}
+{"event":"process.end","rank":0}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The log of a job with eccl ends in wrap_model.",
+        "Traceback (most recent call last):\n  File \"/train/train.py\", line 40, in main\n    runner = Runner(launcher='pytorch', env_cfg=dict(dist_cfg=dict(backend='eccl')))\n  File \"/env/site-packages/mmengine/runner/runner.py\", line 898, in wrap_model\n    model = MMDistributedDataParallel(\n"
+        "  File \"/env/site-packages/torch/nn/parallel/distributed.py\", line 677, in _log_and_throw\n    raise err_type(err_msg)\nValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [0], output_device None, and module parameters {device(type='cpu')}.\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for models that wrap_model sent to get_device(), which was the CPU beside a card."""
+    left = _wraps.on_cpu(run, by_mmengine=True)
+    if not left.found:
+        return
+    first = left.found[0]
+    outer, card = _wraps.runner(first), _wraps.card(first.process, first.call)
+    assert outer is not None
+    there = _wraps.seen(card) if card else "the backend is %s" % first.call.asked.backend
+    numbers = (named(_wraps.ranks(left.found)), there, first.placement.parameters, first.ids or "None", outer.asked.get_device_because)
+    yield RULE.found(
+        ranks=_wraps.ranks(left.found),
+        verdict=("get_device() of mmengine answers cpu on %s though %s, so wrap_model keeps all %d parameters there, with device_ids %s. %s" % numbers).strip(),
+        evidence=[
+            *[shown(call, "get_device() is cpu: %s" % call.asked.get_device_because) for each in left.found[:2] for call in [_wraps.runner(each)] if call],
+            *[shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found[:2]],
+        ],
+        when=min(each.call.when for each in left.found),
+        remedy=_remedy(outer, card.device_type if card else "gcu"),
+        explains=left.explains,
+        severity=ERROR if left.ended else WARNING,
+    )
+
+
+def _remedy(outer: "Call[schema.WrapModel]", kind: str) -> str:
+    site = outer.site
+    where = " %s:%d" % (site.file, site.line) if site is not None else " the Runner is made"
+    text = "Before%s, and after the accelerator's plugin is imported, write: import mmengine.device.utils; mmengine.device.utils.DEVICE = '%s'."
+    return text % (where, kind)

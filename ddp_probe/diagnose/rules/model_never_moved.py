@@ -1,0 +1,98 @@
+"""The model is on the CPU when DDP wraps it, although this rank has a card: nobody has moved it."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP101",
+    slug="model-never-moved",
+    cause="model_on_cpu_at_ddp_wrap",
+    title="The model is on the CPU when DDP wraps it: it was not moved to this rank's card.",
+    symptom="DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}', or its first collective says that there is no backend for cpu; or nothing is said and the job trains on the CPU.",
+    evidence="The placement written before the wrap has every parameter on cpu while an accelerator is there. Without one it is a CPU run (device-ids-on-cpu); where mmengine chose the CPU, mmengine-does-not-know-card.",
+    remedy="Move the model before the wrap: model.to(torch.device('cuda', local_rank)), or the accelerator's own device type. On a CPU run leave device_ids out in its place.",
+    needs=("ddp.init",),
+    fix="move-model",
+    printed=(
+        Printed(_wraps.ON_CPU, says="All parameters are on cpu when DDP wraps the model with device_ids: nobody has moved it to its card, or this is a CPU run, where device_ids is to be None."),
+        Printed(
+            _wraps.CPU_TENSOR,
+            beside=r"in _verify_param_shape_across_processes|in _verify_model_across_ranks|_verify_params_across_processes",
+            says="DDP compares the parameters of all ranks over the card's backend, and they are on cpu.",
+        ),
+        Printed(
+            r"module must have its parameters and buffers on device \S+ \(device_ids\[0\]\) but found one of them on device: cpu",
+            says="A parameter or buffer is on cpu when the model is wrapped.",
+        ),
+        Printed(r"SyncBatchNorm expected input tensor to be on GPU", says="A SyncBatchNorm layer works on the CPU."),
+    ),
+    yields_to=("device-ids-on-cpu", "mmengine-does-not-know-card", "init-failure-swallowed"),
+)
+
+EXAMPLES = (
+    Example(
+        "One rank of two forgets to move.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":4,"site":{"file":"/train/03_model_on_cpu_on_one_rank.py","line":25,"function":"main"},"model":"pieces.TinyModel","device_ids":["0"],"backend":"eccl","placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","module":"torch_gcu","initialised":true,"current":0,"count":8}]}
+{"event":"ddp.init","phase":"begin","rank":1,"span":4,"site":{"file":"/train/03_model_on_cpu_on_one_rank.py","line":25,"function":"main"},"model":"pieces.TinyModel","device_ids":["1"],"backend":"eccl","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"},"accelerators":[{"name":"gcu","device_type":"gcu","module":"torch_gcu","initialised":true,"current":1,"count":8}]}
+{"event":"ddp.init","phase":"error","rank":1,"span":4,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [1], output_device None, and module parameters {device(type='cpu')}."}}
+""",
+        ranks=(1,),
+        job="03_model_on_cpu_on_one_rank",
+    ),
+    Example(
+        "A card is awake and the wrapped model stays on the CPU without a word.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":4,"site":{"file":"/train/t.py","line":25},"model":"Net","backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"current":0,"count":8}]}
+{"event":"ddp.init","phase":"end","rank":0,"span":4}
+{"event":"process.end","rank":0}
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "A CPU run without device_ids is as it should be.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":4,"model":"Net","backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":4}
+{"event":"process.end","rank":0}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of an older torch.",
+        "Traceback (most recent call last):\n  File \"/train/t.py\", line 20, in main\n    DistributedDataParallel(model, device_ids=[0])\nAssertionError: DistributedDataParallel device_ids and output_device arguments only work with single-device CUDA modules, but got device_ids [0], output_device 0, and module parameters {device(type='cpu')}.\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for models on the CPU beside a card, wherever mmengine did not decide it."""
+    left = _wraps.on_cpu(run, by_mmengine=False)
+    if not left.found:
+        return
+    first = left.found[0]
+    card = _wraps.card(first.process, first.call)
+    there = _wraps.seen(card) if card else "the backend is %s" % first.call.asked.backend
+    moves = _wraps.moves(first)
+    story = "its last move was %s" % _wraps.moved(moves[-1]) if moves else "nothing has moved it"
+    who = named(_wraps.ranks(left.found)).capitalize()
+    yield RULE.found(
+        ranks=_wraps.ranks(left.found),
+        verdict="%s: DDP gets a model whose %d parameters are all on cpu, with device_ids %s, though %s; %s."
+        % (who, first.placement.parameters, first.ids or "None", there, story),
+        evidence=[shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found[:4]],
+        when=min(each.call.when for each in left.found),
+        remedy=_remedy(first, card.device_type if card else "cuda"),
+        explains=left.explains,
+        severity=ERROR if left.ended else WARNING,
+    )
+
+
+def _remedy(first: _wraps.Wrapped, kind: str) -> str:
+    site = first.call.site
+    where = " %s:%d" % (site.file, site.line) if site is not None else " the wrap"
+    return "Before%s write model.to(torch.device('%s', local_rank)), with local_rank = int(os.environ['LOCAL_RANK'])." % (where, kind)

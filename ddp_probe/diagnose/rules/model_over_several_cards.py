@@ -1,0 +1,69 @@
+"""One rank's model is spread over several cards, and is given to DDP as if it were on one."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP110",
+    slug="model-over-several-cards",
+    cause="model_parallel_inside_ddp",
+    title="The model of one rank is spread over several cards, and DDP is given device_ids for it.",
+    symptom="DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cuda', index=0), device(type='cuda', index=1)}'.",
+    evidence="The placement written before the wrap has parameters on two or more cards of one type, and device_ids is not None. With a part on cpu it is submodule-left-behind.",
+    remedy="For data parallelism put each rank's whole model on its own card: model.to(local_rank's device), in place of device_map='auto' or balanced maps. For model parallelism inside DDP pass device_ids=None and output_device=None.",
+    needs=("ddp.init",),
+    printed=(
+        Printed(_wraps.DEVICE_IDS + r"\{(?P<devices>device\(type='(?P<kind>(?!cpu)\w+)', index=\d+\),\s+device\(type='(?P=kind)', index=\d+\)[^}]*)\}", says="The parameters of one rank are on {devices}."),
+        Printed(r"module must have its parameters and buffers on device (?P<wanted>\S+) \(device_ids\[0\]\) but found one of them on device: (?P<found>(?!cpu)\S+)", says="A parameter is on {found} and DataParallel wants all of them on {wanted}."),
+        Printed(r"You can't train a model that has been loaded with `?device_map='auto'`? in any distributed mode", says="The model was loaded with device_map='auto', which spreads it over the cards of all ranks."),
+    ),
+    yields_to=("init-failure-swallowed",),
+)
+
+EXAMPLES = (
+    Example(
+        "Backbone and head are on two cards.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":5,"site":{"file":"/train/03_model_over_two_cards.py","line":25,"function":"main"},"device_ids":["0"],"placement":{"parameters":4,"devices":{"gcu:0":{"count":2},"gcu:1":{"count":2}},"majority":"gcu:0","off_majority":[{"name":"head.weight","device":"gcu:1"}]}}
+{"event":"ddp.init","phase":"error","rank":0,"span":5,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules"}}
+""",
+        ranks=(0,),
+        job="03_model_over_two_cards",
+    ),
+    Example(
+        "Without device_ids DDP takes a model on two cards.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":5,"placement":{"parameters":4,"devices":{"gcu:0":{"count":2},"gcu:1":{"count":2}},"majority":"gcu:0"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":5}
+{"event":"process.end","rank":0}
+""",
+        answer="clear",
+    ),
+    Example(
+        "A map over three cards.",
+        "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [0], output_device 0, and module \nparameters {device(type='cuda', index=0), device(type='cuda', index=1), device(type='cuda', index=2)}.\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for refused models whose parameters are on several cards of one type."""
+    spread = [each for each in _wraps.wraps(run) if len(each.devices) > 1 and len(each.types) == 1 and each.ids]
+    lost = _wraps.refused(run, spread)
+    if not lost:
+        return
+    first = lost[0]
+    leaf = first.placement.off_majority[0] if first.placement.off_majority else None
+    place = ", %s on %s" % (leaf.name, leaf.device) if leaf else ""
+    yield RULE.found(
+        ranks=_wraps.ranks(lost),
+        verdict="One model is spread over %d cards (%s%s) on %s, and DDP gets device_ids %s from %s."
+        % (len(first.devices), ", ".join(first.devices), place, named(_wraps.ranks(lost)), first.ids, _wraps.giver(first)),
+        evidence=[shown(each.call, "parameters on %s, device_ids %s" % (", ".join(each.devices), each.ids)) for each in lost[:4]],
+        when=min(each.call.when for each in lost),
+        explains=_wraps.failures(run, lost),
+    )

@@ -1,0 +1,88 @@
+"""The names in a checkpoint carry the prefix of a wrapper that the model lacks, or lack it."""
+
+from typing import Iterator
+
+from ddp_probe import schema
+from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.read.model import Run
+
+_PREFIX = r"(?P<prefix>module|_orig_mod|_forward_module|_fsdp_wrapped_module)\."
+
+RULE = Rule(
+    id="DDP515",
+    slug="module-prefix",
+    cause="module_prefix_mismatch",
+    title="The names in the checkpoint and in the model differ by the prefix of a wrapper.",
+    symptom="load_state_dict raises 'Missing key(s) … Unexpected key(s)', and one list is the other with 'module.' before each name.",
+    evidence="The exception lists the names of both.",
+    remedy="Save and load the model inside the wrapper: torch.save(ddp.module.state_dict(), path) and ddp.module.load_state_dict(state); "
+    "for a file that has the prefix: torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, 'module.').",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"Missing key\(s\) in state_dict:?\s*\"(?!(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.)[^\"]+\".*Unexpected key\(s\) in state_dict:?\s*\"" + _PREFIX,
+            says="The checkpoint's names begin with '{prefix}.' and the model's do not: it was saved from the wrapper.",
+        ),
+        Printed(
+            r"Missing key\(s\) in state_dict:?\s*\"" + _PREFIX + r"[^\"]*\".*Unexpected key\(s\) in state_dict:?\s*\"(?!(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.)",
+            says="The model's names begin with '{prefix}.' and the checkpoint's do not: it is loaded into the wrapper.",
+        ),
+        Printed(r"unexpected key in source state_dict: " + _PREFIX, says="The checkpoint's names begin with '{prefix}.', and none of them is loaded.", ranks=False),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Weights of a wrapped model are loaded into the bare one.",
+        """
+{"event":"process.start","rank":0,"role":"solo"}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"site":{"file":"/train/11_module_prefix.py","line":20,"function":"main"},"file":{"path":"last.pth","kind":"zip"}}
+{"event":"checkpoint.load","phase":"end","rank":0,"span":2}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Error(s) in loading state_dict for TinyModel:\\n\\tMissing key(s) in state_dict: \\"backbone.0.weight\\", \\"backbone.0.bias\\", \\"head.weight\\", \\"head.bias\\". \\n\\tUnexpected key(s) in state_dict: \\"module.backbone.0.weight\\", \\"module.backbone.0.bias\\", \\"module.head.weight\\", \\"module.head.bias\\". ","frames":[{"file":"/train/11_module_prefix.py","line":24,"function":"<module>"},{"file":"/train/11_module_prefix.py","line":20,"function":"main"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":2638,"function":"Module.load_state_dict"}]},"exit_code":1,"uncaught":true}
+""",
+        job="11_module_prefix",
+    ),
+    Example(
+        "A layer is missing from the checkpoint, and nothing has a prefix.",
+        """
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Error(s) in loading state_dict for TinyModel:\\n\\tMissing key(s) in state_dict: \\"head.weight\\". \\n\\tUnexpected key(s) in state_dict: \\"classifier.weight\\". "}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        """Traceback (most recent call last):
+  File "/train/resume.py", line 20, in main
+    model.load_state_dict(torch.load("last.pth", map_location="cpu"))
+RuntimeError: Error(s) in loading state_dict for DistributedDataParallel:
+	Missing key(s) in state_dict: "module.backbone.0.weight", "module.backbone.0.bias", "module.head.weight", "module.head.bias".
+	Unexpected key(s) in state_dict: "backbone.0.weight", "backbone.0.bias", "head.weight", "head.bias".
+""",
+    ),
+)
+
+_STRIP = "Before %s: torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, '%s.'). Save without the prefix from now on: torch.save(ddp.module.state_dict(), path)."
+_INSIDE = "At %s load into the model inside the wrapper: ddp.module.load_state_dict(state), or load before the wrap."
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the failures whose two lists differ by a prefix."""
+    found = list(told(RULE, run))
+    if not found:
+        return
+    failure = found[0].failure
+    prefix = found[0].found.group("prefix")
+    in_file = found[0].printed is not RULE.printed[1]
+    load = failure.process.final(schema.Load) if failure.process is not None else None
+    path = load.asked.file.path if load is not None and load.asked.file is not None else "the checkpoint"
+    where = place(failure.site)
+    who = "the names in %s begin with '%s.' and the model's do not" if in_file else "the model's names begin with '%s.' and those in %s do not"
+    yield RULE.found(
+        ranks=ranks(match.failure.process for match in found),
+        verdict="At %s %s." % (where, who % ((path, prefix) if in_file else (prefix, path))),
+        evidence=[failed(failure), *([shown(load, "load of %s" % path)] if load is not None else [])],
+        when=failure.when,
+        explains=[match.failure for match in found],
+        remedy=_STRIP % (where, prefix) if in_file else _INSIDE % where,
+    )

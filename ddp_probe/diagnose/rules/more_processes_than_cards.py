@@ -1,0 +1,123 @@
+"""A host runs more ranks than it has cards to show: the last ones ask for a card that is not there, or share one."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose import _cards
+from ddp_probe.diagnose.printed import by_text
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP301",
+    slug="more-processes-than-cards",
+    cause="nproc_gt_visible_gpus",
+    title="More processes run on a host than cards are visible to them.",
+    symptom="set_device raises 'invalid device ordinal', or NCCL says 'Duplicate GPU detected'; where launch code takes LOCAL_RANK modulo the number of cards, ranks share a card in silence.",
+    evidence="The card that a rank asked for, or its LOCAL_RANK, is not below the number of cards that it could see, and the launcher saw no more of them. Where each rank sees cards of its own, it is card-is-not-the-local-rank.",
+    remedy="Start as many processes as cards are visible: torchrun --nproc_per_node=<cards>; or make more cards visible (CUDA_VISIBLE_DEVICES and its like, the container's and the scheduler's limits).",
+    needs=("device.set", "process.start"),
+    printed=(
+        Printed(_cards.NO_SUCH_CARD, unless=r"SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|comp_models/native\.py"),
+        Printed(r"You requested gpu: (?P<asked>[^\n]*)\n? *But your machine only has: (?P<there>[^\n]*)", says="Cards {asked} are asked for; the host has {there}.", ranks=False),
+        Printed(r"No slot '?(?P<slot>\d+)'? specified on host", says="Card {slot} is asked for, and the launcher knows of no such card.", ranks=False),
+        Printed(r"insufficient CUDA devices for DDP|not enough GPUs? (?:available )?for (?:the )?(?:requested )?\w*processes"),
+        Printed(_cards.DUPLICATE, says="Rank {rank1} and rank {rank2} are on one card."),
+    ),
+    yields_to=("set-device-missing", "card-number-fixed", "visible-cards-wrong", "card-is-not-the-local-rank"),
+)
+
+EXAMPLES = (
+    Example(
+        "Two ranks were started where one card is visible.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","environment":{"LOCAL_WORLD_SIZE":"2","TOPS_VISIBLE_DEVICES":"0"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"0"}}]}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","environment":{"LOCAL_WORLD_SIZE":"2","TOPS_VISIBLE_DEVICES":"0"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"0"}}]}
+{"event":"device.set","phase":"begin","rank":1,"local_rank":1,"span":2,"site":{"file":"/train/05_more_processes_than_cards.py","line":22,"function":"main"},"target":"torch_gcu.gcu.set_device","device":"1"}
+{"event":"device.set","phase":"error","rank":1,"local_rank":1,"span":2,"failure":{"type":"RuntimeError","message":"GCU error: invalid device ordinal 1, 1 cards are visible"}}
+""",
+        ranks=(1,),
+        job="05_more_processes_than_cards",
+    ),
+    Example(
+        "Four ranks share two cards, as rank modulo the number of cards has it.",
+        "\n".join(
+            '{"event":"process.start","rank":%d,"local_rank":%d,"world_size":4,"launcher":"torchrun","environment":{"LOCAL_WORLD_SIZE":"4"}}\n'
+            '{"event":"device.set","phase":"begin","rank":%d,"local_rank":%d,"span":1,"device":"%d"}\n{"event":"device.set","phase":"end","rank":%d,"local_rank":%d,"span":1}\n'
+            '{"event":"ddp.init","phase":"begin","rank":%d,"local_rank":%d,"span":2,"placement":{"parameters":4,"devices":{"cuda:%d":{"count":4}},"majority":"cuda:%d"},"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"count":2}]}'
+            % (r, r, r, r, r % 2, r, r, r, r, r % 2, r % 2)
+            for r in range(4)
+        ),
+        ranks=(2, 3),
+    ),
+    Example(
+        "Each rank is on the card of its number.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun"}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun"}
+{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":3,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":8}]}
+{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":3,"placement":{"parameters":4,"devices":{"gcu:1":{"count":4}},"majority":"gcu:1"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":8}]}
+""",
+        answer="clear",
+        job="00_healthy_cards",
+    ),
+    Example(
+        "set_device is refused, and the text is all there is.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 12, in <module>\n    torch.cuda.set_device(local_rank)\n'
+        '  File "/env/site-packages/torch/cuda/__init__.py", line 399, in set_device\n    torch._C._cuda_setDevice(device)\nRuntimeError: CUDA error: invalid device ordinal\n',
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for a rank that asked for a card beyond the last, then for ranks that share cards because there are too few."""
+    refused, hosts = _cards.refused(run), _cards.hosts(run)
+    asked = [refusal for refusal in refused if refusal.there is not None and refusal.slot == refusal.process.local_rank]
+    beyond = [refusal for refusal in asked if refusal.slot >= (refusal.there or 0) and not _cards.own(hosts[_cards.machine(refusal.process)])]
+    if beyond:
+        yield _refusal(run, beyond)
+        return
+    few = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.FEW]
+    if few:
+        yield _sharing(run, few)
+    elif all(refusal.there is None and refusal.slot == refusal.process.local_rank for refusal in refused):
+        yield from by_text(RULE, run)
+
+
+def _refusal(run: Run, beyond: "list[_cards.Refused]") -> Finding:
+    first = beyond[0]
+    hosts = {_cards.machine(refusal.process): refusal.there or 0 for refusal in beyond}
+    ranks = [process.rank for process in run.processes if process.rank is not None and (process.local_rank or 0) >= hosts.get(_cards.machine(process), 1 << 30)]
+    because = " ".join("%s=%s" % each for each in sorted(_cards.visible(first.process).items()))
+    processes = first.process.started.environment.get("LOCAL_WORLD_SIZE", "")
+    verdict = "%s asked for card %d where %d %s visible%s%s." % (
+        named([refusal.process.rank or 0 for refusal in beyond][:1]).capitalize(),
+        first.slot,
+        first.there or 0,
+        "is" if first.there == 1 else "are",
+        " (%s)" % because if because else "",
+        ", and %s processes were started on %s" % (processes, first.process.host) if processes else "",
+    )
+    remedy = "Start with --nproc_per_node=%d, or make %s cards visible%s." % (first.there or 0, processes or "as many as processes", ": change %s" % because if because else "")
+    evidence = [failed(refusal.failure, "%s asks for card %d: %s" % (refusal.call.name, refusal.slot, refusal.failure.text)) for refusal in beyond[:4]]
+    return RULE.found(ranks=ranks, verdict=verdict, evidence=evidence, when=first.failure.when, remedy=remedy, explains=[refusal.failure for refusal in beyond])
+
+
+def _sharing(run: Run, few: "list[list[_cards.Seat]]") -> Finding:
+    first = few[0]
+    cards = max(seat.there or 0 for seat in first)
+    late = [seat.process.rank for group in few for seat in group if (seat.process.local_rank or 0) >= cards > 1 and seat.process.rank is not None]
+    ranks = late or _cards.misplaced(run, few)
+    together = named([seat.process.rank for seat in first if seat.process.rank is not None])
+    losses = _cards.lost(run)
+    verdict = "%s are all on %s of %s: %d %s visible to more processes than that." % (
+        together.capitalize(),
+        first[0].device,
+        first[0].process.host,
+        cards,
+        "card is" if cards == 1 else "cards are",
+    )
+    evidence = [shown(seat.call, "rank %s wraps a model on %s, %d visible" % (seat.process.rank, seat.device, seat.there or 0)) for seat in first[:4]]
+    when = min(seat.call.when for group in few for seat in group)
+    remedy = "Start with --nproc_per_node=%d, or make more cards visible." % cards
+    return RULE.found(ranks=ranks, verdict=verdict, evidence=evidence, when=when, remedy=remedy, explains=losses, severity=ERROR if losses else WARNING)

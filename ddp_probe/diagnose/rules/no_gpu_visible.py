@@ -1,0 +1,119 @@
+"""The job counts on a card, and this process sees none."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe import schema
+from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, said
+from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Failed, Process, Run
+
+_COUNT = r"%\s*(?:num_gpus|n_?gpus?|gpus?_per_node|num_devices|torch\.\w+\.device_count\(\))"
+
+RULE = Rule(
+    id="DDP207",
+    slug="no-gpu-visible",
+    cause="no_gpu_visible",
+    title="The job needs a card, and this process sees none.",
+    symptom="'ProcessGroupNCCL is only supported with GPUs, no GPUs found', 'No CUDA GPUs are available', or ZeroDivisionError where launch code divides by device_count().",
+    evidence="The exception says it; in OpenMMLab's slurm branch it is a division by torch.cuda.device_count(), which is 0.",
+    remedy="Check that the cards are there and visible (nvidia-smi or the vendor's tool in the same container, CUDA_VISIBLE_DEVICES or the vendor's variable, --gres of the scheduler); on a CPU run use gloo and no device index.",
+    needs=("mmengine.init_dist", "dist.init_process_group"),
+    fix="backend",
+    printed=(
+        Printed(r"ProcessGroup(?P<backend>\w+) is only supported with \w+, no \w+ found", says="The backend {backend} finds no card."),
+        Printed(r"ZeroDivisionError: integer (?:division or )?modulo by zero", beside="(?:" + IN_INIT_DIST + r")|" + _COUNT, says="The launch code divides by the number of cards, and it is 0.", ranks=False),
+        Printed(r"No (?:available )?(?:NPU|MLU|XPU|HPU|GCU)s? (?:found|available|device)"),
+        Printed(r"no CUDA-capable device is detected|CUDA driver initialization failed, you might not have a CUDA gpu|cudaErrorNoDevice|hipErrorNoDevice|CUDA_ERROR_NO_DEVICE|no ROCm-capable device is detected"),
+        Printed(r"No supported gpu backend found|You requested (?:gpu|GPU)s?: \[[^\]]*\]\s*But your machine only has: \[\]|`?(?:CUDA|MPS|HPU|XLA|Cuda)Accelerator`? can(?: ?not|'t) run on your system since the accelerator is not available"),
+        Printed(r"(?:AssertionError|RuntimeError|ValueError|EnvironmentError|OSError|SystemExit|Exception)[^\n]{0,40}(?:CUDA|cuda|GPU|gpu)s? (?:is|are) not (?:available|found|detected)|No GPU (?:found|available|detected)|requires (?:at least one|a) (?:CUDA |NVIDIA )?GPU\b", unless=r"is_available\(\) is False|map_location"),
+        Printed(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver|NVMLError_DriverNotLoaded|Failed to initialize NVML: (?:Unknown Error|Driver Not Loaded|No supported GPUs)"),
+    ),
+    yields_to=("cuda-stands-for-another", "driver-mismatch", "init-failure-swallowed"),
+)
+
+EXAMPLES = (
+    Example(
+        "The slurm branch divides by device_count().",
+        """
+{"event":"mmengine.init_dist","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_runner_slurm_without_card.py","line":13,"function":"main"},"launcher":"slurm","backend":"gloo","branch":"cuda"}
+{"event":"mmengine.init_dist","phase":"error","rank":0,"span":1,"failure":{"type":"ZeroDivisionError","message":"integer modulo by zero","frames":[{"file":"/env/site-packages/mmengine/dist/utils.py","line":198,"function":"_init_dist_slurm"}]}}
+""",
+        job="10_runner_slurm_without_card",
+    ),
+    Example(
+        "NCCL is built in and finds no card.",
+        """
+{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1,"site":{"file":"/train/10_nccl_without_cuda.py","line":14,"function":"main"},"backend":"nccl"}
+{"event":"dist.init_process_group","phase":"error","rank":1,"span":1,"failure":{"type":"RuntimeError","message":"ProcessGroupNCCL is only supported with GPUs, no GPUs found!"}}
+""",
+        ranks=(1,),
+        job="10_nccl_without_card",
+    ),
+    Example(
+        "The job divides by a length of its own.",
+        """
+{"event":"process.end","rank":0,"failure":{"type":"ZeroDivisionError","message":"integer modulo by zero","frames":[{"file":"/train/t.py","line":31,"function":"average"}]},"exit_code":1,"uncaught":true}
+""",
+        answer="clear",
+    ),
+    Example(
+        "A job of mmcv before 2.0.",
+        'Traceback (most recent call last):\n  File "/env/site-packages/mmcv/runner/dist_utils.py", line 33, in _init_dist_pytorch\n    torch.cuda.set_device(rank % num_gpus)\nZeroDivisionError: integer division or modulo by zero\n',
+    ),
+    Example(
+        "A driver is there, no variable hides a card, and none is there.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun"}
+{"event":"module.move","phase":"begin","rank":0,"span":2,"site":{"file":"/train/t.py","line":19,"function":"main"},"method":"cuda","destination":"0","model":"Net"}
+{"event":"module.move","phase":"error","rank":0,"span":2,"failure":{"type":"RuntimeError","message":"No CUDA GPUs are available"}}
+""",
+        ranks=(0,),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """The exception and its frames say it; whether a variable hides the cards, the process's first line."""
+    lost = [(match.failure, match.printed.ranks) for match in told(RULE, run)]
+    lost += [(failure, True) for failure in run.failures if failure.fatal and failure.process is not None and _none_there(failure, failure.process)]
+    if not lost:
+        return
+    first = lost[0][0]
+    yield RULE.found(
+        ranks=ranks(failure.process for failure, guilty in lost if guilty),
+        verdict="The job needs a card at %s, and %s sees none: %s%s." % (place(first.site), named(_of([failure for failure, _ in lost])), said(first), _why(first)),
+        evidence=[failed(failure) for failure, _ in lost[:4]],
+        when=first.when,
+        remedy=_remedy(first),
+        explains=[failure for failure, _ in lost],
+        fix=RULE.fix if any(isinstance(call.asked, schema.InitProcessGroup) for call in first.calls) else "",
+    )
+
+
+def _none_there(failure: Failed, process: Process) -> bool:
+    """With a variable that limits the cards it is the variable's fault."""
+    hidden = any(card.visible for card in process.started.accelerators)
+    return not hidden and re.search(r"No (?:CUDA|HIP|XPU|NPU|MLU|MUSA|GCU) (?:GPUs|devices?) (?:are|is) available", failure.text) is not None
+
+
+def _of(failures: List[Failed]) -> List[int]:
+    return sorted({failure.rank for failure in failures if failure.rank is not None})
+
+
+def _why(failure: Failed) -> str:
+    """Tell what the launch code did with the number of cards, where it says nothing itself."""
+    init = next((call for call in failure.calls if isinstance(call.asked, schema.InitDist)), None)
+    if init is None or not failure.type.endswith("ZeroDivisionError"):
+        return ""
+    return "; init_dist with launcher %s divides by torch.cuda.device_count(), which is 0" % init.asked.launcher
+
+
+def _remedy(failure: Failed) -> str:
+    if any(isinstance(call.asked, schema.InitDist) for call in failure.calls):
+        return "On a CPU run make the process group before %s: torch.distributed.init_process_group('gloo'); with SLURM_LOCALID set, init_dist does not count cards. Otherwise give the job cards (--gres) and check them with nvidia-smi." % place(failure.site)
+    if any(isinstance(call.asked, schema.InitProcessGroup) for call in failure.calls):
+        return "At %s ask for backend='gloo' on a CPU run, or the accelerator's own backend; for NVIDIA cards check nvidia-smi in the same container and CUDA_VISIBLE_DEVICES." % place(failure.site)
+    return RULE.remedy

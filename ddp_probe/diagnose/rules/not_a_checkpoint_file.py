@@ -1,0 +1,99 @@
+"""The file to load is no checkpoint: a Git LFS pointer, a page of HTML, plain text."""
+
+from typing import Dict, Iterator
+
+from ddp_probe.diagnose._loads import Broken, broken
+from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP507",
+    slug="not-a-checkpoint-file",
+    cause="not_a_checkpoint_file",
+    title="The file to load is no checkpoint.",
+    symptom="torch.load raises UnpicklingError: 'invalid load key', or 'Weights only load failed … Unsupported operand' with the code of a letter.",
+    evidence="The file's first bytes, read before the load.",
+    remedy="Put the real file there: 'git lfs pull' for a Git LFS pointer; download again, with the link to the file itself, for a page of HTML.",
+    needs=("checkpoint.load",),
+    printed=(
+        Printed(r"invalid load key, '(?P<key>v)'", says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…)."),
+        Printed(r"invalid load key, '(?P<key><)'", says="The file begins with '<', as a page of HTML or XML does."),
+        Printed(r"invalid load key, '(?P<key>[^P\\']|\\(?:n|r|t|x1f|ufeff|xef))'", says="The file begins with '{key}', as no checkpoint does."),
+        Printed(r"Weights only load failed.*Unsupported operand 118\b", says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…)."),
+        Printed(r"Weights only load failed.*Unsupported operand 60\b", says="The file begins with '<', as a page of HTML or XML does."),
+        Printed(r"Weights only load failed.*Unsupported operand (?:123|91|35|10|31|37)\b", says="The file does not begin as a checkpoint does."),
+        Printed(r"Error while deserializing header: (?:header too large|HeaderTooLarge|InvalidHeaderDeserialization)"),
+        Printed(r"OSError: Unable to (?:synchronously )?open file \(file signature not found\)"),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "A Git LFS pointer lies where the weights should be.",
+        """
+{"event":"process.start","rank":0,"role":"solo"}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"site":{"file":"/train/06_git_lfs_pointer.py","line":22,"function":"main"},"file":{"path":"pretrained.pth","exists":true,"size":134,"kind":"git-lfs"},"map_location":"cpu"}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"_pickle.UnpicklingError","message":"Weights only load failed"}}
+{"event":"process.end","rank":0,"failure":{"type":"_pickle.UnpicklingError","message":"Weights only load failed"},"exit_code":1,"uncaught":true}
+""",
+        job="06_git_lfs_pointer",
+    ),
+    Example(
+        "The file is a checkpoint, and holds what weights_only refuses.",
+        """
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"epoch_1.pth","exists":true,"size":5213,"kind":"zip","complete":true}}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"_pickle.UnpicklingError","message":"Weights only load failed. WeightsUnpickler error: Unsupported global: GLOBAL numpy.core.multiarray.scalar was not an allowed global by default."}}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"_pickle.UnpicklingError","message":"Weights only load failed. WeightsUnpickler error: Unsupported global: GLOBAL numpy.core.multiarray.scalar was not an allowed global by default."}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        """Traceback (most recent call last):
+  File "/train/test.py", line 22, in main
+    torch.load("pretrained.pth", map_location="cpu")
+  File "/env/site-packages/torch/serialization.py", line 713, in load
+    return _legacy_load(opened_file, map_location, pickle_module, **pickle_load_args)
+_pickle.UnpicklingError: invalid load key, '<'.
+""",
+    ),
+)
+
+_IS: Dict[str, str] = {
+    "git-lfs": "a Git LFS pointer, the place holder of a file that was not downloaded",
+    "html": "a page of HTML, such as a login or error page",
+    "json": "JSON",
+    "text": "plain text",
+}
+_DO: Dict[str, str] = {
+    "git-lfs": "Fetch the real file: git lfs install, then git lfs pull --include=%s in its repository.",
+    "html": "Download %s again with the link to the file itself; look at the page to see what the server said.",
+    "json": "Give the path of the weights; %s may be their index or their configuration.",
+    "text": "Give the path of the weights; %s may hold their path or a checksum.",
+}
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the loads that ended a process over a file of another kind, or whose loader found a first byte that is none of a checkpoint's."""
+    texts = {id(match.failure): match for match in told(RULE, run)}
+    loads = [load for load in broken(run) if load.file.kind in _IS or (id(load.failure) in texts and load.file.kind not in ("zip", "legacy", "empty"))]
+    if not loads:
+        return
+    first = loads[0]
+    yield RULE.found(
+        ranks=ranks(load.process for load in loads),
+        verdict="%s, which is loaded at %s, is %s (%s bytes)." % (first.file.path, place(first.call.site), _is(first), first.file.size),
+        evidence=[item for load in loads[:2] for item in _evidence(load)],
+        when=first.call.when,
+        explains=[load.failure for load in loads],
+        remedy=_DO[first.file.kind] % first.file.path if first.file.kind in _DO else "",
+    )
+
+
+def _is(load: Broken) -> str:
+    return _IS.get(load.file.kind, "no checkpoint: its first byte is none that one has")
+
+
+def _evidence(load: Broken) -> "list[Evidence]":
+    return [shown(load.call, "%s, kind %s" % (load.file.path, load.file.kind or "unknown")), failed(load.failure)]

@@ -1,0 +1,81 @@
+"""DDP's comparison of the models failed on the way, and says that the models differ."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe import schema
+from ddp_probe.diagnose.printed import by_text, matches
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, shown
+from ddp_probe.read.model import Call, Run
+
+_ZERO = r"inconsistent 0 params\b"
+_TIMED_OUT = r"Watchdog caught collective operation timeout|NCCL operations have failed or timed out|ran for \d+ milliseconds before timing out|Timeout\(ms\)=\d+\) ran for"
+
+RULE = Rule(
+    id="DDP417",
+    slug="parameter-check-unanswered",
+    cause="comm_failure_reported_as_param_mismatch",
+    title="DDP reports different models, but the exchange of the counts failed.",
+    symptom="'DDP expects same model across all ranks, but Rank 1 has N params, while rank 0 has inconsistent 0 params', often half an hour after the start; or another mismatch beside a watchdog timeout.",
+    evidence="A count of 0 is what stands in memory that no other rank has answered into; the digest of the model, written by each rank before the wrap, is the same on all of them.",
+    remedy="Look for why the ranks could not talk, not at the model: cards shared by two ranks, network interface (NCCL_SOCKET_IFNAME, NCCL_IB_DISABLE=1), P2P (NCCL_P2P_DISABLE=1), a rank that was late or gone. NCCL_DEBUG=INFO shows the path that it took.",
+    needs=("ddp.init",),
+    printed=(
+        Printed(_ZERO, ranks=False, says="A rank's parameter count did not arrive: 0 is no count; the communication failed, the models need not differ."),
+        Printed(r"appears not to match (?:sizes|strides) of the same param in process", beside=_TIMED_OUT, ranks=False, says="The comparison of the models timed out; the mismatch that it reports need not be there."),
+        Printed(r"appears not to match (?:sizes|strides) of the same param in process", beside=_ZERO, ranks=False),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Both ranks hold the same model, and one reads a count of 0.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"world_size":2,"span":1,"site":{"file":"/train/t.py","line":28,"function":"main"},"placement":{"parameters":4,"digest":"596174d15c5024df"}}
+{"event":"ddp.init","phase":"begin","rank":1,"world_size":2,"span":1,"site":{"file":"/train/t.py","line":28,"function":"main"},"placement":{"parameters":4,"digest":"596174d15c5024df"}}
+{"event":"ddp.init","phase":"error","rank":1,"world_size":2,"span":1,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 0 params."}}
+""",
+    ),
+    Example(
+        "The models differ.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"world_size":3,"span":2,"placement":{"parameters":4}}
+{"event":"ddp.init","phase":"begin","rank":2,"world_size":3,"span":2,"placement":{"parameters":6}}
+{"event":"ddp.init","phase":"error","rank":2,"world_size":3,"span":2,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 2 has 6 params, while rank 0 has inconsistent 4 params."}}
+""",
+        answer="clear",
+        job="09_extra_layer_on_one_rank",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        "RuntimeError: DDP expects same model across all ranks, but Rank 3 has 512 params, while rank 0 has inconsistent 0 params.\n",
+    ),
+)
+
+
+def check(run: Run) -> "Iterator[Finding | Undecided]":
+    """Compare the digests that the ranks wrote before the wrap that failed."""
+    found = [match.failure for match in matches(RULE, run) if match.failure.process is not None and re.search(_ZERO, match.failure.text)]
+    if not found:
+        yield from by_text(RULE, run)
+        return
+    wraps = [(process.rank, call) for process in run.processes for call in process.calls(schema.Wrap)[:1] if process.rank is not None]
+    digests = {call.asked.placement.digest for _, call in wraps if call.asked.placement and call.asked.placement.digest}
+    if len(digests) > 1:
+        return  # They do differ: that is another rule's.
+    if not digests:
+        yield from by_text(RULE, run)
+        return
+    missing = "" if len(wraps) == (run.expected or len(wraps)) else ", of %d" % (run.expected or 0)
+    yield RULE.found(
+        ranks=[],
+        verdict="All %d ranks that came to the wrap%s hold the same model (digest %s, %d parameters): the count of 0 is an answer that did not arrive."
+        % (len(wraps), missing, digests.pop(), _parameters([call for _, call in wraps])),
+        evidence=[failed(failure) for failure in found[:2]] + [shown(call, "rank %d: digest %s" % (rank, call.asked.placement.digest if call.asked.placement else "unknown")) for rank, call in wraps[:4]],
+        when=found[0].when,
+        explains=found,
+    )
+
+
+def _parameters(calls: "List[Call[schema.Wrap]]") -> int:
+    return next((call.asked.placement.parameters for call in calls if call.asked.placement), 0)

@@ -1,0 +1,89 @@
+"""Rank 0 works alone for longer than the others may wait for it."""
+
+from typing import Iterator, List
+
+from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose.printed import Match
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.read.model import Run
+
+_TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
+# What one rank prints while it evaluates, saves or prepares data, with no line of training after it.
+_ALONE = (
+    r"(?:Evaluating \w+|Running per image evaluation|Evaluate annotation type|Accumulating evaluation results|Loading and preparing results|Epoch\(val\)"
+    r"|[Vv]alidating|[Rr]unning (?:evaluation|validation)|\*+ Running [Ee]valuation|Saving (?:the )?(?:model )?checkpoint|[Tt]okenizing|[Pp]reprocessing|[Dd]ownloading|Generating train split|Map:\s+\d+%)"
+)
+_TRAINING = r"Epoch\(train\)|Iter\(train\)|\bloss[:=]|'loss':"
+
+RULE = Rule(
+    id="DDP607",
+    slug="rank0-long-work",
+    cause="rank0_long_work_timeout",
+    title="Rank 0 works alone for longer than the others may wait for it.",
+    symptom="The other ranks end with a timeout in a barrier or broadcast while rank 0 evaluates, saves or prepares data.",
+    evidence="In a plain log: the last lines before the timeout are of an evaluation or a save. The probe's events do not show what a rank computes.",
+    remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)); "
+    "in mmengine: env_cfg=dict(dist_cfg=dict(backend='nccl', timeout=7200)).",
+    needs=("process.end",),
+    fix="timeout",
+    printed=(
+        Printed(
+            _TIMEOUT,
+            beside=_ALONE + r"(?:(?!" + _TRAINING + r").){0,1500}?(?:" + _TIMEOUT + r")",
+            says="The other ranks gave up waiting while one was still evaluating, saving or preparing data.",
+            ranks=False,
+        ),
+        Printed(
+            r"retrieving ncclUniqueId from \[(?P<rank>0)\][^\n]*got error: (?:Socket Timeout|[Ww]ait timeout)",
+            says="Rank {rank} did not come to the first collective in time, while its store was there.",
+        ),
+        Printed(
+            r"Desync detected for barrier (?P<name>[^\n(]*?) exit\b",
+            says="The ranks came out of step at the end of '{name}', which one of them does alone.",
+            ranks=False,
+        ),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "A timeout follows the lines of an evaluation.",
+        """10/26 11:27:48 - mmengine - INFO - Epoch(train) [1][7330/7330]  lr: 2.0000e-02  loss: 0.8121
+10/26 11:27:49 - mmengine - INFO - Saving checkpoint at 1 epochs
+10/26 11:58:01 - mmengine - INFO - Evaluating segm...
+Running per image evaluation...
+[E ProcessGroupNCCL.cpp:828] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=311, OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800312 milliseconds before timing out.
+""",
+    ),
+    Example(
+        "The barrier after an export is out of step.",
+        """{"event":"process.end","rank":3,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Desync detected for barrier export 5000 exit (1 != 8)"}}""",
+    ),
+    Example(
+        "A timeout in the middle of training has another cause.",
+        """10/26 11:20:49 - mmengine - INFO - Epoch(val)  [1][10/10]  bbox_mAP: 0.31
+10/26 11:27:48 - mmengine - INFO - Epoch(train) [2][50/7330]  lr: 2.0000e-02  loss: 0.8121
+[E ProcessGroupNCCL.cpp:828] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=311, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800312 milliseconds before timing out.
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take exceptions that say it themselves; who works alone is not in the events."""
+    found = [match for match in told(RULE, run) if "name" in match.found.groupdict()]
+    if not found:
+        return
+    failure = found[0].failure
+    yield RULE.found(
+        ranks=[],
+        verdict="%s came out of step at %s, at the end of '%s', which one rank does alone." % (_named(found), place(failure.site), found[0].found.group("name")),
+        evidence=[failed(match.failure) for match in found[:4]],
+        when=failure.when,
+        explains=[match.failure for match in found],
+    )
+
+
+def _named(found: List[Match]) -> str:
+    return "Ranks %s" % ", ".join(str(rank) for rank in ranks(match.failure.process for match in found))

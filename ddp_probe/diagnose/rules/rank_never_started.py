@@ -1,0 +1,109 @@
+"""A rank never came: the others waited for it where the process group is made."""
+
+import re
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from ddp_probe import schema
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, Undecided, failed, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Call, Failed, Process, Run
+
+_MISSED = re.compile(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
+_MASTER = re.compile(r"trying to connect to|failed to connect|addresses of")  # Nobody was at the master's address: another matter.
+
+RULE = Rule(
+    id="DDP419",
+    slug="rank-never-started",
+    cause="rank_stopped_participating",
+    title="A rank never came to init_process_group.",
+    symptom="init_process_group waits until its timeout: '1/2 clients joined', 'Timed out initializing process group in store based barrier', or 'Socket Timeout'.",
+    evidence="Of the ranks that WORLD_SIZE promises some left no file, and those that did wait, or timed out, in init_process_group. Where the master itself was not there, it is master-unreachable.",
+    remedy="Start the missing ranks: on each host with its own --node_rank (RANK), the same --nnodes and WORLD_SIZE; look at what the start of the missing ones printed.",
+    needs=("dist.init_process_group", "process.start"),
+    printed=(
+        Printed(r"(?P<joined>\d+)/(?P<all>\d+) clients joined", says="Only {joined} of {all} ranks came to init_process_group.", ranks=False),
+        Printed(
+            r"store based barrier[^\n]*world_size=(?P<all>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)",
+            unless=r"_create_process_group_wrapper|worker_count=(?P<more>\d\d+)[^\n]*world_size=\d\b",
+            says="Only {joined} of {all} ranks came to the end of init_process_group.",
+            ranks=False,
+        ),
+        Printed(r"Socket Timeout", beside=r"in _new_process_group_helper\b|ProcessGroupGloo\(", unless=r"_create_process_group_wrapper", says="A rank did not come to init_process_group.", ranks=False),
+    ),
+    yields_to=("environment-skew",),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 0 waits for rank 1, which was not started.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"role":"rank","launcher":"environment"}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"world_size":2,"span":1,"site":{"file":"/train/10_rank_never_started.py","line":14,"function":"main"},"timeout":8.0,"master_addr":"127.0.0.1"}
+{"event":"dist.init_process_group","phase":"error","rank":0,"world_size":2,"span":1,"failure":{"message":"waiting for clients. 1/2 clients joined."}}
+{"event":"process.end","rank":0,"world_size":2,"uncaught":true,"exit_code":1,"failure":{"message":"waiting for clients. 1/2 clients joined."}}
+""",
+        ranks=(1,),
+        job="10_rank_never_started",
+    ),
+    Example(
+        "Rank 1 cannot reach the master.",
+        """
+{"event":"process.start","rank":1,"world_size":2,"role":"rank","launcher":"environment"}
+{"event":"dist.init_process_group","phase":"begin","rank":1,"world_size":2,"span":1,"master_addr":"127.0.0.1"}
+{"event":"dist.init_process_group","phase":"error","rank":1,"world_size":2,"span":1,"failure":{"message":"The client socket has timed out after 8000ms while trying to connect to (127.0.0.1,"}}
+{"event":"process.end","rank":1,"world_size":2,"uncaught":true,"exit_code":1,"failure":{"message":"The client socket has timed out after 8000ms while trying to connect to (127.0.0.1,"}}
+""",
+        answer="clear",
+        job="10_master_addr_unreachable",
+    ),
+    Example(
+        "The store counts its clients.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 14, in main\n    dist.init_process_group("gloo")\n  File "/env/site-packages/torch/distributed/rendezvous.py", line 199, in _create_c10d_store\n    return TCPStore(\n'
+        "torch.distributed.DistStoreError: Timed out after 301 seconds waiting for clients. 3/4 clients joined.\n",
+    ),
+)
+
+
+def check(run: Run) -> "Iterator[Finding | Undecided]":
+    """Look for ranks without a file, and for ranks that waited for them."""
+    missing = run.missing
+    waited = _waited(run)
+    if not missing or not waited:
+        return
+    here = {process.rank for process, _, _ in waited}
+    others = [process for process in run.processes if process.rank is not None and process.rank not in here]
+    if any(process.first(schema.InitProcessGroup) is None for process in others):
+        yield RULE.undecided("%s left no file, but other ranks did not come to init_process_group either." % named(missing).capitalize())
+        return
+    process, call, _ = waited[0]
+    failures = [failure for _, _, failures in waited for failure in failures]
+    site = call.site
+    seconds = (call.until or process.last_when) - call.when
+    told = "waited %.0f s" % seconds if call.answer is not None else "still waits"
+    ended = ["%s ended with %s" % (named([death.rank or 0]), death.signal or "exit code %s" % death.exit_code) for death in run.deaths if death.rank in missing and death.exit_code]
+    yield RULE.found(
+        ranks=missing,
+        verdict="%s of %s never came%s: %s %s in init_process_group%s."
+        % (named(missing).capitalize(), run.expected, " (%s)" % ", ".join(ended) if ended else "", named([each.rank or 0 for each, _, _ in waited]), told, " at %s:%d" % (site.file, site.line) if site else ""),
+        evidence=[failed(failure) for failure in failures[:4]] or [shown(each, "rank %s waits for the others" % waiting.rank) for waiting, each, _ in waited[:4]],
+        when=min(each.when for _, each, _ in waited),
+        remedy="Start %s (WORLD_SIZE is %s), with the same MASTER_ADDR and MASTER_PORT; where it was started, look at what it printed before the probe came in." % (named(missing), run.expected),
+        explains=failures,
+        confidence=MEDIUM if ended else HIGH,
+    )
+
+
+def _waited(run: Run) -> "List[Tuple[Process, Call[schema.InitProcessGroup], List[Failed]]]":
+    """Return the ranks that timed out in init_process_group; while the job runs nobody is late."""
+    found: List[Tuple[Process, Call[schema.InitProcessGroup], List[Failed]]] = []
+    failures: Dict[Optional[int], List[Failed]] = {}
+    for failure in run.failures:
+        failures.setdefault(failure.rank, []).append(failure)
+    for process in run.processes:
+        call = process.final(schema.InitProcessGroup)
+        if call is None or process.rank is None or call.failure is None:
+            continue
+        text = call.failure.message
+        if _MISSED.search(text) and not _MASTER.search(text):
+            found.append((process, call, [failure for failure in failures.get(process.rank, []) if call in failure.calls]))
+    return found

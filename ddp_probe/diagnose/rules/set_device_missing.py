@@ -1,0 +1,88 @@
+"""No rank chooses its card: all of a host train on the first one."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose import _cards
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP303",
+    slug="set-device-missing",
+    cause="set_device_missing",
+    title="Ranks of one host are on one card because none of them chooses its own.",
+    symptom="One card is busy with all processes while the others idle; memory runs out early; NCCL says 'Duplicate GPU detected' at the first collective.",
+    evidence="The models of several ranks are on one card when they are wrapped, set_device was not called before, and the move named no card. Where a number was named, it is card-number-fixed.",
+    remedy="Before the model is moved and before the first collective: local_rank = int(os.environ['LOCAL_RANK']); torch.cuda.set_device(local_rank) (of the accelerator's own module), then model.to(local_rank's device).",
+    needs=("ddp.init",),
+    printed=(
+        Printed(
+            _cards.DUPLICATE,
+            beside=r" in (?:barrier|all_gather_object|broadcast_object_list|monitored_barrier)\b|to perform barrier as devices used by this process are currently unknown",
+            says="Rank {rank1} and rank {rank2} are on one card at a collective before which no card was chosen.",
+        ),
+    ),
+    yields_to=("card-number-fixed",),
+)
+
+EXAMPLES = (
+    Example(
+        "Two ranks move their model to the accelerator without a number.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu"}]}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu"}]}
+{"event":"module.move","phase":"begin","rank":0,"local_rank":0,"span":2,"site":{"file":"/train/05_local_rank_unused.py","line":21,"function":"main"},"method":"to","destination":"gcu"}
+{"event":"module.move","phase":"end","rank":0,"local_rank":0,"span":2,"devices":{"gcu:0":4}}
+{"event":"module.move","phase":"begin","rank":1,"local_rank":1,"span":2,"site":{"file":"/train/05_local_rank_unused.py","line":21,"function":"main"},"method":"to","destination":"gcu"}
+{"event":"module.move","phase":"end","rank":1,"local_rank":1,"span":2,"devices":{"gcu:0":4}}
+{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":3,"site":{"file":"/train/05_local_rank_unused.py","line":21,"function":"main"},"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"current":0,"count":8}]}
+{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":3,"site":{"file":"/train/05_local_rank_unused.py","line":21,"function":"main"},"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"current":0,"count":8}]}
+""",
+        ranks=(0, 1),
+        job="05_local_rank_unused",
+    ),
+    Example(
+        "SLURM shows each task one card, all under number 0.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"slurm"}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"slurm"}
+{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":3,"placement":{"parameters":4,"devices":{"cuda:0":{"count":4}},"majority":"cuda:0"},"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"current":0,"count":1}]}
+{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":3,"placement":{"parameters":4,"devices":{"cuda:0":{"count":4}},"majority":"cuda:0"},"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"current":0,"count":1}]}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The first barrier finds two ranks on one card.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 31, in main\n    dist.barrier()\n  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 4159, in barrier\n    work = group.barrier(opts=opts)\n'
+        "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.hpp:268, invalid usage (run with NCCL_DEBUG=WARN for details), NCCL version 2.21.5\n"
+        "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\nLast error:\nDuplicate GPU detected : rank 1 and rank 0 both on CUDA device 4000\n",
+        ranks=(0, 1),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for ranks whose models are on one card that none of them named."""
+    groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.UNSET]
+    if not groups:
+        return
+    first, losses = groups[0], _cards.lost(run)
+    together = named([seat.process.rank for seat in first if seat.process.rank is not None])
+    there = first[0].there
+    yield RULE.found(
+        ranks=_cards.misplaced(run, groups),
+        verdict="%s wrap their models on %s of %s%s, and none of them chose a card before." % (together.capitalize(), first[0].device, first[0].process.host, ", which shows %d cards" % there if there else ""),
+        evidence=[shown(seat.call, "rank %s wraps a model on %s; no set_device before" % (seat.process.rank, seat.device)) for seat in first[:4]],
+        when=min(seat.call.when for group in groups for seat in group),
+        remedy=_remedy(first[0]),
+        explains=losses,
+        severity=ERROR if losses else WARNING,
+    )
+
+
+def _remedy(seat: _cards.Seat) -> str:
+    module = "torch.%s" % seat.kind if seat.kind not in ("xla", "privateuseone") else "the accelerator's own module"
+    site = seat.call.site
+    before = " before %s:%d" % (site.file, site.line) if site else " before the model is moved"
+    return "Call set_device(int(os.environ['LOCAL_RANK'])) of %s%s, and move the model to '%s:%%d' %% local_rank." % (module, before, seat.kind)

@@ -1,0 +1,107 @@
+"""A part of the model stayed on the CPU when the rest was moved, was made after the move, or was sent back."""
+
+from typing import Iterator, Tuple
+
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP104",
+    slug="submodule-left-behind",
+    cause="mixed_cpu_cuda_params",
+    title="Part of the model is on the CPU and the rest on a card when DDP wraps it.",
+    symptom="DDP raises 'input module must be on the same type of devices', or 'device_ids … module parameters {cuda, cpu}'.",
+    evidence="The placement written before the wrap names the parameters on cpu; the module.move events before it tell whether they were never moved, made after the whole model was moved, or sent back. All on cpu is model-never-moved, a buffer alone buffer-left-behind.",
+    remedy="Move the whole model once, after its last layer is made and before the wrap: model.to(device).",
+    needs=("ddp.init",),
+    printed=(
+        Printed(
+            r"input\s+module must be on\s+the same type of devices, but input module parameters locate in\s+\{(?=[^}]*'cpu')(?P<devices>[^}]*)\}",
+            says="When DDP wraps the model its parameters are on {devices}.",
+        ),
+        Printed(
+            _wraps.DEVICE_IDS + r"\{(?=[^}]*type='cpu')(?=[^}]*index=)(?P<devices>[^}]*)\}",
+            says="When DDP wraps the model its parameters are on {devices}: a part was converted after the move, or never moved.",
+        ),
+    ),
+    yields_to=("init-failure-swallowed",),
+)
+
+EXAMPLES = (
+    Example(
+        "One layer is on cpu.",
+        """
+{"event":"module.move","phase":"begin","rank":0,"span":2,"site":{"file":"/train/03_submodule_left_behind.py","line":23,"function":"main"},"method":"to","destination":"gcu:0","model":"torch.nn.modules.container.Sequential"}
+{"event":"module.move","phase":"end","rank":0,"span":2,"devices":{"gcu:0":2}}
+{"event":"ddp.init","phase":"begin","rank":0,"span":3,"site":{"file":"/train/03_submodule_left_behind.py","line":24,"function":"main"},"placement":{"model":"pieces.TinyModel","parameters":4,"devices":{"gcu:0":{"count":2},"cpu":{"count":2}},"majority":"gcu:0","off_majority":[{"name":"head.weight","device":"cpu"}]}}
+{"event":"ddp.init","phase":"error","rank":0,"span":3,"failure":{"type":"ValueError","message":"DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in {'cpu', 'gcu'}."}}
+""",
+        ranks=(0,),
+        job="03_submodule_left_behind",
+    ),
+    Example(
+        "A layer is put in after the whole model was moved.",
+        """
+{"event":"module.move","phase":"begin","rank":0,"span":2,"site":{"file":"/train/03_converted_after_the_move.py","line":29,"function":"main"},"method":"to","destination":"gcu:0","model":"pieces.TinyModel"}
+{"event":"module.move","phase":"end","rank":0,"span":2,"devices":{"gcu:0":4}}
+{"event":"ddp.init","phase":"begin","rank":0,"span":3,"site":{"file":"/train/03_converted_after_the_move.py","line":30,"function":"main"},"placement":{"model":"pieces.TinyModel","parameters":6,"devices":{"gcu:0":{"count":4},"cpu":{"count":2}},"majority":"gcu:0","off_majority":[{"name":"head.0.weight","device":"cpu"}]}}
+{"event":"ddp.init","phase":"error","rank":0,"span":3,"failure":{"type":"ValueError","message":"DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in {'gcu', 'cpu'}."}}
+""",
+        ranks=(0,),
+        job="03_converted_after_the_move",
+    ),
+    Example(
+        "All parameters are on one card.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":3,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":3}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        "ValueError: DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in {'cpu', 'cuda'}.",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look at each rank's placement before the wrap."""
+    lost = _wraps.refused(run, [each for each in _wraps.wraps(run) if "cpu" in each.types and len(each.types) > 1])
+    if not lost:
+        return
+    first = lost[0]
+    story, remedy, before = _story(first)
+    off = [leaf for leaf in first.placement.off_majority if leaf.device == "cpu"] or first.placement.first
+    count, rest = first.placement.devices["cpu"].count, next(device for device in first.devices if device != "cpu")
+    names = ", ".join(leaf.name for leaf in off[:3]) + (", …" if count > 3 else "")
+    numbers = (count, first.placement.parameters, names, rest, named(_wraps.ranks(lost)), story)
+    yield RULE.found(
+        ranks=_wraps.ranks(lost),
+        verdict="%d of %d parameters (%s) are on cpu while the others are on %s when DDP wraps the model on %s: %s." % numbers,
+        evidence=[*before, *[shown(each.call, "parameters on %s" % ", ".join(each.devices)) for each in lost[:4]]],
+        when=min(each.call.when for each in lost),
+        remedy=remedy,
+        explains=_wraps.failures(run, lost),
+    )
+
+
+def _story(wrapped: _wraps.Wrapped) -> Tuple[str, str, Tuple[Evidence, ...]]:
+    """Tell how it came about: sent back, converted after the move, or left behind; with what to do, and the move that shows it."""
+    calls = _wraps.moves(wrapped)
+    site = wrapped.call.site
+    wrap = "%s:%d" % (site.file, site.line) if site is not None else "the wrap"
+    if calls and calls[-1].asked.destination == "cpu":
+        back = _wraps.moved(calls[-1])
+        return "%s sent it back" % back, "Move the whole model to its card once more before %s." % wrap, (shown(calls[-1], back),)
+    whole = [call for call in calls if call.asked.model == wrapped.placement.model and call.answer is not None and "cpu" not in call.answer.devices]
+    if whole:
+        count = sum(whole[-1].answer.devices.values()) if whole[-1].answer is not None else 0
+        told = "it was made after %s, which moved %d" % (_wraps.moved(whole[-1]), count)
+        remedy = "Convert first and move then: call %s.to(device) again after the conversion, right before %s." % (wrapped.placement.model.rpartition(".")[2], wrap)
+        return told, remedy, (shown(whole[-1], "the whole model, %d parameters, was moved before" % count),)
+    last = tuple(shown(call, _wraps.moved(call)) for call in calls[-1:])
+    name = wrapped.placement.model.rpartition(".")[2] or "model"
+    return "nothing has moved that part", "Call %s.to(device) on the whole model before %s, in place of moving parts." % (name, wrap), last

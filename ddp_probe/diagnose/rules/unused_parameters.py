@@ -1,0 +1,86 @@
+"""Parameters of the model got no gradient, and DDP waits for all of them."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe.diagnose._models import first_wraps, parameters
+from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.read.model import Failed, Run
+
+RULE = Rule(
+    id="DDP613",
+    slug="unused-parameters",
+    cause="unused_parameters",
+    title="Parameters of the model took no part in the loss, and DDP waits for their gradients.",
+    symptom="In the second step DDP raises 'Expected to have finished reduction in the prior iteration before starting a new one'.",
+    evidence="The exception, and the indices of parameters in it.",
+    remedy="Let every parameter take part in the loss, or freeze it before the wrap (parameter.requires_grad_(False)), or give DDP find_unused_parameters=True "
+    "(mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg).",
+    needs=("process.end",),
+    printed=(
+        Printed(r"Expected to have finished reduction in the prior iteration before starting a new one", says="Parameters of the model took no part in the loss."),
+        Printed(r"LightningModule has parameters that were not used in producing the loss", says="Parameters of the model took no part in the loss."),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "A head is built and not used.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":2,"site":{"file":"/train/08_unused_parameter.py","line":29,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":6,"digest":"215e63c82c114075"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":2}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \\nmaking sure all `forward` function outputs participate in calculating loss. \\nIf you already have done the above, then the distributed data parallel module wasn't able to locate the output tensors in the return value of your module's `forward` function. Please include the loss function and the structure of the return value of `forward` of your module when reporting this issue (e.g. list, dict, iterable).\\nParameter indices which did not receive grad for rank 0: 4 5\\n In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out information about which particular parameters did not receive gradient on this rank as part of this error","frames":[{"file":"/train/08_unused_parameter.py","line":37,"function":"<module>"},{"file":"/train/08_unused_parameter.py","line":32,"function":"main"},{"file":"/train/pieces.py","line":33,"function":"train_step"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":1778,"function":"Module._wrapped_call_impl"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":1789,"function":"Module._call_impl"},{"file":"/env/site-packages/torch/nn/parallel/distributed.py","line":1886,"function":"DistributedDataParallel.forward"},{"file":"/env/site-packages/torch/nn/parallel/distributed.py","line":1775,"function":"DistributedDataParallel._pre_forward"}]},"exit_code":1,"uncaught":true}
+{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \\nmaking sure all `forward` function outputs participate in calculating loss. \\nIf you already have done the above, then the distributed data parallel module wasn't able to locate the output tensors in the return value of your module's `forward` function. Please include the loss function and the structure of the return value of `forward` of your module when reporting this issue (e.g. list, dict, iterable).\\nParameter indices which did not receive grad for rank 1: 4 5\\n In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out information about which particular parameters did not receive gradient on this rank as part of this error","frames":[{"file":"/train/08_unused_parameter.py","line":37,"function":"<module>"},{"file":"/train/08_unused_parameter.py","line":32,"function":"main"},{"file":"/train/pieces.py","line":33,"function":"train_step"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":1778,"function":"Module._wrapped_call_impl"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":1789,"function":"Module._call_impl"},{"file":"/env/site-packages/torch/nn/parallel/distributed.py","line":1886,"function":"DistributedDataParallel.forward"},{"file":"/env/site-packages/torch/nn/parallel/distributed.py","line":1775,"function":"DistributedDataParallel._pre_forward"}]},"exit_code":1,"uncaught":true}
+""",
+        ranks=(0, 1),
+        job="08_unused_parameter",
+    ),
+    Example(
+        "The reducer fails for another reason.",
+        """
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module parameter outside the `forward` function."}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss.",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the exceptions, and name the parameters where the list of the model is at hand."""
+    found = list(told(RULE, run))
+    if not found:
+        return
+    failure = found[0].failure
+    indices = _indices(failure)
+    names = _names(run, failure, indices)
+    wrap = next((wrapped.call for wrapped in first_wraps(run) if wrapped.process is failure.process), None)
+    what = ", ".join(names[:5]) + (" and %d more" % (len(names) - 5) if len(names) > 5 else "") if names else "Some parameters"
+    if not names and indices:
+        what = "The parameters number %s" % ", ".join(str(index) for index in indices[:10])
+    yield RULE.found(
+        ranks=ranks(match.failure.process for match in found),
+        verdict="%s took no part in the loss, and DDP, stepping at %s, waits for the gradients of all." % (what, place(failure.site)),
+        evidence=[failed(match.failure) for match in found[:3]] + ([shown(wrap, "the wrap")] if wrap is not None else []),
+        when=failure.when,
+        explains=[match.failure for match in found],
+        remedy="Use %s in the loss, or freeze before the wrap at %s what is not to be trained (parameter.requires_grad_(False)), or give find_unused_parameters=True there "
+        "(mmengine: in the config or in model_wrapper_cfg)." % (what if names else "them", place(wrap.site if wrap is not None else None)),
+    )
+
+
+def _indices(failure: Failed) -> List[int]:
+    found = re.search(r"did not receive grad for rank \d+: ((?:\d{1,7} ?)+)", failure.message)
+    return [int(index) for index in found.group(1).split()] if found else []
+
+
+def _names(run: Run, failure: Failed, indices: List[int]) -> List[str]:
+    """DDP numbers the parameters that want a gradient, in the model's order."""
+    wrapped = next((wrapped for wrapped in first_wraps(run) if wrapped.process is failure.process), None)
+    listed = parameters(run, wrapped) if wrapped is not None else None
+    trained = [name for name, _, _, trainable in listed or () if trainable]
+    return [trained[index] for index in indices] if indices and max(indices) < len(trained) else []

@@ -1,0 +1,54 @@
+"""A library of the accelerator's own software is not found by the loader."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose.printed import by_text
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
+from ddp_probe.read.model import Run
+
+_NAMES = (
+    r"\b(?:lib)?(?:cuda\w*|cudart|cudnn\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|cupti|nccl\w*|nv\w+|c10_(?:npu|musa|mlu)|torch_(?:npu|musa|mlu|gcu|xpu)\w*"
+    r"|ascend\w*|hccl\w*|acl\w*|atb\w*|ge_\w+|graph|msprof\w*|runtime|opapi|nnopbase|cnrt|cnnl\w*|cncl|cnpapi|cndrv|cndev|mlu\w*|musa\w*|musart|mu(?:dnn|blas|fft|rand|pti|sparse|solver)\w*|mccl"
+    r"|tops\w*|eccl\w*|efrt|efml|dtu\w*|gcu\w*|hsa\w*|amdhip\w*|rocm\w*|roc\w+|rccl|MIOpen|intel-ext-pt\w*(?:-\w+)*|ze_loader|sycl|oneccl|ccl|mkl\w*_sycl|xpu\w*|Synapse|hcl|synapse\w*|diopi\w*|dipu\w*|tpu\w*)"
+)
+
+RULE = Rule(
+    id="DDP211",
+    slug="vendor-library-missing",
+    cause="vendor_runtime_lib_missing",
+    title="A library of the accelerator's software is not found.",
+    symptom="'ImportError: libmccl.so.2: cannot open shared object file', at the import of torch, of the vendor's plugin or at the first use of its backend.",
+    evidence="The loader names the file. A library that is found and lacks a symbol is a mixture of versions, another cause.",
+    remedy="Install the vendor's runtime of the version that the plugin asks for, or put its folder on LD_LIBRARY_PATH in the environment that the ranks get (source the vendor's set_env.sh before the launcher, and pass it through the scheduler and the container).",
+    needs=("process.end",),
+    printed=(
+        Printed(r"(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*): cannot open shared object file", unless=r"No backend type associated|Failed to load image Python extension|dso_loader|tensorflow/", says="The loader does not find {library}."),
+        Printed(r"(?:Could not load library|[Uu]nable to load(?: any of)?|[Cc]annot load|[Ff]ailed to (?:load|dlopen)|dlopen[^\n]{0,20}failed)[^\n]{0,20}?(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*)", unless=r"dso_loader|tensorflow/|Failed to load image Python extension", says="{library} cannot be loaded."),
+        Printed(r"No module named '(?P<library>torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)|intel_extension_for_pytorch|oneccl_bindings_for_pytorch|habana_frameworks)(?:\.[\w.]+)?'", says="The plugin {library} is not installed in this interpreter."),
+        Printed(r"cuda driver can't be loaded, is cuda enabled|NVML Shared Library Not Found|NVMLError_LibraryNotFound|libcuda\.so(?:\.\d+)?: (?:file too short|cannot open)", says="The driver's library is not there."),
+    ),
+    yields_to=("cuda-stands-for-another", "init-failure-swallowed"),
+)
+
+EXAMPLES = (
+    Example(
+        "The plugin's collective library is not on the path.",
+        """
+{"event":"process.end","rank":0,"failure":{"type":"ImportError","message":"libmccl.so.2: cannot open shared object file: No such file or directory","frames":[{"file":"/train/t.py","line":3,"function":"<module>"},{"file":"/env/site-packages/torch_musa/__init__.py","line":50,"function":"<module>"}]},"exit_code":1,"uncaught":true}
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "A library that has nothing to do with accelerators.",
+        """
+{"event":"process.end","rank":0,"failure":{"type":"ImportError","message":"libGL.so.1: cannot open shared object file: No such file or directory","frames":[{"file":"/train/t.py","line":3,"function":"<module>"}]},"exit_code":1,"uncaught":true}
+""",
+        answer="clear",
+    ),
+    Example("The Ascend toolkit is not sourced.", "ImportError: libhccl.so: cannot open shared object file: No such file or directory. Please check that the cann package is installed. Please run 'source set_env.sh' in the CANN installation path.\n"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """The loader names the file."""
+    return by_text(RULE, run)

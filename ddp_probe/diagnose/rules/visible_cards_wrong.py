@@ -1,0 +1,109 @@
+"""A visible-device variable shows ranks the wrong cards: the same one to all of them, or none."""
+
+import re
+from typing import Iterator, List, Tuple
+
+from ddp_probe.diagnose import _cards
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, line, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Failed, Place, Process, Run
+
+_NONE_LEFT = r"No (?:CUDA|HIP|XPU|MUSA|NPU) (?:GPUs|devices) are available|device >= 0 && device < num_(?:gpus|devices)\b.* INTERNAL ASSERT FAILED"
+
+RULE = Rule(
+    id="DDP307",
+    slug="visible-cards-wrong",
+    cause="cuda_visible_devices_wrong",
+    title="A visible-device variable shows the ranks the wrong cards.",
+    symptom="All ranks train on one card though each is on its 'cuda:0'; or 'No CUDA GPUs are available' on a host that has cards.",
+    evidence="Each rank's variable leaves the same single card, and the launcher's own environment does not set it so; or the variable names no card that is there. Where the launcher was given too few cards, it is more-processes-than-cards.",
+    remedy="Unset the variable for the ranks and choose by LOCAL_RANK, or give each rank a card of its own; where a script or os.environ[...] in the program sets it, take that out, or set it before torch is imported.",
+    needs=("process.start", "ddp.init"),
+    printed=(Printed(_NONE_LEFT, unless=r"Found no NVIDIA driver|Torch not compiled with CUDA"),),
+)
+
+EXAMPLES = (
+    Example(
+        "Each rank's start script shows it card 3 alone.",
+        """
+{"event":"launcher.start","launcher":"torchrun","environment":{"OMP_NUM_THREADS":"1"}}
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","environment":{"TOPS_VISIBLE_DEVICES":"3"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"3"}}]}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","environment":{"TOPS_VISIBLE_DEVICES":"3"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"3"}}]}
+{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":1}]}
+{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":1}]}
+""",
+        ranks=(0, 1),
+        job="05_same_card_visible_to_all",
+    ),
+    Example(
+        "Each rank is shown a card of its own.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"0"}}]}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"1"}}]}
+{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":1}]}
+{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":1}]}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The variable hides every card.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":1,"launcher":"torchrun","environment":{"CUDA_VISIBLE_DEVICES":"9"},"accelerators":[{"name":"cuda","device_type":"cuda","visible":{"CUDA_VISIBLE_DEVICES":"9"}}]}
+{"event":"process.end","rank":0,"local_rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"No CUDA GPUs are available"}}
+""",
+        ranks=(0,),
+    ),
+    Example("torch finds no card.", 'Traceback (most recent call last):\n  File "/train/t.py", line 7, in <module>\n    torch.cuda.set_device(0)\nRuntimeError: No CUDA GPUs are available\n'),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for ranks that share the only card they are shown, and for ranks that are shown none."""
+    groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.HIDDEN]
+    if groups:
+        yield _same(run, groups)
+    hidden = [(failure, failure.process) for failure in run.failures if failure.process is not None and failure.fatal and _found(failure) and _cards.visible(failure.process)]
+    if hidden:
+        yield _none(hidden)
+
+
+def _found(failure: Failed) -> bool:
+    return re.search(_NONE_LEFT, failure.text, re.DOTALL) is not None
+
+
+def _same(run: Run, groups: "List[List[_cards.Seat]]") -> Finding:
+    first, losses = groups[0], _cards.lost(run)
+    variables = " ".join("%s=%s" % each for each in sorted(first[0].visible.items()))
+    together = named([seat.process.rank for seat in first if seat.process.rank is not None])
+    return RULE.found(
+        ranks=_cards.misplaced(run, groups),
+        verdict="%s of %s are each shown one card, the same one: %s." % (together.capitalize(), first[0].process.host, variables),
+        evidence=[line(_start(seat.process), "rank %s: %s" % (seat.process.rank, variables)) for seat in first[:4]]
+        + [shown(seat.call, "rank %s wraps a model on %s, the only card that it sees" % (seat.process.rank, seat.device)) for seat in first[:2]],
+        when=min(seat.call.when for group in groups for seat in group),
+        remedy="Take %s out of what starts the ranks (%s), and choose the card by LOCAL_RANK: set_device(int(os.environ['LOCAL_RANK']))." % (variables, _command(run)),
+        explains=losses,
+        severity=ERROR if losses else WARNING,
+    )
+
+
+def _none(hidden: "List[Tuple[Failed, Process]]") -> Finding:
+    failure, process = hidden[0]
+    variables = " ".join("%s=%s" % each for each in sorted(_cards.visible(process).items()))
+    return RULE.found(
+        ranks=[each.rank for each, _ in hidden if each.rank is not None],
+        verdict="%s sees no card: %s leaves none that is there." % (named([failure.rank or 0]).capitalize(), variables),
+        evidence=[failed(each) for each, _ in hidden[:4]],
+        when=failure.when,
+        remedy="Unset it, or name cards that the host has: %s." % variables,
+        explains=[each for each, _ in hidden],
+    )
+
+
+def _start(process: Process) -> Place:
+    return Place(process.file, 1)
+
+
+def _command(run: Run) -> str:
+    agents = [call.asked.entrypoint for launcher in run.launchers for call in launcher.every() if getattr(call.asked, "entrypoint", "")]
+    return agents[0] if agents else "a script, or the program itself"

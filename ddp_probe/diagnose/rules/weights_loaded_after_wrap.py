@@ -1,0 +1,114 @@
+"""Some ranks load a checkpoint after DDP has made all replicas alike, and the others do not."""
+
+from typing import Iterator, List
+
+from ddp_probe import schema
+from ddp_probe.diagnose._models import Wrapped, first_wraps
+from ddp_probe.diagnose._who import place
+from ddp_probe.diagnose.rule import MEDIUM, WARNING, Example, Finding, Rule, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Call, Run
+
+_SOON = 120.0  # Seconds after the wrap; later than that it is rather an evaluation of the best checkpoint.
+
+RULE = Rule(
+    id="DDP707",
+    slug="weights-loaded-after-wrap",
+    cause="silent_replica_divergence",
+    title="Some ranks load a checkpoint after the wrap, and the others do not.",
+    symptom="Nothing fails; the loss differs between ranks from the first step, and the ranks' weights are never alike again.",
+    evidence="A load after DDP's wrap, in which all replicas were made alike, on some ranks alone.",
+    remedy="Load before the wrap, where DDP sends the weights of rank 0 to all; or load the same file on all ranks.",
+    needs=("ddp.init", "checkpoint.load"),
+    severity=WARNING,
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 0 alone loads after the wrap.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":2,"site":{"file":"/train/09_weights_loaded_after_wrap.py","line":19,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"digest":"596174d15c5024df"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":2}
+{"event":"ddp.init","phase":"begin","rank":1,"span":2,"site":{"file":"/train/09_weights_loaded_after_wrap.py","line":19,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"digest":"596174d15c5024df"}}
+{"event":"ddp.init","phase":"end","rank":1,"span":2}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":4,"site":{"file":"/train/09_weights_loaded_after_wrap.py","line":22,"function":"main"},"file":{"path":"pretrained.pth"},"map_location":"cpu"}
+{"event":"checkpoint.load","phase":"end","rank":0,"span":4}
+{"event":"process.end","rank":0,"process_group":false}
+{"event":"process.end","rank":1,"process_group":false}
+""",
+        ranks=(0,),
+        job="09_weights_loaded_after_wrap",
+    ),
+    Example(
+        "Both ranks load after the wrap.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":1}
+{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
+{"event":"ddp.init","phase":"end","rank":1,"span":1}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"file":{"path":"last.pth"}}
+{"event":"checkpoint.load","phase":"end","rank":0,"span":2}
+{"event":"checkpoint.load","phase":"begin","rank":1,"span":2,"file":{"path":"last.pth"}}
+{"event":"checkpoint.load","phase":"end","rank":1,"span":2}
+{"event":"process.end","rank":0}
+{"event":"process.end","rank":1}
+""",
+        answer="clear",
+    ),
+    Example(
+        "Rank 0 alone loads before the wrap, which sends its weights to all.",
+        """
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"last.pth"}}
+{"event":"checkpoint.load","phase":"end","rank":0,"span":1}
+{"event":"ddp.init","phase":"begin","rank":0,"span":2,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":2}
+{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
+{"event":"ddp.init","phase":"end","rank":1,"span":1}
+{"event":"process.end","rank":0}
+{"event":"process.end","rank":1}
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take runs that ended well, in which some ranks and not all loaded soon after the wrap."""
+    wraps = first_wraps(run)
+    if len(wraps) < 2 or len(wraps) < (run.expected or 0) or not all(_ended_well(wrapped) for wrapped in wraps):
+        return
+    loads = [(wrapped, _loads(wrapped)) for wrapped in wraps]
+    loaded = [(wrapped, calls) for wrapped, calls in loads if calls]
+    if not loaded or len(loaded) == len(wraps):
+        return
+    guilty = [wrapped.process.rank for wrapped, _ in loaded if wrapped.process.rank is not None]
+    others = named([wrapped.process.rank for wrapped, calls in loads if not calls and wrapped.process.rank is not None])
+    wrapped, calls = loaded[0]
+    yield RULE.found(
+        ranks=guilty,
+        verdict=_verdict(guilty, others, wrapped, calls[0]),
+        evidence=[shown(calls[0], "load of %s" % _path(calls[0])), shown(wrapped.call, "the wrap, before it")],
+        when=calls[0].when,
+        confidence=MEDIUM,
+        remedy="Move the load at %s before the wrap at %s, where DDP sends the weights of rank 0 to all, or let all ranks load the file." % (place(calls[0].site), place(wrapped.call.site)),
+    )
+
+
+def _ended_well(wrapped: Wrapped) -> bool:
+    end = wrapped.process.ended
+    return wrapped.survived and end is not None and end.failure is None and not end.uncaught
+
+
+def _loads(wrapped: Wrapped) -> "List[Call[schema.Load]]":
+    wrap = wrapped.call.until or wrapped.call.when
+    return [call for call in wrapped.process.calls(schema.Load) if call.answer is not None and call.failure is None and wrap <= call.when <= wrap + _SOON]
+
+
+def _path(call: "Call[schema.Load]") -> str:
+    return call.asked.file.path if call.asked.file is not None and call.asked.file.path else "a checkpoint"
+
+
+def _verdict(guilty: List[int], others: str, wrapped: Wrapped, call: "Call[schema.Load]") -> str:
+    late = (call.when - (wrapped.call.until or call.when)) * 1000
+    text = "%s is loaded at %s, %.0f ms after the wrap at %s had made all replicas alike, by " % (_path(call), place(call.site), late, place(wrapped.call.site))
+    return "%s%s and not by %s: weights that go into the wrapped model from there are on some ranks alone." % (text, named(guilty), others)

@@ -1,0 +1,113 @@
+"""torch.load reads weights only, by default since torch 2.6, and the checkpoint holds more."""
+
+import re
+from typing import Dict, Iterator, List
+
+from ddp_probe import schema
+from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.read.model import Failed, Run
+from ddp_probe.schema import Site
+
+RULE = Rule(
+    id="DDP511",
+    slug="weights-only-refused",
+    cause="weights_only_default",
+    title="torch.load reads weights only, and the checkpoint holds other classes.",
+    symptom="After an update to torch 2.6 or later, resuming raises UnpicklingError: 'Weights only load failed … Unsupported global'.",
+    evidence="The exception names the class that is not allowed.",
+    remedy="Allow the named classes before the load, where the file is your own: torch.serialization.add_safe_globals([…]). "
+    "weights_only=False runs whatever is in the file; give it to no file of unknown origin.",
+    needs=("checkpoint.load",),
+    fix="weights-only",
+    printed=(
+        Printed(r"Unsupported (?:global|class): (?:GLOBAL )?(?P<name>[\w.]+) was not an allowed global", says="weights_only refuses {name}, which the checkpoint holds."),
+        Printed(r"Weights only load failed.*Unsupported (?:global|class):?\s+(?:GLOBAL )?(?P<name>[\w.]+)", says="weights_only refuses {name}, which the checkpoint holds."),
+        Printed(r"Trying to (?:load|call reduce for|instantiate) unsupported (?:GLOBAL|class|unpickled)[^\n]*? (?P<name>[\w.]+\.\w+)", beside=r"[Ww]eights.?only"),
+        Printed(r"Weights only load failed.*(?:types allowlisted via|classes allowlisted via|Can only (?:build|create new object for|build SETITEM))"),
+        Printed(r"Weights only load failed.*Unsupported operand (?:1[3-9]\d|2[0-4]\d)\b", says="weights_only reads pickle protocol 2, and the checkpoint has a later one."),
+    ),
+    yields_to=("not-a-checkpoint-file",),
+)
+
+EXAMPLES = (
+    Example(
+        "Resuming meets mmengine's HistoryBuffer.",
+        """
+{"event":"process.start","rank":0,"role":"solo"}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":6,"site":{"file":"/train/11_weights_only_resume.py","line":15,"function":"main"},"file":{"path":"/job/work_dirs/epoch_1.pth","kind":"zip","complete":true},"weights_only_effective":true}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":6,"failure":{"type":"_pickle.UnpicklingError","message":"Unsupported global: GLOBAL mmengine.logging.history_buffer.HistoryBuffer was not an allowed global by default"}}
+{"event":"process.end","rank":0,"failure":{"type":"_pickle.UnpicklingError","message":"Unsupported global: GLOBAL mmengine.logging.history_buffer.HistoryBuffer was not an allowed global by default"},"exit_code":1,"uncaught":true}
+""",
+        job="11_weights_only_resume",
+    ),
+    Example(
+        "The file begins with the letter of a Git LFS pointer.",
+        """
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"pretrained.pth","exists":true,"size":134,"kind":"git-lfs"}}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"_pickle.UnpicklingError","message":"Weights only load failed. In PyTorch 2.6, we changed the default value of the `weights_only` argument. WeightsUnpickler error: \\n\\nUnsupported operand 118"}}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"_pickle.UnpicklingError","message":"Weights only load failed. In PyTorch 2.6, we changed the default value of the `weights_only` argument. WeightsUnpickler error: \\n\\nUnsupported operand 118"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The text of the failure is all there is.",
+        """Traceback (most recent call last):
+  File "/train/resume.py", line 15, in <module>
+    runner.train()
+  File "/env/site-packages/torch/serialization.py", line 1470, in load
+    raise pickle.UnpicklingError(_get_wo_message(str(e))) from None
+_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if you trust the source of the checkpoint.
+	WeightsUnpickler error: Unsupported global: GLOBAL numpy.core.multiarray._reconstruct was not an allowed global by default. Please use `torch.serialization.add_safe_globals([_reconstruct])` or the `torch.serialization.safe_globals([_reconstruct])` context manager to allowlist this global if you trust this class/function.
+""",
+    ),
+)
+
+_MMENGINE = "mmengine.logging.history_buffer.HistoryBuffer"
+# What lies behind the first class of mmengine's own checkpoints; the loader names one at a time.
+_MORE = "numpy's ndarray, dtype, _reconstruct, scalar and the dtype classes in use, and builtins.getattr, for which a narrow stand-in can be given as (object, 'builtins.getattr')"
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the failures that name a refused class."""
+    found = list(told(RULE, run))
+    if not found:
+        return
+    failure = found[0].failure
+    names = _names([match.failure for match in found])
+    load = next((call for call in failure.calls if isinstance(call.asked, schema.Load)), None)
+    path = load.asked.file.path if load is not None and load.asked.file is not None else "the checkpoint"
+    site = load.site if load is not None else failure.site
+    yield RULE.found(
+        ranks=ranks(match.failure.process for match in found),
+        verdict="%s, loaded at %s, holds %s, which weights_only=%s refuses." % (path, place(site), ", ".join(names) or "other objects", _given(load)),
+        evidence=[*([shown(load, "load of %s" % path)] if load is not None else []), failed(failure)],
+        when=failure.when,
+        explains=[match.failure for match in found],
+        remedy=_remedy(names, site),
+    )
+
+
+def _given(load: object) -> str:
+    given = getattr(getattr(load, "asked", None), "weights_only", None)
+    return "True (the default since torch 2.6)" if given is None else str(given)
+
+
+def _names(failures: List[Failed]) -> List[str]:
+    found: Dict[str, None] = {}
+    for failure in failures:
+        for name in re.findall(r"(?:GLOBAL|Unsupported class:?) ([\w.]+)", failure.message):
+            found[name.rstrip(".")] = None
+    return list(found)
+
+
+def _remedy(names: List[str], site: "Site | None") -> str:
+    if not names:
+        return ""
+    more = " mmengine's checkpoints also need %s." % _MORE if _MMENGINE in names else " The next load may name another class."
+    return "Before %s: %s; torch.serialization.add_safe_globals([%s]).%s Where the file is of unknown origin, do not give weights_only=False: it runs what the file says." % (
+        place(site),
+        "; ".join("import %s" % name.rpartition(".")[0] for name in names if "." in name),
+        ", ".join(names),
+        more,
+    )

@@ -1,0 +1,85 @@
+"""The communication library was told, or took, a network interface that leads nowhere."""
+
+from typing import Dict, Iterator, List
+
+from ddp_probe.diagnose.printed import Match, matches
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Process, Run
+
+_BRIDGES = r"(?:br-[0-9a-f]{6,}|docker\d+|veth\w+|virbr\d+|cali\w+|flannel[.\w]*|cni\d+|tun\d+|lxcbr\d+):[\w.:%]+<\d+>"
+
+RULE = Rule(
+    id="DDP415",
+    slug="wrong-network-interface",
+    cause="wrong_network_interface",
+    title="The network interface for communication does not exist, or does not lead to the other hosts.",
+    symptom="gloo: 'Unable to find address for: …'; NCCL: 'Bootstrap : no socket interface found', or a system error after it has taken a container bridge.",
+    evidence="The exception names the interface, and the environment of the rank has it in GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME or their like.",
+    remedy="Name the interface that leads to the other hosts (ip route get <their address>): NCCL_SOCKET_IFNAME=<name>, GLOO_SOCKET_IFNAME=<name>; or unset them; for NCCL, '^docker,br-,veth,lo' leaves bridges out.",
+    needs=("dist.init_process_group", "process.start"),
+    printed=(
+        Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>[\w.:@-]+)", says="There is no interface {name} on this host."),
+        Printed(r"no (?:NCCL_SOCKET_IFNAME |socket )?interface found|connecting to address [^\n]*with family (?!0\b)\d+ is neither AF_INET|Unable to resolve hostname to a \(local\) address"),
+        Printed(r"(?:Unable|[Ff]ailed) to (?:find|get|resolve)[^\n]{0,40}(?:network )?(?:interface|ifname|NIC)\b|HCCL_SOCKET_IFNAME[^\n]*(?:not|invalid|fail)|HCCL_IF_IP[^\n]*(?:not|invalid|fail)"),
+        Printed(r"ncclSystemError|unhandled system error", beside=_BRIDGES, says="NCCL has taken a bridge of containers for a way to the other hosts."),
+        Printed(r"ibv_(?:modify_qp|reg_mr\w*|create_\w+|open_device)\b[^\n]*failed|Got completion[^\n]* with (?:error|status=?) ?12\b", says="The InfiniBand or RoCE path between two hosts does not work (NCCL_IB_HCA, NCCL_IB_GID_INDEX)."),
+        Printed(r"NCCL[^\n]*Call to (?:connect|bind)[^\n]*(?:No route to host|Network is unreachable|No such device|Cannot assign requested address)"),
+        Printed(r"[Cc]onnectFullMesh failed|[Gg]loo[^\n]*(?:connect|Connect)[^\n]*(?:No route to host|Network is unreachable|Connection refused|timed out|timeout)[^\n]*remote=\[127\.", says="gloo tries to reach another host under this one's own address."),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "gloo is told an interface that this host lacks.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"environment":{"GLOO_SOCKET_IFNAME":"ib9"}}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_wrong_interface.py","line":14,"function":"main"},"backend":"gloo"}
+{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"ifa != nullptr. Unable to find address for: ib9"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"ifa != nullptr. Unable to find address for: ib9"}}
+""",
+        ranks=(0,),
+        job="10_wrong_interface",
+    ),
+    Example(
+        "The interface is there, and nobody listens.",
+        """
+{"event":"process.start","rank":1,"world_size":2,"environment":{"GLOO_SOCKET_IFNAME":"eth0"}}
+{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1,"backend":"gloo"}
+{"event":"dist.init_process_group","phase":"error","rank":1,"span":1,"failure":{"type":"TimeoutError","message":"The client socket has timed out after 8s while trying to connect to (10.1.2.3, 29500)."}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "NCCL finds no interface of the name.",
+        "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1207, internal error, NCCL version 2.14.3\nncclInternalError: Internal check failed.\nLast error:\nBootstrap : no socket interface found\n",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look for the exception, and for the variable that named the interface."""
+    found = [match for match in matches(RULE, run) if match.failure.process is not None]
+    if not found:
+        return
+    first = found[0].failure
+    set_ = _variables(first.process) if first.process is not None else {}
+    said = " ".join("%s=%s" % each for each in sorted(set_.items()))
+    ranks = sorted({match.failure.rank for match in found if match.failure.rank is not None})
+    host = first.process.host if first.process is not None else ""
+    yield RULE.found(
+        ranks=ranks,
+        verdict="%s cannot find the network interface %s%s%s." % (named(ranks).capitalize(), _name(found), " on %s" % host if host else "", ": the environment has %s" % said if said else ""),
+        evidence=[failed(match.failure) for match in found[:4]],
+        when=first.when,
+        remedy="Unset %s, or name an interface that 'ip -br addr' lists on this host and that leads to the others." % (" and ".join(sorted(set_)) or "NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME"),
+        explains=[match.failure for match in found],
+    )
+
+
+def _name(found: List[Match]) -> str:
+    return found[0].found.groupdict().get("name") or "that it needs"
+
+
+def _variables(process: Process) -> Dict[str, str]:
+    return {name: value for name, value in process.started.environment.items() if name.endswith(("_SOCKET_IFNAME", "_IF_IP"))}

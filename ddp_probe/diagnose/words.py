@@ -1,0 +1,31 @@
+"""How sentences name ranks and times; the rules and the report speak alike."""
+
+from datetime import datetime, timezone
+from typing import List, Optional, Sequence
+
+
+def named(ranks: Sequence[int], limit: int = 12) -> str:
+    """Return ranks as a sentence's subject: rank 3; ranks 0-2, 5."""
+    if not ranks:
+        return "A process"
+    return ("rank " if len(ranks) == 1 else "ranks ") + spans(ranks, limit)
+
+
+def spans(ranks: Sequence[int], limit: int = 12) -> str:
+    """Return ranks with neighbours folded: 0-2, 5."""
+    parts: List[str] = []
+    begin: Optional[int] = None
+    last = -2
+    for rank in [*sorted(set(ranks)), -1]:
+        if rank != last + 1:
+            if begin is not None:
+                parts.append(str(begin) if begin == last else "%d-%d" % (begin, last))
+            begin = rank
+        last = rank
+    more = len(parts) - limit
+    return ", ".join(parts[:limit]) + (" and %d more groups" % more if more > 0 else "")
+
+
+def clock(when: float) -> str:
+    """Return a time as hours, minutes and seconds, UTC."""
+    return datetime.fromtimestamp(when, tz=timezone.utc).strftime("%H:%M:%S UTC")
