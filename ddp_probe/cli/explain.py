@@ -1,0 +1,90 @@
+"""Print a rule's page: what it means, how it shows, what to change. Without a name all rules are listed.
+
+With a PATH, a run or a file of one, the page ends with the change in the job's
+own source as a diff, where the source is at hand.
+"""
+
+import argparse
+import shutil
+import sys
+from typing import Any, Iterable, List
+
+from ddp_probe.errors import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("name", nargs="?", metavar="RULE", help="a rule's id or name, such as DDP104 or submodule-left-behind")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="a run in which the rule found something")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the page, or the list."""
+    from ddp_probe.diagnose.rules import RETIRED, modules, rule_of
+    from ddp_probe.report import page
+
+    width = min(shutil.get_terminal_size((80, 24)).columns, 110)
+    if args.name is None:
+        _print(page.listing([rule_of(module) for module in modules()], width))
+        return 0
+    wanted = args.name.strip().lower().replace("_", "-")
+    for module in modules():
+        rule = rule_of(module)
+        if wanted in (rule.id.lower(), rule.slug):
+            own = _own(module, args.paths) if args.paths else []
+            _print([*page.page(rule, module.EXAMPLES, width), *own])
+            return 0
+    for number, slug in RETIRED.items():
+        if wanted in (number.lower(), slug):
+            print("%s %s is retired: no rule has this name any more." % (number, slug))
+            return 0
+    raise _unknown(args.name, [name for module in modules() for name in (rule_of(module).slug, rule_of(module).id)])
+
+
+def _own(module: Any, paths: List[str]) -> Iterable[Any]:
+    """Yield what the rule found in a run, and the change in the job's own source."""
+    from ddp_probe import read
+    from ddp_probe.diagnose import judge
+    from ddp_probe.report import own_change, safe
+    from ddp_probe.report.layout import Line
+
+    findings = judge(read.load(paths), [module]).findings
+    yield Line("")
+    yield Line("in this run", "bold")
+    if not findings:
+        yield Line("  The rule finds nothing in it.")
+    for finding in findings:
+        yield Line("  " + safe.line(finding.verdict))
+        changed = own_change.diff(finding)
+        yield Line("")
+        yield from (Line("    " + safe.line(text)) for text in changed)
+        if not changed:
+            yield Line("  change: " + safe.line(finding.remedy))
+
+
+def _print(lines: Iterable[Any]) -> None:
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if not sys.stdout.isatty():
+        for line in lines:
+            print(line.text)
+        return
+    from rich.console import Console
+
+    from ddp_probe.report import terminal
+
+    terminal.write(lines, Console(markup=False, emoji=False, highlight=False))
+
+
+def _unknown(name: str, names: "list[str]") -> UsageError:
+    import difflib
+
+    from ddp_probe.report import safe
+
+    close = difflib.get_close_matches(name.lower(), [known.lower() for known in names], n=3, cutoff=0.5)
+    meant = [known for word in close for known in names if known.lower() == word]
+    return UsageError(
+        "There is no rule %s." % safe.line(repr(name), 100),
+        "Did you mean %s?" % " or ".join(meant) if meant else "'python -m ddp_probe explain' lists all rules.",
+    )

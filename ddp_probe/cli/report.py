@@ -1,0 +1,102 @@
+"""Say what failed first, on which ranks, at which line, why, and what to change.
+
+PATH is a run's folder (several, of several hosts), a file of one, a shell
+pattern, or the plain log of a job that ran without the probe. Without PATH the
+newest run in DDP_PROBE_DIR is read, or in ddp_probe_runs below this folder.
+
+exit codes:
+  0  clear: every rank ended in good order, and no rule found anything
+  1  found: a rule names a cause
+  2  usage: the command line is wrong, or there is nothing to read
+  3  undecided: no rule can name a cause; the reasons are printed
+"""
+
+import argparse
+import sys
+from typing import Any
+
+from ddp_probe import settings
+from ddp_probe.errors import ProbeError
+
+UNDECIDED = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="folders, files, patterns or plain logs; the newest run without it")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON object; docs/report.json is its schema")
+    form.add_argument("--brief", action="store_true", help="print one line per finding, or one that says clear, or undecided because")
+    parser.add_argument("--follow", action="store_true", help="read again while the job runs, print what changes, end with the job")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, judge, print."""
+    if hasattr(sys.stdout, "reconfigure"):  # A log may hold what this locale cannot show.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        return _run(args)
+    except ProbeError as exc:
+        return _complain(exc, 2)
+    except (ImportError, BrokenPipeError):
+        raise
+    except Exception as exc:
+        if settings.get(settings.STRICT):
+            raise
+        return _complain(_own_fault(exc), UNDECIDED)
+
+
+def _run(args: argparse.Namespace) -> int:
+    if args.follow:
+        from ddp_probe.report import follow
+
+        return follow.follow(args.paths, _form(args))
+    from ddp_probe import read
+    from ddp_probe.diagnose import judge
+    from ddp_probe.report.progress import Bar
+
+    bar = Bar()
+    try:
+        found = read.load(args.paths, bar)
+    finally:
+        bar.clear()
+    diagnosis = judge(found)
+    show(diagnosis, _form(args))
+    return diagnosis.exit_code
+
+
+def _form(args: argparse.Namespace) -> str:
+    return "json" if args.json else "brief" if args.brief else "terminal"
+
+
+def show(diagnosis: Any, form: str) -> None:
+    """Print a diagnosis in one of its forms."""
+    if form == "json":
+        from ddp_probe.report import as_json
+
+        print(as_json.text(diagnosis))
+    elif form == "brief":
+        from ddp_probe.report import brief
+
+        print("\n".join(brief.lines(diagnosis)))
+    else:
+        from ddp_probe.report import terminal
+
+        terminal.show(diagnosis)
+
+
+def _own_fault(exc: Exception) -> ProbeError:
+    return ProbeError(
+        what="The report could not be made.",
+        why="%s: %s" % (type(exc).__name__, exc),
+        what_to_do="This is a fault of ddp_probe. DDP_PROBE_STRICT=1 shows where; 'grep' and 'jq' read the files without it.",
+    )
+
+
+def _complain(exc: ProbeError, code: int) -> int:
+    from ddp_probe.report import safe
+
+    sys.stdout.flush()
+    print("\n".join(safe.line(part) for part in str(exc).splitlines()), file=sys.stderr)
+    return code

@@ -1,0 +1,185 @@
+"""The form for a program: one object whose shape is published; keys may be added, none changes its meaning or goes."""
+
+import json
+import sys
+from typing import Any, Dict, List, Optional
+
+import msgspec
+
+from ddp_probe.diagnose import Diagnosis, Evidence, Finding
+from ddp_probe.read.model import Run
+from ddp_probe.report import inventory, remedies
+from ddp_probe.report.standing import Standing, standings
+from ddp_probe.schema import Site, in_order
+
+if sys.version_info >= (3, 9):
+    from typing import Annotated
+else:  # typing.Annotated is new in Python 3.9
+    from typing_extensions import Annotated
+
+VERSION = 1
+
+
+def _doc(text: str) -> msgspec.Meta:
+    return msgspec.Meta(description=text)
+
+
+class EvidenceForm(msgspec.Struct):
+    """A line of a log, the line of the job that it speaks of, and what it shows."""
+
+    file: Annotated[str, _doc("The log, as its path was given.")]
+    line: Annotated[int, _doc("Counted from 1.")]
+    site: Annotated[Optional[Site], _doc("The line of the job; null where the log names none.")]
+    text: str
+
+
+class FindingForm(msgspec.Struct):
+    """One cause, named."""
+
+    id: Annotated[str, _doc("DDP and three digits; never used for another rule.")]
+    slug: Annotated[str, _doc("The rule's name; never used for another rule.")]
+    cause: Annotated[str, _doc("A key of the vocabulary of causes.")]
+    severity: Annotated[str, _doc("error: it ended or hung the job, or will. warning: the job goes on, and does not do what it seems to.")]
+    ranks: Annotated[List[int], _doc("The guilty ones; empty where it is the whole job's, or where nobody can tell.")]
+    verdict: Annotated[str, _doc("One sentence.")]
+    evidence: List[EvidenceForm]
+    remedy: Annotated[str, _doc("The change to make.")]
+    fix: Annotated[str, _doc("The remedy's name for DDP_PROBE_FIX; empty where there is none.")]
+    confidence: Annotated[str, _doc("high, medium or low.")]
+    consequences: Annotated[List[str], _doc("What followed from it.")]
+
+
+class UndecidedForm(msgspec.Struct):
+    """A question that the logs leave open."""
+
+    slug: Annotated[str, _doc("The rule that asks it, or a name of its own.")]
+    because: str
+
+
+class InventoryForm(msgspec.Struct):
+    """What there was to read."""
+
+    run: Annotated[str, _doc("The run's name.")]
+    launcher: Annotated[str, _doc("Who launched the ranks; empty where nobody tells.")]
+    hosts: List[str]
+    folders: List[str]
+    files: Annotated[List[str], _doc("All that were read.")]
+    lines: int
+    bytes: int
+    expected: Annotated[Optional[int], _doc("How many ranks there should be; null where nothing tells.")]
+    seen: Annotated[int, _doc("How many processes wrote a file, launchers aside.")]
+    missing: Annotated[List[int], _doc("Ranks that never started, or left no file.")]
+    ends: Annotated[Dict[str, List[int]], _doc("How the ranks ended, in the words of the table, to ranks.")]
+    skipped: Annotated[Dict[str, Dict[str, int]], _doc("File to reason to how many of its lines were skipped.")]
+    unreadable: Annotated[Dict[str, str], _doc("File or folder to why it could not be read.")]
+    unknown: Annotated[Dict[str, int], _doc("Events of another version of the probe, counted.")]
+    earlier: Annotated[int, _doc("Files of starts before the last one.")]
+    clock_spread: Annotated[Optional[float], _doc("Seconds between the hosts' clocks, before they were brought together.")]
+    notes: List[str]
+
+
+class RankForm(msgspec.Struct):
+    """Where one rank stands."""
+
+    rank: Optional[int]
+    local_rank: Optional[int]
+    host: str
+    devices: Annotated[str, _doc("Of its parameters.")]
+    device_ids: Annotated[str, _doc("As given to the wrap; none where none were given, empty where nothing was wrapped.")]
+    card: Annotated[str, _doc("The current one.")]
+    phase: Annotated[str, _doc("How far it came: starting, init, grouped, wrapping, wrapped, loading, saving, closing, closed.")]
+    last: Annotated[str, _doc("Its last event.")]
+    site: Annotated[str, _doc("The line of the job that made it.")]
+    end: Annotated[str, _doc("ended, failed and the exception, exit and the code, killed or stopped and the signal, running, no end line, no file.")]
+
+
+class RemedyForm(msgspec.Struct):
+    """A change that DDP_PROBE_FIX made, or did not make."""
+
+    remedy: Annotated[str, _doc("Its name in DDP_PROBE_FIX.")]
+    ranks: List[int]
+    applied: Annotated[bool, _doc("False: it could not be sure, and did nothing.")]
+    site: Annotated[Optional[Site], _doc("The line of the job whose call was changed.")]
+    before: Annotated[Dict[str, str], _doc("What the job asked for; of the first rank.")]
+    after: Annotated[Dict[str, str], _doc("What was done in its place; of the first rank.")]
+    because: str
+
+
+class ReportForm(msgspec.Struct):
+    """What report --json prints."""
+
+    report: Annotated[int, _doc("Version of this shape.")]
+    verdict: Annotated[str, _doc("found, clear or undecided.")]
+    findings: Annotated[List[FindingForm], _doc("In order of importance.")]
+    undecided: List[UndecidedForm]
+    inventory: InventoryForm
+    ranks: List[RankForm]
+    remedies: Annotated[List[RemedyForm], _doc("Empty without DDP_PROBE_FIX.")]
+
+
+def report_schema() -> Dict[str, Any]:
+    """Return the JSON Schema of what is printed."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **in_order(msgspec.json.schema(ReportForm))}
+
+
+def text(diagnosis: Diagnosis, indent: Optional[int] = 2) -> str:
+    """Return the object as text; plain ASCII, so that nothing a log holds reaches a terminal as it is."""
+    return json.dumps(msgspec.to_builtins(form(diagnosis)), indent=indent)
+
+
+def form(diagnosis: Diagnosis) -> ReportForm:
+    """Return the report as one object."""
+    stand = standings(diagnosis.run)
+    return ReportForm(
+        VERSION,
+        diagnosis.verdict,
+        [_finding(finding) for finding in diagnosis.findings],
+        [UndecidedForm(reason.slug, reason.because) for reason in diagnosis.undecided],
+        _inventory(diagnosis.run, stand),
+        [RankForm(*each) for each in stand],
+        [RemedyForm(*each) for each in remedies.made(diagnosis.run)],
+    )
+
+
+def _finding(finding: Finding) -> FindingForm:
+    return FindingForm(
+        finding.id,
+        finding.slug,
+        finding.cause,
+        finding.severity,
+        finding.ranks,
+        finding.verdict,
+        [_evidence(item) for item in finding.evidence],
+        finding.remedy,
+        finding.fix,
+        finding.confidence,
+        finding.consequences,
+    )
+
+
+def _evidence(item: Evidence) -> EvidenceForm:
+    return EvidenceForm(item.file, item.line, item.site, item.text)
+
+
+def _inventory(run: Run, stand: List[Standing]) -> InventoryForm:
+    processes = [*run.launchers, *run.earlier, *run.processes]
+    read = run.inventory
+    return InventoryForm(
+        run.name,
+        inventory.launcher(run),
+        sorted({process.host for process in processes if process.host}),
+        run.folders,
+        read.files,
+        read.lines + sum(log.lines for log in run.texts),
+        read.bytes,
+        run.expected,
+        len(run.processes),
+        run.missing,
+        inventory.ends(stand),
+        read.skipped,
+        read.unreadable,
+        inventory.unknown(processes),
+        len(run.earlier),
+        read.clock_spread,
+        read.notes,
+    )

@@ -1,0 +1,36 @@
+"""The brief form: one line per finding, or one line that says clear, or undecided because."""
+
+from typing import List
+
+from ddp_probe.diagnose import Diagnosis, Finding
+from ddp_probe.diagnose.judge import CLEAR, FOUND
+from ddp_probe.diagnose.rule import ERROR
+from ddp_probe.diagnose.words import named
+from ddp_probe.report import safe
+
+LONGEST = 500
+_REASONS = 3
+
+
+def lines(diagnosis: Diagnosis) -> List[str]:
+    """Return the lines."""
+    if diagnosis.verdict == FOUND:
+        return [_finding(finding) for finding in diagnosis.findings]
+    return [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
+
+
+def clear(diagnosis: Diagnosis) -> str:
+    """Return the sentence for a run in which nothing is wrong."""
+    return "clear: %s ended in good order, and no rule found anything." % named(sorted(diagnosis.run.ranks)).lower()
+
+
+def _finding(finding: Finding) -> str:
+    ranks = " [%s]" % named(finding.ranks) if finding.ranks else ""
+    mark = "" if finding.severity == ERROR else " %s" % finding.severity
+    return safe.line("%s %s%s%s: %s" % (finding.id, finding.slug, ranks, mark, finding.verdict), LONGEST)
+
+
+def _undecided(diagnosis: Diagnosis) -> str:
+    reasons = [reason.because for reason in diagnosis.undecided]
+    more = " And %d more." % (len(reasons) - _REASONS) if len(reasons) > _REASONS else ""
+    return "undecided because: " + " ".join(safe.line(reason, LONGEST) for reason in reasons[:_REASONS]) + more

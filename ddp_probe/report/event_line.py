@@ -1,0 +1,144 @@
+"""One event as one line for a person: when, who, what, what matters of it, and the line of the job."""
+
+import os
+import time
+from typing import Any, Dict, Iterator, List, Tuple
+
+from ddp_probe.report import safe
+
+# Told elsewhere in the line, or of no use to a person who reads along.
+_ELSEWHERE = frozenset(
+    "event phase ts mono_ns seq rank local_rank world_size host pid run span site through failure seconds schema probe_version thread".split()
+)
+_MARK = "..."
+_SITE = 20  # Columns that the job's line may take in a terminal.
+# What a terminal has room for; in a pipe, and of an event that is not here, all of it is told.
+_MATTERS: Dict[str, Tuple[str, ...]] = {
+    "process.start": ("role", "launcher"),
+    "process.end": ("exit_code", "process_group", "lost"),
+    "launcher.start": ("launcher",),
+    "launcher.agent": ("nproc_per_node", "nnodes", "max_restarts"),
+    "launcher.group": ("asked", "restart", "children"),
+    "launcher.child": ("child_rank", "child_local_rank", "exit_code", "signal", "child_pid"),
+    "launcher.end": ("exit_code", "silent_ranks"),
+    "mmengine.init_dist": ("backend", "branch", "group_size"),
+    "dist.init_process_group": ("backend", "group_size", "master_addr", "master_port", "timeout"),
+    "device.set": ("device", "target"),
+    "module.move": ("destination", "devices", "model"),
+    "mmengine.wrap_model": ("get_device", "placement", "wrapper"),
+    "ddp.init": ("placement", "device_ids", "wrapper"),
+    "checkpoint.load": ("file", "map_location", "locations"),
+    "checkpoint.save": ("path", "size"),
+    "probe.coverage": ("state", "calls", "target"),
+}
+
+
+def line(when: float, event: Dict[str, Any], width: int = 0) -> str:
+    """Return the line; where there is a width, it is cut in the middle, so that the job's line stays in sight."""
+    head = "%s %-5s %s" % (_clock(when), _who(event), " ".join(filter(None, (str(event.get("event")), _phase(event)))))
+    site = _site(event.get("site"), short=width > 0)
+    details = " ".join(_details(event, short=width > 0))
+    if not width:
+        return safe.line("  ".join(part for part in (head, details, site) if part))
+    head, details, site = safe.line(head), safe.line(details, 4 * width), _last_of(safe.line(site), _SITE)
+    room = width - safe.width(head) - 2 - (safe.width(site) + 2 if site else 0)
+    return _cut("  ".join(part for part in (head, _cut(details, room), site) if part), width)
+
+
+def _last_of(text: str, width: int) -> str:
+    """The end of a path is what tells it from others."""
+    if safe.width(text) <= width:
+        return text
+    while text and safe.width(text) > width - len(_MARK):
+        text = text[1:]
+    return _MARK + text
+
+
+def _cut(text: str, width: int) -> str:
+    if safe.width(text) <= width:
+        return text
+    room = width - len(_MARK)
+    if room <= 0:
+        return ""
+    kept = ""
+    for char in text:
+        if safe.width(kept) + safe.width(char) > room:
+            break
+        kept += char
+    return kept.rstrip() + _MARK
+
+
+def _clock(when: float) -> str:
+    """Return the time of day, UTC, with milliseconds."""
+    try:
+        thousandths = int(when * 1000)
+        return "%02d:%02d:%02d.%03d" % (*time.gmtime(thousandths // 1000)[3:6], thousandths % 1000)
+    except (OverflowError, ValueError, OSError):
+        return "--:--:--.---"
+
+
+def _who(event: Dict[str, Any]) -> str:
+    if str(event.get("event")).startswith("launcher.") or event.get("rank") is None:
+        return "L"
+    return "r%s" % event["rank"]
+
+
+def _phase(event: Dict[str, Any]) -> str:
+    phase = str(event.get("phase", ""))
+    return "" if phase == "point" else phase
+
+
+def _site(site: Any, *, short: bool) -> str:
+    if not isinstance(site, dict):
+        return ""
+    file = str(site.get("file", ""))
+    return "%s:%s" % (os.path.basename(file) if short else file, site.get("line", 0))
+
+
+def _details(event: Dict[str, Any], *, short: bool) -> Iterator[str]:
+    failure = event.get("failure")
+    if isinstance(failure, dict):
+        yield _failure(failure, short=short)
+    if isinstance(event.get("seconds"), (int, float)):
+        yield "%.3f s" % event["seconds"]
+    matters = _MATTERS.get(str(event.get("event"))) if short else None
+    for name in event if matters is None else matters:
+        if name in event and name not in _ELSEWHERE:
+            yield _detail(name, event[name], short=short)
+
+
+def _detail(name: str, value: Any, *, short: bool) -> str:
+    if name == "placement" and isinstance(value, dict):
+        return _placement(value, short=short)
+    if short and name == "file" and isinstance(value, dict):
+        return "%s%s" % (value.get("path", ""), " (incomplete)" if value.get("complete") is False else "")
+    if short and name in ("wrapper", "model") and isinstance(value, str):
+        return value.rpartition(".")[2]
+    return "%s=%s" % (name, _value(value))
+
+
+def _failure(failure: Dict[str, Any], *, short: bool) -> str:
+    kind, message = str(failure.get("type", "")), " ".join(str(failure.get("message", "")).split())
+    at = _site(failure.get("raised_at"), short=short)
+    return "%s: %s%s" % (kind.rpartition(".")[2] if short else kind, message, " (raised at %s)" % at if at and not short else "")
+
+
+def _placement(placement: Dict[str, Any], *, short: bool) -> str:
+    devices = placement.get("devices")
+    where = ", ".join(str(device) for device in devices) if isinstance(devices, dict) else "?"
+    text = "%s parameters on %s" % (placement.get("parameters", 0), where)
+    return text if short else "placement=[%s, digest %s]" % (text, placement.get("digest", "?"))
+
+
+def _value(value: Any, depth: int = 0) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "{%s}" % (", ".join(_pairs(value, depth)) if depth < 4 else _MARK)
+    if isinstance(value, list):
+        return "[%s]" % (", ".join(_value(item, depth + 1) for item in value) if depth < 4 else _MARK)
+    return str(value)
+
+
+def _pairs(value: Dict[str, Any], depth: int) -> List[str]:
+    return ["%s: %s" % (name, _value(item, depth + 1)) for name, item in value.items()]

@@ -1,0 +1,132 @@
+"""Reads a running job again and again, and prints what changes; that takes a fifth of one core at most."""
+
+import os
+import platform
+import sys
+import time
+from typing import Any, List, Sequence, Set, Tuple
+
+from ddp_probe import read
+from ddp_probe.diagnose import Diagnosis, judge
+from ddp_probe.diagnose.words import clock
+from ddp_probe.errors import ProbeError
+from ddp_probe.read import find
+from ddp_probe.read.model import Run
+from ddp_probe.report import as_json, brief, inventory, safe, terminal
+from ddp_probe.report.standing import standings
+
+SHARE = 0.2  # Of one core.
+_PAUSE = 1.0  # Seconds between two looks at the files, at least.
+_ALIVE = 5.0  # So often a process that writes nothing is looked for all the same.
+_SETTLED = 10.0  # Ranks that are gone and files that do not grow for so long: nobody comes back.
+
+
+def follow(paths: Sequence[str], form: str) -> int:
+    """Follow a job until it has ended, or until Ctrl-C; return the exit code of the last report."""
+    voice = _Voice(form)
+    code = 130
+    try:
+        places = list(paths) or [_newest(voice)]
+        seen, looked, grown = None, 0.0, time.monotonic()
+        while True:
+            began, spent = time.monotonic(), time.process_time()
+            sizes = _sizes(places)
+            if sizes != seen or began - looked >= _ALIVE:
+                grown = began if sizes != seen else grown
+                seen, looked = sizes, began
+                diagnosis = judge(read.load(places))
+                code = diagnosis.exit_code
+                over = _over(diagnosis.run, began - grown)
+                voice.tell(diagnosis, over)
+                if over:
+                    return code
+            time.sleep(max(_PAUSE, (time.process_time() - spent) * (1 / SHARE - 1)))
+    except KeyboardInterrupt:
+        return code
+    finally:
+        voice.status("")
+
+
+def _newest(voice: "_Voice") -> str:
+    """Wait for the first run, where the job has yet to begin."""
+    while True:
+        try:
+            return find.newest()
+        except ProbeError:
+            voice.status("waiting for a run in %s" % os.path.abspath(find.root()))
+            time.sleep(_PAUSE)
+
+
+def _sizes(places: Sequence[str]) -> List[Tuple[str, int]]:
+    sources = find.sources(places)
+    found = []
+    for file in (*sources.events, *sources.texts):
+        try:
+            found.append((file, os.stat(file).st_size))
+        except OSError:
+            found.append((file, -1))
+    return found
+
+
+def _over(run: Run, quiet: float) -> bool:
+    """Tell that nobody of this launch will write again."""
+    here = platform.node()
+    gone = [process.end or process.death or (process.host == here and process.rank not in run.running) for process in run.processes]
+    if not all(gone) or not (run.processes or run.launchers):
+        return False
+    complete = not run.missing and all(launcher.end is not None for launcher in run.launchers)
+    return complete or (quiet >= _SETTLED and bool(run.processes))
+
+
+class _Voice:
+    """Says only what has not been said: the whole report where its verdict changes, single lines in a pipe."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+        self._person = form == "terminal" and sys.stdout.isatty()
+        self._said: Set[str] = set()
+        self._picture: Any = None
+
+    def tell(self, diagnosis: Diagnosis, over: bool) -> None:
+        """Print what is new."""
+        picture: Any = (diagnosis.verdict, [(finding.id, finding.ranks) for finding in diagnosis.findings])
+        if self._form == "json":
+            picture = (*picture, diagnosis.undecided)
+        changed, self._picture = picture != self._picture, picture
+        self.status("")
+        if self._form == "json":
+            self._print([as_json.text(diagnosis, None)] if changed or over else [])
+        elif self._person:
+            self._report(diagnosis, changed or over)
+        else:
+            self._lines(diagnosis)
+            self._report(diagnosis, over and self._form == "terminal")
+        if not over:
+            self.status(_now(diagnosis))
+
+    def _report(self, diagnosis: Diagnosis, wanted: bool) -> None:
+        if wanted:
+            self._print(["", "--- %s" % clock(time.time())])
+            terminal.show(diagnosis)
+            sys.stdout.flush()
+
+    def _lines(self, diagnosis: Diagnosis) -> None:
+        new = [line for line in brief.lines(diagnosis) if line not in self._said]
+        self._said.update(new)
+        self._print(["%s  %s" % (clock(time.time()), line) for line in new])
+
+    def _print(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            print(line, flush=True)  # noqa: T201  # what the command prints
+
+    def status(self, text: str) -> None:
+        """Show a line on a terminal's stderr that the next one takes away; nothing of it stays."""
+        if sys.stderr.isatty() and self._form == "terminal":
+            sys.stderr.write("\r%s\r%s" % (" " * 78, safe.line(text)[:78]))
+            sys.stderr.flush()
+
+
+def _now(diagnosis: Diagnosis) -> str:
+    run = diagnosis.run
+    told = ", ".join("%d %s" % (len(ranks), end) for end, ranks in inventory.ends(standings(run)).items())
+    return "%s  %s, %d lines; Ctrl-C ends" % (clock(time.time()), told or "no rank yet", run.inventory.lines)

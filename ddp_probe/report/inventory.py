@@ -1,0 +1,124 @@
+"""What there was to read, in a few lines: a verdict is worth as much as the files behind it."""
+
+import os
+from collections import Counter
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+
+from ddp_probe import schema
+from ddp_probe.diagnose.words import spans
+from ddp_probe.read.model import Process, Run
+from ddp_probe.report.ranks import hosts, who
+from ddp_probe.report.standing import NO_FILE, Standing
+
+_SHOWN = 4  # Files that are named, of those that could not be read.
+
+
+def title(run: Run, standings: List[Standing]) -> str:
+    """Return the run in one line: its name, who launched it, how many ranks, where."""
+    if not run.processes and not run.launchers:
+        return "plain log without the probe's files" if run.texts else "nothing to read"
+    by = launcher(run)
+    names = [each.host for each in (*run.processes, *run.launchers)]
+    parts = ["run %s" % (run.name or "without a name"), "by %s" % by if by else "", _count(len(standings), "rank")]
+    return ", ".join(part for part in parts if part) + (" on %s" % hosts(names) if any(names) else "")
+
+
+def launcher(run: Run) -> str:
+    """Return who launched the ranks; empty where nobody did or nobody tells."""
+    told = [process.start.launcher for process in run.launchers if isinstance(process.start, schema.LauncherStart)]
+    told += [process.started.launcher for process in run.processes]
+    return next((name for name in told if name and name != "none"), "")
+
+
+def rows(run: Run, standings: List[Standing]) -> Iterator[Tuple[str, str]]:
+    """Yield label and sentence of each line."""
+    yield "read", _read(run)
+    if run.processes or run.missing:
+        yield "ranks", _ranks(run, standings)
+    yield from _faults(run)
+    if run.inventory.clock_spread is not None and run.inventory.clock_spread >= 0.001:
+        yield "clocks", "the hosts' clocks are %.3f s apart; all times are brought to one" % run.inventory.clock_spread
+    for note in run.inventory.notes:
+        yield "note", note
+
+
+def ends(standings: List[Standing]) -> Dict[str, List[int]]:
+    """Return how the ranks ended: the words of the table to ranks, the most common one first."""
+    found: Dict[str, List[int]] = {}
+    for standing in standings:
+        found.setdefault(standing.end, [])
+        if standing.rank is not None:
+            found[standing.end].append(standing.rank)
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def _read(run: Run) -> str:
+    inventory = run.inventory
+    text = "%s, %s" % (_count(len(inventory.files), "file"), _count(inventory.lines + sum(log.lines for log in run.texts), "line"))
+    places = run.folders or inventory.files
+    return text + (", in " if run.folders else ": ") * bool(places) + _some([near(place) for place in places])
+
+
+def _ranks(run: Run, standings: List[Standing]) -> str:
+    seen = "%d wrote" % len(run.processes)
+    expected = "%d expected, " % run.expected if run.expected else ""
+    told = ends(standings)
+    if len(told) == 1:
+        return "%s%s: %s" % (expected, seen, next(iter(told)) if len(standings) == 1 else "all %s" % next(iter(told)))
+    words = ["%s %s" % (who(ranks), "never started, or left no file" if end == NO_FILE else end) for end, ranks in told.items()]
+    return "%s%s: %s" % (expected, seen, "; ".join(words))
+
+
+def _faults(run: Run) -> Iterator[Tuple[str, str]]:
+    """Yield what of it could not be read, or was not written."""
+    inventory = run.inventory
+    reasons: Counter[str] = Counter()
+    for counted in inventory.skipped.values():
+        reasons.update(counted)
+    if reasons:
+        told = ", ".join("%d %s" % (count, reason) for reason, count in reasons.most_common())
+        yield "skipped", "%s (%s), in %s" % (_count(sum(reasons.values()), "line"), told, _some([near(file, run) for file in inventory.skipped]))
+    for file, why in list(inventory.unreadable.items())[:_SHOWN]:
+        yield "unread", "%s: %s" % (near(file, run), why)
+    if len(inventory.unreadable) > _SHOWN:
+        yield "unread", "%d more" % (len(inventory.unreadable) - _SHOWN)
+    processes = [*run.launchers, *run.earlier, *run.processes]
+    strange = unknown(processes)
+    if strange:
+        yield "unknown", "%s of another version of the probe: %s" % (_count(sum(strange.values()), "event"), _some(sorted(strange)))
+    full = [near(process.file, run) for process in processes if process.full]
+    if full:
+        yield "full", "%s reached DDP_PROBE_MAX_BYTES; what came later is not in it" % _some(full)
+    own = [process.rank for process in run.processes if process.ended is not None and process.ended.faults and process.rank is not None]
+    if own:
+        yield "faults", "the probe itself had faults in %s; see probe.fault" % spans(own)
+    if run.earlier:
+        yield "earlier", "%s of starts before the last one, not in the table" % _count(len(run.earlier), "file")
+
+
+def unknown(processes: Iterable[Process]) -> Dict[str, int]:
+    """Return the events that this version does not know, counted."""
+    found: Counter[str] = Counter()
+    for process in processes:
+        found.update(process.unknown)
+    return dict(found)
+
+
+def near(path: str, run: Optional[Run] = None) -> str:
+    """Return a path as short as it can be followed: where one folder or one file was read, by its name."""
+    path = os.path.normpath(path)
+    folder, name = os.path.split(path)
+    if run is not None and len(run.folders) == 1 and os.path.normpath(run.folders[0]) == folder:
+        return name
+    if run is not None and [os.path.normpath(file) for file in run.inventory.files] == [path]:
+        return name
+    here = os.getcwd() + os.sep
+    return path[len(here) :] if path.startswith(here) and len(path) > len(here) else path
+
+
+def _count(number: int, name: str) -> str:
+    return "%d %s%s" % (number, name, "" if number == 1 else "s")
+
+
+def _some(names: List[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (" and %d more" % (len(names) - _SHOWN) if len(names) > _SHOWN else "")

@@ -1,0 +1,94 @@
+"""A rule's page, as `explain` prints it: what it means, how it shows, what to change, and small logs that show it."""
+
+import json
+from typing import Any, Dict, Iterator, Sequence
+
+from ddp_probe.diagnose import Example, Rule
+from ddp_probe.diagnose.rule import ERROR
+from ddp_probe.report.layout import Line, paragraph, wrap
+
+_ENVELOPE = frozenset("event phase rank site span ts mono_ns seq local_rank world_size host pid run nth seconds through".split())
+_HEADING = "bold"
+HUNDREDS: Dict[str, str] = {
+    "DDP1": "where the model is when it is wrapped",
+    "DDP2": "accelerators and backends",
+    "DDP3": "which rank uses which card",
+    "DDP4": "launching and joining",
+    "DDP5": "checkpoints",
+    "DDP6": "ranks that part ways",
+    "DDP7": "models that differ between ranks",
+    "DDP8": "versions, installations and environment",
+}
+
+
+def page(rule: Rule, examples: Sequence[Example], width: int) -> Iterator[Line]:
+    """Yield the page of one rule."""
+    yield Line("%s %s" % (rule.id, rule.slug), _HEADING)
+    yield from paragraph(rule.title, width)
+    yield Line("")
+    yield from _part("what you see", rule.symptom, width)
+    yield from _part("what proves it", rule.evidence, width)
+    yield from _part("what to change", rule.remedy, width)
+    if rule.fix:
+        yield from paragraph("Or, for one run without editing: DDP_PROBE_FIX=%s" % rule.fix, width, 2)
+    yield from _part("cause", rule.cause + ("" if rule.severity == ERROR else " (%s)" % rule.severity), width)
+    if rule.needs:
+        yield from _part("events that prove it", ", ".join(rule.needs), width)
+    if rule.yields_to:
+        yield from _part("gives way to", ", ".join(rule.yields_to), width)
+    yield Line("")
+    yield Line("examples", _HEADING)
+    for example in examples:
+        yield from _example(example, width)
+
+
+def listing(rules: Sequence[Rule], width: int) -> Iterator[Line]:
+    """Yield all rules, by the hundred."""
+    hundred = ""
+    for rule in rules:
+        if rule.id[:4] != hundred:
+            yield from [Line("")] if hundred else []
+            hundred = rule.id[:4]
+            yield Line("%sxx%s" % (hundred, "  " + HUNDREDS[hundred] if hundred in HUNDREDS else ""), _HEADING)
+        yield Line("  %s  %s" % (rule.id, rule.slug))
+        yield from paragraph(rule.title, width, 10, "dim")
+
+
+def _part(heading: str, text: str, width: int) -> Iterator[Line]:
+    yield Line(heading, _HEADING)
+    yield from paragraph(text, width, 2)
+
+
+def _example(example: Example, width: int) -> Iterator[Line]:
+    ranks = " on %s" % _ranks(example.ranks) if example.ranks else ""
+    yield from paragraph("%s -> %s%s" % (example.name, example.answer, ranks), width, 2)
+    for text in example.log.strip("\n").split("\n"):
+        for one in wrap(_shortened(text), width, "    ", "        "):
+            yield Line(one, "dim")
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    from ddp_probe.diagnose.words import named
+
+    return named(ranks)
+
+
+def _shortened(text: str) -> str:
+    """Return an event as `rank 0  ddp.init begin at t.py:28: field=value`, or a line of a plain log as it stands."""
+    if not text.startswith('{"'):
+        return text
+    event: Dict[str, Any] = json.loads(text)
+    who = "rank %d: " % event["rank"] if event.get("rank") is not None else ""
+    site = event.get("site")
+    where = " at %s:%d" % (site["file"], site["line"]) if site else ""
+    fields = ["%s=%s" % (name, _value(value)) for name, value in event.items() if name not in _ENVELOPE]
+    return " ".join(["%s%s%s%s" % (who, event["event"], " " + event["phase"] if event.get("phase") else "", where), *fields])
+
+
+def _value(value: Any) -> str:
+    """Write a value without the quotes that JSON needs, so that it can be broken at its commas."""
+    if isinstance(value, dict):
+        return "{%s}" % ", ".join("%s: %s" % (name, _value(inner)) for name, inner in value.items())
+    if isinstance(value, list):
+        return "[%s]" % ", ".join(map(_value, value))
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,98 @@
+"""The table of ranks for a width: what does not fit beside the rest goes below it, and what fits no table becomes a list."""
+
+from typing import Collection, Iterator, List, Sequence, Tuple
+
+from ddp_probe.report import ranks, safe
+from ddp_probe.report.layout import Line, columns, wrap
+from ddp_probe.report.standing import Standing
+
+_HEAD, _GUILTY, _QUIET = "bold", "bold red", "dim"
+_Column = Tuple[str, List[str]]
+
+
+def lines(standings: Sequence[Standing], guilty: Collection[int], width: int) -> Iterator[Line]:
+    """Yield the table, in the widest form that fits."""
+    table = ranks.table(standings, guilty)
+    parts = [*_columns(table), ("last event", [_last(row) for row in table.rows])]
+    if _fits(parts, table, width):
+        yield from _table(parts, table)
+        yield from _notes(table)
+        return
+    table = ranks.table(standings, guilty, with_last=False)
+    parts = _columns(table)
+    without_host = [part for part in parts if part[0] != "host"]
+    fitting = next((chosen for chosen in (parts, without_host) if _fits(chosen, table, width)), None)
+    yield from _list(parts, table, width) if fitting is None else _table(fitting, table)
+    yield from _notes(table)
+    yield from _last_events(standings, width)
+
+
+def _notes(table: ranks.Table) -> Iterator[Line]:
+    if table.relative:
+        yield Line(ranks.NOTE, _QUIET)
+    if table.left_out:
+        yield Line("%d more rows are left out; --json has every rank." % table.left_out, _QUIET)
+
+
+def _columns(table: ranks.Table) -> List[_Column]:
+    """Return the columns that hold something; the host is told where there are several."""
+    rows = table.rows
+    hosts = [row.host for row in rows] if len({row.host for row in rows if row.host}) > 1 else []
+    made = [
+        ("ranks", [ranks.few(row.ranks) for row in rows]),
+        ("host", hosts),
+        ("parameters", [row.devices for row in rows]),
+        ("device_ids", [row.device_ids for row in rows]),
+        ("card", [row.card for row in rows]),
+        ("phase", [row.phase for row in rows]),
+        ("end", [row.end for row in rows]),
+    ]
+    return [(name, [cell or "-" for cell in cells]) for name, cells in made if any(cells)]
+
+
+def _last(row: ranks.Row) -> str:
+    return row.last + (" at %s" % row.site if row.site else "") or "-"
+
+
+def _texts(parts: Sequence[_Column]) -> List[str]:
+    names, cells = zip(*parts)
+    return columns([names, *zip(*cells)])
+
+
+def _fits(parts: Sequence[_Column], table: ranks.Table, width: int) -> bool:
+    return max(map(safe.width, _texts(parts))) + (2 if _mixed(table) else 0) <= width
+
+
+def _mixed(table: ranks.Table) -> bool:
+    """Tell that some rows are the guilty ranks' and some are not; only then do the former stand out."""
+    return len({row.guilty for row in table.rows}) > 1
+
+
+def _marks(table: ranks.Table) -> List[str]:
+    return [("> " if row.guilty else "  ") if _mixed(table) else "" for row in table.rows]
+
+
+def _table(parts: Sequence[_Column], table: ranks.Table) -> Iterator[Line]:
+    head, *texts = _texts(parts)
+    yield Line(("  " if _mixed(table) else "") + head, _HEAD)
+    for mark, text in zip(_marks(table), texts):
+        yield Line(mark + text, _GUILTY if mark == "> " else "")
+
+
+def _list(parts: Sequence[_Column], table: ranks.Table, width: int) -> Iterator[Line]:
+    names, cells = zip(*parts)
+    for mark, row in zip(_marks(table), zip(*cells)):
+        text = "; ".join("%s %s" % pair for pair in zip(names, row))
+        for one in wrap(text, width, mark, "    "):
+            yield Line(one, _GUILTY if mark == "> " else "")
+
+
+def _last_events(standings: Sequence[Standing], width: int) -> Iterator[Line]:
+    told = ranks.last_events(standings)
+    if told:
+        yield Line("last event", _HEAD)
+    for text, those in list(told.items())[: ranks.ROWS]:
+        for one in wrap(text if len(told) == 1 else "%s: %s" % (ranks.who(those), text), width, "  ", "    "):
+            yield Line(one)
+    if len(told) > ranks.ROWS:
+        yield Line("  %d more; --json has every rank." % (len(told) - ranks.ROWS), _QUIET)

@@ -1,0 +1,56 @@
+"""What DDP_PROBE_FIX changed in a run, and what it left alone, alike changes of several ranks as one."""
+
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+
+from ddp_probe import schema
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+from ddp_probe.schema import Site
+
+_QUIET = ("atomic-save",)  # Applied to every save; a report is not the place to list them.
+
+
+class Made(NamedTuple):
+    """One change, or the decision to make none."""
+
+    remedy: str
+    ranks: List[int]
+    applied: bool
+    site: Optional[Site]
+    before: Dict[str, str]
+    after: Dict[str, str]
+    because: str
+
+
+def made(run: Run) -> List[Made]:
+    """Return them in the order in which the first rank met them."""
+    found: Dict[Tuple[str, bool, str, str], Made] = {}
+    for process in run.processes:
+        events: List[Union[schema.Remedied, schema.Declined]] = [call.asked for call in process.calls(schema.Remedied)]
+        events += [call.asked for call in process.calls(schema.Declined)]
+        for event in events:
+            site = "%s:%d" % (event.site.file, event.site.line) if event.site else ""
+            applied = isinstance(event, schema.Remedied)
+            before, after = (event.before, event.after) if isinstance(event, schema.Remedied) else ({}, {})
+            key = (event.remedy, applied, site, event.because)
+            one = found.setdefault(key, Made(event.remedy, [], applied, event.site, before, after, event.because))
+            if process.rank is not None and process.rank not in one.ranks:
+                one.ranks.append(process.rank)
+    return list(found.values())
+
+
+def told(run: Run) -> List[str]:
+    """Return a sentence for each that a person has to know."""
+    return [_sentence(one) for one in made(run) if not (one.applied and one.remedy in _QUIET)]
+
+
+def _sentence(one: Made) -> str:
+    who = named(sorted(one.ranks)) if one.ranks else "the process"
+    where = " at %s:%d" % (one.site.file, one.site.line) if one.site is not None else ""
+    if not one.applied:
+        return "%s did nothing on %s%s: %s." % (one.remedy, who, where, one.because)
+    return "%s on %s%s: %s became %s, because %s." % (one.remedy, who, where, _words(one.before), _words(one.after), one.because)
+
+
+def _words(values: Dict[str, str]) -> str:
+    return ", ".join("%s=%s" % pair for pair in values.items()) or "nothing"

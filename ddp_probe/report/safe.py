@@ -1,0 +1,41 @@
+"""Makes text of a log harmless: whoever wrote the log does not get to steer the terminal of the person who reads it."""
+
+import unicodedata
+
+# Control and format characters (escapes, bidirectional overrides, zero-width ones), separators of lines, halves of pairs, and private ones.
+_HARMFUL = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+_STACKED = 4  # So many combining marks may stand on one character; more of them climb over the lines above.
+
+
+def line(text: str, limit: int = 0) -> str:
+    """Return the text on one line, nothing in it but what is seen; longer than the limit it is cut, and says by how much."""
+    if limit and len(text) > limit:
+        text = "%s ... (%d more characters)" % (text[:limit], len(text) - limit)
+    if text.isascii() and text.isprintable():
+        return text
+    return _marks("".join(_shown(char) for char in text))
+
+
+def _shown(char: str) -> str:
+    if char in "\n\r\t":
+        return " "
+    if unicodedata.category(char) not in _HARMFUL:
+        return char
+    number = ord(char)
+    return ("\\x%02x" if number < 0x100 else "\\u%04x" if number < 0x10000 else "\\U%08x") % number
+
+
+def _marks(text: str) -> str:
+    kept, stacked = [], 0
+    for char in text:
+        stacked = stacked + 1 if unicodedata.combining(char) else 0
+        if stacked <= _STACKED:
+            kept.append(char)
+    return "".join(kept)
+
+
+def width(text: str) -> int:
+    """Return how many columns the text takes in a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

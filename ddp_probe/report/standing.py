@@ -1,0 +1,132 @@
+"""Where one rank stands: which devices it uses, how far it came, what it did last, how it ended; all of it from its own events."""
+
+import os
+from typing import Any, Iterable, List, NamedTuple, Optional
+
+from ddp_probe import schema
+from ddp_probe.read.model import Call, Death, Process, Run
+
+ENDED, RUNNING, NO_END, NO_FILE = "ended", "running", "no end line", "no file"
+_ASKED_TO_STOP = ("SIGTERM", "SIGINT", "SIGHUP")
+# What a call makes of a rank while it lasts or where it failed, and once it has come back.
+_PHASES = {
+    "mmengine.init_dist": ("init", "grouped"),
+    "dist.init_process_group": ("init", "grouped"),
+    "mmengine.wrap_model": ("wrapping", "wrapped"),
+    "ddp.init": ("wrapping", "wrapped"),
+    "checkpoint.load": ("loading", ""),
+    "checkpoint.save": ("saving", ""),
+    "dist.destroy_process_group": ("closing", "closed"),
+}
+_OURS = ("process.", "probe.", "launcher.")
+
+
+class Standing(NamedTuple):
+    """One rank, in the words of the table."""
+
+    rank: Optional[int]
+    local_rank: Optional[int]
+    host: str
+    devices: str  # Of the parameters.
+    device_ids: str
+    card: str  # The current one.
+    phase: str
+    last: str  # The last event.
+    site: str  # The line of the job that made it.
+    end: str
+
+
+def standings(run: Run) -> List[Standing]:
+    """Return where each rank stands, those that left no file included."""
+    found = [_standing(process, run) for process in run.processes]
+    found += [_absent(rank, run.death(rank)) for rank in run.missing]
+    return sorted(found, key=lambda standing: -1 if standing.rank is None else standing.rank)
+
+
+def _standing(process: Process, run: Run) -> Standing:
+    calls = list(process.every())
+    last = process.waiting or next((call for call in reversed(calls) if not call.name.startswith(_OURS)), None)
+    wrap = process.final(schema.Wrap)
+    return Standing(
+        process.rank,
+        process.local_rank,
+        process.host,
+        _devices(process),
+        "" if wrap is None else "none" if wrap.asked.device_ids is None else "[%s]" % ", ".join(wrap.asked.device_ids),
+        _card(process),
+        _phase(calls),
+        "" if last is None else _told(last),
+        "" if last is None or last.site is None else "%s:%d" % (os.path.basename(last.site.file), last.site.line),
+        _end(process, run),
+    )
+
+
+def _absent(rank: int, death: Optional[Death]) -> Standing:
+    end = _dead(death) if death is not None else ""
+    return Standing(rank, None if death is None else death.local_rank, death.host if death else "", "", "", "", "", "", "", end or NO_FILE)
+
+
+def _devices(process: Process) -> str:
+    """Return the devices of the parameters: at the last wrap, else before mmengine wrapped, else after the last move."""
+    for wrap in (process.final(schema.Wrap), process.final(schema.WrapModel)):
+        if wrap is not None and wrap.asked.placement is not None:
+            return _few(wrap.asked.placement.devices)
+    move = process.final(schema.ModuleMove)
+    return _few(move.answer.devices) if move is not None and move.answer is not None else ""
+
+
+def _few(devices: Iterable[str]) -> str:
+    names = sorted(devices)
+    return ", ".join(names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
+
+
+def _card(process: Process) -> str:
+    """Return the current card: as seen at the end, else at the last wrap, else as it was last set."""
+    wraps = (process.final(schema.Wrap), process.final(schema.WrapModel))
+    seen = [process.ended.accelerators] if process.ended is not None else []
+    for cards in (*seen, *(wrap.asked.accelerators for wrap in wraps if wrap is not None)):
+        for card in cards:
+            if card.current is not None:
+                return str(card.current) + _visible(card)
+    done = [call for call in process.calls(schema.SetDevice) if call.answer is not None and call.failure is None]
+    return done[-1].asked.device if done else ""
+
+
+def _visible(card: schema.Card) -> str:
+    """A card's number counts what the process may see; where that is one card, or few, its name matters more."""
+    text = next(iter(card.visible.values()), "")
+    return " (sees %s)" % text if 0 < len(text) <= 5 else ""
+
+
+def _phase(calls: List["Call[Any]"]) -> str:
+    phase = "starting"
+    for call in calls:
+        doing, done = _PHASES.get(call.name, ("", ""))
+        came_back = call.answer is not None and call.failure is None
+        phase = (done if came_back else doing) or phase
+    return phase
+
+
+def _told(call: "Call[Any]") -> str:
+    return "in %s" % call.name if call.open else "%s failed" % call.name if call.failure is not None else call.name
+
+
+def _end(process: Process, run: Run) -> str:
+    """Its own account comes first: a rank that dies of an exception may be stopped by its launcher while it does."""
+    end = process.ended
+    if end is not None and end.uncaught:
+        return "failed" if end.failure is None else "failed %s" % end.failure.type.rpartition(".")[2]
+    told = _dead(process.death) if process.death is not None else ""
+    if told:
+        return told
+    if end is not None:
+        return "exit %d" % end.exit_code if end.exit_code else ENDED
+    if process.death is not None and process.death.exit_code == 0:
+        return ENDED
+    return RUNNING if process.rank in run.running else NO_END
+
+
+def _dead(death: Death) -> str:
+    if death.signal:
+        return "%s %s" % ("stopped" if death.signal in _ASKED_TO_STOP else "killed", death.signal)
+    return "exit %d" % death.exit_code if death.exit_code else ""

@@ -1,0 +1,75 @@
+"""explain prints a rule's page, or all rules."""
+
+import pytest
+
+from ddp_probe.diagnose.rules import modules, rule_of
+from ddp_probe.report.page import HUNDREDS
+
+
+def test_every_rule_is_listed_once(run_python):
+    """Without a name each rule has a line with its id and name, in order, below its hundred."""
+    done = run_python(["-m", "ddp_probe", "explain"])
+    lines = done.stdout.splitlines()
+    rules = [rule_of(module) for module in modules()]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line for line in lines if line.startswith("  DDP")] == ["  %s  %s" % (rule.id, rule.slug) for rule in rules]
+    assert [line[:6] for line in lines if line.startswith("DDP")] == sorted({rule.id[:4] + "xx" for rule in rules})
+    assert max(map(len, lines)) <= 80
+
+
+def test_every_hundred_has_a_name():
+    """Each hundred that a rule is in says what it is about."""
+    assert {rule_of(module).id[:4] for module in modules()} <= set(HUNDREDS)
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: rule_of(module).slug)
+def test_every_rule_has_a_readable_page(module, monkeypatch, capsys):
+    """A rule's page has its title, what is seen, what proves it, what to change and its examples, within 80 columns but for what has no space."""
+    from ddp_probe.cli import main
+
+    monkeypatch.setenv("COLUMNS", "80")
+    rule = rule_of(module)
+    assert main(["explain", rule.slug]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("%s %s\n" % (rule.id, rule.slug))
+    flat = " ".join(page.split())
+    for text in (rule.title, rule.symptom, rule.evidence, rule.remedy, rule.cause, *(example.name for example in module.EXAMPLES)):
+        assert " ".join(text.split()) in flat
+    for line in page.splitlines():
+        assert len(line) <= 80 or " " not in line.strip(), line
+
+
+@pytest.mark.parametrize("name", ["DDP104", "ddp104", "submodule-left-behind", "submodule_left_behind", "Submodule-Left-Behind"])
+def test_a_rule_is_found_by_id_and_name(run_python, name):
+    """Upper and lower case, dash and underscore are the same."""
+    done = run_python(["-m", "ddp_probe", "explain", name])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("DDP104 submodule-left-behind\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "remedy"),
+    [
+        ("submodule-left-behnd", "There is no rule 'submodule-left-behnd'.", "Did you mean submodule-left-behind?"),
+        ("zzz", "There is no rule 'zzz'.", "'python -m ddp_probe explain' lists all rules."),
+        ("\x1b[2J", "There is no rule '\\x1b[2J'.", "'python -m ddp_probe explain' lists all rules."),
+    ],
+)
+def test_an_unknown_rule_is_two_lines(run_python, name, what, remedy):
+    """A name that no rule has ends with 2, and with the names that are close."""
+    done = run_python(["-m", "ddp_probe", "explain", name])
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.splitlines()
+    assert lines[0] == what
+    assert lines[1].startswith("  what to do: " + remedy.rstrip("?"))
+
+
+def test_a_retired_rule_is_told(monkeypatch, capsys):
+    """The id and the name of a rule that is gone say so."""
+    from ddp_probe.cli import main
+    from ddp_probe.diagnose import rules
+
+    monkeypatch.setitem(rules.RETIRED, "DDP999", "gone-rule")
+    for name in ("DDP999", "gone-rule"):
+        assert main(["explain", name]) == 0
+        assert capsys.readouterr().out == "DDP999 gone-rule is retired: no rule has this name any more.\n"

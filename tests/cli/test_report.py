@@ -1,0 +1,175 @@
+"""report answers in each of its forms, with the exit code that its page names."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+FOUND, CLEAR, OPEN = "03_submodule_left_behind", "00_healthy_ddp", "10_rank_never_started"
+
+
+@pytest.fixture
+def report(run_python, repo, tmp_path):
+    """Run report over a recorded job, or over a path, in an empty folder."""
+
+    def run(*args, env=None):
+        places = [str(repo / "tests" / "recorded" / "new" / arg) if arg in (FOUND, CLEAR, OPEN) else str(arg) for arg in args]
+        return run_python(["-m", "ddp_probe", "report", *places], env=env, cwd=tmp_path)
+
+    return run
+
+
+@pytest.mark.parametrize("form", [(), ("--brief",), ("--json",)])
+@pytest.mark.parametrize(("job", "code", "word"), [(FOUND, 1, "found"), (CLEAR, 0, "clear")])
+def test_the_exit_code_is_the_verdict(report, form, job, code, word):
+    """Found is 1 and clear is 0, in every form, and nothing goes to stderr."""
+    done = report(job, *form)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert ("DDP104" if word == "found" else "clear") in done.stdout
+
+
+@pytest.mark.parametrize("form", [(), ("--brief",), ("--json",)])
+def test_undecided_is_three(report, tmp_path, form):
+    """A run that no rule can name a cause of is 3, in every form."""
+    (tmp_path / "rank00000.node1.1.jsonl").write_text('{"event":"process.start","phase":"point","rank":0,"world_size":1}\n', encoding="utf-8")
+    done = report(tmp_path, *form)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "undecided" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "what"),
+    [
+        ((), "There is no run to read."),
+        (("/no/such/run",), "There is nothing at /no/such/run."),
+        (("--json", "--brief"), "Argument --brief: not allowed with argument --json."),
+        (("--follow", "/no/such/run"), "There is nothing at /no/such/run."),
+        (("\x1b[2Jgone",), "There is nothing at \\x1b[2Jgone."),
+    ],
+)
+def test_nothing_to_read_is_usage(report, args, what):
+    """A path that is not there, no run at all, and a wrong command line are 2; stderr says what, why and what to do."""
+    done = report(*args)
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.splitlines()
+    assert lines[0] == what
+    assert lines[-1].startswith("  what to do: ")
+
+
+def test_the_newest_run_is_read_by_default(run_python, repo, tmp_path, clean_env):
+    """Without a path the newest run below DDP_PROBE_DIR, or below ddp_probe_runs here, is read."""
+    os.symlink(repo / "tests" / "recorded" / "new", tmp_path / "ddp_probe_runs")
+    done = run_python(["-m", "ddp_probe", "report", "--json"], cwd=tmp_path)
+    elsewhere = run_python(["-m", "ddp_probe", "report", "--json"], env=clean_env(DDP_PROBE_DIR=str(tmp_path / "ddp_probe_runs")))
+    assert done.returncode == elsewhere.returncode
+    here, there = (json.loads(each.stdout)["inventory"]["folders"][0] for each in (done, elsewhere))
+    assert here == "ddp_probe_runs/" + there.rsplit("/", 1)[1]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"LC_ALL": "C"},
+        {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"TERM": "dumb", "NO_COLOR": "1"},
+    ],
+)
+@pytest.mark.parametrize("form", [(), ("--brief",), ("--json",)])
+def test_no_locale_stops_it(report, clean_env, tmp_path, extra, form):
+    """A log with letters that the locale cannot show is reported on all the same."""
+    start = '{"event":"process.start","phase":"point","rank":0,"world_size":1,"run":"模型 é"}\n'
+    failure = '{"event":"process.end","phase":"point","rank":0,"uncaught":true,"failure":{"type":"ValueError","message":"模型 é"}}\n'
+    (tmp_path / "rank00000.node1.1.jsonl").write_text(start + failure, encoding="utf-8")
+    done = report(tmp_path, *form, env=clean_env(**extra))
+    assert (done.returncode, done.stderr) == (3, "")
+
+
+def _in_terminal(args, env, columns):
+    """Run in a terminal of this width and return what came out of it."""
+    leader, follower = pty.openpty()
+    command = ["sh", "-c", 'stty cols %d rows 40; exec "$0" -m ddp_probe "$@"' % columns, sys.executable, *args]
+    process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=env)
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(leader, 65536)
+        except OSError:  # Linux says so where the last writer has left.
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(leader)
+    return process.wait(60), seen.decode()
+
+
+def test_a_terminal_gets_colours_and_no_color_takes_them_away(repo, clean_env):
+    """In a terminal the verdict stands out; with NO_COLOR, and in a dumb terminal, it does without colour."""
+    job = str(repo / "tests" / "recorded" / "new" / FOUND)
+    code, seen = _in_terminal(["report", job], clean_env(TERM="xterm-256color", NO_COLOR=None, COLUMNS=None), 100)
+    assert code == 1
+    assert "\x1b[1;31mDDP104 submodule-left-behind  ranks 0-1\x1b[0m" in seen
+    _, plain = _in_terminal(["report", job], clean_env(TERM="xterm-256color", NO_COLOR="1", COLUMNS=None), 100)
+    assert "DDP104" in plain
+    assert "31m" not in plain
+    _, dumb = _in_terminal(["report", job], clean_env(TERM="dumb", COLUMNS=None), 100)
+    assert "DDP104" in dumb
+    assert "\x1b" not in dumb
+
+
+def test_the_width_is_the_terminals(repo, clean_env):
+    """The wider terminal has the last event beside each rank, the narrow one below the table."""
+    job = str(repo / "tests" / "recorded" / "new" / FOUND)
+    for columns in (80, 140):
+        _, seen = _in_terminal(["report", job], clean_env(TERM="xterm", COLUMNS=None), columns)
+        lines = [re.sub(r"\x1b\[[\d;]*m|\r", "", line) for line in seen.split("\n")]
+        assert max(map(len, lines)) <= columns
+        assert ("last event" in lines) == (columns == 80)
+
+
+def test_a_reader_that_leaves_is_not_an_error(repo, clean_env):
+    """A pipe that is closed at once ends the report without a word, and not with the code for found."""
+    job = str(repo / "tests" / "recorded" / "new" / FOUND)
+    command = '{ sleep 0.5; "$0" -m ddp_probe report "$1"; echo "code $?" >&2; } | true'
+    done = subprocess.run(["sh", "-c", command, sys.executable, job], env=clean_env(), capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == "code 141\n"
+
+
+def test_the_short_forms_do_without_rich(run_python, repo):
+    """--brief and --json import no rich, and no form imports anything of the traced side."""
+    job = str(repo / "tests" / "recorded" / "new" / FOUND)
+    for form, rich in ((["--brief"], False), (["--json"], False), ([], True)):
+        code = (
+            "import sys; from ddp_probe.cli import main; main(%r)\n"
+            "names = ('torch', 'mmengine', 'wrapt', 'structlog', 'jinja2', 'ddp_probe.probes', 'ddp_probe.record', 'ddp_probe.facts')\n"
+            "print([name for name in names if name in sys.modules], 'rich' in sys.modules, file=sys.stderr)"
+        )
+        assert run_python(code % ["report", job, *form]).stderr == "[] %s\n" % rich
+
+
+def test_a_fault_of_the_report_is_not_a_finding(run_python, repo, clean_env):
+    """Where the report itself fails, the exit code is undecided's and one form says so; with DDP_PROBE_STRICT=1 it raises."""
+    job = str(repo / "tests" / "recorded" / "new" / FOUND)
+    code = (
+        "import sys\nfrom ddp_probe.report import brief\nfrom ddp_probe.cli import main\n"
+        "del brief.lines\nsys.exit(main(['report', '--brief', %r]))" % job
+    )
+    done = run_python(code, env=clean_env(DDP_PROBE_STRICT=None))
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "The report could not be made."
+    assert "Traceback" not in done.stderr
+    assert "AttributeError" in run_python(code).stderr
+    assert "Traceback" in run_python(code).stderr
+
+
+def test_the_page_names_the_exit_codes(run_python):
+    """report --help says what each exit code means, within 80 columns."""
+    page = run_python(["-m", "ddp_probe", "report", "--help"]).stdout
+    for line in ("  0  clear:", "  1  found:", "  2  usage:", "  3  undecided:"):
+        assert line in page
+    assert max(map(len, page.splitlines())) <= 80

@@ -1,0 +1,34 @@
+"""The bar is for a terminal, and only for a reading that takes long."""
+
+import io
+import os
+import time
+
+from ddp_probe.report.progress import Bar
+
+
+def test_it_draws_on_a_terminal_after_a_second_and_takes_itself_away() -> None:
+    """Nothing is drawn in the first second; then a line is, and clear() leaves blanks where it was."""
+    leader, follower = os.openpty()
+    with os.fdopen(follower, "w") as stream:
+        bar = Bar(stream)
+        bar(10, 100)
+        bar.clear()
+        time.sleep(1.1)
+        bar(50, 100)
+        bar.clear()
+        drawn = os.read(leader, 1000).decode()
+    os.close(leader)
+    assert drawn.startswith("\rreading  [###############---------------]  50 %")
+    assert drawn.count("reading") == 1
+    assert drawn.endswith("\r" + " " * 70 + "\r")
+
+
+def test_it_is_silent_elsewhere() -> None:
+    """In a pipe or a file nothing is written, however long it takes."""
+    stream = io.StringIO()
+    bar = Bar(stream)
+    time.sleep(1.1)
+    bar(50, 100)
+    bar.clear()
+    assert stream.getvalue() == ""

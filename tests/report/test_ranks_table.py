@@ -1,0 +1,157 @@
+"""Equal ranks share a row: the table of a thousand ranks is as short as that of eight."""
+
+import json
+from pathlib import Path
+from typing import Any, Callable, List
+
+import pytest
+
+from ddp_probe.diagnose import Diagnosis
+from ddp_probe.read import load
+from ddp_probe.report import ranks, ranks_table
+from ddp_probe.report.standing import Standing, standings
+
+_PLAIN = Standing(0, 0, "node1", "gcu:0", "[0]", "0", "wrapped", "ddp.init", "t.py:1", "ended")
+
+
+def _alike(size: int, **own: Any) -> List[Standing]:
+    """Ranks that each use their own card."""
+    made = [
+        _PLAIN._replace(rank=rank, local_rank=rank % 8, devices="gcu:%d" % (rank % 8), device_ids="[%d]" % (rank % 8), card=str(rank % 8))
+        for rank in range(size)
+    ]
+    return [standing._replace(**own) for standing in made]
+
+
+def _texts(stand: List[Standing], guilty: Any = (), width: int = 80) -> List[str]:
+    return [line.text for line in ranks_table.lines(stand, guilty, width)]
+
+
+def test_eight_ranks_are_told_by_number() -> None:
+    """Eight ranks have a row each, with the devices as they are called."""
+    table = ranks.table(_alike(8), ())
+    assert [row.devices for row in table.rows] == ["gcu:%d" % rank for rank in range(8)]
+    assert not table.relative
+
+
+@pytest.mark.parametrize("size", [64, 1024])
+def test_many_ranks_on_their_own_cards_are_one_row(size: int) -> None:
+    """Ranks that differ only in using the card of their LOCAL_RANK share one row, which says so."""
+    table = ranks.table(_alike(size), ())
+    assert [(len(row.ranks), row.devices, row.device_ids, row.card) for row in table.rows] == [(size, "gcu:N", "[N]", "N")]
+    assert ranks.NOTE in _texts(_alike(size))
+
+
+def test_all_on_one_card_is_told_by_number() -> None:
+    """Where all ranks use card 0, rank 0 is no exception that uses its own."""
+    stand = [each._replace(devices="gcu:0", device_ids="[0]", card="0", site="t.py:%d" % (each.rank or 0)) for each in _alike(64)]
+    table = ranks.table(stand, (), with_last=False)
+    assert [(row.ranks, row.devices, row.card) for row in table.rows] == [(list(range(64)), "gcu:0", "0")]
+
+
+@pytest.mark.parametrize("size", [8, 64, 1024])
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_guilty_stand_out_at_any_size(size: int, width: int, many: Callable[..., Path]) -> None:
+    """Two failing ranks of many have a row of their own that is marked, within the width and a screen."""
+    guilty = {3, size - 2}
+    texts = _texts(standings(load([str(many(size, guilty))])), guilty, width)
+    marked = [text for text in texts if text.startswith("> ")]
+    assert any("failed ValueError" in text and "cpu, gcu:" in text for text in marked)
+    assert {3, size - 2} == {int(word) for text in marked for word in text[2:].split("  ")[0].split(", ")}
+    assert len(texts) <= 16
+    assert max(map(len, texts)) <= width
+
+
+def test_a_narrow_table_keeps_everything(many: Callable[..., Path]) -> None:
+    """At 50 columns the rows become a list with the same words."""
+    texts = " ".join(_texts(standings(load([str(many(64, {3}))])), {3}, 50))
+    for word in ("gcu:N", "wrapping", "failed", "ValueError", "03_submodule_left_behind.py:24", "8 hosts"):
+        assert word in texts
+
+
+def test_ranks_without_a_file_have_a_row(many: Callable[..., Path]) -> None:
+    """Ranks that left no file are in the table, and nothing is claimed about them."""
+    stand = standings(load([str(many(16, absent={5, 9}))]))
+    assert [(each.rank, each.phase, each.end) for each in stand if each.rank in (5, 9)] == [(5, "", "no file"), (9, "", "no file")]
+    assert any(text.startswith("5, 9 ") and text.endswith("no file") for text in _texts(stand))
+
+
+def test_rows_are_bounded_and_the_guilty_ones_kept() -> None:
+    """A thousand ranks that all stand elsewhere leave a bounded table, the guilty rank's row in it and the rest counted."""
+    stand = [each._replace(phase="phase %d" % (each.rank or 0)) for each in _alike(1000)]
+    table = ranks.table(stand, {777})
+    assert len(table.rows) == ranks.ROWS
+    assert table.left_out == 1000 - ranks.ROWS
+    assert [row.ranks for row in table.rows if row.guilty] == [[777]]
+    assert len(_texts(stand, {777})) < 60
+
+
+@pytest.mark.parametrize(
+    ("some", "text"),
+    [([], "-"), ([3], "3"), ([0, 1, 2, 5], "0-2, 5"), (list(range(0, 1024, 8)), "0, 8 .. 1016 (128)")],
+)
+def test_ranks_fit_a_cell(some: List[int], text: str) -> None:
+    """Neighbours are folded; scattered ranks are told by the first, the last and their number."""
+    assert ranks.few(some) == text
+
+
+def test_hosts_are_in_the_order_of_their_numbers() -> None:
+    """Up to three hosts are named, node9 before node10; more are counted."""
+    assert ranks.hosts(["node10", "node9", "node9", ""]) == "node9, node10"
+    assert ranks.hosts(["a", "b", "c", "d"]) == "4 hosts"
+
+
+_START = '{"event":"process.start","rank":0,"local_rank":0,"world_size":1}\n'
+
+
+def _event(name: str, phase: str = "point", **fields: Any) -> str:
+    return json.dumps({"event": name, "phase": phase, "rank": 0, "span": 1, **fields}) + "\n"
+
+
+def _call(name: str) -> str:
+    return _event(name, "begin") + _event(name, "end")
+
+
+def _child(**fields: Any) -> str:
+    told = {"event": "launcher.child", "child_rank": 0, "child_pid": 0, **fields}
+    return '{"event":"launcher.start"}\n' + json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("log", "phase", "end"),
+    [
+        ("", "starting", "no end line"),
+        (_event("dist.init_process_group", "begin"), "init", "no end line"),
+        (_call("dist.init_process_group"), "grouped", "no end line"),
+        (_event("ddp.init", "begin") + _event("ddp.init", "error", failure={"type": "ValueError"}), "wrapping", "no end line"),
+        (_call("ddp.init"), "wrapped", "no end line"),
+        (_call("ddp.init") + _call("checkpoint.load"), "wrapped", "no end line"),
+        (_event("checkpoint.load", "begin"), "loading", "no end line"),
+        (_event("checkpoint.save", "begin"), "saving", "no end line"),
+        (_call("dist.destroy_process_group"), "closed", "no end line"),
+        (_event("process.end"), "starting", "ended"),
+        (_event("process.end", uncaught=True, failure={"type": "a.b.OddError"}), "starting", "failed OddError"),
+        (_event("process.end", exit_code=7), "starting", "exit 7"),
+        (_child(exit_code=-9, signal="SIGKILL"), "starting", "killed SIGKILL"),
+        (_child(exit_code=-15, signal="SIGTERM"), "starting", "stopped SIGTERM"),
+        (_child(exit_code=3), "starting", "exit 3"),
+        (_child(exit_code=0), "starting", "ended"),
+    ],
+)
+def test_phase_and_end_come_from_the_events(log: str, phase: str, end: str, told: Callable[[str], Diagnosis]) -> None:
+    """How far a rank came is told by the calls it made, how it ended by itself and by its launcher."""
+    stand = standings(told(_START + log).run)
+    assert [(each.phase, each.end) for each in stand] == [(phase, end)]
+
+
+def test_its_own_exception_counts_more_than_the_signal(told: Callable[[str], Diagnosis]) -> None:
+    """A rank that failed and was then stopped by its launcher has failed."""
+    log = _START + _event("process.end", uncaught=True, failure={"type": "ValueError"})
+    stand = standings(told(log + _child(exit_code=-15, signal="SIGTERM")).run)
+    assert [each.end for each in stand] == ["failed ValueError"]
+
+
+def test_the_one_visible_card_is_named(recorded: Callable[[str], Diagnosis]) -> None:
+    """Where a process may see one card alone, the number of that card stands beside its own count."""
+    stand = standings(recorded("05_same_card_visible_to_all").run)
+    assert {each.card for each in stand} == {"0 (sees 3)"}

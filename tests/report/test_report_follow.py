@@ -1,0 +1,136 @@
+"""report --follow tells what changes in a job that runs, once, and ends with it."""
+
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+# Writes the lines of a recorded rank as its own, at a pace, and exits.
+_RANK = """
+import json, os, sys, time
+out, rank, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+name = "%s/rank%05d.%s.%d.jsonl" % (out, rank, os.uname().nodename, os.getpid())
+with open(name, "w") as stream:
+    for line in sys.stdin:
+        event = json.loads(line)
+        event.update(rank=rank, local_rank=rank, pid=os.getpid(), host=os.uname().nodename)
+        stream.write(json.dumps(event) + "\\n")
+        stream.flush()
+        time.sleep(pause)
+"""
+
+
+def _recorded(repo: Path, job: str, rank: int) -> str:
+    return sorted((repo / "tests" / "recorded" / "new" / job).glob("rank*"))[rank].read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def job(tmp_path: Path, repo: Path) -> Any:
+    """Start ranks that replay a recorded rank at a pace."""
+    started: List[subprocess.Popen[str]] = []
+
+    def start(name: str, folder: Path, pause: float, ranks: int = 2) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for rank in range(ranks):
+            process = subprocess.Popen([sys.executable, "-c", _RANK, str(folder), str(rank), str(pause)], stdin=subprocess.PIPE, text=True)
+            assert process.stdin is not None
+            process.stdin.write(_recorded(repo, name, rank))
+            process.stdin.close()
+            started.append(process)
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def _follow(args: List[str], env: Dict[str, str]) -> "subprocess.Popen[str]":
+    # A shell starts what it runs in the background with SIGINT ignored, and that is inherited.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from ddp_probe.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "report", "--follow", *args]
+    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_it_prints_what_changes_and_ends_with_the_job(tmp_path: Path, job: Any, clean_env: Callable[..., Dict[str, str]]) -> None:
+    """In a pipe each new line comes once, with its time; the whole report follows when the ranks are gone; the exit code is the report's."""
+    job("03_submodule_left_behind", tmp_path / "run", 0.3)
+    process = _follow([str(tmp_path / "run")], clean_env())
+    out, err = process.communicate(timeout=90)
+    lines = out.splitlines()
+    stamped = [line for line in lines if " UTC  " in line]
+    assert (process.returncode, err) == (1, "")
+    assert "undecided because" in stamped[0]
+    assert sum("DDP104 submodule-left-behind [ranks 0-1]:" in line for line in stamped) == 1
+    assert len(stamped) == len({line.split(" UTC  ")[1] for line in stamped})
+    assert "DDP104 submodule-left-behind  ranks 0-1" in lines[len(stamped) :]
+
+
+def test_it_waits_for_the_first_run(tmp_path: Path, job: Any, clean_env: Callable[..., Dict[str, str]]) -> None:
+    """Without a run it waits until there is one; --brief prints lines alone."""
+    process = _follow(["--brief"], clean_env(DDP_PROBE_DIR=str(tmp_path / "runs")))
+    time.sleep(2)
+    assert process.poll() is None
+    job("00_healthy_cards", tmp_path / "runs" / "one", 0.01)
+    out, err = process.communicate(timeout=90)
+    assert (process.returncode, err) == (0, "")
+    assert out.splitlines()[-1].endswith("clear: ranks 0-1 ended in good order, and no rule found anything.")
+
+
+def test_json_is_an_object_a_line(tmp_path: Path, job: Any, clean_env: Callable[..., Dict[str, str]]) -> None:
+    """With --json each change is one object on a line; the last one is the last report."""
+    job("03_submodule_left_behind", tmp_path / "run", 0.2)
+    process = _follow(["--json", str(tmp_path / "run")], clean_env())
+    out, _ = process.communicate(timeout=90)
+    told = [json.loads(line) for line in out.splitlines()]
+    assert [report["verdict"] for report in told][-1] == "found"
+    assert told[-1]["inventory"]["ends"] == {"failed ValueError": [0, 1]}
+    assert process.returncode == 1
+
+
+def test_ctrl_c_ends_it_with_the_last_exit_code(tmp_path: Path, job: Any, clean_env: Callable[..., Dict[str, str]]) -> None:
+    """An interrupt ends the following of a job that still runs, without a traceback; the code is that of the last report."""
+    job("00_healthy_cards", tmp_path / "run", 5)
+    process = _follow(["--brief", str(tmp_path / "run")], clean_env())
+    assert process.stdout is not None
+    assert "undecided because" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (3, "")
+
+
+def test_it_takes_a_fifth_of_a_core_at_most(tmp_path: Path, many: Callable[..., Path], clean_env: Callable[..., Dict[str, str]]) -> None:
+    """Over 512 files that keep growing, following them costs no more than its share; the first reading is on top."""
+    folder = many(512)
+    for file in folder.iterdir():  # Without its last line a rank may still run.
+        lines = file.read_text(encoding="utf-8").splitlines()
+        host = platform.node()
+        own = [json.dumps({**json.loads(line), "host": host, "pid": os.getpid()}) for line in lines[:-1]]
+        file.write_text("\n".join(own) + "\n", encoding="utf-8")
+    process = _follow(["--brief", str(folder)], clean_env())
+    assert process.stdout is not None
+    process.stdout.readline()
+    first, began = _cpu(process.pid), time.monotonic()
+    grown = sorted(folder.iterdir())[0]
+    while time.monotonic() - began < 8:
+        with grown.open("a", encoding="utf-8") as stream:
+            stream.write('{"event":"checkpoint.save","phase":"point","rank":0}\n')
+        time.sleep(0.5)
+    share = (_cpu(process.pid) - first) / (time.monotonic() - began)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert 0.005 < share < 0.25
+
+
+def _cpu(pid: int) -> float:
+    fields = Path("/proc/%d/stat" % pid).read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))

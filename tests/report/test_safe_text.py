@@ -1,0 +1,73 @@
+"""Nothing that a log holds reaches the reader's terminal as an order."""
+
+import unicodedata
+
+import pytest
+
+from ddp_probe.report import safe
+from ddp_probe.report.layout import CELL, LONGEST, columns, sentence, wrap
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("\x1b[2J\x1b]0;title\x07", "\\x1b[2J\\x1b]0;title\\x07"),
+        ("\x9b31m", "\\x9b31m"),
+        ("a\r\nb\tc", "a  b c"),
+        ("one\u2028two", "one\\u2028two"),
+        ("user\u202egpj.exe", "user\\u202egpj.exe"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("half \udc80", "half \\udc80"),
+        ("tag \U000e0041", "tag \\U000e0041"),
+        ("[red]markup[/red] :smile:", "[red]markup[/red] :smile:"),
+        ("模型 café", "模型 café"),
+    ],
+)
+def test_what_steers_a_terminal_is_spelled_out(text: str, shown: str) -> None:
+    """Escapes, bidirectional overrides, invisible characters and line breaks are shown by number or as blanks; letters stay."""
+    assert safe.line(text) == shown
+
+
+def test_every_character_is_harmless() -> None:
+    """Of all of Unicode no control or format character is left."""
+    everything = "".join(map(chr, range(0x110000)))
+    kept = set(safe.line(everything))
+    assert {unicodedata.category(char) for char in kept}.isdisjoint({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def test_marks_do_not_climb() -> None:
+    """Of a hundred combining marks on one letter four are left."""
+    assert safe.line("a" + "\u0301" * 100 + "b") == "a" + "\u0301" * 4 + "b"
+
+
+def test_a_long_text_is_cut_and_says_so() -> None:
+    """A text beyond the limit ends with the number of characters that are missing."""
+    assert safe.line("x" * 50, 10) == "x" * 10 + " ... (40 more characters)"
+    assert sum(map(len, wrap("word " * 10**6, 80))) < 2 * LONGEST
+
+
+def test_a_line_break_in_a_log_makes_no_line_of_the_report() -> None:
+    """A message that holds a report's words after a line break stays inside its own sentence."""
+    assert [line.text for line in sentence("failed\n\nclear: all is well", 80)] == ["failed  clear: all is well"]
+
+
+def test_a_path_is_never_broken() -> None:
+    """A path longer than the line stands whole on a line of its own."""
+    path = "/a/very/long/path/with spaces/" + "x" * 90 + ".py:41"
+    lines = wrap("at %s in main" % path, 40, "  ", "    ")
+    assert any(line.strip().endswith("x" * 90 + ".py:41") for line in lines)
+    assert all(len(line) <= 40 or "/" in line for line in lines)
+
+
+def test_blanks_at_a_break_are_dropped() -> None:
+    """Where a line is broken between two blanks, the next one begins with its word."""
+    assert wrap("x" * 20 + "  word", 20, "", "  ") == ["x" * 20, "  word"]
+
+
+def test_columns_stand_under_each_other() -> None:
+    """Wide letters count double, and a cell is harmless and of bounded length."""
+    lines = columns([["模型", "a"], ["x\x1b", "b"], ["y" * 500, "c"]])
+    assert len({safe.width(line) for line in lines}) == 1
+    assert "\x1b" not in "".join(lines)
+    assert len(lines[2]) < CELL + 40

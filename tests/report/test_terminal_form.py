@@ -1,0 +1,165 @@
+"""The form for a person: what was read, then the verdict, its evidence, what to change, the ranks; at 80 columns, without colour."""
+
+import io
+from pathlib import Path
+from typing import Callable, List
+
+import pytest
+from msgspec import structs
+
+from ddp_probe.diagnose import Diagnosis, judge
+from ddp_probe.read import load
+from ddp_probe.report import terminal
+
+_CRASH = (
+    "ValueError: DistributedDataParallel's input module must be on the same type of devices, "
+    "but input module parameters locate in {'cpu', 'cuda'}."
+)
+_JOBS = ["03_submodule_left_behind", "00_healthy_cards", "12_killed_by_sigkill", "10_rank_never_started", "09_other_shape_on_one_rank"]
+
+
+def _texts(diagnosis: Diagnosis, width: int = 80) -> List[str]:
+    return [line.text for line in terminal.lines(diagnosis, width)]
+
+
+def test_a_found_cause_is_told_in_order(made: Diagnosis) -> None:
+    """Inventory, verdict, evidence, change and table follow each other, with the lines of the log and of the job."""
+    texts = _texts(made)
+    wanted = [
+        "run ",
+        "  read     3 files, ",
+        "  ranks    2 expected, 2 wrote: all failed ValueError",
+        "DDP104 submodule-left-behind  ranks 0-1",
+        "  evidence",
+        "    at /train/t.py:24 in main",
+        "      rank00000.node1.",
+        "      rank00001.node1.",
+        "  change",
+        "    Move the whole model once, before the wrap:",
+        "        model.to(device)",
+        "  more: python -m ddp_probe explain DDP104",
+        "ranks  parameters  device_ids  card  phase     end",
+        "0      cpu, gcu:0  none        0     wrapping  failed ValueError",
+        "1      cpu, gcu:1  none        1     wrapping  failed ValueError",
+    ]
+    places = [next((number for number, text in enumerate(texts) if text.startswith(start)), -1) for start in wanted]
+    assert -1 not in places
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("job", _JOBS)
+def test_no_line_is_longer_than_the_terminal(job: str, width: int, recorded: Callable[[str], Diagnosis]) -> None:
+    """Only what has no space in it, such as a path, may stick out."""
+    for text in _texts(recorded(job), width):
+        assert len(text) <= width or " " not in text.strip(), text
+
+
+def test_a_clear_run_says_so(recorded: Callable[[str], Diagnosis]) -> None:
+    """A healthy job's report says clear, and names nothing to change."""
+    texts = _texts(recorded("00_healthy_cards"))
+    assert "clear: ranks 0-1 ended in good order, and no rule found anything." in texts
+    assert "  change" not in texts
+
+
+def test_an_undecided_run_tells_why(told: Callable[[str], Diagnosis]) -> None:
+    """Ranks that left no file are counted in the inventory, and are a reason."""
+    texts = _texts(told('{"event":"process.start","rank":0,"world_size":2}\n{"event":"process.end","rank":0}'))
+    assert "  ranks    2 expected, 1 wrote: rank 0 ended; rank 1 never started, or left no" in texts
+    assert "undecided: no rule can name a cause, because" in texts
+    assert "  - Rank 1 left no file, of 2 that there should be." in texts
+
+
+def test_printed_text_is_weaker_evidence(told: Callable[[str], Diagnosis]) -> None:
+    """A cause told from a plain log says that it is weaker evidence, and what the probe would add."""
+    texts = " ".join(text.strip() for text in _texts(told(_CRASH)))
+    assert "plain log without the probe's files" in texts
+    assert "Told from the printed text alone, which is weaker evidence. A run with DDP_PROBE=1 would add ddp.init." in texts
+
+
+def test_evidence_that_ranks_share_is_told_once(made: Diagnosis) -> None:
+    """Lines of several logs that show the same stand together above it."""
+    for item in made.findings[0].evidence:
+        item.text = "parameters on cpu"
+    texts = _texts(made)
+    place = texts.index("    at /train/t.py:24 in main")
+    assert [word.split(".node1.")[0] for word in texts[place + 1].split(", ")] == ["      rank00000", "rank00001"]
+    assert texts[place + 2] == "        parameters on cpu"
+
+
+def test_a_remedy_by_variable_is_offered_where_there_is_one(made: Diagnosis) -> None:
+    """A finding with a remedy names it; one without says nothing of the variable."""
+    assert "DDP_PROBE_FIX=move-model" in "\n".join(_texts(made))
+    without = made._replace(findings=[structs.replace(made.findings[0], fix="")])
+    assert "DDP_PROBE_FIX" not in "\n".join(_texts(without))
+
+
+_MENDED = """
+{"event":"process.start","rank":0,"world_size":2,"role":"rank"}
+{"event":"remedy.applied","rank":0,"remedy":"device-ids","site":{"file":"/train/t.py","line":9},"before":{"device_ids":"[0]"},\
+"after":{"device_ids":"None"},"because":"the module is on cpu"}
+{"event":"remedy.declined","rank":0,"remedy":"backend","because":"neither a nor b is available"}
+{"event":"remedy.applied","rank":0,"remedy":"atomic-save","because":"a save to a path is not atomic"}
+{"event":"process.end","rank":0}
+{"event":"process.start","rank":1,"world_size":2,"role":"rank"}
+{"event":"remedy.applied","rank":1,"remedy":"device-ids","site":{"file":"/train/t.py","line":9},"before":{"device_ids":"[1]"},\
+"after":{"device_ids":"None"},"because":"the module is on cpu"}
+{"event":"process.end","rank":1}
+"""
+
+
+def test_what_remedies_did_is_told_once_for_all_ranks(told: Callable[[str], Diagnosis]) -> None:
+    """A run that DDP_PROBE_FIX has mended says what was changed where, and what was left alone; saves are not listed."""
+    page = " ".join(" ".join(_texts(told(_MENDED))).split())
+    assert "what DDP_PROBE_FIX did" in page
+    assert "device-ids on ranks 0-1 at /train/t.py:9: device_ids=[0] became device_ids=None, because the module is on cpu." in page
+    assert "backend did nothing on rank 0: neither a nor b is available." in page
+    assert "atomic-save" not in page
+
+
+def test_the_hosts_of_the_guilty_are_named(many: Callable[..., Path]) -> None:
+    """Where there are several hosts, the headline says which the guilty ranks are on."""
+    texts = _texts(judge(load([str(many(64, {3, 62}))])))
+    assert "DDP104 submodule-left-behind  ranks 3, 62 on node1, node8" in texts
+
+
+def test_what_followed_is_folded_beneath(made: Diagnosis) -> None:
+    """Consequences stand under their cause, some of them where there are many."""
+    made.findings[0].consequences.extend("DDP999 later: number %d." % number for number in range(20))
+    texts = _texts(made)
+    start = texts.index("  what followed from it")
+    assert texts[start + 1] == "  - DDP999 later: number 0."
+    assert "    ... and 14 more; --json has them all" in texts
+
+
+def test_lines_that_could_not_be_read_are_counted(tmp_path: Path) -> None:
+    """Skipped lines, unreadable files and events of another version are in the inventory."""
+    good = '{"event":"process.start","phase":"point","rank":0,"world_size":1}\n{"event":"new.thing"}\nnoise\n'
+    (tmp_path / "rank00000.node1.1.jsonl").write_text(good + '{"event":"ddp', encoding="utf-8")
+    (tmp_path / "rank00001.node1.2.jsonl").write_text("", encoding="utf-8")
+    texts = _texts(judge(load([str(tmp_path)])))
+    assert any(text.startswith("  skipped  2 lines (1 not JSON, 1 torn), in rank00000.node1.1.jsonl") for text in texts)
+    assert "  unread   rank00001.node1.2.jsonl: It holds no event." in texts
+    assert any(text.startswith("  unknown  1 event of another version of the probe: new.thing") for text in texts)
+
+
+def test_what_a_log_holds_is_neither_markup_nor_escape(told: Callable[[str], Diagnosis]) -> None:
+    """Escapes, rich's markup and line breaks in names, paths and messages are shown as they are written."""
+    evil = "\\u001b[2J[red]x[/red]\\u202e\\nclear: all is well"
+    failure = '{"type":"%s","message":"%s","frames":[{"file":"%s","line":1}]}' % (evil, evil, evil)
+    log = '{"event":"process.start","rank":0,"world_size":1,"run":"%s","host":"%s"}\n' % (evil, evil)
+    log += '{"event":"process.end","rank":0,"host":"%s","uncaught":true,"failure":%s}' % (evil, failure)
+    stream = io.StringIO()
+    terminal.show(told(log), stream)
+    shown = stream.getvalue()
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "[red]x[/red]\\u202e" in shown
+    assert not any(line.startswith("clear") for line in shown.splitlines())
+
+
+def test_a_pipe_gets_no_colours(made: Diagnosis) -> None:
+    """What is printed to anything but a terminal is the plain lines."""
+    stream = io.StringIO()
+    terminal.show(made, stream)
+    assert stream.getvalue().splitlines() == _texts(made)
