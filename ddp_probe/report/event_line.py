@@ -42,7 +42,7 @@ def line(when: float, event: Dict[str, Any], width: int = 0) -> str:
         return safe.line("  ".join(part for part in (head, details, site) if part))
     head, details, site = safe.line(head), safe.line(details, 4 * width), _last_of(safe.line(site), _SITE)
     room = width - safe.width(head) - 2 - (safe.width(site) + 2 if site else 0)
-    return _cut("  ".join(part for part in (head, _cut(details, room), site) if part), width)
+    return cut("  ".join(part for part in (head, cut(details, room), site) if part), width)
 
 
 def _last_of(text: str, width: int) -> str:
@@ -54,7 +54,8 @@ def _last_of(text: str, width: int) -> str:
     return _MARK + text
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """Return the text in so many columns; what is missing shows as three dots."""
     if safe.width(text) <= width:
         return text
     room = width - len(_MARK)

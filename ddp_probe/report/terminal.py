@@ -9,7 +9,7 @@ from ddp_probe.diagnose.rule import ERROR, HIGH
 from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
-from ddp_probe.report import brief, inventory, ranks, ranks_table, remedies
+from ddp_probe.report import brief, inventory, own_change, ranks, ranks_table, remedies
 from ddp_probe.report.layout import Line, labelled, paragraph, sentence, wrap
 from ddp_probe.report.standing import standings
 from ddp_probe.schema import Site
@@ -74,7 +74,8 @@ def _finding(finding: Finding, diagnosis: Diagnosis, width: int) -> Iterator[Lin
         for text in finding.consequences[:_CONSEQUENCES]:
             yield from _item(text, width)
         yield from _more(len(finding.consequences) - _CONSEQUENCES)
-    yield Line("  more: python -m ddp_probe explain %s" % finding.id, _QUIET)
+    run = " %s" % inventory.near(diagnosis.run.folders[0]) if diagnosis.run.folders and own_change.diff(finding) else ""
+    yield Line("  more%s: python -m ddp_probe explain %s%s" % (", and a diff of your own call" if run else "", finding.id, run), _QUIET)
 
 
 def _hosts(finding: Finding, run: Run) -> str:
