@@ -25,7 +25,7 @@ def _doc(text: str) -> msgspec.Meta:
 # --- pieces that several events carry ---------------------------------------------------------------------------------
 
 
-class Site(msgspec.Struct, omit_defaults=True):
+class Site(msgspec.Struct, omit_defaults=True, gc=False):
     """A line of source."""
 
     file: str = ""
@@ -33,7 +33,7 @@ class Site(msgspec.Struct, omit_defaults=True):
     function: str = ""
 
 
-class Failure(msgspec.Struct, omit_defaults=True):
+class Failure(msgspec.Struct, omit_defaults=True, gc=False):
     """An exception, described."""
 
     type: Annotated[str, _doc("Qualified name of the exception's class.")] = ""
@@ -43,7 +43,7 @@ class Failure(msgspec.Struct, omit_defaults=True):
     cause: Annotated[str, _doc("Class of the exception that this one was raised from or during.")] = ""
 
 
-class Leaf(msgspec.Struct, omit_defaults=True):
+class Leaf(msgspec.Struct, omit_defaults=True, gc=False):
     """One parameter or buffer, described."""
 
     name: str = ""
@@ -52,7 +52,7 @@ class Leaf(msgspec.Struct, omit_defaults=True):
     dtype: str = ""
 
 
-class Tally(msgspec.Struct, omit_defaults=True):
+class Tally(msgspec.Struct, omit_defaults=True, gc=False):
     """How many tensors, elements and bytes share one key (a device, a dtype)."""
 
     count: int = 0
@@ -60,7 +60,7 @@ class Tally(msgspec.Struct, omit_defaults=True):
     bytes: int = 0
 
 
-class Placement(msgspec.Struct, omit_defaults=True):
+class Placement(msgspec.Struct, omit_defaults=True, gc=False):
     """Where a model's parameters and buffers are; read in one pass, nothing copied, nothing moved."""
 
     model: Annotated[str, _doc("Class of the module.")] = ""
@@ -84,7 +84,7 @@ class Placement(msgspec.Struct, omit_defaults=True):
     truncated: Annotated[bool, _doc("The model has more parameters than one pass may read.")] = False
 
 
-class Card(msgspec.Struct, omit_defaults=True):
+class Card(msgspec.Struct, omit_defaults=True, gc=False):
     """One kind of accelerator as seen without touching it."""
 
     name: str = ""
@@ -100,7 +100,7 @@ class Card(msgspec.Struct, omit_defaults=True):
     shim: Annotated[str, _doc("The module that makes torch.cuda stand for this accelerator.")] = ""
 
 
-class CheckpointFile(msgspec.Struct, omit_defaults=True):
+class CheckpointFile(msgspec.Struct, omit_defaults=True, gc=False):
     """A file on disk, looked at without unpickling it."""
 
     path: str = ""
@@ -117,7 +117,7 @@ class CheckpointFile(msgspec.Struct, omit_defaults=True):
 # --- the envelope and the events ---------------------------------------------------------------------------------------
 
 
-class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="event"):
+class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="event", gc=False):
     """What every line carries, whatever it tells."""
 
     phase: Annotated[str, _doc("begin, end, error or point.")] = ""

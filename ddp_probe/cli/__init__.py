@@ -23,6 +23,10 @@ COMMANDS: Tuple[Command, ...] = (
     Command("install", "ddp_probe.cli.install", "Put the activator in place for this Python, and prove it."),
     Command("status", "ddp_probe.cli.status", "Say what is in place, and what would be patched."),
     Command("run", "ddp_probe.cli.run", "Run one command under the probe; nothing is installed."),
+    Command("report", "ddp_probe.cli.report", "Say what failed first, on which ranks, why, and what to change."),
+    Command("explain", "ddp_probe.cli.explain", "Print a rule's page, or list all rules."),
+    Command("logs", "ddp_probe.cli.logs", "Print a run's events readably; --raw as JSON lines."),
+    Command("runs", "ddp_probe.cli.runs", "List the runs, newest first."),
     Command("uninstall", "ddp_probe.cli.uninstall", "Remove exactly what install wrote."),
     Command("schema", "ddp_probe.cli.schema", "Print the JSON Schema of the events."),
     Command("help", "ddp_probe.cli.help", "Print this page, or the page of a command."),
@@ -40,8 +44,13 @@ every day:
   %(prog)s install
   %(prog)s status
   DDP_PROBE=1 torchrun --nproc_per_node=8 train.py config.py
-  %(prog)s run -- torchrun --nproc_per_node=8 train.py config.py
+  %(prog)s report
   %(prog)s uninstall
+
+also:
+  %(prog)s run -- torchrun --nproc_per_node=8 train.py config.py
+  %(prog)s report err1.log    # of a job without the probe
+  DDP_PROBE=1 DDP_PROBE_FIX=auto torchrun --nproc_per_node=8 train.py config.py
 
 %(prog)s COMMAND --help says what a command takes.
 %(prog)s --version prints the version.

@@ -31,8 +31,8 @@ def swallowed(run: Run) -> List[Swallowed]:
 
 
 def _first(run: Run, process: Process) -> Optional[Swallowed]:
-    for failure in run.failures:
-        if failure.process is not process or failure.uncaught:
+    for failure in process.failures:
+        if failure.uncaught:
             continue
         call = next((call for call in failure.calls if isinstance(call.asked, _SET_UP)), None)
         if call is not None and _went_on(process, failure) and not _made_good(process, call):

@@ -65,15 +65,16 @@ def refused(run: Run, chosen: Sequence[Wrapped]) -> List[Wrapped]:
 
 def failures(run: Run, chosen: Sequence[Wrapped]) -> List[Failed]:
     """Return the failures that went through these calls."""
-    return [failure for failure in run.failures if any(wrapped.call in failure.calls for wrapped in chosen)]
+    asked = {id(wrapped.call) for wrapped in chosen}
+    return [failure for failure in run.failures if any(id(call) in asked for call in failure.calls)]
 
 
-def later(run: Run, wrapped: Wrapped, text: str) -> List[Failed]:
+def later(_run: Run, wrapped: Wrapped, text: str) -> List[Failed]:
     """Return what the rank died of after a wrap that went well, where it says this."""
     done = wrapped.call.until
     if done is None or wrapped.call.failure is not None:
         return []
-    mine = [failure for failure in run.failures if failure.process is wrapped.process and failure.fatal and failure.when >= done]
+    mine = [failure for failure in wrapped.process.failures if failure.fatal and failure.when >= done]
     return [failure for failure in mine if re.search(text, failure.text)]
 
 

@@ -21,6 +21,12 @@ def _compiled(pattern: str) -> Pattern[str]:
     return re.compile(pattern, re.DOTALL)
 
 
+@lru_cache(maxsize=4096)
+def _search(pattern: str, text: str) -> "Optional[re.Match[str]]":
+    """Thousands of ranks may say the same."""
+    return _compiled(pattern).search(text)
+
+
 def matches(rule: Rule, run: Run) -> List[Match]:
     """Return the failures that carry one of the rule's texts; of those that a probe recorded, the ones that were not survived."""
     beside: Dict[Tuple[str, str], bool] = {}
@@ -28,10 +34,13 @@ def matches(rule: Rule, run: Run) -> List[Match]:
 
 
 def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], bool]) -> Iterator[Match]:
-    text, around = failure.text, failure.text + "\n" + failure.trail
+    text, around = failure.text, ""
     for printed in rule.printed:
-        found = _compiled(printed.pattern).search(text)
-        if found is None or (printed.unless and _compiled(printed.unless).search(around)):
+        found = _search(printed.pattern, text)
+        if found is None:
+            continue
+        around = around or text + "\n" + failure.trail
+        if printed.unless and _compiled(printed.unless).search(around):
             continue
         if printed.beside and not _compiled(printed.beside).search(around) and not _in_log(printed.beside, failure, run, beside):
             continue

@@ -10,7 +10,7 @@ _LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python\d)|^<fr
 # What a rank prints when another one is gone, or when its launcher gives up: never the first failure.
 _PEER = re.compile(
     r"Connection (closed|reset) by peer|Broken pipe|Socket closed|recvValue failed|sendBytes failed|remote process exited"
-    r"|NCCL communicator was aborted|Failed to recv, got 0 bytes|ncclRemoteError"
+    r"|NCCL communicator was aborted(?![^\n]*(?:[Ww]atchdog caught|Timeout\(ms\)))|Failed to recv, got 0 bytes|ncclRemoteError"
 )
 _LAUNCHER = re.compile(
     r"^(\w+\.)*(ChildFailedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|SignalException)\b"
@@ -21,7 +21,9 @@ _LAUNCHER = re.compile(
 
 def collect(run: Run) -> List[Failed]:
     """Return all failures, the earliest first; those of plain logs, in which a line's number is the time, after those of the probe."""
-    found = [failed for process in run.processes for failed in _of(process)]
+    for process in run.processes:
+        process.failures = sorted(_of(process), key=lambda failed: failed.when)
+    found = [failed for process in run.processes for failed in process.failures]
     found.sort(key=lambda failed: failed.when)
     for log in run.texts:
         found.extend(log.failures)

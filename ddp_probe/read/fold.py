@@ -1,12 +1,16 @@
 """Folds the lines of one file to the summary of a process, as they come."""
 
 from datetime import datetime, timezone
-from typing import Optional
+from typing import Dict, List, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.read._decode import decode
 from ddp_probe.read.model import Call, Inventory, Place, Process
 
+_PHASES = {name: name for name in ("begin", "end", "error", "point")}
+_NOTHING: List[schema.Site] = []  # One for all; nobody adds to it.
+_SITES: Dict[Tuple[str, int, str], schema.Site] = {}
+_MANY = 10000  # Lines of a job that make watched calls, at most; beyond it each event keeps its own.
 _OPEN = 1000  # Calls that never end, at most; a file that holds more is not one of ours.
 
 
@@ -18,12 +22,13 @@ class Fold:
         self._inventory = inventory
         self._base: Optional[float] = None
         self._untimed = 0
+        self._last_line = 0
 
     def line(self, number: int, text: bytes, whole: bool) -> None:
         """Take one line in."""
         found = decode(text)
         if found.event is not None:
-            self._event(found.event, Place(self.process.file, number))
+            self._event(found.event, number)
         elif found.unknown:
             self.process.unknown[found.unknown] = self.process.unknown.get(found.unknown, 0) + 1
         elif whole or found.fault != "not JSON":
@@ -31,29 +36,50 @@ class Fold:
         else:
             self._inventory.skip(self.process.file, "torn")
 
-    def _event(self, event: schema.Event, at: Place) -> None:
+    def _event(self, event: schema.Event, line: int) -> None:
         process, phase = self.process, event.phase
         process.lines += 1
         when = self._when(event)
         if phase == "begin":
-            call = Call(event, at, when)
+            call = Call(event, process.file, line, when)
             process.keep(call)
             if event.span is not None and len(process.open) < _OPEN:
                 process.open[event.span] = call
         elif phase in ("end", "error"):
             begun = process.open.pop(event.span, None) if event.span is not None else None
-            call = begun or Call(event, at, when)
+            call = begun or Call(event, process.file, line, when)
             if begun is None:
                 process.keep(call)
-            call.answer, call.answered_at, call.until = event, at, when
+            call.answer, call.line_after, call.until = event, line, when
             if phase == "error":
                 process.keep_failed(call)
         else:
-            call = Call(event, at, when)
-            call.answer, call.answered_at, call.until = event, at, when
+            call = Call(event, process.file, line, when)
+            call.answer, call.line_after, call.until = event, line, when
             process.keep(call)
             self._point(event, when)
-        process.last, process.last_at, process.last_when = event, at, when
+        process.last, process.last_when = event, when
+        self._last_line = line
+
+    def _lighten(self, event: schema.Event) -> None:
+        """Let equal values be one object, and drop those that the fold has used: each line brings its own copies."""
+        process = self.process
+        event.phase = _PHASES.get(event.phase, event.phase)
+        event.ts, event.mono_ns = "", 0
+        if event.host == process.host:
+            event.host = process.host
+        if event.run == process.run:
+            event.run = process.run
+        if event.pid == process.pid:
+            event.pid = process.pid
+        if event.rank == process.rank:
+            event.rank = process.rank
+        if event.world_size == process.world_size:
+            event.world_size = process.world_size
+        if not event.through:
+            event.through = _NOTHING
+        if event.site is not None:
+            event.site = _site(event.site)
 
     def _point(self, event: schema.Event, when: float) -> None:
         process = self.process
@@ -85,8 +111,13 @@ class Fold:
     def finish(self) -> Process:
         """Return the process; where its first line is lost, any other says who it was."""
         last = self.process.last
+        self.process.last_at = Place(self.process.file, self._last_line)
         if self.process.start is None and last is not None:
             self._identity(last)
+        for call in self.process.every():
+            self._lighten(call.asked)
+            if call.answer is not None and call.answer is not call.asked:
+                self._lighten(call.answer)
         return self.process
 
 
@@ -98,3 +129,14 @@ def seconds(stamp: str) -> Optional[float]:
         except ValueError:
             continue
     return None
+
+
+def _site(site: schema.Site) -> schema.Site:
+    """Return the one object for a line of the job; all ranks make the same calls."""
+    key = (site.file, site.line, site.function)
+    known = _SITES.get(key)
+    if known is None:
+        if len(_SITES) < _MANY:
+            _SITES[key] = site
+        return site
+    return known

@@ -5,13 +5,16 @@ import platform
 import re
 import time
 from collections import Counter
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.read import ends, find
 
 _NAME = re.compile(r"rank(\d+)\.([^.]*)\.(\d+)(\.\d+)?\.jsonl$")
 _LAUNCHER = re.compile(r"launcher\.([^.]*)(\.\d+)?\.jsonl$")
 _ASKED = 8  # So many files are asked how many ranks there should be.
+
+
+_Child = Tuple[str, str]  # Host and pid, as the files' names have them.
 
 
 class Glance(NamedTuple):
@@ -60,7 +63,7 @@ def _rank(file: str) -> Optional[int]:
     return int(found[1]) if found else None
 
 
-def _stat(file: str) -> "tuple[int, float]":
+def _stat(file: str) -> Tuple[int, float]:
     try:
         found = os.stat(file)
     except OSError:
@@ -82,10 +85,10 @@ def _expected(ranks: List[str], launchers: List[str]) -> Optional[int]:
     return 1 if len(ranks) == 1 and not launchers else None
 
 
-def _ended(ranks: List[str], launchers: List[str], seen: int, expected: Optional[int]) -> "tuple[str, str]":
-    states = Counter(_state(ends.last(file), "process.end") for file in ranks)
+def _ended(ranks: List[str], launchers: List[str], seen: int, expected: Optional[int]) -> Tuple[str, str]:
+    signals = {child: signal for file in launchers for child, signal in _signals(file).items()}
+    states = Counter(_state(ends.last(file), "process.end") for file in ranks if _child(file) not in signals)
     above = Counter(_state(ends.last(file), "launcher.end") for file in launchers)
-    signals = Counter(signal for file in launchers for signal in _signals(file))
     parts = ["%d failed" % states["failed"]] * bool(states["failed"])
     parts += ["%d no end" % states["no end"]] * bool(states["no end"])
     missing = max(0, (expected or 0) - seen)
@@ -94,7 +97,7 @@ def _ended(ranks: List[str], launchers: List[str], seen: int, expected: Optional
     if states["running"] or above["running"]:
         return "running", because
     if signals:
-        return "killed", ", ".join([*("%d %s" % (count, name) for name, count in signals.most_common(2)), *parts])
+        return "killed", ", ".join([*("%d %s" % (count, name) for name, count in Counter(signals.values()).most_common(2)), *parts])
     if states["failed"] or above["failed"]:
         return "failed", because
     if states["no end"] or above["no end"] or (missing and ranks) or not ranks:
@@ -108,14 +111,20 @@ def _state(event: Dict[str, Any], name: str) -> str:
     return "failed" if event.get("failure") or event.get("exit_code") or event.get("uncaught") else "well"
 
 
-def _signals(file: str) -> List[str]:
+def _signals(file: str) -> Dict[_Child, str]:
     """Return the signals that ended this launcher's children; with SIGTERM a launcher itself ends the others. Each child is told of twice."""
-    found = {
-        event.get("child_pid"): str(event["signal"])
+    found = _LAUNCHER.match(os.path.basename(file))
+    host = found[1] if found else ""
+    return {
+        (host, str(event.get("child_pid"))): str(event["signal"])
         for event in ends.tail(file)
         if event.get("event") == "launcher.child" and event.get("signal") not in (None, "", "SIGTERM")
     }
-    return list(found.values())
+
+
+def _child(file: str) -> _Child:
+    found = _NAME.match(os.path.basename(file))
+    return (found[2], found[3]) if found else ("", "")
 
 
 def _alive(event: Dict[str, Any]) -> bool:

@@ -1,9 +1,11 @@
 """Reads sources into one Run; from_lines does the same with lines at hand, for the examples of rules and for tests."""
 
+import contextlib
+import gc
 import json
 import os
 import stat
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from ddp_probe.read import clocks, failures, find, fold, text
 from ddp_probe.read._lines import lines
@@ -15,6 +17,24 @@ Progress = Callable[[int, int], None]  # bytes read, bytes in all
 
 def load(paths: Sequence[str] = (), progress: Optional[Progress] = None) -> Run:
     """Read the run behind these paths; the newest where none is named."""
+    with _without_collector():
+        return _load(paths, progress)
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Nothing that is read refers back to what holds it; to look through millions of objects again and again for that takes longer than reading."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if on:
+            gc.enable()
+
+
+def _load(paths: Sequence[str], progress: Optional[Progress]) -> Run:
     sources = find.sources(paths)
     run = Run()
     run.folders = sources.folders

@@ -1,6 +1,7 @@
 """What the reader knows of one launch: its processes, each folded to a summary, and what went wrong in them, on one clock."""
 
 from collections import deque
+from operator import attrgetter
 from typing import Any, Deque, Dict, Generic, Iterator, List, NamedTuple, Optional, Set, Tuple, Type, TypeVar, cast
 
 from ddp_probe import schema
@@ -22,15 +23,26 @@ class Place(NamedTuple):
 class Call(Generic[E]):
     """One call that was watched, or one point in time: what was written before it, and what after."""
 
-    __slots__ = ("answer", "answered_at", "asked", "at", "until", "when")
+    __slots__ = ("answer", "asked", "file", "line", "line_after", "until", "when")
 
-    def __init__(self, asked: E, at: Place, when: float) -> None:
+    def __init__(self, asked: E, file: str, line: int, when: float) -> None:
         self.asked = asked  # Written before the call; where that line is lost, the one after it.
-        self.at = at
+        self.file = file
+        self.line = line
         self.when = when  # Seconds since 1970 on the clock that all hosts were brought to.
         self.answer: Optional[E] = None  # Written after it; None while it runs, and for ever where it hangs.
-        self.answered_at: Optional[Place] = None
+        self.line_after = 0
         self.until: Optional[float] = None
+
+    @property
+    def at(self) -> Place:
+        """Return the line written before it; made when it is asked for, as half a million of them would fill the memory."""
+        return Place(self.file, self.line)
+
+    @property
+    def answered_at(self) -> Optional[Place]:
+        """Return the line written after it."""
+        return Place(self.file, self.line_after) if self.line_after else None
 
     @property
     def name(self) -> str:
@@ -53,6 +65,9 @@ class Call(Generic[E]):
         return self.asked.site or (self.answer.site if self.answer is not None else None)
 
 
+_line = attrgetter("line")
+
+
 class _Kept:
     """The calls of one kind that a process keeps: the first, the last, and those that failed."""
 
@@ -61,16 +76,21 @@ class _Kept:
     def __init__(self) -> None:
         self.count = 0
         self.first: List[Call[Any]] = []
-        self.last: Deque[Call[Any]] = deque(maxlen=LAST)
+        self.last: Optional[Deque[Call[Any]]] = None  # Made when it is needed: most kinds come once or twice.
         self.failed: List[Call[Any]] = []
 
     def add(self, call: Call[Any]) -> None:
         self.count += 1
-        (self.first if len(self.first) < FIRST else self.last).append(call)
+        if len(self.first) < FIRST:
+            self.first.append(call)
+            return
+        if self.last is None:
+            self.last = deque(maxlen=LAST)
+        self.last.append(call)
 
     def all(self) -> List[Call[Any]]:
-        calls = {id(call): call for call in (*self.first, *self.failed, *self.last)}
-        return sorted(calls.values(), key=lambda call: call.at.line)
+        calls = {id(call): call for call in (*self.first, *self.failed, *(self.last or ()))}
+        return sorted(calls.values(), key=_line)
 
 
 class Death(NamedTuple):
@@ -96,6 +116,7 @@ class Process:
         "bytes",
         "death",
         "end",
+        "failures",
         "file",
         "full",
         "host",
@@ -136,6 +157,7 @@ class Process:
         self.open: Dict[int, Call[Any]] = {}
         self.unknown: Dict[str, int] = {}  # Events of another version, by name.
         self.death: Optional[Death] = None
+        self.failures: List[Failed] = []  # Its own, by time.
         self._kept: Dict[str, _Kept] = {}
 
     # --- what rules ask
@@ -162,7 +184,7 @@ class Process:
 
     def every(self) -> Iterator["Call[Any]"]:
         """Yield all kept calls, in the order of the file."""
-        yield from sorted((call for kept in self._kept.values() for call in kept.all()), key=lambda call: call.at.line)
+        yield from sorted((call for kept in self._kept.values() for call in kept.all()), key=_line)
 
     @property
     def started(self) -> schema.ProcessStart:
@@ -194,7 +216,7 @@ class Process:
     @property
     def waiting(self) -> Optional["Call[Any]"]:
         """Return the innermost call that it has not come back from."""
-        return max(self.open.values(), key=lambda call: call.at.line) if self.open and self.end is None else None
+        return max(self.open.values(), key=_line) if self.open and self.end is None else None
 
     # --- what the reader tells
 
@@ -295,11 +317,15 @@ class Run:
         self.expected: Optional[int] = None  # How many ranks there should be.
         self.running: Set[int] = set()  # Ranks whose process is alive on this host.
         self.inventory = Inventory()
+        self._ranks: Tuple[List[Process], Dict[int, Process]] = ([], {})
+        self._deaths: Tuple[List[Death], Dict[Optional[int], Death]] = ([], {})
 
     @property
     def ranks(self) -> Dict[int, Process]:
         """Return the processes that have a rank, by rank."""
-        return {process.rank: process for process in self.processes if process.rank is not None}
+        if self._ranks[0] is not self.processes:  # made once a list: rules ask for each of ten thousand ranks
+            self._ranks = (self.processes, {process.rank: process for process in self.processes if process.rank is not None})
+        return self._ranks[1]
 
     @property
     def missing(self) -> List[int]:
@@ -308,4 +334,6 @@ class Run:
 
     def death(self, rank: int) -> Optional[Death]:
         """Return how a rank ended, as its launcher tells, whether it left a file or not."""
-        return next((death for death in self.deaths if death.rank == rank), None)
+        if self._deaths[0] is not self.deaths:
+            self._deaths = (self.deaths, {death.rank: death for death in reversed(self.deaths)})
+        return self._deaths[1].get(rank)

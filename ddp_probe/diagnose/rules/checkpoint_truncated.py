@@ -22,6 +22,7 @@ RULE = Rule(
     printed=(
         Printed(r"PytorchStreamReader failed reading (?:zip archive|file [^\n:]+): (?P<why>failed finding central directory|not a ZIP archive|invalid header or archive is corrupted|file read failed|decompression failed[^\n.]*)", says="The file was not whole when it was read ({why}): cut off, or still being written."),
         Printed(r"unexpected EOF(?:, expected (?P<missing>\d+) more bytes)?\. The file might be corrupted", says="The file lacks {missing} bytes at its end."),
+        Printed(r"(?:inline_container\.cc:\d+\][ .]*file not found: |PytorchStreamReader failed locating file )(?P<part>[\w./-]*data(?:/\d+|\.pkl))", says="The file lacks its part {part}."),
         Printed(r"unexpected EOF, expected \d+ more bytes"),
         Printed(r"pickle data was truncated", beside=_LOADING),
         Printed(r"invalid load key, '\\x00'", says="The file begins with zero bytes, as one does whose content was never written to disk."),

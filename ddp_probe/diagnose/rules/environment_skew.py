@@ -35,6 +35,7 @@ RULE = Rule(
         # torch makes these keys and calls only with TORCH_DISTRIBUTED_DEBUG=DETAIL; a rank without it never comes there.
         Printed(r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*pg_wrapper", says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and others do not come where it waits."),
         Printed(r"Socket Timeout|[Tt]imed out", beside=r"in _create_process_group_wrapper\b", says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and others do not come where it waits."),
+        Printed(r"NET/\w+ : [^\n]*message truncated : receiving (?P<here>\d+) bytes instead of (?P<there>\d+)", says="A rank's NCCL sends {here} bytes where another one's expects {there}: their settings (NCCL_*), versions or sizes differ.", ranks=False),
         Printed(r"collective mismatch error, local size (?P<here>\d+) remote size (?P<there>\d+)", says="Two hosts' NCCL cut messages differently, {here} and {there} bytes: their settings (NCCL_*) or versions differ.", ranks=False),
     ),
 )

@@ -22,7 +22,7 @@ RULE = Rule(
     needs=("process.end",),
     printed=(
         Printed(
-            r"Connection (?:closed|reset) by peer|[Rr]emote process exited|ncclRemoteError|NCCL communicator was aborted on rank",
+            r"Connection (?:closed|reset) by peer|[Rr]emote process exited|ncclRemoteError",
             unless=r"init_process_group|rendezvous|_store_based_barrier|TCPStore|urllib|requests/|http|ssl\.py|socket\.py|hub\.py",
             says="The log says that a peer is gone, not why: look for the rank that ended first.",
             ranks=False,

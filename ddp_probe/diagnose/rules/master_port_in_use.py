@@ -27,6 +27,8 @@ RULE = Rule(
         Printed(NO_WARNING + r"(?:port: ?|\]?:)(?P<port>\d{1,3})\b[^\n]*(?:%s|errno: 98|errno: 13|EACCES)" % _TAKEN, says="Port {port} is one of the system's: it came from another variable (PORT) or was mistyped."),
         Printed(NO_WARNING + r"port: ?(?P<port>\d+)[^\n]*(?:%s)" % _TAKEN, says="Port {port} is taken by another process."),
         Printed(NO_WARNING + r":(?P<port>\d+) \(errno: 98", says="Port {port} is taken by another process."),
+        Printed(NO_WARNING + r"server socket has failed to listen on any local network address", beside=r":(?P<port>\d+) \(errno: 98|" + _TAKEN, says="The port is taken by another process."),
+        Printed(r"launch distributed communication on port `?(?P<port>\d+)`?, but another process is utilizing it", says="Port {port} is taken by another process."),
         Printed(NO_WARNING + r"(?:%s|errno: 98\b|WinError 10048)" % _TAKEN, unless=r"tensorboard|uvicorn|gradio|visdom|jupyter"),
     ),
 )

@@ -24,6 +24,7 @@ RULE = Rule(
         Printed(_ZERO, ranks=False, says="A rank's parameter count did not arrive: 0 is no count; the communication failed, the models need not differ."),
         Printed(r"appears not to match (?:sizes|strides) of the same param in process", beside=_TIMED_OUT, ranks=False, says="The comparison of the models timed out; the mismatch that it reports need not be there."),
         Printed(r"appears not to match (?:sizes|strides) of the same param in process", beside=_ZERO, ranks=False),
+        Printed(_TIMED_OUT, beside=r"in _verify_(?:param_shape|params)_across_processes\b|_verify_(?:params_across_processes|model_across_ranks)\(", ranks=False, says="The comparison of the models, the first thing that DDP's ranks exchange, timed out."),
     ),
 )
 

@@ -8,10 +8,17 @@ from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
 from ddp_probe.read.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
+_GAVE_UP = _TIMEOUT + r"|RuntimeError: Socket Timeout|Timeout waiting for key|[Ww]ait timeout after \d+ ?ms"
 # What one rank prints while it evaluates, saves or prepares data, with no line of training after it.
 _ALONE = (
     r"(?:Evaluating \w+|Running per image evaluation|Evaluate annotation type|Accumulating evaluation results|Loading and preparing results|Epoch\(val\)"
-    r"|[Vv]alidating|[Rr]unning (?:evaluation|validation)|\*+ Running [Ee]valuation|Saving (?:the )?(?:model )?checkpoint|[Tt]okenizing|[Pp]reprocessing|[Dd]ownloading|Generating train split|Map:\s+\d+%)"
+    r"|[Vv]alidating|[Rr]unning (?:evaluation|validation)|\*+ Running [Ee]valuation|Saving (?:the )?(?:model )?checkpoint|[Tt]okenizing|[Pp]reprocessing|[Dd]ownloading|Generating \w+ split|Map(?: \(num_proc=\d+\))?:\s+\d+%"
+    r"|Running tokenizer on|Evaluating the results|Results writes to|Formating bboxes|Converting format of dataset|Grouping texts in chunks|(?:train|val): (?:Scanning|Caching) )"
+)
+# The calls in which the others wait until rank 0 has done its part.
+_FOR_RANK_0 = (
+    r"\b(?:local_)?main_process_first\b|torch_distributed_zero_first|\bin (?:rank_?(?:0|zero)_first|zero_first|master_first)\b"
+    r"|\bin broadcast_object_list\b|broadcast_object_list\([^\n]*, (?:src=)?0\)"
 )
 _TRAINING = r"Epoch\(train\)|Iter\(train\)|\bloss[:=]|'loss':"
 
@@ -34,7 +41,13 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            r"retrieving ncclUniqueId from \[(?P<rank>0)\][^\n]*got error: (?:Socket Timeout|[Ww]ait timeout)",
+            _GAVE_UP,
+            beside=r"\A(?!.*\[Rank 0\][^\n]*[Ww]atchdog caught)(?=.*?(?:" + _FOR_RANK_0 + r"))",
+            says="The other ranks gave up in a call in which they wait for what rank 0 does alone.",
+            ranks=False,
+        ),
+        Printed(
+            r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<rank>0)\][^\n]*got error: (?:Socket Timeout|[Ww]ait timeout|Timeout waiting for key)",
             says="Rank {rank} did not come to the first collective in time, while its store was there.",
         ),
         Printed(

@@ -10,6 +10,12 @@ from ddp_probe.diagnose.words import named, spans
 from ddp_probe.read.model import Failed, Process, Run
 
 _LIST = r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"
+# The watchdogs of two ranks tell of one number and of another operation, or of another size; in a group of its own each number counts for itself.
+_WATCHDOG = r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum="
+_UNLIKE = (
+    r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WATCHDOG + r"(?P<n>\d+), OpType=(?P<op>\w+),(?: NumelIn=(?P<size>\d+),)?"
+    r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"(?P=n), OpType=(?:(?!(?P=op),)\w+|(?P=op), NumelIn=(?(size)(?!(?P=size),)\d+|(?!)))"
+)
 
 RULE = Rule(
     id="DDP603",
@@ -36,6 +42,18 @@ RULE = Rule(
         Printed(
             r"Forward order differs across ranks: rank (?P<a>\d+) is all-gathering (?P<what>[^\n]*?) while rank (?P<b>\d+) is",
             says="Ranks {a} and {b} go through the layers of the model in different orders.",
+            ranks=False,
+        ),
+        Printed(r"NCCL WARN Mismatched collective detected[^\n]*?rank (?P<a>\d+)", says="NCCL sees other collectives, or other sizes of one, at and around rank {a}.", ranks=False),
+        # What torch's analysis of the Flight Recorder prints.
+        Printed(
+            r"Culprit rank (?P<rank>\d+); Error type: (?P<what>(?:COLLECTIVE_TYPE|SIZE_OR_SYNTAX|COLLECTIVE_DTYPE)_MISMATCH)",
+            says="The Flight Recorder of rank {rank} has another collective there than the others ({what}).",
+        ),
+        Printed(
+            _WATCHDOG,
+            beside=_UNLIKE,
+            says="The ranks wait in different collectives of one number, or bring tensors of different sizes to one.",
             ranks=False,
         ),
         Printed(r"disagreement between rank0 and rank(?P<rank>\d+)", says="Rank {rank} and rank 0 are not at the same parameters."),

@@ -27,6 +27,11 @@ RULE = Rule(
             r"[\d.]+ GiB total capacity; (?P<own>%s) already allocated; (?P<free>%s) free" % (_SMALL, _SMALL),
             says="The card has {free} left although this process holds {own}: another one holds the rest.",
         ),
+        # In a container the processes' numbers are other ones: none of them is called this one.
+        Printed(
+            r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>\d\d[\d.]* GiB) memory in use\..*?Of the allocated memory (?P<own>[\d.]+ (?:MiB|KiB|bytes)) is allocated by PyTorch" % _SMALL,
+            says="Process {pid} holds {held} of the card, this one {own}.",
+        ),
         Printed(
             r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>[\d.]+ GiB) memory in use\. Including non-PyTorch memory, this process has (?P<own>[\d.]+ MiB) memory" % _SMALL,
             says="Process {pid} holds {held} of the card, this one {own}.",

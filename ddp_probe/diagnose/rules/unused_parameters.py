@@ -20,6 +20,7 @@ RULE = Rule(
     needs=("process.end",),
     printed=(
         Printed(r"Expected to have finished reduction in the prior iteration before starting a new one", says="Parameters of the model took no part in the loss."),
+        Printed(r"Parameter indices which did not receive grad for rank \d+: (?P<indices>\d[\d ]*)", says="Parameters {indices} of the model got no gradient."),
         Printed(r"LightningModule has parameters that were not used in producing the loss", says="Parameters of the model took no part in the loss."),
     ),
 )

@@ -8,6 +8,7 @@ from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Process, Run
 
 _BRIDGES = r"(?:br-[0-9a-f]{6,}|docker\d+|veth\w+|virbr\d+|cali\w+|flannel[.\w]*|cni\d+|tun\d+|lxcbr\d+):[\w.:%]+<\d+>"
+_NO_WAY = r"(?P<why>No route to host|Network is unreachable|No such device|Cannot assign requested address|[Cc]onnection timed out(?!, retrying)|Connection refused(?!, retrying))"
 
 RULE = Rule(
     id="DDP415",
@@ -19,12 +20,13 @@ RULE = Rule(
     remedy="Name the interface that leads to the other hosts (ip route get <their address>): NCCL_SOCKET_IFNAME=<name>, GLOO_SOCKET_IFNAME=<name>; or unset them; for NCCL, '^docker,br-,veth,lo' leaves bridges out.",
     needs=("dist.init_process_group", "process.start"),
     printed=(
-        Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>[\w.:@-]+)", says="There is no interface {name} on this host."),
+        Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>[^\s\]]+)", says="There is no interface {name} on this host."),
         Printed(r"no (?:NCCL_SOCKET_IFNAME |socket )?interface found|connecting to address [^\n]*with family (?!0\b)\d+ is neither AF_INET|Unable to resolve hostname to a \(local\) address"),
         Printed(r"(?:Unable|[Ff]ailed) to (?:find|get|resolve)[^\n]{0,40}(?:network )?(?:interface|ifname|NIC)\b|HCCL_SOCKET_IFNAME[^\n]*(?:not|invalid|fail)|HCCL_IF_IP[^\n]*(?:not|invalid|fail)"),
         Printed(r"ncclSystemError|unhandled system error", beside=_BRIDGES, says="NCCL has taken a bridge of containers for a way to the other hosts."),
-        Printed(r"ibv_(?:modify_qp|reg_mr\w*|create_\w+|open_device)\b[^\n]*failed|Got completion[^\n]* with (?:error|status=?) ?12\b", says="The InfiniBand or RoCE path between two hosts does not work (NCCL_IB_HCA, NCCL_IB_GID_INDEX)."),
-        Printed(r"NCCL[^\n]*Call to (?:connect|bind)[^\n]*(?:No route to host|Network is unreachable|No such device|Cannot assign requested address)"),
+        Printed(r"ibv_(?:modify_qp|reg_mr\w*|create_\w+|open_device)\b[^\n]*failed|Got completion[^\n]* with (?:error|status=?) ?(?:12\b|IBV_WC_RETRY_EXC_ERR)", says="The InfiniBand or RoCE path between two hosts does not work (NCCL_IB_HCA, NCCL_IB_GID_INDEX)."),
+        Printed(r"(?:NCCL[^\n]*Call to bind|\bCall to connect|\b[Cc]onnect to [^\s<]+<\d+>|socket\w*Connect:)[^\n]*?%s" % _NO_WAY, says="NCCL gets no connection to another rank: {why}."),
+        Printed(r"(?:NCCL|WARN)[^\n]*Socket creation failed : Address family not supported", says="NCCL finds no network interface that it can use."),
         Printed(r"[Cc]onnectFullMesh failed|[Gg]loo[^\n]*(?:connect|Connect)[^\n]*(?:No route to host|Network is unreachable|Connection refused|timed out|timeout)[^\n]*remote=\[127\.", says="gloo tries to reach another host under this one's own address."),
     ),
 )

@@ -1,0 +1,204 @@
+"""logs prints the events of all ranks by time: readable for a person, byte for byte for grep and jq."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+RUN = "03_model_on_cpu_on_one_rank"
+
+
+@pytest.fixture
+def recorded(repo):
+    """The folder of a recorded run of two ranks, one of which fails."""
+    return repo / "tests" / "recorded" / "new" / RUN
+
+
+@pytest.fixture
+def logs(run_python, tmp_path):
+    """Run the command in an empty folder."""
+
+    def run(*args, **kwargs):
+        return run_python(["-m", "ddp_probe", "logs", *args], cwd=tmp_path, **kwargs)
+
+    return run
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Write files of a run, each a list of lines."""
+
+    def make(**files):
+        for name, lines in files.items():
+            (tmp_path / "run").mkdir(exist_ok=True)
+            (tmp_path / "run" / (name + ".node1.1.jsonl")).write_bytes(b"".join(lines))
+        return tmp_path / "run"
+
+    return make
+
+
+def event(second, rank=0, **fields):
+    """Return a line at a second of the hour."""
+    body = {"event": "device.set", "phase": "point", "ts": "2026-11-21T18:%02d:%02d.500000Z" % divmod(second, 60), "rank": rank, **fields}
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def in_terminal(command, columns, env):
+    """Run a command with a terminal of this width on its stdout; return what it printed there."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE, env={**env, "COLUMNS": str(columns)})
+    os.close(theirs)
+    parts = []
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(ours)
+    assert process.wait(60) == 0, process.stderr.read()
+    process.stderr.close()
+    return b"".join(parts).decode("utf-8").replace("\r\n", "\n")
+
+
+def test_all_ranks_and_launchers_are_merged_by_time(logs, recorded, read_events):
+    """Every event of every file is one line, in the order of their times, the launcher's among them."""
+    done = logs(recorded)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(lines) == len(read_events(recorded))
+    times = [line.split(" ", 1)[0] for line in lines]
+    assert times == sorted(times)
+    assert {line.split()[1] for line in lines} == {"r0", "r1", "L"}
+
+
+def test_in_a_pipe_a_line_is_whole(logs, recorded):
+    """A line tells the time, the rank, the event with its phase, the failure's text and the line of the job, uncut."""
+    (line,) = [line for line in logs(recorded, "--rank", "1", "--event", "ddp.init").stdout.splitlines() if "begin" in line]
+    assert " r1    ddp.init begin  " in line
+    assert "4 parameters on cpu" in line
+    assert line.endswith("/train/%s.py:25" % RUN)
+    (failed,) = logs(recorded, "--rank", "1", "--event", "process.end").stdout.splitlines()
+    assert "output_device None, and module parameters {device(type='cpu')}." in failed
+
+
+@pytest.mark.parametrize("columns", [60, 80, 132])
+def test_in_a_terminal_a_line_is_as_wide_as_it(recorded, clean_env, columns):
+    """No line is wider than the terminal, and a call keeps the end of its line of the job."""
+    lines = in_terminal([sys.executable, "-m", "ddp_probe", "logs", str(recorded)], columns, clean_env()).splitlines()
+    assert max(len(line) for line in lines) <= columns
+    assert next(line for line in lines if "ddp.init begin" in line).endswith("_rank.py:25")
+
+
+def test_raw_is_byte_for_byte(recorded, clean_env):
+    """--raw prints the very lines of the files, and nothing else."""
+    command = [sys.executable, "-m", "ddp_probe", "logs", str(recorded), "--raw"]
+    done = subprocess.run(command, env=clean_env(), capture_output=True, timeout=60, check=True)
+    written = [line for file in recorded.glob("*.jsonl") for line in file.read_bytes().splitlines(keepends=True)]
+    assert sorted(done.stdout.splitlines(keepends=True)) == sorted(written)
+
+
+def test_ranks_events_and_times_are_chosen(logs, made):
+    """--rank takes lists and spans, --event names and patterns, --since a time of day, a date or a span back from the last event."""
+    run = made(**{"rank%05d" % rank: [event(rank * 10, rank), event(rank * 10 + 1, rank, event="ddp.init")] for rank in range(6)})
+
+    def shown(*args):
+        return [line.split()[0][3:8] + " " + line.split()[1] for line in logs(run, *args).stdout.splitlines()]
+
+    assert shown("--rank", "1,3-4", "--event", "ddp.*") == ["00:11 r1", "00:31 r3", "00:41 r4"]
+    assert shown("--rank", "1", "--rank", "5", "--event", "device.set") == ["00:10 r1", "00:50 r5"]
+    assert shown("--since", "-1s") == shown("--since", "18:00:50") == shown("--since=2026-11-21T18:00:50Z") == ["00:50 r5", "00:51 r5"]
+    assert shown("--since", "-10.5s", "--event", "ddp.init") == ["00:41 r4", "00:51 r5"]
+
+
+def test_nothing_that_matches_is_said_with_what_there_is(logs, made):
+    """Where nothing matches, stdout is empty, stderr names the ranks and the events that there are, and the exit code is 0."""
+    run = made(rank00000=[event(1)], rank00001=[event(2, 1)])
+    done = logs(run, "--event", "ddp.init")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "No event matches. In these 2 files are: ranks 0-1; device.set.\n"
+    assert "ranks 0-1" in logs(run, "--rank", "7").stderr
+
+
+def test_what_cannot_be_read_is_counted(logs, made):
+    """A torn last line, lines that are no events and a line beyond the limit are left out and counted on stderr."""
+    long = b'{"event":"' + b"x" * (2 << 20) + b'"}\n'
+    run = made(rank00000=[event(1), b"nonsense\n", b"[1]\n", b"\n", long, event(2)[:-9]], rank00001=[event(3, 1)])
+    done = logs(run)
+    assert len(done.stdout.splitlines()) == 2
+    assert done.stderr == "Lines left out: 1 empty, 1 longer than 1 MiB, 2 no event, 1 torn, in 1 files.\n"
+
+
+def test_events_of_another_version_are_shown(logs, made):
+    """An event that this version does not know, and a known one whose fields have other types, are lines like any other."""
+    run = made(rank00000=[event(1, event="moon.phase", illumination=[1, 2]), event(2, rank="seven", mono_ns="late")])
+    done = logs(run)
+    assert "moon.phase" in done.stdout
+    assert "illumination=[1, 2]" in done.stdout
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_text_of_a_log_steers_no_terminal(logs, made, clean_env):
+    """Escapes, line breaks and directional marks of a log come out as visible text; --raw does so in a terminal, and copies bytes into a pipe."""
+    run = made(rank00000=[event(1, device="\x1b[2J\x9b31m\u202egnp.exe\x07\nr9 fake"), '{"event":"probe.warning","text":"\u202e\x9b2J"}\n'.encode()])
+    printed = logs(run).stdout
+    assert len(printed.splitlines()) == 2
+    assert not any(char in printed for char in "\x1b\x9b\x07\u202e")
+    shown = in_terminal([sys.executable, "-m", "ddp_probe", "logs", str(run), "--raw"], 80, clean_env())
+    assert not any(char in shown for char in "\x1b\x9b\u202e")
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(clean_env, tmp_path):
+    """A closed pipe ends the command without a word."""
+    lines = event(1) * 20000
+    (tmp_path / "rank00000.node1.1.jsonl").write_bytes(lines)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ddp_probe", "logs", str(tmp_path)], env=clean_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(60) == 141
+
+
+def test_more_files_than_descriptors(made, run_python):
+    """A run of more files than a process may open is read all the same."""
+    run = made(**{"rank%05d" % rank: [event(rank % 50, rank)] for rank in range(200)})
+    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); from ddp_probe import cli; sys.exit(cli.main(sys.argv[1:]))"
+    done = run_python(["-c", code, "logs", str(run)])
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 200)
+
+
+@pytest.mark.parametrize(
+    ("args", "what"),
+    [
+        (("--rank", "one"), "'one' names no rank."),
+        (("--since", "yesterday"), "'yesterday' is no time."),
+        (("nowhere",), "There is nothing at nowhere."),
+        (("plain.log",), "plain.log is no file that the probe wrote."),
+    ],
+)
+def test_a_mistake_is_usage(logs, made, tmp_path, args, what):
+    """What cannot be understood or found is exit code 2, with one line what and one line what to do."""
+    (tmp_path / "plain.log").write_text("epoch 1\n", encoding="utf-8")
+    done = logs(*(args if args[0][0] != "-" else (made(rank00000=[event(1)]), *args)))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[0] == what
+    assert done.stderr.splitlines()[-1].startswith("  what to do: ")
+
+
+def test_a_run_is_found_by_its_name(logs, tmp_path):
+    """Without a path it is the newest run; a bare name is a run of the folder that collects them."""
+    for name, second in (("first", 1), ("second", 2)):
+        folder = tmp_path / "ddp_probe_runs" / name
+        folder.mkdir(parents=True)
+        (folder / "rank00000.node1.1.jsonl").write_bytes(event(second))
+        os.utime(str(folder / "rank00000.node1.1.jsonl"), (second, second))
+    assert logs().stdout.startswith("18:00:02")
+    assert logs("first").stdout.startswith("18:00:01")

@@ -1,0 +1,111 @@
+"""runs lists what there is, newest first, from the first and last lines of the files."""
+
+import json
+import os
+import platform
+
+import pytest
+
+
+@pytest.fixture
+def runs(run_python, tmp_path):
+    """Run the command in an empty folder."""
+    return lambda *args: run_python(["-m", "ddp_probe", "runs", *args], cwd=tmp_path)
+
+
+def _write(folder, name, *events, modified=None):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    if modified is not None:
+        os.utime(str(folder / name), (modified, modified))
+
+
+START, END = {"event": "process.start", "world_size": 2}, {"event": "process.end", "world_size": 2}
+KILLED = {"event": "launcher.child", "child_pid": 1, "exit_code": -9, "signal": "SIGKILL"}
+ENDED = {"event": "launcher.child", "child_pid": 8, "exit_code": -15, "signal": "SIGTERM"}
+
+
+@pytest.mark.parametrize(
+    ("name", "ended", "because", "ranks"),
+    [
+        ("00_healthy_runner_on_cards", "well", "", (4, 4)),
+        ("12_killed_by_sigkill", "killed", "1 SIGKILL, 1 failed", (2, 2)),
+        ("12_data_error_on_one_rank", "failed", "2 failed", (2, 2)),
+        ("10_rank_never_started", "failed", "1 failed, 1 without a file", (1, 2)),
+        ("10_launch_on_taken_port", "failed", "", (0, 2)),
+        ("05_plain_python_eight_cards", "well", "", (1, 1)),
+    ],
+)
+def test_recorded_runs_are_told_as_they_ended(repo, runs, name, ended, because, ranks):
+    """How a recorded job ended, and how many ranks it had of how many, is known from the ends of its files."""
+    found = {row["name"]: row for row in json.loads(runs("--json", str(repo / "tests" / "recorded" / "new")).stdout)}
+    row = found[name]
+    assert (row["ended"], row["because"], (row["ranks_seen"], row["ranks_expected"])) == (ended, because, ranks)
+    assert row["hosts"] == ["node1"]
+    assert row["bytes"] == sum(file.stat().st_size for file in (repo / "tests" / "recorded" / "new" / name).glob("*.jsonl"))
+
+
+def test_the_newest_comes_first(tmp_path, runs):
+    """Runs are ordered by when they were last written to, in the table and in JSON alike; the keys are those of the command's page."""
+    for number, name in enumerate(("middle", "oldest", "newest")):
+        _write(tmp_path / "ddp_probe_runs" / name, "rank00000.node1.1.jsonl", START, END, modified=1000 + (1, 0, 2)[number])
+    done = runs()
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["run", "newest", "middle", "oldest"]
+    rows = json.loads(runs("--json").stdout)
+    assert [row["name"] for row in rows] == ["newest", "middle", "oldest"]
+    page = runs("--help").stdout
+    assert all(key in page for key in rows[0])
+
+
+def test_states_are_told_apart(tmp_path, runs):
+    """A child that a signal ended counts once, SIGTERM of a launcher does not; what has no end runs only where its process is alive on this host."""
+    alive = {**START, "host": platform.node(), "pid": os.getpid()}
+    _write(tmp_path / "a", "rank00000.n.1.jsonl", START)
+    _write(tmp_path / "a", "launcher.n.jsonl", KILLED, KILLED, ENDED, {"event": "launcher.end", "exit_code": 1})
+    _write(tmp_path / "b", "rank00000.n.1.jsonl", START, END)
+    _write(tmp_path / "b", "launcher.n.jsonl", ENDED, {"event": "launcher.end"})
+    _write(tmp_path / "c", "rank00000.n.1.jsonl", alive)
+    _write(tmp_path / "d", "rank00000.n.1.jsonl", START, END)
+    _write(tmp_path / "d", "rank00001.m.1.jsonl", START, END)
+    _write(tmp_path / "e", "rank00000.n.1.jsonl", START, {**END, "uncaught": True})
+    found = {row["name"]: (row["ended"], row["because"]) for row in json.loads(runs(str(tmp_path), "--json").stdout)}
+    assert found == {
+        "a": ("killed", "1 SIGKILL, 1 without a file"),
+        "b": ("no end", "1 without a file"),
+        "c": ("running", "1 without a file"),
+        "d": ("well", ""),
+        "e": ("failed", "1 failed, 1 without a file"),
+    }
+
+
+def test_an_empty_folder_says_what_to_do(tmp_path, runs):
+    """No run at all is one line that says how to get one, and exit code 0; --json is an empty list."""
+    done = runs()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "No run is in %s. Start the job with DDP_PROBE=1, or name another folder.\n" % (tmp_path / "ddp_probe_runs")
+    assert json.loads(runs("--json").stdout) == []
+    assert runs("nowhere").returncode == 2
+
+
+def test_garbage_is_a_run_without_an_end(tmp_path, runs):
+    """Files that hold no event, and a name with an escape in it, make a row and no traceback; the escape is shown, not sent."""
+    folder = tmp_path / "ddp_probe_runs" / "run\x1b[2J"
+    folder.mkdir(parents=True)
+    (folder / "rank00000.node1.1.jsonl").write_bytes(bytes(range(256)) * 100)
+    (folder / "rank00001.node1.1.jsonl").write_bytes(b"")
+    (folder / "launcher.node1.jsonl").write_bytes(b"[" * 100000)
+    done = runs()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "run\\x1b[2J" in done.stdout
+    assert "2 no end" in done.stdout
+
+
+def test_the_table_fits_a_terminal(runs, tmp_path):
+    """A run with a name that the probe gives fits 80 columns with all that can be said of it."""
+    folder = tmp_path / "ddp_probe_runs" / "20261121-182604-2281-e26e"
+    _write(folder, "rank00000.node1.1.jsonl", START)
+    _write(folder, "rank00001.node2.1.jsonl", START, {**END, "uncaught": True})
+    _write(folder, "launcher.node1.jsonl", KILLED, {"event": "launcher.end", "exit_code": 1})
+    lines = runs().stdout.splitlines()
+    assert lines[1].endswith("1 SIGKILL, 1 failed")
+    assert max(len(line) for line in lines) <= 80
