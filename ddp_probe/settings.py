@@ -43,6 +43,47 @@ def _size(text: str) -> int:
     return value
 
 
+REMEDIES = (
+    "set-device",
+    "backend",
+    "rendezvous",
+    "mmengine-device",
+    "move-model",
+    "device-ids",
+    "map-location",
+    "weights-only",
+    "settled-load",
+    "atomic-save",
+    "timeout",
+)
+"""Every remedy, in the order in which they are applied to one call; a file each in ddp_probe/remedies."""
+
+
+def _remedies(text: str) -> Tuple[str, ...]:
+    """Parse names with commas in between; auto stands for all of them."""
+    names = [word.strip().lower() for word in text.split(",") if word.strip()]
+    if names in ([], ["off"], ["0"]):
+        return ()
+    if any(name not in REMEDIES and name != "auto" for name in names):
+        raise ValueError("auto, or some of " + ", ".join(REMEDIES))
+    return REMEDIES if "auto" in names else tuple(name for name in REMEDIES if name in names)
+
+
+def _seconds(text: str) -> Optional[float]:
+    """Parse a number of seconds, or one with the suffix s, m or h."""
+    word = text.strip().lower()
+    if not word:
+        return None
+    factor = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(word[-1:])
+    try:
+        value = float(word if factor is None else word[:-1]) * (factor or 1.0)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < 1e9:
+        raise ValueError("a positive number of seconds, or one with s, m or h")
+    return value
+
+
 class Setting:
     """One variable that a person, or the probe itself, sets."""
 
@@ -74,6 +115,12 @@ ECHO = Setting(
     _choice("off", "warn", "all"),
     "What goes to stderr: off, warn (a placement that is about to fail), or all (a line per event).",
 )
+REPORT = Setting(
+    "DDP_PROBE_REPORT",
+    "brief",
+    _choice("off", "brief"),
+    "What the launcher says on stderr once a launch has failed: brief (a line per finding, within five seconds), or off.",
+)
 STRICT = Setting(
     "DDP_PROBE_STRICT",
     "",
@@ -86,6 +133,20 @@ MAX_BYTES = Setting(
     _size,
     "Most bytes one process writes; then the file says so and stops. A number, or one with k, m or g.",
 )
+FIX = Setting(
+    "DDP_PROBE_FIX",
+    "",
+    _remedies,
+    "Remedies to apply while the job starts: auto, or names with commas in between. Unset: nothing is changed, ever.",
+)
+DEVICE = Setting("DDP_PROBE_DEVICE", "", _text, "For the remedies: the device type of the cards, such as gcu or xla. Default: what is found.")
+BACKEND = Setting(
+    "DDP_PROBE_BACKEND",
+    "",
+    _text,
+    "For the remedies: the backend of the process group. Default: the vendor's where it is registered, else gloo.",
+)
+TIMEOUT = Setting("DDP_PROBE_TIMEOUT", "", _seconds, "For the remedies: the process group's timeout, in seconds, or with s, m or h.")
 RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
 ORIGIN = Setting(
     "DDP_PROBE_ORIGIN",
@@ -116,7 +177,7 @@ HOME = Setting(
     internal=True,
 )
 
-SETTINGS: Tuple[Setting, ...] = (PROBE, DIR, ECHO, STRICT, MAX_BYTES, RUN, ORIGIN, ARMED, BROKEN, HOME)
+SETTINGS: Tuple[Setting, ...] = (PROBE, DIR, ECHO, REPORT, STRICT, MAX_BYTES, FIX, DEVICE, BACKEND, TIMEOUT, RUN, ORIGIN, ARMED, BROKEN, HOME)
 
 
 def get(setting: Setting, environ: Optional[Mapping[str, str]] = None) -> Any:

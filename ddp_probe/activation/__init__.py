@@ -118,12 +118,12 @@ def session() -> Any:
         import importlib
 
         _session = importlib.import_module("ddp_probe.probes").Session(process)
-        _listen_also([row.module for row in _session.plugins.rows])
+        _listen_also([row.module for row in _session.further_rows()])
     return _session
 
 
 def _listen_also(names: List[str]) -> None:
-    """Wait for what third parties watch as well; take at once what is there already."""
+    """Wait for what third parties and remedies need as well; take at once what is there already."""
     if _listener is None or _session is None or not names:
         return
     _listener.waiting.update(names)

@@ -6,6 +6,7 @@ every other. So this file's name holds both, and a warning of torch points at th
 
 from typing import Any
 
+from ddp_probe.patching._importlib_bootstrap_mended import mended
 from ddp_probe.patching._visit import begin, end, fail
 from ddp_probe.patching.guard import FRAGILE
 
@@ -22,7 +23,7 @@ def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     if calls is None:
         return wrapped(*args, **kwargs)
     try:
-        result = wrapped(*args, **kwargs)
+        result = wrapped(*args, **kwargs) if not self._self_seat.mends else mended(self, wrapped, args, kwargs)
     except BaseException as exc:
         try:  # noqa: SIM105  # contextlib.suppress needs a frame, and there may be no room for one
             fail(calls, exc)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def begin(wrapper: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Optional[List[Call]]:
-    """Show the call to every watch that wants it. None: nobody does, and the original is called with nothing else."""
+    """Show the call to every watch that wants it. None: nobody does, no remedy either, and the original is called with nothing else."""
     seat: Seat = wrapper._self_seat
     if seat.retired:
         seat.count_stale()
@@ -32,7 +32,7 @@ def begin(wrapper: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Option
     for call in calls:
         if call.patch.outermost:
             thread.open.add(call.patch.name)
-    return calls or None
+    return calls if calls or seat.mends else None
 
 
 def end(calls: List[Call], result: Any) -> None:

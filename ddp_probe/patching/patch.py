@@ -5,6 +5,7 @@ from typing import Any, Callable, List, Optional, Tuple
 from .call import Names
 from .chain import leads_to
 from .describe import describe
+from .mend import Mend
 from .place import MISSING, Place
 from .target import Target
 from .watch import Watch
@@ -13,7 +14,7 @@ from .watch import Watch
 class Seat:
     """One wrapper: the place it sits in, what sat there before, and who watches."""
 
-    __slots__ = ("target", "place", "raw", "original", "bound", "placed", "wrapper", "patches", "retired", "names", "aliases", "always")
+    __slots__ = ("target", "place", "raw", "original", "bound", "placed", "wrapper", "patches", "retired", "names", "aliases", "always", "mends")
 
     def __init__(self, target: Target, place: Place, raw: Any, original: Callable[..., Any], bound: bool) -> None:
         self.target = target
@@ -24,6 +25,7 @@ class Seat:
         self.placed: Any = None
         self.wrapper: Any = None
         self.patches: Tuple[Patch, ...] = ()
+        self.mends: Tuple[Patch, ...] = ()  # those that may change the call; none without DDP_PROBE_FIX
         self.retired = False
         self.always = False  # a watch here wants to see calls while the switch is off as well
         self.names = Names(original)
@@ -31,12 +33,12 @@ class Seat:
 
     def count_stale(self) -> None:
         """Note a call that came through this wrapper after it was retired."""
-        for patch in self.patches:
+        for patch in (*self.patches, *self.mends):
             patch.stale_calls += 1
 
     def watched_by(self, name: str) -> Optional["Patch"]:
         """Return the patch of the watch with this name, if it is here."""
-        return next((patch for patch in self.patches if patch.name == name), None)
+        return next((patch for patch in (*self.patches, *self.mends) if patch.name == name), None)
 
     def holds(self) -> bool:
         """Tell whether the place still leads to our wrapper, directly or through somebody else's."""
@@ -75,5 +77,8 @@ class Patch:
         self.seat = seat
         self.state = "patched"
         self.why = ""
-        seat.patches = seat.patches + (self,)
+        if isinstance(self.watch, Mend):
+            seat.mends = seat.mends + (self,)
+        else:
+            seat.patches = seat.patches + (self,)
         seat.always = seat.always or bool(self.watch.always)

@@ -14,6 +14,7 @@ from ddp_probe.facts.accelerator_state import accelerators
 from ddp_probe.facts.failure import failure
 from ddp_probe.patching import clean_exception
 from ddp_probe.patching.guard import guard
+from ddp_probe.probes import _summary
 
 if TYPE_CHECKING:
     from ddp_probe.probes._session import Session
@@ -76,6 +77,8 @@ class Ending:
             self._session.close(failure=failure(left), uncaught=True, exit_code=1)
         self._session.close()
         self._session.recorder.close()
+        if self._session.summary_due:
+            _summary.say(self._session.process.folder)
 
 
 def last_event(session: "Session", **known: Any) -> schema.Event:

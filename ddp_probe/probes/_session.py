@@ -9,8 +9,9 @@ from ddp_probe import schema, settings
 from ddp_probe.patching import Certificate, Ledger, Patch, Target
 from ddp_probe.patching.guard import guard
 from ddp_probe.patching.switch import switch
-from ddp_probe.probes import _coverage, _ending, _opening
+from ddp_probe.probes import _coverage, _ending, _opening, _summary
 from ddp_probe.probes._plugins import Plugins
+from ddp_probe.probes._remedies import Remedies
 from ddp_probe.record import Recorder, latest
 
 if TYPE_CHECKING:
@@ -25,12 +26,11 @@ class Session:
     """What is armed in this process; at most one at a time."""
 
     def __init__(self, process: "Process") -> None:
-        from ddp_probe.activation import targets
-
         guard.forget()
         self.process = process
         self.plugins = Plugins(process.role.name)
-        self.rows: List[TargetRow] = targets.rows(process.role.name) + self.plugins.rows
+        self.remedies = Remedies(process.role.name)
+        self.rows: List[TargetRow] = self._rows_now()
         self.ledger = Ledger()
         self.patches: Dict[str, Patch] = {}
         self.last_move = ""
@@ -38,6 +38,7 @@ class Session:
         self.generation = 0
         self.children: Dict[int, int] = {}
         self.closed = False
+        self.summary_due = False
         self.missed: Dict[str, List[str]] = {}
         self._probes: Dict[str, Probe] = {}
         self._late: Set[str] = set()
@@ -52,6 +53,8 @@ class Session:
         """Write the first line at once, but for a program of its own: it may never do what a probe watches."""
         if self.process.role.name == "rank":
             self.recorder.start()
+        if self.remedies.mistake and not self.process.rank:
+            self.recorder.warn(self.remedies.mistake)
 
     def _open(self) -> Recorder:
         process = self.process
@@ -100,10 +103,13 @@ class Session:
     def probe(self, name: str) -> "Probe":
         """Return the probe of that name, loading its file first."""
         if name not in self._probes:
-            module = self.plugins.modules.get(name) or importlib.import_module(_BUILT_IN + name)
-            found: Probe = module.PROBE(self)
-            self._probes[name] = found
+            self._probes[name] = self.remedies.load(name, self) or self._load(name)
         return self._probes[name]
+
+    def _load(self, name: str) -> "Probe":
+        module = self.plugins.modules.get(name) or importlib.import_module(_BUILT_IN + name)
+        found: Probe = module.PROBE(self)
+        return found
 
     def was_late(self, row: "TargetRow") -> bool:
         """Tell whether the target's module had been imported before the probe was there."""
@@ -133,10 +139,10 @@ class Session:
         return sorted(rank for rank, pid in self.children.items() if str(pid) not in pids)
 
     def warn(self, problem: str, event: schema.Event) -> None:
-        """Say one line on stderr, unless DDP_PROBE_ECHO is off, and record it: which rank, which line, what, where to read on."""
+        """Say one line on stderr, unless DDP_PROBE_ECHO is off, and record it: which rank, which line, what, how to read on."""
         rank = "?" if self.process.rank is None else self.process.rank
         where = " at %s:%d" % (event.site.file, event.site.line) if event.site is not None else ""
-        self.recorder.warn("rank %s%s: %s. See %s" % (rank, where, problem, self.recorder.path))
+        self.recorder.warn("rank %s%s: %s. Read on: %s" % (rank, where, problem, _summary.command(self.process.folder)))
 
     def _fault(self, name: str, exc: BaseException, count: int) -> None:
         from ddp_probe.facts.failure import failure
@@ -163,7 +169,11 @@ class Session:
     def _rows_now(self) -> List["TargetRow"]:
         from ddp_probe.activation import targets
 
-        return targets.rows(self.process.role.name) + self.plugins.rows
+        return targets.rows(self.process.role.name) + self.further_rows()
+
+    def further_rows(self) -> List["TargetRow"]:
+        """Return the targets that the import watcher does not know of by itself."""
+        return self.plugins.rows + self.remedies.rows
 
     def close(self, **known: Any) -> None:
         """Write what is known at the end, once."""
@@ -172,7 +182,9 @@ class Session:
         self.closed = True
         for event in _coverage.events(self):
             self.recorder.point(event)
-        self.recorder.point(_ending.last_event(self, **known))
+        last = _ending.last_event(self, **known)
+        self.recorder.point(last)
+        self.summary_due = _summary.wanted(last)
 
     def restore(self) -> Certificate:
         """Put every original back; the certificate says which, by identity."""

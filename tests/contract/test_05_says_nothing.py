@@ -25,11 +25,11 @@ def test_stderr_of_a_healthy_launch_differs_by_warnings_alone(training):
 
 
 def test_each_line_on_stderr_is_a_warning_in_a_file(training, read_events):
-    """Each line that the probe writes to stderr is the text of a probe.warning event, and names the rank and the file."""
+    """Each line that the probe writes to stderr is the text of a probe.warning event, and names the rank and how to read on."""
     said = sorted(line[len("ddp_probe: ") :] for line in training["probed"].done.stderr.splitlines() if line.startswith("ddp_probe: "))
     events = [event for path in training["probed"].runs.rglob("*.jsonl") for event in read_events(path)]
     assert said == sorted(event["text"] for event in events if event["event"] == "probe.warning")
-    assert all(line.startswith("rank ") and ".jsonl" in line for line in said)
+    assert all(line.startswith("rank ") and ". Read on: python -m ddp_probe report" in line for line in said)
 
 
 @pytest.mark.parametrize("way", WAYS)

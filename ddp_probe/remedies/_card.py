@@ -1,0 +1,82 @@
+"""The accelerator that the remedies bring a job to: the one that the job has imported, or the one that DDP_PROBE_DEVICE names."""
+
+import sys
+from typing import Any, List, NamedTuple, Optional
+
+from ddp_probe import settings
+from ddp_probe.accelerators import Accelerator, by_device_type
+from ddp_probe.facts.accelerator_state import accelerators
+from ddp_probe.facts.loaded import namespace
+from ddp_probe.schema import Card
+
+
+class Cards(NamedTuple):
+    """One accelerator, and how to speak to it."""
+
+    device_type: str
+    runtime: Any  # torch.gcu, or the vendor's own module.
+    backends: List[str]
+
+    def seen(self) -> int:
+        """Return how many cards this process sees."""
+        return int(self.runtime.device_count())
+
+    def now(self) -> int:
+        """Return the current card."""
+        return int(self.runtime.current_device())
+
+    def set(self, index: int) -> None:
+        """Make a card the current one."""
+        self.runtime.set_device(index)
+
+
+def usable_cuda() -> bool:
+    """Tell whether torch itself can use a card of NVIDIA or AMD."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.cuda.is_available())
+
+
+def wanted() -> str:
+    """Return the device type that DDP_PROBE_DEVICE names; empty where what is found is good."""
+    return str(settings.get(settings.DEVICE)).lower()
+
+
+def cards() -> Optional[Cards]:
+    """Return the accelerator of this process, or None. A vendor's module that the job has not imported is not imported."""
+    named = wanted()
+    for card in accelerators():
+        record = by_device_type(card.name)
+        if record is None or card.name in ("cuda", "rocm", "mps"):
+            continue
+        if named and named not in (card.name, card.device_type, *record.device_types):
+            continue
+        found = _speaks(record, card, named)
+        if found is not None:
+            return found
+    return None
+
+
+def _speaks(record: Accelerator, card: Card, named: str) -> Optional[Cards]:
+    candidates: List[Any] = [namespace("torch").get(record.torch_attribute), *(sys.modules.get(name) for name in record.modules)]
+    for runtime in candidates:
+        if all(callable(getattr(runtime, name, None)) for name in ("is_available", "device_count", "current_device", "set_device")):
+            if not runtime.is_available() or int(runtime.device_count()) < 1:
+                return None
+            return Cards(named if named in record.device_types else card.device_type, runtime, list(record.backends))
+    return None
+
+
+def own_index(session: Any, found: Cards) -> Optional[int]:
+    """Return the card of this rank: the one that the job has set, else LOCAL_RANK; None where there is no such card, or nothing tells it."""
+    if session.last_set_device:
+        return found.now()
+    place = session.process.place
+    if place.local_rank is None and place.world_size in (None, 1):
+        return found.now()
+    index: Optional[int] = place.local_rank
+    return index if index is not None and 0 <= index < found.seen() else None
+
+
+def no_card(found: Cards) -> str:
+    """Say that own_index found none."""
+    return "nothing tells which of the %d %s cards is this rank's own" % (found.seen(), found.device_type)

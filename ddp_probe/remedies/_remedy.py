@@ -1,0 +1,73 @@
+"""What every remedy is: when it applies, what it changes, and a record of both. One that cannot be sure does nothing and says why."""
+
+from typing import TYPE_CHECKING, Any, Dict, Set, Tuple
+
+from ddp_probe import schema
+from ddp_probe.facts.call_site import call_path
+from ddp_probe.facts.describe import describe
+from ddp_probe.patching import Call
+from ddp_probe.patching.mend import Mend
+
+if TYPE_CHECKING:
+    from ddp_probe.probes._session import Session
+
+_OFTEN = 20
+
+
+class Remedy(Mend):
+    """One remedy; its file's REMEDY names it, and its docstring says what it does."""
+
+    targets: Tuple[str, ...] = ()
+    """The calls that it may change, as module:qualname."""
+
+    when = ""
+    """When it applies by itself under auto; printed in docs/remedies.md."""
+
+    for_good = ""
+    """The same change in code: a remedy is a bridge, not a home."""
+
+    def __init__(self, session: "Session") -> None:
+        self.session = session
+        self._said: Set[str] = set()
+        self._times: Dict[str, int] = {}
+
+    @property
+    def word(self) -> str:
+        """Return its name in DDP_PROBE_FIX."""
+        return self.name.partition(".")[2]
+
+    def applied(self, call: Call, before: Dict[str, Any], after: Dict[str, Any], because: str, *, say: bool = True) -> None:
+        """Record a change; say the first one of each kind on stderr, unless it changes nothing that a person has to know."""
+        count = self._times[str(call.target)] = self._times.get(str(call.target), 0) + 1
+        if count > _OFTEN and count & (count - 1):  # a collective of every step: from here on the 32nd, the 64th, the 128th …
+            return
+        site, through = call_path()
+        old, new = _told(before), _told(after)
+        self.session.recorder.point(
+            schema.Remedied(remedy=self.word, target=str(call.target), before=old, after=new, because=because, site=site, through=through)
+        )
+        if say:
+            self._say(site, "%s: %s became %s, because %s" % (self.word, _words(old), _words(new), because), because)
+
+    def declined(self, call: Call, because: str) -> None:
+        """Record, once for each reason, that nothing was done."""
+        if because in self._said:
+            return
+        site, through = call_path()
+        self.session.recorder.point(schema.Declined(remedy=self.word, target=str(call.target), because=because, site=site, through=through))
+        self._say(site, "%s does nothing: %s" % (self.word, because), because)
+
+    def _say(self, site: Any, text: str, key: str) -> None:
+        if key not in self._said:
+            self._said.add(key)
+            rank = self.session.process.rank
+            where = " at %s:%d" % (site.file, site.line) if site is not None else ""
+            self.session.recorder.warn("rank %s%s: DDP_PROBE_FIX %s." % ("?" if rank is None else rank, where, text))
+
+
+def _told(values: Dict[str, Any]) -> Dict[str, str]:
+    return {name: value if type(value) is str else describe(value) for name, value in values.items()}
+
+
+def _words(values: Dict[str, str]) -> str:
+    return ", ".join("%s=%s" % pair for pair in values.items()) or "nothing"

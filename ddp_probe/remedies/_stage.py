@@ -1,0 +1,114 @@
+"""A folder beside a path, in which a file grows until it is whole and can take the path's place in one step."""
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+from typing import Callable, Iterator, Optional, Tuple, Union
+
+from ddp_probe.remedies import _litter
+
+# What a file system answers that cannot flush; any other failure to flush means that the save is not on the disk.
+_CANNOT_FLUSH = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EROFS)
+
+
+class Stage:
+    """Where a save writes first."""
+
+    def __init__(self, path: str, folder: str, says: Callable[[str], None]) -> None:
+        self.path = path
+        self.folder = folder
+        # Under the same name: torch puts a file's name into the archive.
+        self.file = os.path.join(folder, os.path.basename(path))
+        self.says = says
+
+    @classmethod
+    def beside(cls, path: str, says: Callable[[str], None]) -> "Union[Stage, str]":
+        """Return a stage, or why there is none: empty where the save is going to fail by itself. It says what it could not do later."""
+        because = _in_the_way(path)
+        if because is not None:
+            return because
+        folder = os.path.join(os.path.dirname(path), _litter.name())
+        try:
+            os.mkdir(folder, 0o700)
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        except OSError as exc:
+            return "%s does not take a second file: %s" % (os.path.dirname(path), exc.strerror)
+        _litter.sweep(folder)
+        return cls(path, folder, says)
+
+    def commit(self) -> None:
+        """Put the file in its place, whole on the disk first. Where nothing can take the path's place, write over it, as the job would."""
+        old = status(self.path)
+        if old is not None:
+            _keep(self.path, old, self.file)
+        _flush(self.file)
+        try:
+            os.replace(self.file, self.path)
+        except OSError as exc:  # a file that is a mount of its own; another's file in a folder such as /tmp; no rename at all
+            self.says("%s cannot be replaced, and was written over: %s" % (self.path, exc.strerror))
+            shutil.copyfile(self.file, self.path)
+            _flush(self.path)
+        with contextlib.suppress(OSError):  # not every file system lets a folder be flushed
+            _flush(os.path.dirname(self.path))
+        self.clear()
+
+    def clear(self) -> None:
+        """Leave nothing behind."""
+        _litter.remove(self.folder)
+
+
+def status(path: str) -> Optional[os.stat_result]:
+    """Return what is at a path, or None."""
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
+
+
+def _in_the_way(path: str) -> Optional[str]:
+    """Return why a new file must not take the place of the one that is there; None where it may."""
+    old = status(path)
+    if old is None:
+        return "" if os.path.islink(path) else None  # links in a circle
+    if not stat.S_ISREG(old.st_mode):
+        return "%s is no regular file" % path
+    if old.st_nlink > 1:
+        return "%s has several names, and a new file would leave the others behind" % path
+    if not os.access(path, os.W_OK):
+        return ""
+    if old.st_uid != os.geteuid() and os.geteuid():
+        return "%s belongs to another user, and a new file would not" % path
+    return None
+
+
+def _keep(path: str, old: os.stat_result, new: str) -> None:
+    """Give a new file the owner, the permissions and the access list of the one before it, where the file system has them."""
+    with contextlib.suppress(OSError):
+        os.chown(new, old.st_uid, old.st_gid)
+    for name, value in _attributes(path):
+        with contextlib.suppress(OSError):
+            os.setxattr(new, name, value)
+    with contextlib.suppress(OSError):
+        os.chmod(new, stat.S_IMODE(old.st_mode))
+
+
+def _attributes(path: str) -> Iterator[Tuple[str, bytes]]:
+    if not hasattr(os, "listxattr"):
+        return
+    with contextlib.suppress(OSError):
+        for name in os.listxattr(path):
+            yield name, os.getxattr(path, name)
+
+
+def _flush(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    except OSError as exc:
+        if exc.errno not in _CANNOT_FLUSH:
+            raise
+    finally:
+        os.close(fd)

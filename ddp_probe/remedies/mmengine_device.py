@@ -1,0 +1,74 @@
+"""mmengine's get_device(), which knows only some accelerators, and the communication device of its collectives."""
+
+import sys
+from typing import Any, List, Optional
+
+from ddp_probe.patching import Call
+from ddp_probe.patching.mend import Change
+from ddp_probe.remedies._card import Cards, cards, no_card, own_index
+from ddp_probe.remedies._remedy import Remedy
+
+
+class MMEngineDevice(Remedy):
+    """get_device() and get_comm_device() answer the accelerator that is there where mmengine does not know it and says cpu."""
+
+    name = "fix.mmengine-device"
+    targets = ("mmengine.device.utils:get_device", "mmengine.dist.utils:get_comm_device")
+    when = "mmengine answers cpu although the job has imported a plugin whose cards are there."
+    for_good = "import mmengine.device.utils; mmengine.device.utils.DEVICE = 'gcu' before the Runner is built."
+
+    def settled(self, call: Call, result: Any) -> Optional[Change]:
+        """Look at mmengine's own answer; only cpu is corrected, and a backend of CPUs keeps its device."""
+        if getattr(result, "type", result) != "cpu":
+            return None
+        found = cards()
+        if found is None:
+            return None
+        if call.target.qualname == "get_comm_device":
+            return self._communication(call, found)
+        if _importing():  # a default argument of mmengine's own; the job has not come to set its card yet
+            return Change.to(found.device_type)
+        return self._device(call, found)
+
+    def _device(self, call: Call, found: Cards) -> Optional[Change]:
+        """Answer the device's type, as mmengine does for those it knows; which card that is, the current one tells."""
+        index = own_index(self.session, found)
+        if index is None:
+            self.declined(call, no_card(found))
+            return None
+        moved = found.now() != index
+        if moved:
+            found.set(index)
+        told = {"get_device()": found.device_type, **({"current card": "%s:%d" % (found.device_type, index)} if moved else {})}
+        self.applied(call, {"get_device()": "cpu"}, told, "mmengine does not know %s" % found.device_type)
+        return Change.to(found.device_type)
+
+    def _communication(self, call: Call, found: Cards) -> Optional[Change]:
+        c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
+        if not c10d.is_initialized():
+            return None
+        backend = str(c10d.get_backend(call.arguments().get("group"))).lower()
+        if backend not in found.backends or "cpu" in _carries(c10d, backend):
+            return None
+        device = sys.modules["torch"].device(found.device_type, found.now())
+        self.applied(call, {"get_comm_device()": "cpu"}, {"get_comm_device()": str(device)}, "%s carries %s tensors" % (backend, found.device_type))
+        return Change.to(device)
+
+
+def _carries(c10d: Any, backend: str) -> List[str]:
+    """Return the devices whose tensors a backend says it carries; torch before 2.0 has no such table, and a vendor's own carries its cards'."""
+    table = getattr(c10d.Backend, "backend_capability", {})
+    return list(table.get(backend, ())) if type(table) is dict else []
+
+
+def _importing() -> bool:
+    """Tell that a module is being imported below this call."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+REMEDY = MMEngineDevice

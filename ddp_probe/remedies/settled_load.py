@@ -1,0 +1,164 @@
+"""A checkpoint that is being written while it is read."""
+
+import os
+import stat
+import time
+from typing import Any, NamedTuple, Optional
+
+from ddp_probe.facts.checkpoint import look, path_of
+from ddp_probe.patching import Call
+from ddp_probe.patching.mend import Change
+from ddp_probe.remedies._remedy import Remedy
+
+_QUIET = 0.05  # Seconds without a change after which a whole file counts as written; local file systems keep time to 10 ms.
+_STALLED = 30.0  # Seconds of watching without a change after which half a file is a truncated one.
+_OLD = 600.0  # Seconds of age after which it is one at first sight; no file server's clock is that far off.
+_LONGEST = 600.0  # Seconds for all the waiting of one load.
+_TRIES = 100
+_POLL = 0.02
+
+
+class _Seen(NamedTuple):
+    """A file at one moment."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+
+
+class _Watched:
+    """A file, and for how long it has been as it is."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.until = time.monotonic() + _LONGEST
+        self.since = time.monotonic()
+        self.seen = _seen(path)
+        self.loaded = self.seen  # as it was when the load began
+        self.replaced = False
+        self.loads = 1
+
+    def over(self, half: bool) -> bool:
+        """Tell that nobody writes it any more: by its own clock, or by what was seen of it, for a file server's clock may be off."""
+        age = time.time() - self.seen.mtime_ns * 1e-9 if self.seen is not None else 0.0
+        still = time.monotonic() - self.since
+        return (still >= _STALLED or age >= _OLD) if half else (max(still, age) >= _QUIET or self.replaced)
+
+    def given_up(self) -> bool:
+        """Tell that it has been waited for, or loaded, often enough."""
+        return time.monotonic() >= self.until or self.loads >= _TRIES
+
+    def look(self) -> bool:
+        """Look again; tell whether anything has changed."""
+        before, self.seen = self.seen, _seen(self.path)
+        if self.seen == before:
+            return False
+        self.since = time.monotonic()
+        self.replaced = before is not None and self.seen is not None and self.seen.inode != before.inode
+        return True
+
+    def half(self) -> bool:
+        """Tell a file that is empty, or an archive without its end."""
+        found = look(self.path)
+        return found.exists is not False and not found.error and (found.kind == "empty" or found.complete is False)
+
+
+class SettledLoad(Remedy):
+    """torch.load waits, bounded, until a file that is being written is whole, and loads again what changed while it was read."""
+
+    name = "fix.settled-load"
+    targets = ("torch.serialization:load",)
+    when = "The file is half written and still changing, or changed under the load. No collective is involved, so it cannot deadlock."
+    for_good = "Save to a temporary name and os.replace() it; or dist.barrier() after the save, on every rank."
+    tries = _TRIES * 2  # given_up() comes first, and says so
+
+    def prepare(self, call: Call) -> Optional[Change]:
+        """Wait for a file that is young and not whole, or that has changed this moment."""
+        given = call.arguments()
+        path = path_of(given.get("f"))
+        if path is None or given.get("mmap"):  # a mapped file is read for as long as its tensors live
+            return None
+        watched = _Watched(path)
+        if watched.seen is None:
+            return None
+        call.note = watched
+        half = watched.half()
+        first = "%d bytes, %s" % (watched.seen.size, "not whole" if half else "whole")
+        began = time.monotonic()
+        changed = _settle(watched)
+        if half and watched.half():
+            self.declined(call, "%s is not whole, and nobody seems to write it" % path)
+        elif half or changed:
+            waited = "whole, after %.1f s" % (time.monotonic() - began)
+            self.applied(call, {"file": first}, {"file": waited}, "the file was being written")
+        return None
+
+    def rescue(self, call: Call, exc: BaseException) -> Optional[Change]:
+        """Load again where the file has changed since, or is still changing."""
+        return self._again(call, "failed with %s" % type(exc).__name__, failed=True)
+
+    def settled(self, call: Call, result: Any) -> Optional[Change]:
+        """Load again what changed under the load: it may be half of one checkpoint and half of another."""
+        return self._again(call, "may be a mixture", failed=False)
+
+    def _again(self, call: Call, what: str, failed: bool) -> Optional[Change]:
+        watched: Optional[_Watched] = call.note
+        if watched is None:
+            return None
+        watched.look()
+        if not _suspicious(watched, failed):
+            return None
+        if watched.given_up():
+            self.declined(call, "%s kept changing, and the last load %s" % (watched.path, what))
+            return None
+        loaded, began = watched.loaded, time.monotonic()
+        _settle(watched)
+        if watched.seen is None or watched.seen == loaded:
+            return None
+        watched.loads += 1
+        self.applied(call, {"load": what}, {"load": "again, after %.1f s" % (time.monotonic() - began)}, "the file changed while it was being read")
+        return Change()
+
+
+def _suspicious(watched: _Watched, failed: bool) -> bool:
+    now, loaded = watched.seen, watched.loaded
+    if now is None or loaded is None:
+        return False
+    if failed:
+        return now != loaded or watched.half()
+    # Another inode is another file, put there whole; what was opened before it stays as it was.
+    return now != loaded and now.inode == loaded.inode
+
+
+def _settle(watched: _Watched) -> bool:
+    """Wait until the file is whole and quiet, or has been put there whole, or nobody writes it any more; tell whether it changed."""
+    changed = False
+    while watched.seen is not None and time.monotonic() < watched.until:
+        half = watched.half()
+        if watched.over(half):
+            break
+        time.sleep(_POLL)
+        changed = watched.look() or changed
+    watched.loaded = watched.seen
+    watched.replaced = False
+    return changed
+
+
+def _seen(path: str) -> Optional[_Seen]:
+    """Look at a file by opening it: a network file system answers for its name from memory, for seconds."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(fd)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return _Seen(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+REMEDY = SettledLoad

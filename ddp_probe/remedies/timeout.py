@@ -1,0 +1,33 @@
+"""The process group's timeout."""
+
+from datetime import timedelta
+from typing import Optional
+
+from ddp_probe import settings
+from ddp_probe.patching import Call
+from ddp_probe.patching.mend import Change
+from ddp_probe.remedies._remedy import Remedy
+
+
+class Timeout(Remedy):
+    """The timeout of the process group comes from DDP_PROBE_TIMEOUT."""
+
+    name = "fix.timeout"
+    targets = ("torch.distributed.distributed_c10d:init_process_group",)
+    when = "DDP_PROBE_TIMEOUT is set."
+    for_good = "init_process_group(timeout=datetime.timedelta(seconds=…)), or env_cfg.dist_cfg.timeout of an mmengine config."
+
+    def prepare(self, call: Call) -> Optional[Change]:
+        """Set it, whatever the job asked for: that is what the variable says."""
+        seconds = settings.get(settings.TIMEOUT)
+        if seconds is None:
+            return None
+        before = call.arguments().get("timeout")
+        wanted = timedelta(seconds=seconds)
+        if before == wanted:
+            return None
+        self.applied(call, {"timeout": str(before)}, {"timeout": str(wanted)}, "DDP_PROBE_TIMEOUT asks for it")
+        return Change({"timeout": wanted})
+
+
+REMEDY = Timeout

@@ -1,0 +1,79 @@
+"""What the launcher says once a launch has failed: a line per finding, within seconds, and how to read the whole report."""
+
+import re
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+_JOB = """
+import sys
+import torch.distributed as dist
+from torch import nn
+
+dist.init_process_group("gloo")
+if sys.argv[1:] == ["fails"]:
+    nn.parallel.DistributedDataParallel(nn.Linear(2, 2), device_ids=[0])
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+@pytest.fixture
+def launch(tmp_path: Path, torchrun: Callable[..., Any], armed: Callable[..., Dict[str, str]]) -> Callable[..., Any]:
+    """Launch the job over two ranks in tmp_path, runs in the default folder."""
+    script = tmp_path / "job.py"
+    script.write_text(_JOB)
+
+    def run(*args: str, **extra: str) -> Any:
+        return torchrun(script, args=args, env=armed(tmp_path / "ddp_probe_runs", **extra), cwd=tmp_path)
+
+    return run
+
+
+def _said(done: Any) -> List[str]:
+    return [line for line in done.stderr.splitlines() if re.match(r"ddp_probe: (DDP\d|The whole|found|clear|undecided)", line)]
+
+
+def test_says_the_finding_and_how_to_read_on(launch: Callable[..., Any]) -> None:
+    """A failed launch ends with one line per finding and the command for the whole report; the exit code and stdout stay torchrun's."""
+    done = launch("fails")
+    assert (done.returncode, done.stdout) == (1, "")
+    said = _said(done)
+    assert len(said) == 2, done.stderr
+    assert re.search(r"DDP\d{3} .*ranks 0-1", said[0])
+    assert said[1] == "ddp_probe: The whole report: python -m ddp_probe report"
+    assert done.stderr.rstrip().endswith(said[1])
+
+
+@pytest.mark.parametrize("variable", [{"DDP_PROBE_REPORT": "off"}, {"DDP_PROBE_ECHO": "off"}], ids=str)
+def test_is_switched_off(launch: Callable[..., Any], variable: Dict[str, str]) -> None:
+    """DDP_PROBE_REPORT=off, or DDP_PROBE_ECHO=off, and nothing is said."""
+    assert _said(launch("fails", **variable)) == []
+
+
+def test_says_nothing_of_a_launch_that_went_well(launch: Callable[..., Any]) -> None:
+    """A launch that ends well is not spoken of."""
+    done = launch("works")
+    assert done.returncode == 0, done.stderr
+    assert "ddp_probe" not in done.stderr
+
+
+def test_warning_names_the_command(launch: Callable[..., Any]) -> None:
+    """A warning ends with the command that reads on."""
+    warned = [line for line in launch("fails").stderr.splitlines() if "the wrap is about to fail" in line]
+    assert len(warned) == 2
+    assert all(line.endswith("Read on: python -m ddp_probe report") for line in warned)
+
+
+def test_is_bounded(run_python: Callable[..., Any], clean_env: Callable[..., Dict[str, str]], tmp_path: Path) -> None:
+    """A run that takes longer to read is left after five seconds, and only the command is said."""
+    (tmp_path / "run").mkdir()
+    with open(tmp_path / "run" / "rank00000.node1.1.jsonl", "wb") as file:
+        file.truncate(200 << 30)  # a hole: no disk, and longer to read than anybody waits
+    began = time.monotonic()
+    done = run_python("from ddp_probe.probes import _summary; _summary.say(%r)" % str(tmp_path / "run"), env=clean_env())
+    assert time.monotonic() - began < 20.0
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "ddp_probe: The whole report: python -m ddp_probe report %s\n" % (tmp_path / "run")
