@@ -37,7 +37,7 @@ class Failure(msgspec.Struct, omit_defaults=True, gc=False):
     """An exception, described."""
 
     type: Annotated[str, _doc("Qualified name of the exception's class.")] = ""
-    message: Annotated[str, _doc("First 2 000 characters of its text, secrets masked.")] = ""
+    message: Annotated[str, _doc("2 000 characters of its text, of many lines the last ones too; secrets masked.")] = ""
     raised_at: Annotated[Optional[Site], _doc("The frame that raised it.")] = None
     frames: Annotated[List[Site], _doc("The traceback, outermost first, without frames of the probe; at most 40.")] = []
     cause: Annotated[str, _doc("Class of the exception that this one was raised from or during.")] = ""

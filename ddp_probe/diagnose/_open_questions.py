@@ -3,16 +3,18 @@
 from collections import Counter
 from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
+from ddp_probe.diagnose._waits import stood
 from ddp_probe.diagnose.rule import Undecided
 from ddp_probe.diagnose.words import clock, named
+from ddp_probe.read.failures import INTERRUPTED
 from ddp_probe.read.model import Call, Failed, Process, Run
 
 
 def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
     """Return why a run cannot be called clear, beyond what the rules have told."""
     known = {id(failure) for answer in told for failure in answer.explains}
-    asked = [*_nothing(run), *_missing(run), *_failed(run, known), *_waiting(run), *_no_end(run), *_exit_codes(run, known)]
-    return asked or list(_texts(run))
+    asked = [*_nothing(run), *_missing(run), *_failed(run, known), *_interrupted(run), *_waiting(run), *_no_end(run), *_exit_codes(run, known)]
+    return asked or [*_texts(run), *([] if told else _launch(run))]
 
 
 def _nothing(run: Run) -> Iterator[Undecided]:
@@ -34,12 +36,35 @@ def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:
     fatal = [failure for failure in run.failures if failure.fatal and id(failure) not in known and (failure.process or failure.uncaught)]
     if known and all(failure.consequence for failure in fatal):
         return
-    own = [failure for failure in fatal if not failure.consequence] or fatal
+    own = [failure for failure in fatal if not failure.consequence] or [failure for failure in fatal if failure.consequence != INTERRUPTED]
     for (text, site), alike in _alike(own)[:3]:
         ranks = sorted({failure.rank for failure in alike if failure.rank is not None})
         who = _subject(ranks) if ranks else alike[0].at.file
         place = " at %s" % site if site else " (%s:%d)" % alike[0].at
         yield Undecided("unrecognised-failure", "%s failed with %s%s, which no rule can name the cause of." % (who, text, place))
+
+
+def _interrupted(run: Run) -> Iterator[Undecided]:
+    """Tell where each rank stood when a person ended the job: that is where it hung, if it did."""
+    stopped = [failure for failure in run.failures if failure.consequence == INTERRUPTED and failure.process is not None]
+    for where, alike in _places(stopped)[:6]:
+        yield Undecided("interrupted", "%s interrupted %s." % (_subject(sorted(f.rank for f in alike if f.rank is not None), "was", "were"), where))
+
+
+def _places(failures: Sequence[Failed]) -> List[Tuple[str, List[Failed]]]:
+    groups: Dict[str, List[Failed]] = {}
+    for failure in failures:
+        groups.setdefault(stood(failure), []).append(failure)
+    return list(groups.items())
+
+
+def _launch(run: Run) -> Iterator[Undecided]:
+    """Tell of a launch that failed although each rank seems well."""
+    for launcher in run.launchers:
+        failure = launcher.end.failure if launcher.end is not None else None
+        if failure is not None:
+            said = failure.message.strip().split("\n", 1)[0][:200]
+            yield Undecided("launch-failed", "The launcher on %s failed with %s: %s" % (launcher.host, failure.type.rpartition(".")[2], said))
 
 
 def _alike(failures: Sequence[Failed]) -> List[Tuple[Tuple[str, str], List[Failed]]]:

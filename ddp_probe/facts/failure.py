@@ -9,7 +9,7 @@ from ddp_probe.facts.describe import describe
 from ddp_probe.facts.secrets import masked
 from ddp_probe.schema import Failure, Site
 
-_MESSAGE = 2000
+_MESSAGE, _TAIL, _CUT = 2000, 900, "\n[...]\n"
 _FIRST, _LAST = 10, 30
 _WALK = 10_000
 
@@ -40,16 +40,24 @@ def _plain(exc: BaseException) -> bool:
 def _message(exc: BaseException) -> str:
     try:
         if _plain(exc):
-            return masked(str(exc), _MESSAGE)
+            return _shortened(str(exc))
     except Exception:
         return _described(exc)
     return _described(exc)
 
 
+def _shortened(text: str) -> str:
+    """Mask and cut; of a text of many lines the last ones stay, which are what a launcher hands on of a child's traceback."""
+    tail = text[-_TAIL:].partition("\n")[2] if len(text) > _MESSAGE else ""  # a whole line: half a secret would not be known for one
+    if not tail:
+        return masked(text, _MESSAGE)
+    return masked(text, _MESSAGE - len(_CUT) - len(tail)) + _CUT + masked(tail, len(tail))
+
+
 def _described(exc: BaseException) -> str:
     held = _arguments(exc)
     if len(held) == 1 and issubclass(type(held[0]), str):
-        return masked(str.__str__(held[0]), _MESSAGE)
+        return _shortened(str.__str__(held[0]))
     return describe(held, _MESSAGE) if held else ""
 
 

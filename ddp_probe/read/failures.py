@@ -1,7 +1,7 @@
 """Collects what went wrong: each exception of each process once, with the calls it went through and where it ended."""
 
 import re
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ddp_probe.read.model import Failed, Place, Process, Run
 from ddp_probe.schema import Failure, Site
@@ -9,7 +9,7 @@ from ddp_probe.schema import Failure, Site
 _LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python\d)|^<frozen|[/\\]bin[/\\]torchrun$")
 # What a rank prints when another one is gone, or when its launcher gives up: never the first failure.
 _PEER = re.compile(
-    r"Connection (closed|reset) by peer|Broken pipe|Socket closed|recvValue failed|sendBytes failed|remote process exited"
+    r"Connection (closed|reset) by (remote )?peer|Broken pipe|Socket closed|recvValue failed|sendBytes failed|remote process exited"
     r"|NCCL communicator was aborted(?![^\n]*(?:[Ww]atchdog caught|Timeout\(ms\)))|Failed to recv, got 0 bytes|ncclRemoteError"
 )
 _LAUNCHER = re.compile(
@@ -18,11 +18,17 @@ _LAUNCHER = re.compile(
     r"|srun: error: .*Exited with exit code|slurmstepd: .*CANCELLED"
 )
 
+INTERRUPTED = "a person interrupted it"
 
-def collect(run: Run) -> List[Failed]:
-    """Return all failures, the earliest first; those of plain logs, in which a line's number is the time, after those of the probe."""
+
+def collect(run: Run, told: Mapping[int, Failed]) -> List[Failed]:
+    """Return all failures, the earliest first; those of plain logs, in which a line's number is the time, after those of the probe.
+
+    `told` has what launchers tell of their children's exceptions, by pid.
+    """
+    lost = any(launcher.end is not None and launcher.end.failure is not None for launcher in run.launchers)
     for process in run.processes:
-        process.failures = sorted(_of(process), key=lambda failed: failed.when)
+        process.failures = sorted(_of(process, told.get(process.pid), lost), key=lambda failed: failed.when)
     found = [failed for process in run.processes for failed in process.failures]
     found.sort(key=lambda failed: failed.when)
     for log in run.texts:
@@ -32,14 +38,16 @@ def collect(run: Run) -> List[Failed]:
     return found
 
 
-def consequence(text: str) -> str:
+def consequence(words: str) -> str:
     """Tell whose loss an exception reports, where it reports another one's."""
-    if _LAUNCHER.search(text):
+    if words.startswith("KeyboardInterrupt"):
+        return INTERRUPTED
+    if _LAUNCHER.search(words):
         return "the launcher ended it"
-    return "a peer is gone" if _PEER.search(text) else ""
+    return "a peer is gone" if _PEER.search(words) else ""
 
 
-def _of(process: Process) -> List[Failed]:
+def _of(process: Process, told: Optional[Failed], lost: bool) -> List[Failed]:
     found: Dict[Tuple[str, str], Failed] = {}
     calls = [call for call in process.every() if call.failure is not None and call.until is not None]
     for call in sorted(calls, key=lambda call: (call.until or 0.0, -call.at.line)):
@@ -58,11 +66,31 @@ def _of(process: Process) -> List[Failed]:
         failed.uncaught = True
         failed.frames = last.failure.frames or failed.frames
         failed.site = failed.site or job_line(failed.frames)
+    if told is not None:
+        _add(process, told, found)
     survived = process.end is not None and process.exit_code in (None, 0)
     for failed in found.values():
-        failed.fatal = failed.uncaught or not (survived or _outlived(failed, process))
+        failed.fatal = failed.uncaught or not (survived or _outlived(failed, process)) or (lost and _last_words(failed, process))
         failed.site = failed.site or job_line(failed.frames)
     return list(found.values())
+
+
+def _add(process: Process, told: Failed, found: Dict[Tuple[str, str], Failed]) -> None:
+    """Take in what the launcher tells of a process; most often a watched call has told of it already."""
+    for failed in found.values():
+        if failed.type.rpartition(".")[2] == told.type.rpartition(".")[2] and failed.message[:200] == told.message[:200]:
+            failed.uncaught = True
+            return
+    told.process, told.uncaught, told.consequence = process, True, ""
+    found[(told.type, told.message)] = told
+
+
+def _last_words(failed: Failed, process: Process) -> bool:
+    """Tell a failure after which a process did nothing more, in a launch that failed, where nobody tells its exit code: as of mp.spawn's children."""
+    if process.exit_code is not None or process.end is None:
+        return False
+    calls = [call for call in process.every() if not call.name.startswith(("process.", "probe."))]
+    return bool(calls) and any(call is calls[-1] for call in failed.calls)
 
 
 def _outlived(failed: Failed, process: Process) -> bool:

@@ -7,7 +7,7 @@ import os
 import stat
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
-from ddp_probe.read import clocks, failures, find, fold, text
+from ddp_probe.read import children, clocks, failures, find, fold, text
 from ddp_probe.read._lines import lines
 from ddp_probe.read.model import Inventory, Process, Run
 from ddp_probe.read.shape import shape
@@ -50,7 +50,7 @@ def assemble(run: Run, processes: List[Process]) -> Run:
     """Make one launch of the processes that were read."""
     shape(run, processes)
     clocks.align(run)
-    run.failures = failures.collect(run)
+    run.failures = failures.collect(run, children.told(run))
     return run
 
 

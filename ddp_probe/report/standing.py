@@ -116,6 +116,9 @@ def _end(process: Process, run: Run) -> str:
     end = process.ended
     if end is not None and end.uncaught:
         return "failed" if end.failure is None else "failed %s" % end.failure.type.rpartition(".")[2]
+    fatal = [failed for failed in process.failures if failed.fatal and failed.type]
+    if fatal and end is not None:
+        return "failed %s" % fatal[0].type.rpartition(".")[2]
     told = _dead(process.death) if process.death is not None else ""
     if told:
         return told

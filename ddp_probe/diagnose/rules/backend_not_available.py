@@ -27,7 +27,11 @@ RULE = Rule(
         Printed(r"(?:has no attribute|cannot import name) '(?P<backend>ProcessGroup(?:NCCL|XCCL|UCC|MPI|Gloo|HCCL|CNCL|MCCL|ECCL))'", says="This torch is built without {backend}."),
         Printed(r"module 'torch\.distributed' has no attribute '(?:init_process_group|is_initialized|ReduceOp|get_rank|group)'|(?:Distributed package|torch\.distributed)(?: package)? is not available", says="This torch is built without its distributed package.", unless=r"circular import"),
         Printed(r"Could not retrieve or create the backend|(?:CCL|ccl|HCCL|hccl|CNCL|ECCL|MCCL) (?:backend )?is not (?:available|registered|supported)", says="The backend could not be created on this host."),
-        Printed(r"Expected one of [\w, ]*device type at start of device string: (?P<kind>(?!cuda\b)\w+)", says="torch knows no device type {kind}: the plugin that brings it is not imported."),
+        Printed(r"Expected one of [\w, ]*device type at start of device string: (?P<kind>gcu|npu|mlu|musa|hpu|dipu|dtu|xpu|mtia|sdaa|tpu|xla)\b", says="torch knows no device type {kind}: the plugin that brings it is not imported."),
+        Printed(r"[Yy]our assigned backend [^\n]{1,40} is not ava", says="accelerate does not have the backend that the job asks for on this device."),
+        Printed(r"We detected accelerator (?P<kind>\w+) on your machine\. But we don't know which communication backend", says="torch knows no backend for {kind}: none is named, and no plugin has registered one."),
+        Printed(r"strategies from the (?:DDP|FSDP) family are not supported on the (?P<kind>\w+) accelerator", says="There is no distributed backend for {kind}."),
+        Printed(r"PyTorch is not linked with support for (?P<kind>(?!cuda\b)\w+) devices", says="This torch is built without support for {kind}."),
         Printed(r"module 'torch' has no attribute '(?P<kind>gcu|npu|mlu|musa|hpu|dipu)'", says="torch has no torch.{kind}: the plugin that brings it is not imported."),
     ),
     yields_to=("init-failure-swallowed",),
@@ -64,6 +68,9 @@ EXAMPLES = (
         answer="clear",
     ),
     Example("torch 1.12 and a vendor's backend.", "ValueError: Invalid backend: 'hccl'\n"),
+    Example("A torch built for CUDA is asked for another card.", 'Traceback (most recent call last):\n  File "/train/t.py", line 12, in main\n    model.to("xpu")\nRuntimeError: PyTorch is not linked with support for xpu devices\n'),
+    Example("torch 2.6 on a Mac.", "ValueError: We detected accelerator mps on your machine. But we don't know which communication backend to use for this accelerator. Please specify the `backend` argument in the `init_process_group` call.\n"),
+    Example("A word that no vendor has.", "RuntimeError: Expected one of cpu, cuda, ipu, xpu, mkldnn, hip, xla, mps, meta, hpu, mtia device type at start of device string: gpu\n", answer="clear"),
 )
 
 

@@ -8,6 +8,9 @@ from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.read.model import Failed, Run
 
+# mmcv and mmengine warn of what does not fit and go on without it; what fails later has another cause.
+_NOT_STRICT = r"Start running, host|\b(?:Epoch|Iter)(?:\(train\))? *\[\d+\]"
+
 RULE = Rule(
     id="DDP517",
     slug="checkpoint-does-not-fit",
@@ -22,6 +25,7 @@ RULE = Rule(
         Printed(
             r"size mismatch for (?P<name>[\w.]+): copying a param(?:eter)? with shape (?P<was>torch\.Size\(\[[^\]]*\]\)|\([^)]*\)) from checkpoint, "
             r"(?:the|where the) shape (?:in|is in) current model is (?P<now>torch\.Size\(\[[^\]]*\]\)|\([^)]*\))",
+            unless=_NOT_STRICT,
             says="{name} has {was} in the checkpoint and {now} in the model.",
         ),
         Printed(
@@ -37,7 +41,12 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(r"loaded state dict (?:contains a parameter group that doesn't match the size of optimizer's group|has a different number of parameter groups)"),
-        Printed(r"Can't get attribute '(?P<name>\w+)' on <module", beside=r"serialization\.py", says="The checkpoint holds an object of {name}, which the code no longer has."),
+        Printed(
+            r"KeyError: '(?P<name>(?:\w+_)?state_dict|model|net|module|optimizer|optim|(?:lr_)?scheduler|scaler|amp|ema|meta|epoch|iteration)'",
+            beside=r"\b\w*(?:[Cc]heckpoint|ckpt)\w*\[['\"](?:(?:\w+_)?state_dict|model|net|module|optimizer|optim|(?:lr_)?scheduler|scaler|amp|ema|meta|epoch|iteration)['\"]\]",
+            says="The checkpoint has no '{name}', which the code reads from it.",
+        ),
+        Printed(r"Can't get attribute '(?P<name>\w+)' on <module '(?!torch\b)", beside=r"serialization\.py", says="The checkpoint holds an object of {name}, which the code no longer has."),
     ),
     yields_to=("module-prefix",),
 )
@@ -68,6 +77,15 @@ EXAMPLES = (
 RuntimeError: Error(s) in loading state_dict for TinyModel:
 	size mismatch for head.weight: copying a param with shape torch.Size([1, 16]) from checkpoint, the shape in current model is torch.Size([1, 32]).
 """,
+    ),
+    Example(
+        "A warning at the start, and training that fails of something else.",
+        """size mismatch for head.weight: copying a param with shape torch.Size([80, 256]) from checkpoint, the shape in current model is torch.Size([4, 256]).
+2026-11-20 10:00:02,341 - mmdet - INFO - Start running, host: user@node1, work_dir: /train/work
+2026-11-20 10:05:02,341 - mmdet - INFO - Epoch [1][50/500] lr: 1.0e-03, loss: 1.2
+IndexError: list index out of range
+""",
+        answer="clear",
     ),
 )
 

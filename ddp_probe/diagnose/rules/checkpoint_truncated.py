@@ -26,7 +26,7 @@ RULE = Rule(
         Printed(r"unexpected EOF, expected \d+ more bytes"),
         Printed(r"pickle data was truncated", beside=_LOADING),
         Printed(r"invalid load key, '\\x00'", says="The file begins with zero bytes, as one does whose content was never written to disk."),
-        Printed(r"EOFError(?:: Ran out of input)?\s*$", beside=_LOADING, says="The file is empty or ends before its first object."),
+        Printed(r"EOFError(?::(?: Ran out of input)?)?\s*$", beside=_LOADING, says="The file is empty or ends before its first object."),
         Printed(r"storage has wrong (?:byte )?size: expected -?\d+ got -?\d+"),
         Printed(r"OSError: \[Errno 22\] Invalid argument", beside=r"serialization\.py"),
         Printed(r"Error while deserializing header: (?:incomplete metadata|MetadataIncompleteBuffer|HeaderTooSmall|InvalidHeaderLength)"),
@@ -85,6 +85,18 @@ EXAMPLES = (
   File "/env/site-packages/torch/serialization.py", line 705, in load
     with _open_zipfile_reader(opened_file) as opened_zipfile:
 RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory
+""",
+    ),
+    Example(
+        "An empty file, as torch 2.6 and later say it: without a word.",
+        """Traceback (most recent call last):
+  File "/train/t.py", line 17, in main
+    model.load_state_dict(torch.load("latest.pth"))
+  File "/env/site-packages/torch/serialization.py", line 1886, in _legacy_load
+    magic_number = pickle_module.load(f, **pickle_load_args)
+  File "/env/site-packages/torch/_weights_only_unpickler.py", line 327, in load
+    raise EOFError
+EOFError
 """,
     ),
 )

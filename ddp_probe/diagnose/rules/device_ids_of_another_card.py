@@ -18,6 +18,8 @@ RULE = Rule(
     remedy="Use one number for both: model.to(torch.device('cuda', local_rank)) and DistributedDataParallel(model, device_ids=[local_rank]); or leave device_ids out.",
     needs=("ddp.init",),
     printed=(
+        Printed(r"[Ii]nconsistent compute device and ?\W?device_id ?\W? ?on rank (?P<rank>\d+): (?P<found>\S+) vs (?P<wanted>\w+:\d+)", says="FSDP is given device_id {wanted}, and the model is on {found}."),
+        Printed(r"[Aa]ll tensors must be on devices\[0\]", says="The model is on another card than device_ids[0]."),
         Printed(r"You can't train a model that has been loaded in \S+ (?:or \S+ )?precision on a different device than the one you're training on", says="The model was loaded onto another card than the one it is trained on."),
     ),
     yields_to=("device-ids-on-old-torch", "init-failure-swallowed"),
@@ -49,6 +51,7 @@ EXAMPLES = (
         "accelerate compares them itself.",
         "ValueError: You can't train a model that has been loaded in 8-bit precision on a different device than the one you're training on. Make sure you loaded the model on the correct device using for example `device_map={'':torch.cuda.current_device()}` or `device_map={'':torch.xpu.current_device()}`",
     ),
+    Example("FSDP compares them itself.", "ValueError: Inconsistent compute device and `device_id` on rank 1: cuda:0 vs cuda:1\n", ranks=(1,)),
 )
 
 

@@ -16,7 +16,7 @@ RULE = Rule(
     remedy="Touch the device only in the process that uses it: no .cuda() and no torch.cuda.* at import or before the launch, set_device(local_rank) first in each rank; in DataLoader workers no device tensors, or multiprocessing_context='spawn'.",
     printed=(
         Printed(r"Cannot re-initialize (?P<kind>CUDA|NPU|MLU|MUSA|XPU|HPU|GCU|DIPU) in forked subprocess", says="{kind} was initialised before this process was forked."),
-        Printed(r"can't create new processes if CUDA is already initialized|CUDA has been initialized before the `notebook_launcher` could create a forked subprocess|avoid running any instruction using `torch\.cuda` in any cell before calling"),
+        Printed(r"can.t create new processes if CUDA is already initialized|CUDA has been initialized before the `notebook_launcher` could create a forked subprocess|avoid running any instruction using `torch\.cuda` in any cell before calling"),
         Printed(r"Runtime is already initialized\. Do not use the XLA device|Cannot replicate if number of devices \(\d+\) is different from|should only be initialized inside your training function"),
     ),
     yields_to=("init-failure-swallowed",),

@@ -19,7 +19,10 @@ RULE = Rule(
         Printed(r"The NVIDIA driver on your system is too old \(found version (?P<version>\d+)\)", says="The NVIDIA driver is too old for this torch: it serves CUDA {version} at most."),
         Printed(r"CUDA driver version is insufficient for CUDA runtime version|cudaErrorInsufficientDriver|provided PTX was compiled with an unsupported toolchain"),
         Printed(r"(?:[Ee]rror ?\(?=? ?|runtime error \()(?P<code>80[34])\)? ?: ?(?P<words>[\w /]+)", says="CUDA's error {code}: {words}."),
-        Printed(r"system has unsupported display driver / cuda driver combination|forward compatibility was attempted on non supported HW"),
+        Printed(r"system has unsupported display driver (?:/ cuda driver )?combination|[Ff]orward compatibility was attempted on non supported HW"),
+        Printed(r"(?:CUDA|an) unknown error - this may be due to an incorrectly set up environment", says="CUDA does not start on this host: the driver is not loaded as it should be, or a visible-device variable was changed after the start."),
+        Printed(r"Unexpected error from cudaGetDeviceCount[^\n]*Error 101\b", says="CUDA cannot count the cards: the driver does not answer as it should, or a visible-device variable names a card that it does not have."),
+        Printed(r"API call is not supported in the installed CUDA driver|unsatisfied condition: cuda *>=|CUDA driver is a stub library"),
         Printed(r"Driver/library version mismatch|NVMLError_LibRmVersionMismatch"),
         Printed(r"[Ee]rror 802: system not yet initialized|cudaErrorSystemNotReady", says="CUDA's error 802: the fabric manager of these cards does not run, or is of another version than the driver."),
         Printed(r"(?:CANN|firmware|[Dd]river|toolkit|runtime|TopsRider|topsruntime|MUSA|CNRT)[^\n]{0,60}version[^\n]{0,40}(?:does not match|do(?:es)? not fit|mismatch(?:ed)?|is (?:too (?:low|old)|lower than|not compatible)|incompatible)[^\n]{0,80}(?:driver|firmware|runtime|toolkit|KMD|kmd|required)", unless=r"compile PyTorch"),
@@ -48,6 +51,10 @@ EXAMPLES = (
         "The warning that torch gives when it counts cards.",
         "/env/site-packages/torch/cuda/__init__.py:52: UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set an error? Error 804: forward compatibility was attempted on non supported HW (Triggered internally at /pytorch/c10/cuda/CUDAFunctions.cpp:115.)\n  return torch._C._cuda_getDeviceCount() > 0\n"
         "RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set an error? Error 804: forward compatibility was attempted on non supported HW\n",
+    ),
+    Example(
+        "CUDA does not start, and does not know why.",
+        "RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable CUDA_VISIBLE_DEVICES after program start. Setting the available devices to be zero.\n",
     ),
 )
 

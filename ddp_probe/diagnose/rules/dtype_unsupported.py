@@ -17,6 +17,7 @@ RULE = Rule(
     printed=(
         Printed(r"\"?'?(?P<operator>[\w:]+)\"?'? not implemented for '(?P<dtype>Half|BFloat16|ComplexHalf|Float8_\w+)'", says="{operator} is not implemented for {dtype} on this device."),
         Printed(r"Input tensor data type is not supported for (?P<backend>\w+) process group: (?P<dtype>\w+)", says="{backend} does not exchange tensors of type {dtype}."),
+        Printed(r"Type (?P<dtype>fp16|bf16|fp8) is not supported on your device|[Rr]equired aspect (?P<aspect>fp\d+) is not supported", says="The device does not support the data type."),
         Printed(r"Unconvertible NCCL type|Unsupported data type for (?:NCCL|HCCL|CNCL|MCCL|ECCL)|RuntimeError: Invalid scalar type\b"),
         Printed(r"(?:[Dd]evice|GPU|setup|hardware|platform)[^\n]{0,40} (?:does not|doesn't|do not) support (?P<dtype>bf16|bfloat16|fp16|float16|fp8|float64)", says="The device does not support {dtype}."),
         Printed(r"(?P<dtype>[Bb]float16|bf16|fp8|FP8) (?:is )?(?:only )?(?:is )?supported (?:only )?on (?:\w+ )?(?:GPUs?|devices?) with compute capability", says="The cards are too old for {dtype}."),
@@ -42,6 +43,7 @@ EXAMPLES = (
 """,
         ranks=(1,),
     ),
+    Example("DeepSpeed asks its accelerator.", "ValueError: Type fp16 is not supported on your device.\n"),
 )
 
 

@@ -67,6 +67,11 @@ EXAMPLES = (
 RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
 """,
     ),
+    Example(
+        "A rank aborts its communicator over a timeout of its own: nobody is gone.",
+        "RuntimeError: NCCL communicator was aborted on rank 5.  Original reason for failure was: [Rank 5] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800849 milliseconds before timing out.\n",
+        answer="clear",
+    ),
 )
 
 

@@ -26,7 +26,9 @@ RULE = Rule(
     printed=(
         Printed(r"AttributeError: module '(?P<module>(?:torch|mmcv|mmengine|mmdet|mmseg|distutils|numpy)(?:\.\w+)*)' has no attribute '(?!(?:%s))(?P<name>\w+)'" % _OTHERWISE, unless=r"partially initialized", says="{module} of the installed version has no {name}."),
         Printed(r"cannot import name '(?P<name>\w+)' from '(?P<module>torch(?!\._C)(?:\.\w+)*|mmcv(?:\.\w+)*|mmengine(?:\.\w+)*)'", unless=r"partially initialized|circular import", says="{module} of the installed version has no {name}."),
-        Printed(r"No module named '(?P<module>torch\.(?!_C)[\w.]+|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+)'", says="The installed version has no {module}."),
+        Printed(r"is a zip archive \(did you mean to use torch\.jit\.load\(\)\?\)|Attempted to read a PyTorch file with version \d+, but the maximum supported version for reading is \d+", says="The checkpoint is in the format of a later torch than the one installed."),
+        Printed(r"Can't get attribute '(?P<name>\w+)' on <module '(?P<module>torch(?:\.\w+)*)'", says="The checkpoint needs {name} of {module}, which the installed version does not have."),
+        Printed(r"No module named '(?P<module>numpy\._core[\w.]*|torch\.(?!_C)[\w.]+|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+)'", says="The installed version has no {module}."),
         Printed(r"(?:MM)?(?:Distributed)?DataParallel' object has no attribute '(?P<name>_\w+)'", says="DistributedDataParallel of the installed torch has no {name}."),
         Printed(r"got an unexpected keyword argument '(?P<name>%s)'" % _KEYWORDS, beside=r"torch[/\\.]|mmengine|mmcv|DistributedDataParallel", says="The installed version does not know the argument {name}."),
         Printed(r"'(?P<name>%s)' is an invalid keyword argument" % _KEYWORDS, says="The installed version does not know the argument {name}."),

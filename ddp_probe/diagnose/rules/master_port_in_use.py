@@ -69,6 +69,13 @@ EXAMPLES = (
         'Traceback (most recent call last):\n  File "/train/t.py", line 9, in main\n    dist.init_process_group("nccl")\n  File "/env/site-packages/torch/distributed/rendezvous.py", line 188, in _create_c10d_store\n    return TCPStore(\n'
         "RuntimeError: The server socket has failed to listen on any local network address. The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use). The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address already in use).\n",
     ),
+    Example(
+        "torch 2 warns of each address and fails of all.",
+        """[W socket.cpp:426] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).
+[W socket.cpp:426] [c10d] The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address already in use).
+[E socket.cpp:462] [c10d] The server socket has failed to listen on any local network address.
+""",
+    ),
 )
 
 

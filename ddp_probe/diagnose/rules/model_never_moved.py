@@ -28,7 +28,9 @@ RULE = Rule(
             r"module must have its parameters and buffers on device \S+ \(device_ids\[0\]\) but found one of them on device: cpu",
             says="A parameter or buffer is on cpu when the model is wrapped.",
         ),
-        Printed(r"SyncBatchNorm expected input tensor to be on GPU", says="A SyncBatchNorm layer works on the CPU."),
+        Printed(_wraps.CUT_OFF, says="DDP refuses device_ids: the model is not on one card of its own, and most often it is still on cpu. The rest of the message, which names the devices, is not there."),
+        Printed(r"FSDP-managed module unexpectedly has parameters on cpu|Expects tensor to be on the compute device (?P<wanted>\w+:\d+), was on cpu", says="FSDP finds parameters on cpu."),
+        Printed(r"SyncBatchNorm expected input tensor to be on (?:GPU|cuda)|SyncBatchNorm layers only work with (?:GPU|CUDA) modules", says="A SyncBatchNorm layer works on the CPU."),
     ),
     yields_to=("device-ids-on-cpu", "mmengine-does-not-know-card", "init-failure-swallowed"),
 )
@@ -65,6 +67,10 @@ EXAMPLES = (
     Example(
         "The text of an older torch.",
         "Traceback (most recent call last):\n  File \"/train/t.py\", line 20, in main\n    DistributedDataParallel(model, device_ids=[0])\nAssertionError: DistributedDataParallel device_ids and output_device arguments only work with single-device CUDA modules, but got device_ids [0], output_device 0, and module parameters {device(type='cpu')}.\n",
+    ),
+    Example(
+        "A title that was cut before the devices.",
+        "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [1], output_device None, and modu",
     ),
 )
 

@@ -18,10 +18,15 @@ RULE = Rule(
     remedy="Start as many processes as cards are visible: torchrun --nproc_per_node=<cards>; or make more cards visible (CUDA_VISIBLE_DEVICES and its like, the container's and the scheduler's limits).",
     needs=("device.set", "process.start"),
     printed=(
-        Printed(_cards.NO_SUCH_CARD, unless=r"SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|comp_models/native\.py"),
-        Printed(r"You requested gpu: (?P<asked>[^\n]*)\n? *But your machine only has: (?P<there>[^\n]*)", says="Cards {asked} are asked for; the host has {there}.", ranks=False),
-        Printed(r"No slot '?(?P<slot>\d+)'? specified on host", says="Card {slot} is asked for, and the launcher knows of no such card.", ranks=False),
+        Printed(_cards.NO_SUCH_CARD, unless=r"cudaGetDeviceCount|SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|comp_models/native\.py"),
+        Printed(r"You requested (?:gpu|GPU)s?: (?P<asked>[^\n]*)\n? *But your machine only has: (?P<there>(?!\[\])[^\n]*)", says="Cards {asked} are asked for; the host has {there}.", ranks=False),
+        Printed(r"No slot '?(?P<slot>\d+)'? specif\w+ on host", says="Card {slot} is asked for, and the launcher knows of no such card.", ranks=False),
         Printed(r"insufficient CUDA devices for DDP|not enough GPUs? (?:available )?for (?:the )?(?:requested )?\w*processes"),
+        Printed(r"AssertionError|assert [^\n]*<=? *torch\.cuda\.device_count\(\)", beside=r"assert [^\n]*<=? *torch\.cuda\.device_count\(\)", says="More cards are asked for on this host than torch.cuda.device_count()."),
+        Printed(r"Invalid CUDA '(?:--)?device[ =](?P<asked>[\d,]+)' requested", beside=r"torch\.cuda\.device_count\(\): [1-9]", says="Cards {asked} are asked for, and torch does not see all of them.", ranks=False),
+        Printed(r"tensor_parallel_size \(\d+\) to less than max local gpu count|number of required GPUs exceeds the total number of available|(?:runtime result = |ErrCode=|error code is )107001\b|device (?:id )?is out of range"),
+        # NCCL before 2.13 does not say which cards; of what it calls invalid usage when a group is made this is the most frequent.
+        Printed(r"NCCL error in[^\n]*invalid usage[^\n]*", unless=r"Last error:", says="NCCL refuses the ranks' cards without a word more: most often two ranks are on one card.", ranks=False),
         Printed(_cards.DUPLICATE, says="Rank {rank1} and rank {rank2} are on one card."),
     ),
     yields_to=("set-device-missing", "card-number-fixed", "visible-cards-wrong", "card-is-not-the-local-rank"),
@@ -66,6 +71,12 @@ EXAMPLES = (
         'Traceback (most recent call last):\n  File "/train/t.py", line 12, in <module>\n    torch.cuda.set_device(local_rank)\n'
         '  File "/env/site-packages/torch/cuda/__init__.py", line 399, in set_device\n    torch._C._cuda_setDevice(device)\nRuntimeError: CUDA error: invalid device ordinal\n',
     ),
+    Example(
+        "A launch function asserts that there are as many cards.",
+        'Traceback (most recent call last):\n  File "/train/launch.py", line 82, in worker\n    assert gpus_per_machine <= torch.cuda.device_count()\nAssertionError\n',
+    ),
+    Example("An older Lightning names the cards.", "MisconfigurationException: You requested GPUs: [0, 1, 2]\n But your machine only has: [0, 1]\n"),
+    Example("The runtime of an Ascend card.", "RuntimeError: SetDevice:torch_npu/csrc/core/npu/NPUFunctions.cpp:57 NPU function error: aclrtSetDevice(device), error code is 107001\n"),
 )
 
 

@@ -23,6 +23,7 @@ RULE = Rule(
         Printed(r"Weights only load failed.*Unsupported operand 118\b", says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…)."),
         Printed(r"Weights only load failed.*Unsupported operand 60\b", says="The file begins with '<', as a page of HTML or XML does."),
         Printed(r"Weights only load failed.*Unsupported operand (?:123|91|35|10|31|37)\b", says="The file does not begin as a checkpoint does."),
+        Printed(r"Invalid magic number; corrupt file\?", says="The file does not begin as a checkpoint does."),
         Printed(r"Error while deserializing header: (?:header too large|HeaderTooLarge|InvalidHeaderDeserialization)"),
         Printed(r"OSError: Unable to (?:synchronously )?open file \(file signature not found\)"),
     ),

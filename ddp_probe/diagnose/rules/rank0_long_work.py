@@ -80,6 +80,27 @@ Running per image evaluation...
 """,
         answer="clear",
     ),
+    Example(
+        "The others wait where rank 0 prepares the data first.",
+        """Traceback (most recent call last):
+  File "/train/t.py", line 31, in main
+    with training_args.main_process_first(desc="tokenize"):
+  File "/env/site-packages/transformers/training_args.py", line 1891, in main_process_first
+    torch.distributed.barrier()
+  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 3328, in barrier
+    work = default_pg.barrier(opts=opts)
+RuntimeError: Socket Timeout
+""",
+    ),
+    Example(
+        "Rank 0 waits in the broadcast of an object as well.",
+        """[E ProcessGroupNCCL.cpp:828] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=311, OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800312 milliseconds before timing out.
+[E ProcessGroupNCCL.cpp:828] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=311, OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800344 milliseconds before timing out.
+  File "/train/t.py", line 31, in main
+    dist.broadcast_object_list(answer, 0)
+""",
+        answer="clear",
+    ),
 )
 
 

@@ -10,6 +10,8 @@ from ddp_probe.read.model import Call, Failed, Process, Run
 
 _MISSED = re.compile(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
 _MASTER = re.compile(r"trying to connect to|failed to connect|addresses of")  # Nobody was at the master's address: another matter.
+# More came than there are ranks: what an earlier start left in the store, or in the file of file://, is counted as well.
+_TOO_MANY = r"world_size=(?:%s|9, \w+=\d\d|\d\d, \w+=\d\d\d)" % "|".join(r"%d, \w+=(?:[%d-9]\b|\d\d)" % (size, size + 1) for size in range(1, 9))
 
 RULE = Rule(
     id="DDP419",
@@ -21,10 +23,11 @@ RULE = Rule(
     remedy="Start the missing ranks: on each host with its own --node_rank (RANK), the same --nnodes and WORLD_SIZE; look at what the start of the missing ones printed.",
     needs=("dist.init_process_group", "process.start"),
     printed=(
-        Printed(r"(?P<joined>\d+)/(?P<all>\d+) clients joined", says="Only {joined} of {all} ranks came to init_process_group.", ranks=False),
+        # Between hosts it may as well be that the others cannot reach the master.
+        Printed(r"(?P<joined>\d+)/(?P<all>\d+) clients joined", beside=r"\blocalhost\b|127\.0\.0\.1", says="Only {joined} of {all} ranks came to init_process_group.", ranks=False),
         Printed(
-            r"store based barrier[^\n]*world_size=(?P<all>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)",
-            unless=r"_create_process_group_wrapper|worker_count=(?P<more>\d\d+)[^\n]*world_size=\d\b",
+            r"Timed out [^\n]*store based barrier[^\n]*world_size=(?P<all>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)",
+            unless=r"_create_process_group_wrapper|" + _TOO_MANY,
             says="Only {joined} of {all} ranks came to the end of init_process_group.",
             ranks=False,
         ),
@@ -58,8 +61,18 @@ EXAMPLES = (
     ),
     Example(
         "The store counts its clients.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 14, in main\n    dist.init_process_group("gloo")\n  File "/env/site-packages/torch/distributed/rendezvous.py", line 199, in _create_c10d_store\n    return TCPStore(\n'
+        'Traceback (most recent call last):\n  File "/train/t.py", line 14, in main\n    dist.init_process_group("gloo", init_method="tcp://127.0.0.1:29500", rank=0, world_size=4)\n  File "/env/site-packages/torch/distributed/rendezvous.py", line 199, in _create_c10d_store\n    return TCPStore(\n'
         "torch.distributed.DistStoreError: Timed out after 301 seconds waiting for clients. 3/4 clients joined.\n",
+    ),
+    Example(
+        "More workers than ranks were counted.",
+        "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: store_based_barrier_key:1 (world_size=2, worker_count=4, timeout=0:30:00)\n",
+        answer="clear",
+    ),
+    Example(
+        "The others may not reach the master of another host.",
+        "torch.distributed.DistStoreError: Timed out after 301 seconds waiting for clients. 1/2 clients joined.\n",
+        answer="clear",
     ),
 )
 

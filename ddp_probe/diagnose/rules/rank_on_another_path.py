@@ -131,6 +131,19 @@ EXAMPLES = (
         "The text of the failure is all there is.",
         "RuntimeError: %s" % _MISMATCH,
     ),
+    Example(
+        "The watchdogs of two ranks name different operations of one number.",
+        """[rank2]:[E1120 10:31:07.100000000 ProcessGroupNCCL.cpp:616] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=88, OpType=ALLGATHER, NumelIn=1, NumelOut=4, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.
+[rank1]:[E1120 10:31:07.200000000 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=88, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600048 milliseconds before timing out.
+""",
+    ),
+    Example(
+        "The watchdogs of all ranks name one operation.",
+        """[rank2]:[E1120 10:31:07.100000000 ProcessGroupNCCL.cpp:616] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=88, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.
+[rank1]:[E1120 10:31:07.200000000 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=88, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600048 milliseconds before timing out.
+""",
+        answer="clear",
+    ),
 )
 
 

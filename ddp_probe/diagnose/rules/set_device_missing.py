@@ -22,6 +22,15 @@ RULE = Rule(
             beside=r" in (?:barrier|all_gather_object|broadcast_object_list|monitored_barrier)\b|to perform barrier as devices used by this process are currently unknown",
             says="Rank {rank1} and rank {rank2} are on one card at a collective before which no card was chosen.",
         ),
+        Printed(
+            r"NCCL error in[^\n]*invalid usage[^\n]*",
+            beside=r" in (?:all_gather_object|broadcast_object_list|gather_object|scatter_object_list)\b",
+            unless=r"Last error:|set_device",
+            says="NCCL refuses the ranks' cards in the exchange of objects, which is sent by way of the current card: no rank has chosen its own.",
+        ),
+        Printed(r"Expects tensor to be on the compute device (?P<wanted>(?!\w+:0)\w+:\d+)(?!, was on cpu)", says="FSDP computes on {wanted}, and this process's own card is another one: it has not chosen its card."),
+        Printed(r"FSDP-managed module unexpectedly has parameters on (?P<found>\w+:\d+)", says="FSDP finds the parameters on {found}, which is not this process's card."),
+        Printed(r"Could not compute stream ID for [^\n]* on device -1\b", says="A stream is asked for on device -1: this process has not chosen its card."),
     ),
     yields_to=("card-number-fixed",),
 )
@@ -58,6 +67,14 @@ EXAMPLES = (
         "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.hpp:268, invalid usage (run with NCCL_DEBUG=WARN for details), NCCL version 2.21.5\n"
         "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\nLast error:\nDuplicate GPU detected : rank 1 and rank 0 both on CUDA device 4000\n",
         ranks=(0, 1),
+    ),
+    Example("A stream of no card.", "RuntimeError: Could not compute stream ID for 0x55d1c3a0 on device -1 (something has gone horribly wrong!)\n"),
+    Example("FSDP finds a tensor on another card.", "AssertionError: Expects tensor to be on the compute device cuda:3\n"),
+    Example(
+        "An older NCCL does not name the card.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 18, in main\n    dist.all_gather_object(found, mine)\n  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 1661, in all_gather_object\n    all_gather(object_size_list, local_size, group=group)\n'
+        "RuntimeError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1035, invalid usage, NCCL version 2.10.3\n"
+        "ncclInvalidUsage: This usually reflects invalid usage of NCCL library (such as too many async ops, too many collectives at once, mixing streams in a group, etc).\n",
     ),
 )
 

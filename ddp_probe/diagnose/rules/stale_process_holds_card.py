@@ -21,6 +21,7 @@ RULE = Rule(
         Printed(r"(?:all )?CUDA-capable device(?:s|\(s\))? (?:is/)?are busy or unavailable|devicesUnavailable|cudaErrorDevicesUnavailable"),
         Printed(r"CUDA error: out of memory", beside=r"_cuda_init|_cuda_setDevice|in _lazy_init\b|in set_device\b", says="The card has no memory left for this process to begin with."),
         Printed(r"[Ll]ast training process is running|Failed to initialize the HCCP process|HCCP process [^\n]*already"),
+        Printed(r"\[?Device already acquired|[Dd]evice acquire failed"),
         Printed(r"Failed to bind the IP port|IP address and port have been bound already|Communication_Error_Bind_IP_Port"),
         Printed(r"(?:NPU|MLU|MUSA|GCU|[Dd]evice)[^\n]{0,40}(?:is|has been) (?:busy|occupied|used by another process|in use by another)"),
         Printed(

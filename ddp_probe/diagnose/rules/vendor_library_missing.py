@@ -7,10 +7,12 @@ from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
 from ddp_probe.read.model import Run
 
 _NAMES = (
-    r"\b(?:lib)?(?:cuda\w*|cudart|cudnn\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|cupti|nccl\w*|nv\w+|c10_(?:npu|musa|mlu)|torch_(?:npu|musa|mlu|gcu|xpu)\w*"
+    r"\b(?:lib)?(?:srv_um\w*|hcom\w*|te_fusion|drvdsmi\w*|mmpa|xpurt|xpuapi|bkcl|ixthunk|ixml|mc(?:runtime|blas|dnn|fft|toolext\w*)|mxc-runtime\w*|mxsml|galaxyhip|hl_thunk|cuda\w*|cudart|cudnn\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|cupti|nccl\w*|nv\w+|c10_(?:npu|musa|mlu)|torch_(?:npu|musa|mlu|gcu|xpu)\w*"
     r"|ascend\w*|hccl\w*|acl\w*|atb\w*|ge_\w+|graph|msprof\w*|runtime|opapi|nnopbase|cnrt|cnnl\w*|cncl|cnpapi|cndrv|cndev|mlu\w*|musa\w*|musart|mu(?:dnn|blas|fft|rand|pti|sparse|solver)\w*|mccl"
     r"|tops\w*|eccl\w*|efrt|efml|dtu\w*|gcu\w*|hsa\w*|amdhip\w*|rocm\w*|roc\w+|rccl|MIOpen|intel-ext-pt\w*(?:-\w+)*|ze_loader|sycl|oneccl|ccl|mkl\w*_sycl|xpu\w*|Synapse|hcl|synapse\w*|diopi\w*|dipu\w*|tpu\w*)"
 )
+# Not in a line in which a library says what it looks for and does without.
+_NO_REMARK = r"(?m:^)(?![^\n]*(?:NCCL INFO|NET/Plugin|dso_loader))[^\n]*?"
 
 RULE = Rule(
     id="DDP211",
@@ -22,9 +24,10 @@ RULE = Rule(
     remedy="Install the vendor's runtime of the version that the plugin asks for, or put its folder on LD_LIBRARY_PATH in the environment that the ranks get (source the vendor's set_env.sh before the launcher, and pass it through the scheduler and the container).",
     needs=("process.end",),
     printed=(
-        Printed(r"(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*): cannot open shared object file", unless=r"No backend type associated|Failed to load image Python extension|dso_loader|tensorflow/", says="The loader does not find {library}."),
+        Printed(_NO_REMARK + r"(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*): cannot open shared object file", unless=r"No backend type associated|Failed to load image Python extension|dso_loader|tensorflow/", says="The loader does not find {library}."),
         Printed(r"(?:Could not load library|[Uu]nable to load(?: any of)?|[Cc]annot load|[Ff]ailed to (?:load|dlopen)|dlopen[^\n]{0,20}failed)[^\n]{0,20}?(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*)", unless=r"dso_loader|tensorflow/|Failed to load image Python extension", says="{library} cannot be loaded."),
-        Printed(r"No module named '(?P<library>torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)|intel_extension_for_pytorch|oneccl_bindings_for_pytorch|habana_frameworks)(?:\.[\w.]+)?'", says="The plugin {library} is not installed in this interpreter."),
+        Printed(r"No module named '(?P<library>tbe|te|te_fusion|topi|acl|auto_tune|mspti)(?:\.[\w.]+)?'", says="The toolkit's Python module {library} is not on the path: its environment script was not sourced."),
+        Printed(r"No module named '(?P<library>torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)|intel_extension_for_pytorch|oneccl_bindings_for_pytorch|habana_frameworks)(?!\._C)(?:\.[\w.]+)?'", says="The plugin {library} is not installed in this interpreter."),
         Printed(r"cuda driver can't be loaded, is cuda enabled|NVML Shared Library Not Found|NVMLError_LibraryNotFound|libcuda\.so(?:\.\d+)?: (?:file too short|cannot open)", says="The driver's library is not there."),
     ),
     yields_to=("cuda-stands-for-another", "init-failure-swallowed"),
@@ -46,6 +49,14 @@ EXAMPLES = (
         answer="clear",
     ),
     Example("The Ascend toolkit is not sourced.", "ImportError: libhccl.so: cannot open shared object file: No such file or directory. Please check that the cann package is installed. Please run 'source set_env.sh' in the CANN installation path.\n"),
+    Example("The user part of a card's driver is not in the container.", "ImportError: libsrv_um_MUSA.so: cannot open shared object file: No such file or directory\n"),
+    Example(
+        "RCCL looks for a plugin that is not needed.",
+        "node1:5049:5049 [0] NCCL INFO NET/Plugin : Plugin load (librccl-net.so) returned 2 : librccl-net.so: cannot open shared object file: No such file or directory\n"
+        "node1:5049:5049 [0] NCCL INFO NET/Plugin : No plugin found, using internal implementation\n",
+        answer="clear",
+    ),
+    Example("The Python part of the Ascend toolkit is not on the path.", "ModuleNotFoundError: No module named 'tbe.common'\n"),
 )
 
 

@@ -19,7 +19,14 @@ RULE = Rule(
     evidence="Each rank's variable leaves the same single card, and the launcher's own environment does not set it so; or the variable names no card that is there. Where the launcher was given too few cards, it is more-processes-than-cards.",
     remedy="Unset the variable for the ranks and choose by LOCAL_RANK, or give each rank a card of its own; where a script or os.environ[...] in the program sets it, take that out, or set it before torch is imported.",
     needs=("process.start", "ddp.init"),
-    printed=(Printed(_NONE_LEFT, unless=r"Found no NVIDIA driver|Torch not compiled with CUDA"),),
+    printed=(
+        Printed(_NONE_LEFT, unless=r"Found no NVIDIA driver|Torch not compiled with CUDA|No HIP GPUs"),
+        Printed(r"No slot '?(?P<slot>\d+)'? specif\w+ on host", beside=r"Detected \w*VISIBLE_DEVICES=", says="DeepSpeed counts the cards that the variable leaves, and reads its numbers as theirs: there is no card {slot} among them.", ranks=False),
+        Printed(r"No HIP GPUs are available", beside=r"_VISIBLE_DEVICES|\b[Rr]ay\b|RayWorker|TaskRunner"),
+        Printed(r"\b(?P<name>\w+_VISIBLE_DEVICES)\b[^\n]{0,80}(?:must be configured in ascending order|is set to empty string)", says="{name} has a value that the runtime does not take."),
+        Printed(r"raylet with \d+ GPUs, but (?P<name>\w+_VISIBLE_DEVICES) contains|Inconsistent values found in `?\w+_VISIBLE_DEVICES|(?:use|set) \w+_VISIBLE_DEVICES (?:instead of|when) \w+_VISIBLE_DEVICES"),
+        Printed(r"invalid literal for int\(\) with base 10: '(?P<card>(?:GPU|MIG)-[0-9a-f]{4}[^']*)'", says="A visible-device variable names a card by its UUID {card}, where a number is read."),
+    ),
 )
 
 EXAMPLES = (
@@ -54,6 +61,7 @@ EXAMPLES = (
         ranks=(0,),
     ),
     Example("torch finds no card.", 'Traceback (most recent call last):\n  File "/train/t.py", line 7, in <module>\n    torch.cuda.set_device(0)\nRuntimeError: No CUDA GPUs are available\n'),
+    Example("An Ascend runtime reads the variable.", "EE1001: The argument is invalid.Reason: set ASCEND_RT_VISIBLE_DEVICES:3,1,2 error, it must be configured in ascending order\n"),
 )
 
 

@@ -26,6 +26,14 @@ RULE = Rule(
         Printed(r"ncclSystemError|unhandled system error", beside=_BRIDGES, says="NCCL has taken a bridge of containers for a way to the other hosts."),
         Printed(r"ibv_(?:modify_qp|reg_mr\w*|create_\w+|open_device)\b[^\n]*failed|Got completion[^\n]* with (?:error|status=?) ?(?:12\b|IBV_WC_RETRY_EXC_ERR)", says="The InfiniBand or RoCE path between two hosts does not work (NCCL_IB_HCA, NCCL_IB_GID_INDEX)."),
         Printed(r"(?:NCCL[^\n]*Call to bind|\bCall to connect|\b[Cc]onnect to [^\s<]+<\d+>|socket\w*Connect:)[^\n]*?%s" % _NO_WAY, says="NCCL gets no connection to another rank: {why}."),
+        Printed(r"NCCL WARN[^\n]*(?:progressing operation=Connect|to execute operation Connect from rank \d+)", says="NCCL gets no connection between two ranks."),
+        # Without the ranks all there, NCCL makes no communicator, and torch counts no first operation.
+        Printed(
+            r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum=1,",
+            beside=r"\A(?=.*\[Rank 0\] [Ww]atchdog caught[^\n]*SeqNum=1, OpType=(?P<op>\w+),).*\[Rank [1-9]\d*\] [Ww]atchdog caught[^\n]*SeqNum=1, OpType=(?P=op),",
+            says="Rank 0 and others were in the first collective together, and nothing came through: the path between them (P2P, shared memory, InfiniBand, network interface) does not carry it.",
+            ranks=False,
+        ),
         Printed(r"(?:NCCL|WARN)[^\n]*Socket creation failed : Address family not supported", says="NCCL finds no network interface that it can use."),
         Printed(r"[Cc]onnectFullMesh failed|[Gg]loo[^\n]*(?:connect|Connect)[^\n]*(?:No route to host|Network is unreachable|Connection refused|timed out|timeout)[^\n]*remote=\[127\.", says="gloo tries to reach another host under this one's own address."),
     ),
@@ -55,6 +63,23 @@ EXAMPLES = (
     Example(
         "NCCL finds no interface of the name.",
         "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1207, internal error, NCCL version 2.14.3\nncclInternalError: Internal check failed.\nLast error:\nBootstrap : no socket interface found\n",
+    ),
+    Example(
+        "NCCL finds no way to another host.",
+        "node1:795:822 [0] include/socket.h:409 NCCL WARN Net : Connect to 10.1.0.9<54263> failed : No route to host\n",
+    ),
+    Example(
+        "All ranks time out in their first collective.",
+        """[E ProcessGroupNCCL.cpp:474] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=120000) ran for 120621 milliseconds before timing out.
+[E ProcessGroupNCCL.cpp:474] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=120000) ran for 120633 milliseconds before timing out.
+""",
+    ),
+    Example(
+        "Rank 0 does not say that it waits in the first collective.",
+        """[E ProcessGroupNCCL.cpp:474] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=120000) ran for 120621 milliseconds before timing out.
+[E ProcessGroupNCCL.cpp:474] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=120000) ran for 120633 milliseconds before timing out.
+""",
+        answer="clear",
     ),
 )
 
