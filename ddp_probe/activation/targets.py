@@ -5,6 +5,7 @@ Rows name the *defining* module: patched there the moment it has been executed, 
 
 from __future__ import annotations
 
+from ddp_probe import settings
 from ddp_probe.accelerators import set_device_targets
 from ddp_probe.activation._roles import HELPER, LAUNCHER, RANK, SOLO
 
@@ -68,6 +69,10 @@ TARGETS: Tuple[TargetRow, ...] = (
 )
 
 
+MENDED: Tuple[str, ...] = ("mmengine.device.utils", "mmengine.fileio.backends.local_backend")
+"""Modules that only a remedy has a target in; waited for where DDP_PROBE_FIX is set."""
+
+
 def rows(role: str) -> List[TargetRow]:
     """Return the targets that are watched in this role."""
     return [row for row in TARGETS if role in row.roles]
@@ -75,4 +80,7 @@ def rows(role: str) -> List[TargetRow]:
 
 def modules(role: str) -> List[str]:
     """Return the modules that a process in this role waits for."""
-    return [PROMOTES] if role == HELPER else sorted({row.module for row in rows(role)})
+    if role == HELPER:
+        return [PROMOTES]
+    mended = MENDED if role in _PROGRAM and settings.get(settings.FIX) else ()
+    return sorted({row.module for row in rows(role)}.union(mended))

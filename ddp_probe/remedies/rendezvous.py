@@ -46,8 +46,8 @@ class Rendezvous(Remedy):
             self.declined(call, "no launcher or scheduler tells %s" % " and ".join(unknown))
             return None
         filled = {name: value for name, value in found.items() if not os.environ.get(name)}
-        os.environ.update(filled)
         self.applied(call, dict.fromkeys(filled, "unset"), filled, "one value follows from the environment")
+        os.environ.update(filled)
         return Change()
 
 

@@ -3,8 +3,9 @@
 import os
 import stat
 import time
-from typing import Any, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
+from ddp_probe.facts.call_site import call_path
 from ddp_probe.facts.checkpoint import look, path_of
 from ddp_probe.patching import Call
 from ddp_probe.patching.mend import Change
@@ -15,7 +16,8 @@ _STALLED = 30.0  # Seconds of watching without a change after which half a file 
 _OLD = 600.0  # Seconds of age after which it is one at first sight; no file server's clock is that far off.
 _LONGEST = 600.0  # Seconds for all the waiting of one load.
 _TRIES = 100
-_POLL = 0.02
+_POLL = 0.01
+_PATIENCE = 5.0  # Seconds of waiting after which a person is told what the job waits for.
 
 
 class _Seen(NamedTuple):
@@ -85,7 +87,7 @@ class SettledLoad(Remedy):
         half = watched.half()
         first = "%d bytes, %s" % (watched.seen.size, "not whole" if half else "whole")
         began = time.monotonic()
-        changed = _settle(watched)
+        changed = _settle(watched, self._waits)
         if half and watched.half():
             self.declined(call, "%s is not whole, and nobody seems to write it" % path)
         elif half or changed:
@@ -112,12 +114,16 @@ class SettledLoad(Remedy):
             self.declined(call, "%s kept changing, and the last load %s" % (watched.path, what))
             return None
         loaded, began = watched.loaded, time.monotonic()
-        _settle(watched)
+        _settle(watched, self._waits)
         if watched.seen is None or watched.seen == loaded:
             return None
         watched.loads += 1
         self.applied(call, {"load": what}, {"load": "again, after %.1f s" % (time.monotonic() - began)}, "the file changed while it was being read")
         return Change()
+
+    def _waits(self, watched: _Watched) -> None:
+        site, _ = call_path()
+        self._say(site, "settled-load waits: %s is being written, or has been left half written" % watched.path, watched.path)
 
 
 def _suspicious(watched: _Watched, failed: bool) -> bool:
@@ -130,13 +136,16 @@ def _suspicious(watched: _Watched, failed: bool) -> bool:
     return now != loaded and now.inode == loaded.inode
 
 
-def _settle(watched: _Watched) -> bool:
+def _settle(watched: _Watched, waits: Callable[[_Watched], None]) -> bool:
     """Wait until the file is whole and quiet, or has been put there whole, or nobody writes it any more; tell whether it changed."""
-    changed = False
+    changed, told = False, time.monotonic() + _PATIENCE
     while watched.seen is not None and time.monotonic() < watched.until:
         half = watched.half()
         if watched.over(half):
             break
+        if time.monotonic() > told:
+            waits(watched)
+            told = watched.until
         time.sleep(_POLL)
         changed = watched.look() or changed
     watched.loaded = watched.seen

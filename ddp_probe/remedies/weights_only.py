@@ -13,9 +13,10 @@ from ddp_probe.remedies._remedy import Remedy
 
 _BUFFER = "mmengine.logging.history_buffer.HistoryBuffer"
 _GETATTR = "builtins.getattr"
-# What a HistoryBuffer is made of, under the names of numpy 1 and 2. None of them runs code that the file brings.
+# What a HistoryBuffer is made of, under the names of numpy 1 and 2. None of them runs code that the file brings; bytes stand for an
+# array without elements.
 _ALLOWED = re.compile(
-    r"mmengine\.logging\.history_buffer\.HistoryBuffer|builtins\.getattr|numpy\.(ndarray|dtype)|numpy\.dtypes\.\w+DType"
+    r"mmengine\.logging\.history_buffer\.HistoryBuffer|builtins\.(getattr|bytes)|numpy\.(ndarray|dtype)|numpy\.dtypes\.(Float|U?Int|Bool)\d*DType"
     r"|numpy\.(_core|core)\.multiarray\.(_reconstruct|scalar)"
 )
 _BLOCKED = re.compile(r"GLOBAL [\w.]+ was not an allowed global|but got <class 'numpy\.dtypes\.\w+DType'>")

@@ -1,0 +1,102 @@
+"""Runs every function check_* of a program in a folder of its own, and prints what came of each; for programs that hold many small checks."""
+
+import glob
+import json
+import os
+import shutil
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from ddp_probe import activation
+
+
+class Skipped(Exception):  # noqa: N818  # it is no error
+    """What a check needs cannot be had here."""
+
+
+def recorded(*kinds):
+    """Return what the remedies of this process have recorded since the last time that somebody asked."""
+    events = []
+    for path in glob.glob(os.path.join(os.environ["DDP_PROBE_DIR"], "latest", "rank*.jsonl")):
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        first = recorded.read.get(path, 0)
+        recorded.read[path] = len(lines)
+        events += [json.loads(line) for line in lines[first:]]
+    wanted = kinds or ("remedy.applied", "remedy.declined", "probe.fault")
+    return [event for event in events if event["event"] in wanted]
+
+
+recorded.read = {}
+
+
+def applied():
+    """Return the names of the remedies that were applied since the last time that somebody asked; none may have declined or failed."""
+    events = recorded()
+    assert all(event["event"] == "remedy.applied" for event in events), events
+    return [event["remedy"] for event in events]
+
+
+def declined():
+    """Return why remedies did nothing since the last time that somebody asked; none may have been applied or failed."""
+    events = recorded()
+    assert all(event["event"] == "remedy.declined" for event in events), events
+    return [event["because"] for event in events]
+
+
+def failure(call, *args, **kwargs):
+    """Return the type and the text of what a call raises."""
+    try:
+        call(*args, **kwargs)
+    except BaseException as exc:
+        return type(exc), str(exc), exc.__cause__, type(exc.__context__)
+    raise AssertionError("%s has not failed." % call)
+
+
+def same_failure(wrapped, *args, **kwargs):
+    """Make a call with and without remedies; both have to fail alike. Returns the text."""
+    plain = failure(wrapped.__wrapped__, *args, **kwargs)
+    mended = failure(wrapped, *args, **kwargs)
+    assert plain == mended, (plain, mended)
+    return mended[1]
+
+
+def saved_elsewhere(state, path, location="cuda:0"):
+    """Save what torch.save writes where the tensors live on another device."""
+    serialization = sys.modules["torch.serialization"]
+    serialization.register_package(0, lambda storage: location, lambda storage, location: None)
+    try:
+        serialization.save(state, path)
+    finally:
+        del serialization._package_registry[0]
+
+
+def _outcome(check):
+    folder = tempfile.mkdtemp()  # not below pytest's own, where nobody but its user may go
+    os.chmod(folder, 0o755)
+    if not os.geteuid():
+        os.chown(folder, 65534, 65534)
+    os.chdir(folder)
+    recorded()
+    # Each check is told everything, also what is said once, or rarely where it is often.
+    for probe in activation._session._probes.values() if activation._session is not None else ():
+        getattr(probe, "_said", set()).clear()
+        getattr(probe, "_times", {}).clear()
+    try:
+        check()
+        litter = [name for name in os.listdir(folder) if name.startswith(".ddp_probe")]
+        return "left behind: %s" % litter if litter else ""
+    except Skipped as exc:
+        return "skipped: %s" % exc
+    except BaseException:
+        return traceback.format_exc()
+    finally:
+        os.chdir("/")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main(namespace):
+    """Run those that are named, or all of them."""
+    checks = {name: value for name, value in namespace.items() if name.startswith("check_")}
+    print(json.dumps({name: _outcome(check) for name, check in checks.items() if name in sys.argv[1:] or not sys.argv[1:]}))

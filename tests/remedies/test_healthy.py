@@ -1,0 +1,62 @@
+"""A healthy job under DDP_PROBE_FIX=auto is left alone: no remedy but atomic-save is applied, and the result is bit for bit the same."""
+
+from typing import NamedTuple, Tuple
+
+import pytest
+from remedy_runs import Run
+
+
+class Case(NamedTuple):
+    """A healthy job without and with remedies."""
+
+    runs: Tuple[Run, Run]
+
+
+def _case(job: str, ranks: int, cards: bool = False) -> Case:
+    return Case((Run(job, ranks, "", cards), Run(job, ranks, "auto", cards)))
+
+
+CASES = [
+    _case("00_healthy_ddp", 2),
+    _case("00_healthy_runner", 2),
+    _case("00_healthy_cards", 2, cards=True),
+    _case("00_healthy_runner_on_cards", 2, cards=True),
+]
+
+
+def _name(case: Case) -> str:
+    return case.runs[0].program
+
+
+@pytest.mark.parametrize("case", CASES, ids=_name)
+def test_nothing_but_atomic_save(case, launched, old_torch):
+    """Rank 0 has saved atomically, no other rank has changed a call, and no remedy has had anything to say.
+
+    One exception is known: torch 1.12 has no table of what a backend carries, so mmengine's collectives over eccl get tensors of the cards.
+    """
+    ended = launched(case.runs[1])
+    assert ended.status == 0, ended.output
+    for rank in range(case.runs[1].ranks):
+        known = ["mmengine-device"] if old_torch and case.runs[1].program == "00_healthy_runner_on_cards" else []
+        assert [name for name in ended.applied(rank) if name not in known] == (["atomic-save"] if rank == 0 else []), ended.output
+        changed = {event["target"] for event in ended.of("remedy.applied", rank) if event["remedy"] in known}
+        assert changed <= {"mmengine.dist.utils.get_comm_device"}
+        assert ended.of("remedy.declined", rank) == ended.of("probe.fault", rank) == []
+    if not (old_torch and case.runs[1].program == "00_healthy_runner_on_cards"):
+        assert "DDP_PROBE_FIX" not in ended.output
+
+
+@pytest.mark.parametrize("case", CASES, ids=_name)
+def test_same_result_bit_for_bit(case, launched):
+    """Every rank's final parameters, devices and number of steps are those of the run without remedies."""
+    plain, mended = launched(case.runs[0]), launched(case.runs[1])
+    assert plain.status == mended.status == 0, plain.output + mended.output
+    for without, having in zip(plain.ranks, mended.ranks):
+        assert without["parameters"]
+        assert {name: having[name] for name in ("parameters", "devices", "steps")} == {
+            name: without[name] for name in ("parameters", "devices", "steps")
+        }
+        assert (without["remedies"], without["mended"]) == ([], 0)
+        assert having["remedies"]
+        assert having["mended"] > 3
+    assert len(mended.ranks) == case.runs[1].ranks

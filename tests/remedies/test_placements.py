@@ -1,0 +1,19 @@
+"""What the remedies do on cards: each check of programs/placements.py, and one of them where mmengine brings torch."""
+
+import pytest
+from remedy_runs import checks
+
+
+@pytest.mark.parametrize("check", checks("placements"))
+def test_placement(check, checked):
+    """What the check's docstring states holds."""
+    checked("placements", check, "auto", cards=True, RANK="0", WORLD_SIZE="1", LOCAL_RANK="2")
+
+
+def test_mmengine_device_is_the_first_to_import_torch(rank_program):
+    """get_device() is mended also where its module is what brings torch along."""
+    rank_program(
+        "import mmengine.device.utils as utils, torch; torch.save({}, 'a.pth')\n"
+        "assert type.__call__(type, utils.get_device).__name__ == 'Wrapper', type.__call__(type, utils.get_device)",
+        "mmengine-device",
+    )

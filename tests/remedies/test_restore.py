@@ -1,0 +1,10 @@
+"""Each remedy alone, all together, with restore in between: each check of programs/restores.py."""
+
+import pytest
+from remedy_runs import checks
+
+
+@pytest.mark.parametrize("check", checks("restores"))
+def test_restored(check, checked):
+    """What the check's docstring states holds."""
+    checked("restores", check, None)
