@@ -45,3 +45,6 @@ class Mend(Watch):
     def settled(self, call: Call, result: Any) -> Optional[Change]:
         """Return what to change where a result must not be believed, and the original is called again; None lets it pass."""
         return None
+
+    def undo(self) -> None:
+        """Take back what outlives the calls that were changed; restore() asks for it."""

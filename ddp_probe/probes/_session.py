@@ -3,11 +3,12 @@
 import importlib
 import os
 import socket
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set, Union
 
 from ddp_probe import schema, settings
 from ddp_probe.patching import Certificate, Ledger, Patch, Target
 from ddp_probe.patching.guard import guard
+from ddp_probe.patching.mend import Mend
 from ddp_probe.patching.switch import switch
 from ddp_probe.probes import _coverage, _ending, _opening, _summary
 from ddp_probe.probes._plugins import Plugins
@@ -40,7 +41,7 @@ class Session:
         self.closed = False
         self.summary_due = False
         self.missed: Dict[str, List[str]] = {}
-        self._probes: Dict[str, Probe] = {}
+        self._probes: Dict[str, Union[Probe, Mend]] = {}
         self._late: Set[str] = set()
         self.recorder = self._open()
         switch.on = True
@@ -100,8 +101,8 @@ class Session:
         """The program armed itself late: find out who had kept an original before, for the lines at exit."""
         self.missed = guard.run("process", self.ledger.missed) or {}
 
-    def probe(self, name: str) -> "Probe":
-        """Return the probe of that name, loading its file first."""
+    def probe(self, name: str) -> "Union[Probe, Mend]":
+        """Return the probe of that name, or the remedy, loading its file first."""
         if name not in self._probes:
             self._probes[name] = self.remedies.load(name, self) or self._load(name)
         return self._probes[name]
@@ -189,6 +190,9 @@ class Session:
     def restore(self) -> Certificate:
         """Put every original back; the certificate says which, by identity."""
         certificate = self.ledger.undo()
+        for name, probe in self._probes.items():
+            if isinstance(probe, Mend):
+                guard.run(name, probe.undo)
         self.closed = True
         self.ending.unwatch()
         if self.recorder.path is not None:

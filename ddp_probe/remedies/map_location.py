@@ -29,7 +29,7 @@ class MapLocation(Remedy):
         if path_of(given.get("f")) is None:
             self.declined(call, "the checkpoint comes from a stream, which cannot be read twice")
             return None
-        self.applied(call, {"map_location": None}, {"map_location": "cpu"}, str(exc).split(".", 1)[0])
+        self.applied(call, {"map_location": None}, {"map_location": "cpu"}, str(exc).split(". ", 1)[0])
         return Change({"map_location": "cpu"})
 
 

@@ -4,12 +4,15 @@ import os
 import re
 import socket
 import zlib
-from typing import Dict, Mapping, Optional
+from typing import TYPE_CHECKING, Dict, Mapping, Optional
 
 from ddp_probe.activation._roles import Place, place
 from ddp_probe.patching import Call
 from ddp_probe.patching.mend import Change
 from ddp_probe.remedies._remedy import Remedy
+
+if TYPE_CHECKING:
+    from ddp_probe.probes._session import Session
 
 _NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 # How many ranks there are on this host, and how many there are.
@@ -33,6 +36,10 @@ class Rendezvous(Remedy):
     when = "A variable is missing, and the launcher, the scheduler or a world of one process tells its value."
     for_good = "Start the job with torchrun, which sets all of them."
 
+    def __init__(self, session: "Session") -> None:
+        super().__init__(session)
+        self._filled: Dict[str, str] = {}
+
     def prepare(self, call: Call) -> Optional[Change]:
         """Fill the environment; arguments of the call are not touched."""
         if not _asks_environment(call):
@@ -48,7 +55,15 @@ class Rendezvous(Remedy):
         filled = {name: value for name, value in found.items() if not os.environ.get(name)}
         self.applied(call, dict.fromkeys(filled, "unset"), filled, "one value follows from the environment")
         os.environ.update(filled)
+        self._filled.update(filled)
         return Change()
+
+    def undo(self) -> None:
+        """Take the variables back, where nobody has changed them since."""
+        for name, value in self._filled.items():
+            if os.environ.get(name) == value:
+                del os.environ[name]
+        self._filled.clear()
 
 
 def _asks_environment(call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""A load with map-location, weights-only and settled-load: each check of programs/loads.py."""
+"""A load with map-location and weights-only: each check of programs/loads.py."""
 
 import pytest
 from remedy_runs import checks

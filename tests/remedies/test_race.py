@@ -48,9 +48,9 @@ def test_a_thousand_loads(race, tmp_path):
 
 def test_settled_load_alone(race):
     """settled-load alone reads whole checkpoints from a writer that saves in place and pauses in between."""
-    told = race(None, "settled-load", 500, 0.12)
+    told = race(None, "settled-load", 1000, 0.12)
     assert (told["failed"], told["mixed"]) == (0, 0)
-    assert told["met"] > 10
+    assert told["met"] > 3
 
 
 def test_atomic_save_alone(race):

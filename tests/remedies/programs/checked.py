@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 
@@ -70,6 +71,11 @@ def saved_elsewhere(state, path, location="cuda:0"):
         serialization.save(state, path)
     finally:
         del serialization._package_registry[0]
+
+
+def aged(path, by=3600):
+    """Make a file look as if nobody had written it for a while."""
+    os.utime(str(path), (time.time() - by, time.time() - by))
 
 
 def _outcome(check):
