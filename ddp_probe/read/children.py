@@ -11,12 +11,12 @@ def told(run: Run) -> Dict[int, Failed]:
     found: Dict[int, Failed] = {}
     for launcher in run.launchers:
         failure = launcher.end.failure if launcher.end is not None else None
-        child = next((death for death in run.deaths if death.first and death.host == launcher.host and death.pid is not None), None)
+        child = next((death for death in run.deaths if death.first and death.host == launcher.host), None)
         if failure is None or child is None or not failure.type.endswith("ProcessRaisedException"):
             continue
         log = text.read(failure.message.encode("utf-8", "replace").splitlines(keepends=True), launcher.file)
         raised = [failed for failed in log.failures if failed.type]
-        if raised and child.pid is not None:
+        if raised and child.rank is not None:  # torch 1.12 tells no pid
             raised[-1].at, raised[-1].when, raised[-1].rank = launcher.last_at, launcher.last_when, child.rank
-            found[child.pid] = raised[-1]
+            found[child.rank] = raised[-1]
     return found

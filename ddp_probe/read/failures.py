@@ -24,11 +24,11 @@ INTERRUPTED = "a person interrupted it"
 def collect(run: Run, told: Mapping[int, Failed]) -> List[Failed]:
     """Return all failures, the earliest first; those of plain logs, in which a line's number is the time, after those of the probe.
 
-    `told` has what launchers tell of their children's exceptions, by pid.
+    `told` has what launchers tell of their children's exceptions, by rank.
     """
     lost = any(launcher.end is not None and launcher.end.failure is not None for launcher in run.launchers)
     for process in run.processes:
-        process.failures = sorted(_of(process, told.get(process.pid), lost), key=lambda failed: failed.when)
+        process.failures = sorted(_of(process, told.get(-1 if process.rank is None else process.rank), lost), key=lambda failed: failed.when)
     found = [failed for process in run.processes for failed in process.failures]
     found.sort(key=lambda failed: failed.when)
     for log in run.texts:
