@@ -25,7 +25,6 @@ class Question(NamedTuple):
     how: str
     limit: str = ""  # what bounds it; printed where the goal is not met
     clock: str = "wall"
-    usual: Optional[float] = None  # what the bare variant takes on the machine that the goal was set on; a slower one misses grossly later
 
 
 def interleave(variants: Dict[str, Callable[[], Sample]], rounds: int, warm: int = 1) -> Dict[str, List[Sample]]:
@@ -82,12 +81,5 @@ def judged(row: Dict[str, Any]) -> Dict[str, Any]:
     goal, value = row["goal"], row["result"]
     known = goal is not None and value is not None
     row["met"] = value <= goal if known else None
-    row["gross"] = value > goal * GROSS * _slower(row) if known else False
+    row["gross"] = value > goal * GROSS if known else False
     return row
-
-
-def _slower(row: Dict[str, Any]) -> float:
-    """Return by how much the bare variant is slower here than where a goal in milliseconds was set; never less than one."""
-    if row.get("usual") is None or not row.get("wall") or not row["wall"]["off"]:
-        return 1.0
-    return max(1.0, float(row["wall"]["off"]["minimum"]) / float(row["usual"]))

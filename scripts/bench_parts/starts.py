@@ -38,7 +38,6 @@ ON = Question(
     3.0,
     "The same, DDP_PROBE=1 against nothing installed; the package is compiled and lies in site-packages.",
     "The role is decided and the import watcher set by nine small modules of the package, each found, opened and read at each start.",
-    usual=8.12,  # as in docs/performance.md
 )
 IMPORT = Question(
     "import-on",
