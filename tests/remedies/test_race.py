@@ -50,7 +50,7 @@ def test_settled_load_alone(race):
     """settled-load alone reads whole checkpoints from a writer that saves in place and pauses in between."""
     told = race(None, "settled-load", 1000, 0.12)
     assert (told["failed"], told["mixed"]) == (0, 0)
-    assert told["met"] > 3
+    assert told["met"] > 10
 
 
 def test_atomic_save_alone(race):
