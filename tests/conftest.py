@@ -10,6 +10,7 @@ run_python     run_python(code_or_args, env=None, cwd=None, timeout=60, python=N
 torchrun       torchrun(script, nproc=2, args=(), env=None, cwd=tmp_path, timeout=120) -> CompletedProcess, via python -m torch.distributed.run.
 free_port      free_port() -> int, a TCP port that nothing listens on.
 read_events    read_events(path) -> list of dicts: every line of a .jsonl file, or of all of them in a run's folder, sorted by file.
+whole          Whether sweeps run whole (--all) or a random share of them; see schedule.py.
 interpreters   every working CPython 3.8 to 3.13 of this machine, one each by real executable: Interpreter(path, version).
 """
 
@@ -24,6 +25,9 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import pytest
+from schedule import pytest_addoption, pytest_collection_modifyitems, pytest_configure, pytest_report_header, whole
+
+__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "pytest_report_header", "whole"]
 
 _REPO = Path(__file__).resolve().parent.parent
 _NAMES = ("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_WORLD_SIZE", "PYTHONPATH")

@@ -4,7 +4,6 @@ import itertools
 import json
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -37,21 +36,11 @@ def pristine(run_program, tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def outcomes(run_program, clean_env, pristine, tmp_path_factory):
-    """Every order in an interpreter of its own, two at a time."""
-
-    def run(order):
-        return run_program("orders", pristine, order, env=clean_env(DDP_PROBE_DIR=str(tmp_path_factory.mktemp(order))))
-
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        return dict(zip(ORDERS, pool.map(run, ORDERS)))
-
-
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("order", ORDERS)
-def test_every_order(outcomes, order):
+def test_every_order(run_program, clean_env, pristine, tmp_path, order):
     """After each restore every attribute and alias imported so far is the original; while active each call is written once, else none."""
-    done = outcomes[order]
+    done = run_program("orders", pristine, order, env=clean_env(DDP_PROBE_DIR=str(tmp_path / "runs")))
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["surroundings"] is True

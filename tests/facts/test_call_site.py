@@ -62,7 +62,8 @@ def test_without_a_frame_of_the_job():
     def keep():
         nonlocal frame
         frame = sys._getframe(1)
-        return call_site(("torch", "mmengine", __name__.split(".", maxsplit=1)[0], "pytest", "_pytest", "pluggy", "__main__", "runpy"), frame)
+        runner = ("pytest", "_pytest", "pluggy", "xdist", "execnet", "threading", "__main__", "__channelexec__", "runpy")
+        return call_site(("torch", "mmengine", __name__.split(".", maxsplit=1)[0], *runner), frame)
 
     found = through("mmengine.a", "torch.b")(keep)
     assert found is not None

@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple
+from typing import Callable, Dict, List, NamedTuple
 
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 from registry import FOLDER, JOBS, Job, label, shell, stack
+
+pytestmark = pytest.mark.spread
 
 
 class Outcome(NamedTuple):
@@ -59,47 +60,27 @@ def _outcome(job: Job, port: int, env: Dict[str, str], folder: Path) -> Outcome:
         return Outcome(status, log.read().decode("utf-8", "replace"), seconds, left)
 
 
-def _cards(request: pytest.FixtureRequest) -> Dict[str, str]:
-    """The environment of the simulated cards; empty where they cannot be had, as the tests that need them then say."""
-    try:
-        return dict(request.getfixturevalue("gcu_env"))
-    except pytest.skip.Exception:
-        return {}
-
-
-@pytest.fixture(scope="module")
-def outcomes(
+@pytest.fixture
+def outcome(
+    job: Job,
     request: pytest.FixtureRequest,
     clean_env: Callable[..., Dict[str, str]],
     free_port: Callable[[], int],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Dict[str, "Future[Outcome]"]]:
-    """The jobs of the tests that are selected, two at a time: most of a job's time is waiting."""
-    selected = [item.callspec.params["job"] for item in request.session.items if getattr(item, "originalname", "") == "test_job_fails_as_it_says"]
+    tmp_path: Path,
+) -> Outcome:
+    """How the job of this test ends without the probe."""
+    if stack() not in job.stacks:
+        pytest.skip(job.reason)
+    cards = request.getfixturevalue("gcu_env") if job.needs else {}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    plain = clean_env(PATH=path, PYTHONPATH=None, DDP_PROBE_STRICT=None)
-    chosen = [job for job in selected if stack() in job.stacks]
-    cards = _cards(request) if any(job.needs for job in chosen) else {}
-    pool = ThreadPoolExecutor(max_workers=2)
-    running = {
-        label(job): pool.submit(_outcome, job, free_port(), {**plain, **cards} if job.needs else plain, tmp_path_factory.mktemp(label(job)))
-        for job in chosen
-        if cards or not job.needs
-    }
-    yield running
-    for future in running.values():
-        future.cancel()
-    pool.shutdown()
+    folder = tmp_path / "job"
+    folder.mkdir()
+    return _outcome(job, free_port(), {**clean_env(PATH=path, PYTHONPATH=None, DDP_PROBE_STRICT=None), **cards}, folder)
 
 
 @pytest.mark.parametrize("job", JOBS, ids=label)
-def test_job_fails_as_it_says(job: Job, outcomes: Dict[str, "Future[Outcome]"], request: pytest.FixtureRequest) -> None:
+def test_job_fails_as_it_says(job: Job, outcome: Outcome) -> None:
     """A job ends by itself within its time limit, with the status and the texts that its row names, and leaves no process."""
-    if stack() not in job.stacks:
-        pytest.skip(job.reason)
-    if job.needs:
-        request.getfixturevalue("gcu_env")
-    outcome = outcomes[label(job)].result()
     print("%s took %.1f s" % (label(job), outcome.seconds))  # pytest -rP shows it.
     missing = [text for text in job.expects if not re.search(text, outcome.output)]
     assert not missing, outcome.output

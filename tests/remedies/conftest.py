@@ -1,10 +1,9 @@
-"""Launches with and without remedies, two at a time, and small programs that arm themselves."""
+"""Launches with and without remedies, and small programs that arm themselves."""
 
 import json
-from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 from accelerator.fixtures import gcu_env
@@ -27,8 +26,8 @@ def launched(
     free_port: Callable[[], int],
     read_events: Callable[..., List[Dict[str, Any]]],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Callable[[Run], Ended]]:
-    """Answers how a launch has ended. The launches of all selected tests run two at a time: most of a launch is waiting."""
+) -> Callable[[Run], Ended]:
+    """Answers how a launch has ended; the tests of a file share it."""
 
     def launch(run: Run) -> Ended:
         folder = tmp_path_factory.mktemp(run.program)
@@ -41,25 +40,14 @@ def launched(
         events = read_events(folder / "runs" / "latest") if (folder / "runs").exists() else []
         return Ended(done.returncode, done.stdout + done.stderr, folder, [json.loads(path.read_text()) for path in told], events)
 
-    cases = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
-    wanted = [run for params in cases for value in params.values() for run in getattr(value, "runs", ()) if isinstance(run, Run)]
-    if any(run.cards for run in wanted):
-        try:
-            request.getfixturevalue("gcu_env")
-        except pytest.skip.Exception:
-            wanted = [run for run in wanted if not run.cards]
-    pool = ThreadPoolExecutor(max_workers=2)
-    running: Dict[Run, Future[Ended]] = {run: pool.submit(launch, run) for run in dict.fromkeys(wanted)}
+    ended: Dict[Run, Ended] = {}
 
     def ask(run: Run) -> Ended:
-        if run.cards:
-            request.getfixturevalue("gcu_env")
-        return running[run].result()
+        if run not in ended:
+            ended[run] = launch(run)
+        return ended[run]
 
-    yield ask
-    for future in running.values():
-        future.cancel()
-    pool.shutdown()
+    return ask
 
 
 @pytest.fixture

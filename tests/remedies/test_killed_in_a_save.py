@@ -21,18 +21,19 @@ def kill(run_python, armed, tmp_path):
     return run
 
 
-def test_the_old_or_the_new_one_whole(kill):
-    """After 250 kills the checkpoint is whole every time, and no older than the one before; nothing else is left after the next save."""
-    told = kill(250, "atomic-save")
+def test_the_old_or_the_new_one_whole(kill, whole):
+    """After each kill the checkpoint is whole, and no older than the one before; nothing else is left after the next save."""
+    kills = 250 if whole else 50
+    told = kill(kills, "atomic-save")
     assert (told["broken"], told["back"]) == (0, 0)
-    assert told["in a save"] > 100
+    assert told["in a save"] > kills * 0.3
     assert (told["not swept"], told["left"]) == (0, 0)
 
 
 def test_without_the_remedy_it_breaks(kill):
     """Without the remedy the same kills leave half a checkpoint, again and again."""
-    told = kill(40, None)
-    assert told["broken"] > 5
+    told = kill(20, None)
+    assert told["broken"] > 2
     assert told["in a save"] == 0
 
 

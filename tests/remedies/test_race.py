@@ -32,29 +32,30 @@ def race(run_python, armed, tmp_path):
 
 
 def test_without_remedies_many_fail(race):
-    """Without remedies many of 300 loads meet half a file, or halves of two."""
-    told = race(None, None, 300, 0)
-    assert told["failed"] + told["mixed"] > 30
+    """Without remedies many loads meet half a file, or halves of two."""
+    told = race(None, None, 150, 0)
+    assert told["failed"] + told["mixed"] > 15
     assert told["failed"] > 0
 
 
-def test_a_thousand_loads(race, tmp_path):
-    """With auto in both processes none of 1 000 loads fails and none reads a mixture, though the writer never pauses."""
-    told = race("auto", "auto", 1000, 0)
-    assert (told["loads"], told["failed"], told["mixed"]) == (1000, 0, 0)
-    assert told["met"] > 100
+def test_no_load_fails(race, tmp_path, whole):
+    """With auto in both processes none of many loads fails and none reads a mixture, though the writer never pauses."""
+    loads = 1000 if whole else 250
+    told = race("auto", "auto", loads, 0)
+    assert (told["loads"], told["failed"], told["mixed"]) == (loads, 0, 0)
+    assert told["met"] > loads / 10
     assert sorted(path.name for path in tmp_path.glob("*") if path.name.startswith(".")) == []
 
 
-def test_settled_load_alone(race):
+def test_settled_load_alone(race, whole):
     """settled-load alone reads whole checkpoints from a writer that saves in place and pauses in between."""
-    told = race(None, "settled-load", 1000, 0.12)
+    told = race(None, "settled-load", 1000 if whole else 250, 0.12)
     assert (told["failed"], told["mixed"]) == (0, 0)
     assert told["met"] > 10
 
 
-def test_atomic_save_alone(race):
-    """atomic-save alone is enough where every writer has it: the readers need nothing."""
-    told = race("atomic-save", None, 500, 0)
+def test_atomic_save_alone(race, whole):
+    """atomic-save alone is enough when every writer has it: the readers need nothing."""
+    told = race("atomic-save", None, 500 if whole else 250, 0)
     assert (told["failed"], told["mixed"]) == (0, 0)
     assert told["met"] > 10

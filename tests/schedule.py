@@ -1,0 +1,81 @@
+"""Which tests run, and which of them side by side: pytest's options --all, --quick and --seed, and the groups of pytest-xdist.
+
+A file's tests share launches through module-scoped fixtures, so that one worker runs all of them. A file whose tests share nothing says so with
+``pytestmark = pytest.mark.spread``. A sweep over many cases carries ``pytest.mark.sample(N)``: N of them are drawn, all of them run with --all.
+"""
+
+import os
+import random
+from typing import Any, Dict, List
+
+import pytest
+
+_SEED = "PYTEST_SEED"
+# The rooms that launch jobs.
+LAUNCHING = ("advice", "remedies", "jobs", "packaging", "contract", "runs", "install", "activation", "accelerator", "record", "probes", "patching")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options that choose how much runs."""
+    group = parser.getgroup("ddp_probe")
+    group.addoption("--all", action="store_true", help="run every sweep whole, not a random share of it")
+    group.addoption("--quick", action="store_true", help="leave out the rooms that launch jobs: for the loop of editing")
+    group.addoption("--seed", type=int, default=None, help="draw the shares of a run again that printed this seed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Agree on one seed: the workers inherit it, as all of them have to collect the same tests."""
+    config.addinivalue_line("markers", "spread: the tests of this file share nothing; workers divide them")
+    config.addinivalue_line("markers", "sample(n): a random n of the cases runs; all of them with --all")
+    given = config.getoption("--seed")
+    if given is not None:
+        os.environ[_SEED] = str(given)
+    os.environ.setdefault(_SEED, str(random.SystemRandom().randrange(10**6)))
+
+
+def seed() -> int:
+    """Return the seed of this run."""
+    return int(os.environ[_SEED])
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say how to draw the same shares again."""
+    return "sweeps: whole" if config.getoption("--all") else "sweeps: a random share; again with --seed %d, whole with --all" % seed()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
+    """Choose and group what was collected."""
+    dropped = [] if config.getoption("--all") else _not_drawn(items)
+    if config.getoption("--quick"):
+        dropped += [item for item in items if _room(item) in LAUNCHING]
+    if dropped:
+        gone = {id(item) for item in dropped}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in gone])
+        items[:] = [item for item in items if id(item) not in gone]
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if item.get_closest_marker("spread") is None and item.get_closest_marker("xdist_group") is None:
+                item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def _not_drawn(items: List[pytest.Item]) -> List[pytest.Item]:
+    sweeps: Dict[str, List[Any]] = {}
+    for item in items:
+        if item.get_closest_marker("sample") is not None:
+            sweeps.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    dropped: List[pytest.Item] = []
+    for name, cases in sorted(sweeps.items()):
+        drawn = random.Random("%d %s" % (seed(), name)).sample(cases, min(len(cases), cases[0].get_closest_marker("sample").args[0]))
+        dropped += [case for case in cases if case not in drawn]
+    return dropped
+
+
+def _room(item: pytest.Item) -> str:
+    parts = item.nodeid.split("/")
+    return parts[1] if len(parts) > 2 else ""
+
+
+@pytest.fixture(scope="session")
+def whole(request: pytest.FixtureRequest) -> bool:
+    """Whether sweeps run whole."""
+    return bool(request.config.getoption("--all"))
