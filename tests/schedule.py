@@ -1,7 +1,8 @@
 """Which tests run, and which of them side by side: pytest's options --all, --quick and --seed, and the groups of pytest-xdist.
 
-A file's tests share launches through module-scoped fixtures, so that one worker runs all of them. A file whose tests share nothing says so with
-``pytestmark = pytest.mark.spread``. A sweep over many cases carries ``pytest.mark.sample(N)``: N of them are drawn, all of them run with --all.
+Tests that share a launch through a module-scoped fixture run in one worker, and so do those that share a costly session-scoped one; the other tests
+of the rooms that launch jobs are divided one by one. A sweep over many cases carries ``pytest.mark.sample(N)``: N of them are drawn, all of them run
+with --all. What carries ``pytest.mark.nightly`` runs with --all alone.
 """
 
 import os
@@ -11,6 +12,8 @@ from typing import Any, Dict, List
 import pytest
 
 _SEED = "PYTEST_SEED"
+# Session-scoped fixtures that take long to make: who uses one of them, runs where it is.
+_COSTLY = ("training", "failures", "wheel", "sdist", "wheel_of_sdist")
 # The rooms that launch jobs.
 LAUNCHING = ("advice", "remedies", "jobs", "packaging", "contract", "runs", "install", "activation", "accelerator", "record", "probes", "patching")
 
@@ -25,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Agree on one seed: the workers inherit it, as all of them have to collect the same tests."""
-    config.addinivalue_line("markers", "spread: the tests of this file share nothing; workers divide them")
+    config.addinivalue_line("markers", "nightly: runs with --all alone")
     config.addinivalue_line("markers", "sample(n): a random n of the cases runs; all of them with --all")
     given = config.getoption("--seed")
     if given is not None:
@@ -45,7 +48,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     """Choose and group what was collected."""
-    dropped = [] if config.getoption("--all") else _not_drawn(items)
+    dropped = [] if config.getoption("--all") else [*_not_drawn(items), *(item for item in items if item.get_closest_marker("nightly"))]
     if config.getoption("--quick"):
         dropped += [item for item in items if _room(item) in LAUNCHING]
     if dropped:
@@ -54,8 +57,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
         items[:] = [item for item in items if id(item) not in gone]
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
-            if item.get_closest_marker("spread") is None and item.get_closest_marker("xdist_group") is None:
-                item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+            group = _group(item)
+            if group:
+                item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group(item: Any) -> str:
+    """Return what keeps a test together with others; empty for one that may run anywhere."""
+    found = [each for defs in item._fixtureinfo.name2fixturedefs.values() for each in defs[-1:]]
+    costly = [each.argname for each in found if each.argname in _COSTLY]
+    if costly:
+        return "wheel" if set(costly) - {"training", "failures"} else costly[0]
+    shared = any(each.scope in ("module", "class") for each in found)
+    return item.nodeid.partition("::")[0] if shared or _room(item) not in LAUNCHING else ""
 
 
 def _not_drawn(items: List[pytest.Item]) -> List[pytest.Item]:

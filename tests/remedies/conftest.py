@@ -18,7 +18,7 @@ def old_torch() -> bool:
     return metadata.version("torch").startswith("1.")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def launched(
     request: pytest.FixtureRequest,
     run_python: Callable[..., Any],
@@ -75,7 +75,7 @@ def remedy_events(read_events: Callable[..., List[Dict[str, Any]]], tmp_path: Pa
     return read
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def checked(
     request: pytest.FixtureRequest,
     run_python: Callable[..., Any],

@@ -36,13 +36,21 @@ def _name(case: Case) -> str:
     return "%s-%d" % (case.runs[1].program, case.runs[1].ranks)
 
 
+def _params(cases):
+    """Four ranks cost twice as much and show the same but for their number: they run at night."""
+    return [pytest.param(case, id=_name(case), marks=[pytest.mark.nightly] if case.runs[1].ranks > 2 else []) for case in cases]
+
+
+EACH = pytest.mark.parametrize("case", _params(CASES))
+
+
 def _saved(ended):
     """Return the parameters in the checkpoint of the last epoch."""
     whole = {} if torch.__version__.startswith("1.") else {"weights_only": False}
     return torch.load(str(ended.folder / "work_dirs" / "epoch_1.pth"), map_location="cpu", **whole)["state_dict"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=_name)
+@EACH
 def test_it_fails_without_a_remedy(case, launched):
     """Without DDP_PROBE_FIX the job fails, and nothing of the remedies is even loaded: no module, no seat that may change a call."""
     failed = launched(case.runs[0])
@@ -54,7 +62,7 @@ def test_it_fails_without_a_remedy(case, launched):
         assert told["seats"] > 10
 
 
-@pytest.mark.parametrize("case", CASES, ids=_name)
+@EACH
 def test_it_trains_to_the_end(case, launched, old_torch):
     """With auto it trains to the end; every rank has made the same changes, and has recorded each of them with before and after."""
     ended = launched(case.runs[1])
@@ -69,7 +77,7 @@ def test_it_trains_to_the_end(case, launched, old_torch):
     assert not list(ended.folder.glob("work_dirs/.ddp_probe*"))
 
 
-@pytest.mark.parametrize("case", CASES, ids=_name)
+@EACH
 def test_it_trains_to_the_same_bits(case, launched):
     """Final parameters are equal on all ranks, and in the checkpoint bit for bit those of the run that was corrected by hand."""
     ended, corrected = launched(case.runs[1]), launched(case.runs[2])
@@ -83,7 +91,7 @@ def test_it_trains_to_the_same_bits(case, launched):
     print("%s: %d ranks, %d steps, parameters %s" % (_name(case), len(ended.ranks), ended.ranks[0]["steps"], digests.pop()[:16]))
 
 
-@pytest.mark.parametrize("case", CASES[4:], ids=_name)
+@pytest.mark.parametrize("case", _params(CASES[4:]))
 def test_each_rank_trains_on_its_card(case, launched, old_torch):
     """On the simulated cards every rank's parameters are on the card of its LOCAL_RANK, as in the corrected run."""
     for run in case.runs[1:]:
