@@ -43,6 +43,16 @@ def _size(text: str) -> int:
     return value
 
 
+def _umask(text: str) -> Optional[int]:
+    """Parse a umask, as octal digits."""
+    if not text.strip():
+        return None
+    value = int(text.strip(), 8)
+    if not 0 <= value <= 0o777:
+        raise ValueError("octal digits such as 027")
+    return value
+
+
 REMEDIES = (
     "set-device",
     "backend",
@@ -133,6 +143,12 @@ MAX_BYTES = Setting(
     _size,
     "Most bytes one process writes; then the file says so and stops. A number, or one with k, m or g.",
 )
+UMASK = Setting(
+    "DDP_PROBE_UMASK",
+    "",
+    _umask,
+    "Who else may read what is written: a umask such as 027. Default: nobody, or the group if the runs' folder has its set-group-ID bit.",
+)
 FIX = Setting(
     "DDP_PROBE_FIX",
     "",
@@ -177,7 +193,7 @@ HOME = Setting(
     internal=True,
 )
 
-SETTINGS: Tuple[Setting, ...] = (PROBE, DIR, ECHO, REPORT, STRICT, MAX_BYTES, FIX, DEVICE, BACKEND, TIMEOUT, RUN, ORIGIN, ARMED, BROKEN, HOME)
+SETTINGS: Tuple[Setting, ...] = (PROBE, DIR, ECHO, REPORT, STRICT, MAX_BYTES, UMASK, FIX, DEVICE, BACKEND, TIMEOUT, RUN, ORIGIN, ARMED, BROKEN, HOME)
 
 
 def get(setting: Setting, environ: Optional[Mapping[str, str]] = None) -> Any:

@@ -1,92 +1,100 @@
 """Masks what nobody wants in a log that is sent to somebody else: credentials in text, in command lines, in names."""
 
 import re
-from typing import Any, Iterable, List, Pattern, Tuple
+from typing import Any, Iterable, List, Optional
 
-MASK = "***"
+from ddp_probe.facts._secret_forms import MASK, mask_forms, perhaps_random, random_looking
+from ddp_probe.facts._secret_names import names_several, perhaps_secret, secret_in_text, secret_name
+
+__all__ = ["MASK", "mask", "mask_argv", "masked", "secret_name"]
+
 _ARGUMENTS = 200
 _CHARACTERS = 1000
 
-# One of these as a word of a variable's or an option's name makes its value a secret.
-_WORDS = frozenset(
-    "key keys apikey token secret secrets password passwords passwd passphrase passcode pass pwd credential credentials cred creds"
-    " auth authorization bearer cookie cookies signature sig jwt pat dsn private".split()
-)
-# In running text these words are too common to go by: "key: conv1.weight", "private: no", "pass = 2".
-_COMMON = frozenset(("key", "keys", "pass", "private", "sig", "pat", "signature", "pwd", "dsn"))
-_KEY_OF = frozenset("api access secret private auth encryption signing ssh account service master wandb license client app".split())
-
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_END = r"[^\s'\"<>|;,&)\]}]"
-_KNOWN: Tuple[Tuple[Pattern[str], str], ...] = (
-    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S), MASK),
-    (re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s/'\"]+@"), r"\1" + MASK + "@"),
-    (re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s?#'\"]*)[?#][^\s'\"<>]+"), r"\1?" + MASK),
-    (re.compile(r"\?(?=[^\s'\"?]*=|[\w%+/.~-]{16})[^\s'\"<>]+"), "?" + MASK),
-    (re.compile(r"\bhf_(?:(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6,}|[a-z]{20,})"), MASK),
-    (re.compile(r"\b(?:gh[pousr]|github_pat|glpat|npm|xox[a-z]|pypi|dckr_pat)[_-][A-Za-z0-9_-]{6,}"), MASK),
-    (re.compile(r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{8,}"), MASK),
-    (re.compile(r"\bsk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{12,}"), MASK),
-    (re.compile(r"\bAIza[A-Za-z0-9_-]{20,}"), MASK),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,2}"), MASK),
-    (re.compile(r"\b((?:proxy-)?authorization['\"]?\s*[:=]\s*)(?:['\"]?)(?:(?:bearer|basic|token|digest)\s+)?%s+" % _END, re.I), r"\1" + MASK),
-    (re.compile(r"\b(bearer\s+)(?!\*)[A-Za-z0-9._~+/=-]{6,}", re.I), r"\1" + MASK),
-)
+_LIST = re.compile(r"[\[({]\s*(?=['\"])[^\])}]*[\])}]?")
 _VALUE = re.compile(r"\"[^\"]*\"?|'[^']*'?|[^\s'\"]+")
-_NAME = re.compile(r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(['\"]?\s*[=:]\s*(?!//)|(?<=\w)\s+(?!-))(?=\S)")
-# Most texts are names of backends, devices and classes: one look spares them the rest.
-_SUSPECT = re.compile(r"[?@=:-]|hf_|gh[pousr]_|github_pat|npm_|xox|pypi|dckr|A[KSBC][IC]A|AIza|eyJ|bearer", re.I)
+_GLANCE = 128  # So much of a value tells what it is; each of a thousand names in one text costs no more.
+_NAME = re.compile(r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(['\"]?\]?\s*(?:=>|[=:])\s*(?!//)|(?<=\w)\s+(?!-))(?=\S)")
+# "Incorrect API key provided: X", "Password 'X' rejected", "token X is invalid".
+_SAID = re.compile(
+    r"\b((?:api|access|secret|private|auth)[ _-]?key|password|passwd|passphrase|passcode|secret|token|credentials?)"
+    r"((?:[ \t]+[A-Za-z]+(?=[ \t:=])){0,3}[ \t]*[:=]?[ \t]*)(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|[^\s'\"`,;()<>\[\]{}]{8,})",
+    re.I,
+)
+# Most texts are names of backends, devices, classes and files: one look spares them the rest.
+_SUSPECT = re.compile(r"[=:]| -|(?i:pass|secret|token|key|credential)")
+_PLAIN_VALUE = re.compile(
+    r"['\"]?(?:none|null|true|false|yes|no|auto|on|off|[-+]?[0-9][0-9_.,]{0,6}(?:e-?[0-9]{1,3}|[kmgt]b?)?)['\"]?[,;)\]}]*$",
+    re.I,
+)
+_PATH = re.compile(r"['\"]?(?:/|\.{1,2}/|~/)[\w.@%+-]+(?:/[\w.@%+-]+)+['\"]?$")
+_USER = re.compile(r"((?:-u|--(?:[\w-]+-)?user(?:name)?)=[^\s:=/]+:)\S")
+_NAMES_A_VERSION = re.compile(
+    r"(?:commit|sha\d*|hash|digest|rev|revision|version|checksum|md5|uuid|id|fingerprint|etag|build)['\"]?\]?\s*[=:]?\s*$",
+    re.I,
+)
 
 
-def _words(name: str) -> List[str]:
-    return [word.lower() for word in _WORD.findall(name)]
-
-
-def secret_name(name: str) -> bool:
-    """Tell whether a variable or option of this name holds a secret."""
-    words = _words(name[:200])
-    if words == ["pwd"]:  # the shell's working directory
-        return False
-    return any(word in _WORDS for word in words)
-
-
-def _secret_in_text(name: str) -> bool:
-    if name.startswith("-"):
-        return secret_name(name)
-    words = _words(name[:200])
-    if not words or words[-1] in ("error", "exception", "warning"):  # "KeyError: 'conv1'" tells no secret
-        return False
-    if len(words) > 1 and words[-1] in _COMMON:
-        return words[-2] in _KEY_OF or words[-1] in ("pass", "pwd")
-    return any(word in _WORDS and word not in _COMMON for word in words)
+def _harmless(name: str, value: str) -> bool:
+    """Tell a number, a switch or a path, which names of secrets are followed by as well: --max_tokens 512, --private-key ~/.ssh/id."""
+    return _PLAIN_VALUE.match(value) is not None or (_PATH.match(value) is not None and "pass" not in name.lower())
 
 
 def _hidden(value: str) -> str:
-    quote = value[0] if value[:1] in "'\"" else ""
+    quote = value[0] if value[:1] in "'\"`" else ""
     return quote + MASK + (quote if value[1:].endswith(quote) else "")
 
 
 def _mask_named(text: str) -> str:
-    """Mask the values of name=value, name: value and --name value where the name says that it is a secret."""
+    """Mask the values of name=value, name: value and --name value if the name says that it is a secret, or the value looks like one."""
     shown, done = [], 0
     for match in _NAME.finditer(text):
-        option = match.group(1).startswith("-")
-        if match.start() < done or not (option or match.group(2).strip()) or not _secret_in_text(match.group(1)):
+        option, joined = match.group(1).startswith("-"), match.group(2).strip()
+        if match.start() < done or not (option or joined):
             continue
-        value = _VALUE.match(text, match.end())
-        if value and not value.group(0).startswith(MASK):
-            shown += [text[done : match.end()], _hidden(value.group(0))]
-            done = value.end()
+        found = _value_at(text, match.end(), match.end() + _GLANCE)
+        if found is None or found.group(0).startswith(MASK) or not _is_secret(match.group(1), joined, found.group(0)):
+            continue
+        found = _value_at(text, match.end(), len(text)) or found
+        shown += [text[done : match.end()], _hidden(found.group(0))]
+        done = found.end()
     return "".join(shown) + text[done:]
+
+
+def _value_at(text: str, start: int, end: int) -> "Optional[re.Match[str]]":
+    return _LIST.match(text, start, end) or _VALUE.match(text, start, end)
+
+
+def _is_secret(name: str, joined: str, value: str) -> bool:
+    if secret_in_text(name):
+        return not _harmless(name, value)
+    if perhaps_secret(name) and perhaps_random(value) and "/" not in value and "." not in value:
+        return True
+    return bool(joined) and _NAMES_A_VERSION.search(name) is None and "://" not in value and "/" not in value and random_looking(value)
+
+
+def _mask_said(text: str) -> str:
+    """Mask what an error message says of a credential."""
+
+    def hide(match: "re.Match[str]") -> str:
+        kind, between, value = match.groups()
+        quoted = value[0] in "'\"`"
+        bare = value.strip("'\"`.")
+        word = kind.lower()
+        mixed = any(c.isdigit() for c in bare) or (quoted and word.startswith("pass"))
+        told = quoted or between.strip() in ("", ":", "=") or ":" in between or word.startswith("pass") or random_looking(bare)
+        certain = told and mixed and len(bare) >= 6
+        return kind + between + (_hidden(value) if certain and not _harmless(kind, value) else value)
+
+    return _SAID.sub(hide, text)
 
 
 def mask(text: str) -> str:
     """Return the text with what looks like a credential replaced by ***."""
+    text = mask_forms(text)
     if not _SUSPECT.search(text):
         return text
-    for pattern, instead in _KNOWN:
-        text = pattern.sub(instead, text)
-    return _mask_named(text)
+    return _mask_said(_mask_named(text))
 
 
 def masked(text: str, limit: int) -> str:
@@ -100,17 +108,46 @@ def masked(text: str, limit: int) -> str:
     return head[: max(limit - 3, 0)] + "..." if cut or len(head) > limit else head
 
 
+class _CommandLine:
+    """Reads a command line item by item: what an item is depends on the one before it."""
+
+    def __init__(self) -> None:
+        self._option = ""  # The option, or the dotted name after --set, whose value comes next.
+        self._secret = False
+        self._login = False
+
+    def shown(self, text: str) -> str:
+        """Return an item as it may be written down."""
+        if self._secret and not text.startswith("--"):
+            self._secret = names_several(self._option)
+            return text if _harmless(self._option, text) else MASK
+        option, self._option = self._option, text if text.startswith("-") and "=" not in text and " " not in text else ""
+        self._secret = bool(self._option) and secret_name(self._option)
+        if not self._option and "=" not in text and " " not in text and "/" not in text and option[:1] == "-" and secret_in_text(text):
+            self._option, self._secret = text, True  # --set db.password X
+            return text
+        hidden = self._hide(option, text)
+        self._login = text == "login" or (self._login and text.startswith("-"))
+        return masked(text, _CHARACTERS) if hidden is None else hidden
+
+    def _hide(self, option: str, text: str) -> Optional[str]:
+        """Return what stands for an item that is a secret by its place or its looks."""
+        user = _USER.match(text if "=" in text else option + "=" + text)
+        if user:
+            return (user.group(1) if "=" in text else user.group(1).partition("=")[2]) + MASK
+        if option in ("-p", "-P", "-pw") and not _harmless("", text) and "/" not in text and "=" not in text and ":" not in text:
+            return MASK
+        if re.match(r"-p(?=\S*\d)(?=\S*[A-Za-z])(?!y\d|ython)[^\s=]{6,}$", text):
+            return "-p" + MASK
+        if self._login and not text.startswith("-") and len(text) >= 12 and "." not in text:
+            return MASK
+        if text.startswith("-") or "=" in text or "/" in text or " " in text or _NAMES_A_VERSION.search(option) or not random_looking(text):
+            return None
+        return MASK
+
+
 def mask_argv(argv: Iterable[Any]) -> List[str]:
-    """Return a command line, secrets masked: also where option and value are two items."""
-    shown: List[str] = []
-    value_is_secret = False
-    for item in list(argv)[:_ARGUMENTS]:
-        if not issubclass(type(item), str):
-            shown.append("<%s>" % type(item).__name__)
-            value_is_secret = False
-            continue
-        text = str.__str__(item)
-        hidden = value_is_secret and not text.startswith("--")
-        shown.append(MASK if hidden else masked(text, _CHARACTERS))
-        value_is_secret = text.startswith("-") and "=" not in text and " " not in text and secret_name(text)
-    return shown
+    """Return a command line, secrets masked: also if option and value are two items."""
+    line = _CommandLine()
+    items = list(argv)[:_ARGUMENTS]
+    return [line.shown(str.__str__(item)) if issubclass(type(item), str) else "<%s>" % type(item).__name__ for item in items]

@@ -7,6 +7,8 @@ import os
 import stat
 from typing import Optional, Tuple
 
+from ._modes import umask
+
 _TRIES = 100
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE)
 _APPEND = os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -92,7 +94,7 @@ def create(directory: str, stem: str, room: int) -> LineFile:
     for number in range(_TRIES):
         path = os.path.join(directory, name + (".%d" % number if number else "") + ".jsonl")
         try:
-            return LineFile(_high(os.open(path, _CREATE, 0o644)), path, room)
+            return LineFile(_high(os.open(path, _CREATE, 0o666 & ~umask(directory))), path, room)
         except FileExistsError:
             continue
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.path.join(directory, name + ".jsonl"))
@@ -101,7 +103,7 @@ def create(directory: str, stem: str, room: int) -> LineFile:
 def make_folder(directory: str) -> None:
     """Make a folder and its parents; os.makedirs would make the parents world-writable where the umask is 0."""
     try:
-        os.mkdir(directory, 0o755)
+        os.mkdir(directory, 0o777 & ~umask(directory))
     except FileExistsError:
         if not stat.S_ISDIR(os.stat(directory).st_mode):
             raise

@@ -7,6 +7,7 @@ from typing import Any, List
 
 from ._file import make_folder
 from ._json import render
+from ._modes import umask
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -33,14 +34,14 @@ def write(directory: str, digest: str, data: bytes) -> None:
     # Everything below goes through this descriptor, so that a models/ that is a symlink is refused, not followed.
     folder = os.open(os.path.join(directory, "models"), _FOLDER)
     try:
-        _write_in(folder, digest + ".json", data)
+        _write_in(folder, digest + ".json", data, 0o666 & ~umask(directory))
     finally:
         os.close(folder)
 
 
-def _write_in(folder: int, name: str, data: bytes) -> None:
+def _write_in(folder: int, name: str, data: bytes, mode: int) -> None:
     draft = ".%s.%d.%x" % (name, os.getpid(), time.monotonic_ns())
-    fd = os.open(draft, _CREATE, 0o644, dir_fd=folder)
+    fd = os.open(draft, _CREATE, mode, dir_fd=folder)
     try:
         try:
             _write_all(fd, data)

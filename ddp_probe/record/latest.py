@@ -3,6 +3,7 @@
 import os
 
 from ._file import make_folder
+from ._modes import umask
 
 _NAME = "latest"
 
@@ -22,7 +23,7 @@ def point_at(folder: str) -> None:
 
 def _keep_out_of_git(root: str) -> None:
     try:
-        fd = os.open(os.path.join(root, ".gitignore"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        fd = os.open(os.path.join(root, ".gitignore"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 & ~umask(root))
     except FileExistsError:
         return
     os.write(fd, b"*\n")

@@ -8,12 +8,12 @@ import stat
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 
 from ddp_probe import schema
-from ddp_probe.record import Recorder
+from ddp_probe.record import Recorder, _models
 from ddp_probe.record._chain import timestamp
 from ddp_probe.record._strict import SchemaDriftError
 
@@ -162,16 +162,27 @@ def test_a_foreign_thread_does_not_enter_the_jobs_list_of_threads(make: Make, li
     assert not [thread for thread in threading.enumerate() if "Dummy" in thread.name]
 
 
-def test_neither_file_nor_folders_are_world_writable(make: Make, tmp_path: Path) -> None:
-    """With a umask of 0 the file is 0644, and the folders made on the way are 0755."""
+@pytest.mark.parametrize(
+    ("umask", "shared", "file", "folder"),
+    [(None, False, 0o600, 0o700), (None, True, 0o640, 0o2750), ("022", False, 0o644, 0o755), ("nonsense", False, 0o600, 0o700)],
+)
+def test_who_may_read(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: Optional[str], shared: bool, file: int, folder: int
+) -> None:
+    """Only the user reads what is written, unless DDP_PROBE_UMASK or a folder's set-group-ID bit says otherwise; the model's file is no exception."""
+    if umask is not None:
+        monkeypatch.setenv("DDP_PROBE_UMASK", umask)
+    if shared:
+        tmp_path.chmod(0o2770)
     before = os.umask(0)
     try:
-        recorder = Recorder(str(tmp_path / "a" / "b" / "run"), lambda: "rank", {}, max_bytes=1 << 20)
+        recorder = Recorder(str(tmp_path / "a" / "run"), lambda: "rank", {}, max_bytes=1 << 20)
         recorder.point(schema.SetDevice())
+        _models.write(str(tmp_path / "a" / "run"), "abc", b"{}")
     finally:
         os.umask(before)
-    assert stat.S_IMODE(os.stat(str(recorder.path)).st_mode) == 0o644
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "run")} == {0o755}
+    assert [stat.S_IMODE(os.stat(str(path)).st_mode) for path in (recorder.path, tmp_path / "a" / "run" / "models" / "abc.json")] == [file, file]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a", tmp_path / "a" / "run", tmp_path / "a" / "run" / "models")} == {folder}
 
 
 def test_the_folder_stays_when_the_job_changes_its_own(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

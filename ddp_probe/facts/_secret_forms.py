@@ -1,0 +1,129 @@
+"""Credentials that are known by their own form, whatever they are called: keys with a vendor's prefix, URLs with a password, headers, webhooks.
+
+The prefixes are those that the rules of gitleaks and the plugins of detect-secrets look for; neither is needed at run time. A pattern is compiled
+once a text holds its gate, a few letters without which it cannot match: a rank that logs no such text pays for none.
+"""
+
+import re
+from typing import Any, Optional, Pattern, Tuple
+
+MASK = "***"
+
+# A vendor's prefix, then a run with a digit in it: "sk-learn-contrib" and "npm_config_cache" are names.
+_PREFIXES = tuple(
+    """
+    ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt- glft- glimt- glagent- gloas- glsoat- glcbt- glffct- GR1348941 npm_ pypi-
+    rubygems_ CLOJARS_ dckr_pat_ dckr_oat_ dckr_pat- xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp- hvs. hvb. nvapi- ya29. sk_live_
+    sk_test_ sk_prod_ rk_live_ rk_test_ pk_live_ pk_test_ sk-live- sk-test- whsec_ dop_v1_ doo_v1_ dor_v1_ SG. shpat_ shpca_ shppa_ shpss_
+    shpua_ lin_api_ lin_oauth_ dapi PMAK- r8_ gsk_ xai- pplx- sk- AKCp cmVmd ops_ A3- p8e- LTAI ATATT ATCTT ABSK bedrock-api-key- v1.0-
+    dnkey- dp.pt. dp.st. dp.ct. dp.scim. dp.audit. duffel_test_ duffel_live_ dt0c01. dt0s01. EZAK EZTK EAA FLWSECK FLWPUBK fo1_ fm1_ fm1a_
+    fm1r_ fm2_ fio-u- glc_ glsa_ HRKU- api_org_ ico- s-s4t2ud- s-s4t2af- pat. sat. AGE-SECRET-KEY- AIza sq0atp- sq0csp- sq0idp- sq0idb- tfp_
+    sntrys_ sntryu_ NRAK NRJS- NRII- NRRA- NRIQ- NRSP- pscale_ pnu_ rdme_ sgp_ sl. shippo_ ntn_ secret_ pul- pat key- tvly- fw_ co_ figd_
+    cio- phc_ phx_ pk- rk- AQVN y0_ t1. msy_ doppler_ oy2 wdb_ lsv2_pt_ lsv2_sk_ vcp_ vercel_ sbp_ fc- API- xkeysib- sm_aat_ sm_pat_ sm_sat_
+    access-sandbox- access-development- access-production- tk- maxmind_ AKIA ASIA ABIA ACCA A3T
+    """.split()
+)
+_TOKEN = re.compile(r"(?<![\w/.-])[A-Za-z0-9][\w./+~-]{11,}=*")
+_LONG = re.compile(r"[\w+=~-]{12}")  # No vendor's key is shorter.
+
+
+class _Form:
+    """A pattern, what stands for its match, and the letters without which it cannot match."""
+
+    def __init__(self, gates: Tuple[str, ...], pattern: str, instead: str = MASK, flags: int = 0) -> None:
+        self._gates = gates
+        self._pattern = pattern
+        self._instead = instead
+        self._flags = flags
+        self._compiled: Optional[Pattern[str]] = None
+
+    def masked(self, text: str, small: str) -> str:
+        if not any(gate in small for gate in self._gates):
+            return text
+        if self._compiled is None:
+            self._compiled = re.compile(self._pattern, self._flags)
+        return self._compiled.sub(self._instead, text)
+
+
+_FORMS = (
+    _Form(("private key",), r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", flags=re.S),
+    # A password may hold a slash, and then an "@" further on belongs to it; without a password the user's name ends at the first slash.
+    _Form(
+        ("://",),
+        r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://)(?:[^\s/'\"@:]{0,128}:[^\s'\"@]{1,256}|[^\s/'\"@]{1,256})@",
+        r"\1" + MASK + "@",
+    ),
+    _Form(("@",), r"(?<![\w./:@-])[\w.+-]{1,64}:[^\s'\"/@:]{3,128}@(?=[\w.-])", MASK + "@"),
+    _Form(
+        ("hook", "telegram"),
+        r"((?:hooks\.slack\.com|webhook\.office\.com|discord(?:app)?\.com/api/webhooks|api\.telegram\.org)/)[^\s'\"<>]+",
+        r"\1" + MASK,
+        re.I,
+    ),
+    _Form(
+        ("://",),
+        r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s?#'\"]{0,500})(?:\?|#(?=[\w./-]*[=0-9]))[^\s'\"<>]+",
+        r"\1?" + MASK,
+    ),
+    _Form(("?",), r"\?(?=[^\s'\"?]{0,200}=|[\w%+/.~-]{16})[^\s'\"<>]+", "?" + MASK),
+    _Form(("hf_", "api_org", "ico-"), r"\bhf_(?:(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6,}|[a-z]{20,})|\b(?:hf|api_org|ico)[_-][A-Za-z]{30,}"),
+    _Form(
+        ("ey", "zxlk"),
+        r"\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,2}|ey[A-Za-z0-9_/-]{17,}\.ey[A-Za-z0-9_/.-]{17,}|ZXlK[A-Za-z0-9+/=_-]{12,})",
+    ),
+    _Form(("sk", "ac"), r"\b(?:SK|AC)[0-9a-f]{32}\b"),
+    _Form((":",), r"\b[0-9]{8,10}:[A-Za-z0-9_-]{32,}"),
+    _Form(("q~",), r"(?<![\w~.])[\w~.]{3}[0-9]Q~[\w~.-]{30,}"),
+    _Form(("|", "%"), r"\b[0-9]{15,16}[|%][0-9A-Za-z_-]{27,}"),
+    _Form((".acc",), r"\b[a-z]{2,8}_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-]\S{20,}"),
+    _Form(("signature",), r"\b(signature['\"]?\s*[:=]\s*['\"]?)[0-9A-Za-z+/%]{16,}=*", r"\1" + MASK, re.I),
+    _Form(
+        ("authorization",),
+        r"\b((?:proxy-)?authorization['\"]?\s*[:=]\s*)(?:['\"]?)(?:(?:bearer|basic|token|digest)\s+)?[^\s'\"<>|;,&)\]}]+",
+        r"\1" + MASK,
+        re.I,
+    ),
+    _Form(("basic",), r"\b(basic\s+)(?!\*)(?=[A-Za-z._~+/=-]{0,40}[0-9=])[A-Za-z0-9._~+/=-]{6,}", r"\1" + MASK, re.I),
+    _Form(("bearer",), r"\b(bearer\s+)(?!\*)[A-Za-z0-9._~+/=-]{6,}", r"\1" + MASK, re.I),
+)
+
+_RUN = re.compile(r"[A-Za-z0-9+/]{15,}")
+_SHORT_RUN = re.compile(r"[A-Za-z0-9]{10,}")
+_HEX = re.compile(r"(?<![0-9a-fA-F])(?=[a-fA-F]{0,31}[0-9])(?=[0-9]{0,31}[a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")
+_UUID = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9a-fA-F])")
+_TURN = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9a-z])|(?<=[0-9])(?=[A-Za-z])")
+
+
+def mask_forms(text: str) -> str:
+    """Mask the credentials that show themselves."""
+    small = text.lower()
+    for form in _FORMS:
+        text = form.masked(text, small)
+    return _TOKEN.sub(_token, text) if _LONG.search(text) else text
+
+
+def _token(match: Any) -> str:
+    word: str = match.group(0)
+    if word.startswith(_PREFIXES) and any(letter.isdigit() for letter in word[3:]) and not word.endswith((".py", ".pth", ".pt", ".json", ".yaml")):
+        return MASK
+    return MASK if len(word) >= 24 and "/" not in word and "." not in word and _disordered(word) else word
+
+
+def _disordered(word: str) -> bool:
+    """Tell a word of upper case, lower case and digits that nobody chose. A commit's number stays: it is hexadecimal."""
+    return any(c.isupper() for c in word) and any(c.islower() for c in word) and _mixed(word, 3)
+
+
+def _mixed(run: str, share: int) -> bool:
+    """Tell whether one of so many letters begins another kind: nobody chooses such a name."""
+    return any(c.isdigit() for c in run) and len(_TURN.findall(run)) * share >= len(run)
+
+
+def random_looking(text: str) -> bool:
+    """Tell whether a value holds a run of mixed letters and digits that nobody would choose for a name, or a long hexadecimal number."""
+    return _HEX.search(text) is not None or _UUID.search(text) is not None or any(_mixed(run, 4) for run in _RUN.findall(text))
+
+
+def perhaps_random(text: str) -> bool:
+    """Tell the same more readily, of a value whose name speaks of a key."""
+    return any(sum(c.isdigit() for c in run) >= 2 and len(_TURN.findall(run)) >= 3 for run in _SHORT_RUN.findall(text))

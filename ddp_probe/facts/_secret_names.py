@@ -1,0 +1,71 @@
+"""Names of variables, options and fields whose values are secrets."""
+
+import re
+from typing import List
+
+# One of these as a word of a variable's or an option's name makes its value a secret.
+_WORDS = frozenset(
+    "key keys apikey token tokens secret secrets password passwords passwd passwds passphrase passcode pass pwd pw credential credentials cred creds"
+    " auth authorization bearer cookie cookies signature sig jwt pat dsn private psk otp".split()
+)
+# Written without a space between: authtoken, accesskey, dbpass, PGPASSWORD.
+_GLUED = re.compile(
+    r"(?:tokens?|passwords?|passwd|passphrase|secrets?|credentials?|(?:api|access|secret|auth|private|account|license|ssh)keys?|(?<!com)(?<!by)pass|pwd)$"
+)
+_NOT_GLUED = frozenset("compass bypass encompass surpass trespass subtoken pretokens".split())
+# The last word says that the value is about a secret, and is none itself.
+_ABOUT = frozenset(
+    "file files path paths dir folder name names type types size sizes len length count"
+    " counts num id ids index limit dim error exception warning ratio".split()
+)
+# In running text these words are too common to go by: "key: conv1.weight", "private: no", "pass = 2".
+_COMMON = frozenset("key keys pass private sig pat signature pwd pw dsn token tokens auth otp".split())
+_KEY_OF = frozenset(
+    "api access secret private auth encryption signing ssh account service master wandb license client app user db hf bot refresh id".split()
+)
+_PLURAL = re.compile(r"(?:tokens|keys|secrets|passwords|passwds|credentials|creds|cookies)$", re.I)
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+def _words(name: str) -> List[str]:
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def _glued(word: str) -> bool:
+    return word not in _NOT_GLUED and word not in _WORDS and _GLUED.search(word) is not None
+
+
+def secret_name(name: str) -> bool:
+    """Tell whether a variable or option of this name holds a secret."""
+    words = _words(name[-200:])
+    if not words or name == "PWD" or words[-1] in _ABOUT:  # PWD is the shell's working directory.
+        return False
+    return any(word in _WORDS or _glued(word) for word in words)
+
+
+def secret_in_text(name: str) -> bool:
+    """Tell the same of a name in running text, which needs more than one common word."""
+    if name.startswith("-"):
+        return secret_name(name)
+    words = _words(name[-200:])
+    if not words or words[-1] in _ABOUT or name == "PWD":  # "KeyError: 'conv1'" tells no secret
+        return False
+    if words[-1] in ("token", "auth") or (len(words) > 1 and words[-1] == "tokens" and words[-2] in _KEY_OF):
+        return True
+    if words == ["tokens"] or name == "KEY":
+        return True  # Numbers and words that are none stay: "tokens=512".
+    if words[-1] in _COMMON and (name == "Pwd" or (len(words) > 1 and (words[-2] in _KEY_OF or words[-1] in ("pass", "pwd", "pw")))):
+        return True
+    return any((word in _WORDS and word not in _COMMON) or _glued(word) for word in words)
+
+
+def perhaps_secret(name: str) -> bool:
+    """Tell a name such as airtable_key or mapKey: its value decides."""
+    words = _words(name[-200:])
+    return len(words) > 1 and words[-1] in _COMMON
+
+
+def names_several(name: str) -> bool:
+    """Tell whether an option of this name may take several values."""
+    return _PLURAL.search(name) is not None
