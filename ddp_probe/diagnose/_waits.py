@@ -61,7 +61,7 @@ def last_seen(process: Process) -> str:
     how = " and was ended by its launcher" if process.signal == "SIGTERM" else " and was ended by %s" % process.signal if process.signal else ""
     if call is None:
         return "wrote nothing after its start at %s%s" % (clock(process.start_when), how)
-    state = "began" if call.open else "ended"
+    state = "began" if call.open else "failed" if call.failure is not None else "ended"
     return "wrote nothing after %s %s at %s (%s)%s" % (call.name, state, clock(call.until or call.when), place(call.site), how)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Dict, Iterator, List, Tuple
 
+from ddp_probe.diagnose._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES
 from ddp_probe.diagnose._models import Wrapped, buffers, by_digest, first_wraps
 from ddp_probe.diagnose._who import place, through
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, failed, line, shown
@@ -20,13 +21,14 @@ RULE = Rule(
     printed=(
         Printed(
             r"Detected mismatch between collectives on ranks\. Rank \d+ is running (?:inconsistent )?collective: CollectiveFingerPrint\(",
-            beside=r"in (?:_sync_module_states|_sync_params_and_buffers)\b",
+            beside=r"in (?:\w+\.)*(?:%s)\b" % DDP_SENDS,
             says="While DDP sends parameters and buffers from rank 0, the ranks bring tensors of different shapes.",
             ranks=False,
         ),
+        Printed(TWO_SIZES, unless=JOB_BROADCASTS, says="Ranks bring tensors of different shapes to one broadcast: [{one}] and [{two}]; DDP sends buffers so.", ranks=False),
         Printed(
             r"enforce fail at [^\n]*gloo[^\n]*\bop\.preamble\.length <= op\.nbytes\. (?P<sent>\d+) vs (?P<room>\d+)",
-            beside=r"_sync_module_states|_sync_params_and_buffers|_sync_buffers|_distributed_broadcast_coalesced",
+            beside=DDP_SENDS,
             says="While DDP sends buffers from rank 0, {sent} bytes arrive where {room} are expected.",
             ranks=False,
         ),
@@ -65,6 +67,17 @@ EXAMPLES = (
     dist._broadcast_coalesced(process_group, module_states, broadcast_bucket_size, src)
 RuntimeError: [enforce fail at ../third_party/gloo/gloo/transport/tcp/pair.cc:446] op.preamble.length <= op.nbytes. 32708 vs 32644
 """,
+    ),
+    Example(
+        "torch compares a broadcast of two ranks.",
+        "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[8016], TensorDtypes=Float), "
+        "but Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[8000], TensorDtypes=Float).\n",
+    ),
+    Example(
+        "The ranks are in different broadcasts.",
+        "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[8016], TensorDtypes=Float), "
+        "but Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=9, OpType=BROADCAST, TensorShape=[8000], TensorDtypes=Float).\n",
+        answer="clear",
     ),
 )
 

@@ -3,12 +3,14 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._logged import RAISED
+from ddp_probe.diagnose._torch_names import ATTRIBUTE, FROM_LIBRARY, IMPORTED, MODULE
 from ddp_probe.diagnose.printed import matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
 from ddp_probe.read.model import Run
 
 # torch lacks these for other reasons than its version: no plugin, no distributed build, no such hardware, or two installations.
 _OTHERWISE = r"_cuda_|npu|mlu|musa|gcu|dipu|hpu|xpu|mps|cuda|_C\b|_init_names|init_process_group|is_initialized|ReduceOp"
+_CIRCULAR = r"partially initialized|circular import"
 _KEYWORDS = (
     r"static_graph|weights_only|device_id|mmap|gradient_as_bucket_view|use_orig_params|find_unused_parameters|device_mesh|init_sync|enable_gqa|fused|foreach|set_to_none"
     r"|pin_memory_device|persistent_workers|is_causal|assign|device_type|use_reentrant|non_persistent|recurse|broadcast_buffers"
@@ -20,15 +22,22 @@ RULE = Rule(
     cause="framework_version_incompat",
     title="The code needs another version of a framework than the one installed.",
     symptom="AttributeError or ImportError for a name of torch, a keyword that a torch function does not know, an assertion about versions, or an internal assertion of DDP's reducer.",
-    evidence="The exception names what the installed version lacks; the versions are in process.start.",
+    evidence="The exception names what the installed version lacks: a name that versions of torch are known to differ in, or one that an installed library asks for. "
+    "Another name that the job's own line asks for may be a typo, or a submodule that nobody has imported. The versions are in process.start.",
     remedy="Install the version that the code was written for, or change the call to what this version has; for OpenMMLab take mmcv, mmengine and torch from one row of its compatibility table.",
     needs=("process.end", "process.start"),
     printed=(
-        Printed(r"AttributeError: module '(?P<module>(?:torch|mmcv|mmengine|mmdet|mmseg|distutils|numpy)(?:\.\w+)*)' has no attribute '(?!(?:%s))(?P<name>\w+)'" % _OTHERWISE, unless=r"partially initialized", says="{module} of the installed version has no {name}."),
-        Printed(r"cannot import name '(?P<name>\w+)' from '(?P<module>torch(?!\._C)(?:\.\w+)*|mmcv(?:\.\w+)*|mmengine(?:\.\w+)*)'", unless=r"partially initialized|circular import", says="{module} of the installed version has no {name}."),
+        Printed(r"AttributeError: module '(?P<module>(?:mmcv|mmengine|mmdet|mmseg|distutils|numpy)(?:\.\w+)*)' has no attribute '(?P<name>\w+)'", unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
+        Printed(r"AttributeError: %smodule '(?P<module>torch(?:\.\w+)*)' has no attribute '(?!(?:%s))(?P<name>\w+)'" % (ATTRIBUTE, _OTHERWISE), unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
+        Printed(r"AttributeError: module '(?P<module>torch(?:\.\w+)*)' has no attribute '(?!(?:%s))(?P<name>\w+)'" % _OTHERWISE, beside=FROM_LIBRARY, unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
+        Printed(r"cannot import name '(?P<name>\w+)' from '(?P<module>mmcv(?:\.\w+)*|mmengine(?:\.\w+)*)'", unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
+        Printed(IMPORTED + r"cannot import name '(?P<name>\w+)' from '(?P<module>torch(?!\._C)(?:\.\w+)*)'", unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
+        Printed(r"cannot import name '(?P<name>\w+)' from '(?P<module>torch(?!\._C)(?:\.\w+)*)'", beside=FROM_LIBRARY, unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
         Printed(r"is a zip archive \(did you mean to use torch\.jit\.load\(\)\?\)|Attempted to read a PyTorch file with version \d+, but the maximum supported version for reading is \d+", says="The checkpoint is in the format of a later torch than the one installed."),
         Printed(r"Can't get attribute '(?P<name>\w+)' on <module '(?P<module>torch(?:\.\w+)*)'", says="The checkpoint needs {name} of {module}, which the installed version does not have."),
-        Printed(r"No module named '(?P<module>numpy\._core[\w.]*|torch\.(?!_C)[\w.]+|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+)'", says="The installed version has no {module}."),
+        Printed(r"No module named '(?P<module>numpy\._core[\w.]*|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+|torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)\.(?!_C\b)[\w.]+)'", says="The installed version has no {module}."),
+        Printed(MODULE + r"No module named '(?P<module>torch\.(?!_C\b)[\w.]+)'", says="The installed version has no {module}."),
+        Printed(r"No module named '(?P<module>torch\.(?!_C\b)[\w.]+)'", beside=FROM_LIBRARY, says="The installed version has no {module}."),
         Printed(r"(?:MM)?(?:Distributed)?DataParallel' object has no attribute '(?P<name>_\w+)'", says="DistributedDataParallel of the installed torch has no {name}."),
         Printed(r"got an unexpected keyword argument '(?P<name>%s)'" % _KEYWORDS, beside=r"torch[/\\.]|mmengine|mmcv|DistributedDataParallel", says="The installed version does not know the argument {name}."),
         Printed(r"'(?P<name>%s)' is an invalid keyword argument" % _KEYWORDS, says="The installed version does not know the argument {name}."),
@@ -57,6 +66,31 @@ EXAMPLES = (
 {"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
 """,
         answer="clear",
+    ),
+    Example(
+        "A submodule was never imported, and torch has it.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun","versions":{"torch":"2.13.0"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"AttributeError","message":"module 'torch.distributed' has no attribute 'fsdp'","frames":[{"file":"/train/t.py","line":12,"function":"main"}]}}
+""",
+        answer="clear",
+    ),
+    Example("A typo.", "AttributeError: module 'torch.nn' has no attribute 'Liner'. Did you mean: 'Linear'?\n", answer="clear"),
+    Example("A typo in an import.", "ImportError: cannot import name 'Liner' from 'torch.nn' (/env/site-packages/torch/nn/__init__.py)\n", answer="clear"),
+    Example(
+        "A library asks for a name that nobody has listed.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun","versions":{"torch":"2.13.0"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"AttributeError","message":"module 'torch.nn' has no attribute 'SomeLayer'","frames":[{"file":"/train/t.py","line":1,"function":"<module>"},{"file":"/env/lib/python3.11/site-packages/models/head.py","line":7,"function":"<module>"}]}}
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "The plugin is there, in a version without the module.",
+        """
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"ModuleNotFoundError","message":"No module named 'torch_gcu.core'","frames":[{"file":"/train/t.py","line":3,"function":"<module>"}]}}
+""",
+        ranks=(0,),
     ),
     Example(
         "mmcv of before torch 2 wraps the model.",

@@ -15,8 +15,8 @@ RULE = Rule(
     cause="rank_stopped_participating",
     title="A rank ended in good order while the others still needed it.",
     symptom="'Connection closed by peer', 'Connection reset by peer' or a timeout on the others, and no traceback on the rank that left.",
-    evidence="The rank's file ends without a failure before the others lose it.",
-    remedy="Let all ranks leave together: decide on one rank, broadcast the decision (torch.distributed.broadcast of a flag), and stop everywhere in the same step.",
+    evidence="The rank's file ends without a failure before the others lose it. Whether it had fewer batches or decided to stop, the events do not tell.",
+    remedy="Let all ranks leave together: give them the same number of batches (DistributedSampler, drop_last=True); where one decides to stop, broadcast the decision (torch.distributed.broadcast of a flag), and stop everywhere in the same step.",
     needs=("process.end",),
 )
 
@@ -131,6 +131,8 @@ def _evidence(left: _Left) -> List[Evidence]:
 
 
 def _remedy(left: _Left) -> str:
-    if left.leave is None:
-        return ""
-    return "Look at the branch that leads to %s: decide it on one rank, broadcast the decision (flag = torch.tensor(stop); torch.distributed.broadcast(flag, 0)), and stop all ranks in the same step." % place(left.leave.site)
+    """Fewer batches and an early end look alike: batches are not in the events."""
+    rank = left.process.rank
+    batches = "Print len(loader) on each rank: if rank %s has fewer batches than the others, give all the same number (DistributedSampler, drop_last=True, or Join([model]) around the loop)." % rank
+    where = " on the way to %s" % place(left.leave.site) if left.leave is not None else ""
+    return "%s If the numbers are equal, rank %s stopped by a decision of its own%s: take it on one rank, torch.distributed.broadcast it, and stop all ranks in the same step." % (batches, rank, where)

@@ -3,7 +3,7 @@
 from typing import Iterator, List
 
 from ddp_probe.diagnose._models import Wrapped, alike, by_digest, difference, first_wraps, minority, reordered
-from ddp_probe.diagnose._who import place, through
+from ddp_probe.diagnose._who import place, through, told
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import named, spans
 from ddp_probe.read.model import Run
@@ -24,8 +24,13 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            r"(?:params|replicas\[\d+\])\[(?P<index>\d+)\] in this process with (?P<what>sizes|strides) (?P<own>\[[^\]]*\]) appears not to match (?:sizes|strides) of the same param in process (?P<other>\d+)",
-            says="Parameter {index} has {what} {own} here and others in process {other}.",
+            r"(?:params|replicas\[\d+\])\[(?P<index>\d+)\] in this process with sizes (?P<own>\[[^\]]*\]) appears not to match sizes of the same param in process (?P<other>\d+)",
+            says="Parameter {index} has sizes {own} here and others in process {other}.",
+            ranks=False,
+        ),
+        Printed(
+            r"(?:params|replicas\[\d+\])\[(?P<index>\d+)\] in this process with (?:sizes|strides) \[[^\]]*\] appears not to match strides of the same param in process (?P<other>\d+)",
+            says="Parameter {index} lies in memory in another order (its strides) here than in process {other}, with the same sizes: some ranks convert the model (channels_last, a transposed weight), others do not.",
             ranks=False,
         ),
     ),
@@ -72,6 +77,14 @@ EXAMPLES = (
         answer="clear",
     ),
     Example(
+        "The models are the same, and rank 1 alone uses channels_last.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"elements":161,"digest":"a1"}}
+{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"elements":161,"digest":"a1"}}
+{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"[1]: params[0] in this process with sizes [8, 3, 3, 3] appears not to match strides of the same param in process 0."}}
+""",
+    ),
+    Example(
         "The text of the failure is all there is.",
         "RuntimeError: [2]: params[0] in this process with sizes [24, 8] appears not to match sizes of the same param in process 0.",
     ),
@@ -82,6 +95,8 @@ def check(run: Run) -> Iterator[Finding]:
     """Compare the digests of the wrapped models; the same parameters in another order are another rule's."""
     wraps = first_wraps(run)
     groups = by_digest(wraps)
+    if len(groups) == 1:
+        yield from _layouts(run)
     if len(groups) < 2 or _order_alone(run, groups):
         return
     usual, odd = list(groups.values())[:2]
@@ -97,6 +112,22 @@ def check(run: Run) -> Iterator[Finding]:
         remedy="Look at what builds the model before the wrap at %s: it depends on the rank, on data that rank %s has read, or on chance. Build it from the same values on all ranks."
         % (place(odd[0].call.site), spans([wrapped.process.rank or 0 for wrapped in odd])),
     )
+
+
+def _layouts(run: Run) -> Iterator[Finding]:
+    """The models are the same but for the order of their elements in memory, of which DDP tells."""
+    found = [match for match in told(RULE, run) if match.printed is RULE.printed[-1]]
+    if found:
+        first = found[0]
+        yield RULE.found(
+            ranks=[],
+            verdict=first.printed.says.format(**first.found.groupdict()),
+            evidence=[failed(match.failure) for match in found[:4]],
+            when=first.failure.when,
+            explains=[match.failure for match in found],
+            remedy="Convert the model on all ranks or on none before the wrap at %s: model.to(memory_format=torch.channels_last), or .contiguous() for its parameters."
+            % place(first.failure.site),
+        )
 
 
 def _order_alone(run: Run, groups: "dict[str, List[Wrapped]]") -> bool:

@@ -2,6 +2,7 @@
 
 from typing import Iterator, List, Union
 
+from ddp_probe.diagnose._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES
 from ddp_probe.diagnose._models import buffers, first_wraps
 from ddp_probe.diagnose._waits import PEER_GONE, joined, last_seen, others, since, stood, waited
 from ddp_probe.diagnose._who import deaths, place, ranks, told
@@ -29,10 +30,11 @@ RULE = Rule(
     printed=(
         Printed(
             r"Detected mismatch between collectives on ranks\. Rank (?P<a>\d+) is running (?:inconsistent )?collective: CollectiveFingerPrint\((?:SequenceNumber=\d+, )?OpType=(?P<op>\w+)",
-            unless=r"_sync_module_states|_sync_params_and_buffers",
+            unless=DDP_SENDS + "|" + TWO_SIZES,
             says="Rank {a} is in {op}, and another rank is in a collective that does not fit.",
             ranks=False,
         ),
+        Printed(TWO_SIZES, beside=JOB_BROADCASTS, says="Ranks bring tensors of different shapes to one broadcast: [{one}] and [{two}].", ranks=False),
         Printed(
             r"\[(?P<rank>\d+)\] finished collective #\d+, but didn't join collective #(?P<next>\d+)",
             says="Rank {rank} did not join collective number {next}, in which the others are.",
@@ -65,7 +67,7 @@ RULE = Rule(
         Printed(
             r"enforce fail at [^\n]*gloo[^\n]*\bop\.preamble\.length <= op\.nbytes\. (?P<sent>\d+) vs (?P<room>\d+)",
             beside=r"in (?:all_reduce|all_gather\w*|broadcast\w*|reduce\w*|gather\w*|scatter\w*|all_to_all\w*)\b",
-            unless=r"_sync_module_states|_sync_params_and_buffers|_verify_param",
+            unless=DDP_SENDS + r"|_verify_param",
             says="A rank sends {sent} bytes to one that expects {room}: they are in different collectives, or bring tensors of different sizes to one.",
             ranks=False,
         ),
@@ -76,6 +78,10 @@ _MISMATCH = (
     "Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[1], TensorDtypes=Float, "
     "TensorDeviceTypes=TensorOptions(dtype=float (default), device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))), "
     "but Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[1], TensorDtypes=Float)."
+)
+_TWO_SIZES = (
+    "Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[8016], TensorDtypes=Float), "
+    "but Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[8000], TensorDtypes=Float)."
 )
 
 EXAMPLES = (
@@ -130,6 +136,18 @@ EXAMPLES = (
     Example(
         "The text of the failure is all there is.",
         "RuntimeError: %s" % _MISMATCH,
+    ),
+    Example(
+        "One broadcast has two sizes: those are buffers.",
+        "RuntimeError: %s" % _TWO_SIZES,
+        answer="clear",
+    ),
+    Example(
+        "The job itself brings two sizes to a broadcast.",
+        """
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"%s","frames":[{"file":"/train/t.py","line":22,"function":"main"},{"file":"/env/site-packages/torch/distributed/distributed_c10d.py","line":2800,"function":"broadcast"}]}}
+"""
+        % _TWO_SIZES,
     ),
     Example(
         "The watchdogs of two ranks name different operations of one number.",

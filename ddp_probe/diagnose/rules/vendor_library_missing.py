@@ -27,7 +27,7 @@ RULE = Rule(
         Printed(_NO_REMARK + r"(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*): cannot open shared object file", unless=r"No backend type associated|Failed to load image Python extension|dso_loader|tensorflow/", says="The loader does not find {library}."),
         Printed(r"(?:Could not load library|[Uu]nable to load(?: any of)?|[Cc]annot load|[Ff]ailed to (?:load|dlopen)|dlopen[^\n]{0,20}failed)[^\n]{0,20}?(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*)", unless=r"dso_loader|tensorflow/|Failed to load image Python extension", says="{library} cannot be loaded."),
         Printed(r"No module named '(?P<library>tbe|te|te_fusion|topi|acl|auto_tune|mspti)(?:\.[\w.]+)?'", says="The toolkit's Python module {library} is not on the path: its environment script was not sourced."),
-        Printed(r"No module named '(?P<library>torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)|intel_extension_for_pytorch|oneccl_bindings_for_pytorch|habana_frameworks)(?!\._C)(?:\.[\w.]+)?'", says="The plugin {library} is not installed in this interpreter."),
+        Printed(r"No module named '(?P<library>torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)|intel_extension_for_pytorch|oneccl_bindings_for_pytorch|habana_frameworks(?:\.torch)?)'", says="The plugin {library} is not installed in this interpreter."),
         Printed(r"cuda driver can't be loaded, is cuda enabled|NVML Shared Library Not Found|NVMLError_LibraryNotFound|libcuda\.so(?:\.\d+)?: (?:file too short|cannot open)", says="The driver's library is not there."),
     ),
     yields_to=("cuda-stands-for-another", "init-failure-swallowed"),
@@ -45,6 +45,13 @@ EXAMPLES = (
         "A library that has nothing to do with accelerators.",
         """
 {"event":"process.end","rank":0,"failure":{"type":"ImportError","message":"libGL.so.1: cannot open shared object file: No such file or directory","frames":[{"file":"/train/t.py","line":3,"function":"<module>"}]},"exit_code":1,"uncaught":true}
+""",
+        answer="clear",
+    ),
+    Example(
+        "The plugin is there, and lacks a module: its version is another one.",
+        """
+{"event":"process.end","rank":0,"failure":{"type":"ModuleNotFoundError","message":"No module named 'torch_gcu.core'","frames":[{"file":"/train/t.py","line":3,"function":"<module>"}]},"exit_code":1,"uncaught":true}
 """,
         answer="clear",
     ),

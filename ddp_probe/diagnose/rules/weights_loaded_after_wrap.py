@@ -56,6 +56,22 @@ EXAMPLES = (
         answer="clear",
     ),
     Example(
+        "Rank 0 evaluates the best checkpoint when the group is gone.",
+        """
+{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
+{"event":"ddp.init","phase":"end","rank":0,"span":1}
+{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
+{"event":"ddp.init","phase":"end","rank":1,"span":1}
+{"event":"dist.destroy_process_group","phase":"begin","rank":0,"span":2}
+{"event":"dist.destroy_process_group","phase":"end","rank":0,"span":2}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":3,"file":{"path":"best.pth"}}
+{"event":"checkpoint.load","phase":"end","rank":0,"span":3}
+{"event":"process.end","rank":0}
+{"event":"process.end","rank":1}
+""",
+        answer="clear",
+    ),
+    Example(
         "Rank 0 alone loads before the wrap, which sends its weights to all.",
         """
 {"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"last.pth"}}
@@ -101,7 +117,9 @@ def _ended_well(wrapped: Wrapped) -> bool:
 
 def _loads(wrapped: Wrapped) -> "List[Call[schema.Load]]":
     wrap = wrapped.call.until or wrapped.call.when
-    return [call for call in wrapped.process.calls(schema.Load) if call.answer is not None and call.failure is None and wrap <= call.when <= wrap + _SOON]
+    left = next((call.when for call in wrapped.process.calls(schema.DestroyProcessGroup) if not call.asked.group and call.when >= wrap), wrap + _SOON)
+    until = min(left, wrap + _SOON)  # Without a group nobody trains together: what is loaded then goes into another model.
+    return [call for call in wrapped.process.calls(schema.Load) if call.answer is not None and call.failure is None and wrap <= call.when <= until]
 
 
 def _path(call: "Call[schema.Load]") -> str:

@@ -1,5 +1,6 @@
 """The communication library was told, or took, a network interface that leads nowhere."""
 
+import re
 from typing import Dict, Iterator, List
 
 from ddp_probe.diagnose.printed import Match, matches
@@ -9,6 +10,8 @@ from ddp_probe.read.model import Process, Run
 
 _BRIDGES = r"(?:br-[0-9a-f]{6,}|docker\d+|veth\w+|virbr\d+|cali\w+|flannel[.\w]*|cni\d+|tun\d+|lxcbr\d+):[\w.:%]+<\d+>"
 _NO_WAY = r"(?P<why>No route to host|Network is unreachable|No such device|Cannot assign requested address|[Cc]onnection timed out(?!, retrying)|Connection refused(?!, retrying))"
+
+_MESH = re.compile(r"[Cc]onnectFullMesh|remote=\[127\.")
 
 RULE = Rule(
     id="DDP415",
@@ -35,7 +38,9 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(r"(?:NCCL|WARN)[^\n]*Socket creation failed : Address family not supported", says="NCCL finds no network interface that it can use."),
-        Printed(r"[Cc]onnectFullMesh failed|[Gg]loo[^\n]*(?:connect|Connect)[^\n]*(?:No route to host|Network is unreachable|Connection refused|timed out|timeout)[^\n]*remote=\[127\.", says="gloo tries to reach another host under this one's own address."),
+        Printed(r"[Gg]loo[^\n]*(?:connect|Connect)[^\n]*(?:No route to host|Network is unreachable|Connection refused|timed out|timeout)[^\n]*remote=\[127\.", says="gloo tries to reach another host under this one's own address."),
+        # After a restart it is the address of a rank that is gone: no interface is at fault.
+        Printed(r"[Cc]onnectFullMesh failed", beside=r"\A(?!.*(?:restart_count=[1-9]|Restart(?:ing)? worker|[Ww]ill restart|attempts left))", says="gloo does not get all ranks connected."),
     ),
 )
 
@@ -59,6 +64,29 @@ EXAMPLES = (
 {"event":"dist.init_process_group","phase":"error","rank":1,"span":1,"failure":{"type":"TimeoutError","message":"The client socket has timed out after 8s while trying to connect to (10.1.2.3, 29500)."}}
 """,
         answer="clear",
+    ),
+    Example(
+        "After a restart gloo tries the address of a rank that is gone, on the one host there is.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"environment":{"TORCHELASTIC_RESTART_COUNT":"1"}}
+{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"environment":{"TORCHELASTIC_RESTART_COUNT":"1"}}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/t.py","line":14,"function":"main"},"backend":"gloo"}
+{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
+{"event":"process.end","rank":1,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "Two hosts, and gloo connects from one to itself.",
+        """
+{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"host":"node1"}
+{"event":"process.start","rank":1,"local_rank":0,"world_size":2,"host":"node2"}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"backend":"gloo"}
+{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
+{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
+""",
+        ranks=(0,),
     ),
     Example(
         "NCCL finds no interface of the name.",
@@ -86,7 +114,7 @@ EXAMPLES = (
 
 def check(run: Run) -> Iterator[Finding]:
     """Look for the exception, and for the variable that named the interface."""
-    found = [match for match in matches(RULE, run) if match.failure.process is not None]
+    found = [match for match in matches(RULE, run) if match.failure.process is not None and not (_MESH.search(match.failure.text) and _one_host(run))]
     if not found:
         return
     first = found[0].failure
@@ -102,6 +130,11 @@ def check(run: Run) -> Iterator[Finding]:
         remedy="Unset %s, or name an interface that 'ip -br addr' lists on this host and that leads to the others." % (" and ".join(sorted(set_)) or "NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME"),
         explains=[match.failure for match in found],
     )
+
+
+def _one_host(run: Run) -> bool:
+    """Tell that all ranks are on one host, where every address leads to every rank: one that answers to nobody is of a rank that is gone."""
+    return not run.missing and len({process.host for process in run.processes}) == 1
 
 
 def _name(found: List[Match]) -> str:
