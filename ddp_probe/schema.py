@@ -132,7 +132,7 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="event",
     run: Annotated[str, _doc("The run's name, the same for all of its processes.")] = ""
     span: Annotated[Optional[int], _doc("Ties begin to end or error.")] = None
     site: Annotated[Optional[Site], _doc("The line of the job that made this call.")] = None
-    through: Annotated[List[Site], _doc("Lines of torch and mmengine from there to the call, outermost first, at most 8; the last made it.")] = []
+    through: Annotated[List[Site], _doc("Lines of libraries from there to the call, outermost first, at most 8; the last made it.")] = []
     nth: Annotated[Optional[int], _doc("How often this line has made this call, where that is more than 100: most of those are not recorded.")] = None
     seconds: Annotated[Optional[float], _doc("How long the call took; end and error only.")] = None
     failure: Annotated[Optional[Failure], _doc("What the call raised; error only.")] = None

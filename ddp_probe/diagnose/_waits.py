@@ -6,6 +6,7 @@ from typing import List, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose._who import place
 from ddp_probe.diagnose.words import clock
+from ddp_probe.own_code import foreign
 from ddp_probe.read.model import Call, Failed, Process, Run
 
 PEER_GONE = "a peer is gone"  # What read/failures.py calls it.
@@ -41,10 +42,19 @@ def milliseconds(failure: Failed) -> Optional[int]:
 
 
 def stood(failure: Failed) -> str:
-    """Say where a rank stood when it gave up: the line of the job, and the call of torch that it had made there."""
-    last = failure.frames[-1].function.rpartition(".")[2].replace("_engine_run_backward", "backward") if failure.frames else ""
-    inner = " in %s" % last if last and (failure.site is None or failure.frames[-1] != failure.site) else ""
-    return "at %s%s" % (place(failure.site), inner)
+    """Say where a rank stood when it gave up: the line of the job, and the call of a library that it had made there."""
+    called = _called(failure)
+    return "at %s%s" % (place(failure.site), " in %s" % called if called else "")
+
+
+def _called(failure: Failed) -> str:
+    """Return the first name behind the job's line that a person may call: wrappers and what is torch's own affair have none."""
+    behind = list(failure.frames)
+    if failure.site in behind:
+        last = len(behind) - 1 - behind[::-1].index(failure.site)
+        behind = behind[last + 1 :]
+    names = (frame.function.rpartition(".")[2] for frame in behind if foreign(frame.file))
+    return next((name for name in names if not name.startswith(("_", "<")) and name not in ("wrapper", "wrapped", "inner", "decorate_context")), "")
 
 
 def since(failure: Failed) -> str:

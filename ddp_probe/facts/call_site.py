@@ -4,16 +4,16 @@ import sys
 from types import CodeType, FrameType
 from typing import Any, List, Optional, Tuple
 
+from ddp_probe.own_code import FRAMEWORKS, foreign, of_installed_program, package
 from ddp_probe.schema import Site
 
-_FRAMES = 100
+_FRAMES = 200
 _CHARACTERS = 500
 _THROUGH = 8
 
 PROBE = ("ddp_probe", "wrapt")
 # contextlib and functools stand between a library and its caller where a decorator is used as one.
 BETWEEN = ("contextlib", "functools", "typing_extensions")
-LIBRARIES = ("torch", "mmengine", "mmcv", "torch_gcu", "torch_npu", "torch_mlu", "torch_musa", *BETWEEN)
 
 
 def module_of(frame: FrameType) -> str:
@@ -33,46 +33,34 @@ def site(code: CodeType, line: Optional[int]) -> Site:
     return Site(file=code.co_filename[:_CHARACTERS], line=line or 0, function=function[:_CHARACTERS])
 
 
-def call_site(skip_module_prefixes: Tuple[str, ...] = LIBRARIES, start_frame: Optional[FrameType] = None) -> Optional[Site]:
-    """Return the innermost frame outside the probe and the libraries; where there is none, the innermost outside the probe."""
-    frame = sys._getframe(1) if start_frame is None else start_frame
-    inside: Optional[FrameType] = None
-    walked: Optional[FrameType] = frame
-    for _ in range(_FRAMES):
-        if walked is None:
-            break
-        module = module_of(walked)
-        if not within(module, PROBE):
-            if not within(module, skip_module_prefixes):
-                return site(walked.f_code, walked.f_lineno)
-            inside = inside or walked
-        walked = walked.f_back
-    return None if inside is None else site(inside.f_code, inside.f_lineno)
-
-
-def caller_site(start_frame: Optional[FrameType] = None) -> Optional[Site]:
-    """Return the innermost frame outside the probe, be it inside torch or mmengine: who passed this argument."""
-    return call_site((), sys._getframe(1) if start_frame is None else start_frame)
-
-
 def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], List[Site]]:
-    """Return the job's line, and the libraries' lines between it and the call, outermost first: the last one passed the arguments."""
+    """Return the job's line, and the libraries' lines between it and the call, outermost first: the last one passed the arguments.
+
+    Where the whole program is installed (python -m of a trainer), its own innermost line is the job's.
+    """
     walked: Optional[FrameType] = sys._getframe(1) if start_frame is None else start_frame
     inside: List[FrameType] = []
     for _ in range(_FRAMES):
         if walked is None:
             break
-        module = module_of(walked)
-        if not within(module, LIBRARIES + PROBE):
-            return site(walked.f_code, walked.f_lineno), _sites(inside)
-        if not within(module, BETWEEN + PROBE):
+        top = module_of(walked).split(".", 1)[0]
+        if top not in PROBE:
+            if top not in FRAMEWORKS and top not in BETWEEN and not foreign(walked.f_code.co_filename):
+                return site(walked.f_code, walked.f_lineno), _sites(inside)
             inside.append(walked)
         walked = walked.f_back
-    return None, _sites(inside)
+    own = of_installed_program([frame.f_code.co_filename for frame in inside])
+    return (None, _sites(inside)) if own is None else (site(inside[own].f_code, inside[own].f_lineno), _sites(inside[:own]))
 
 
 def _sites(frames: List[FrameType]) -> List[Site]:
-    return [site(frame.f_code, frame.f_lineno) for frame in reversed(frames[:_THROUGH])]
+    shown = [frame for frame in frames if _lies_on_the_way(frame)]
+    return [site(frame.f_code, frame.f_lineno) for frame in reversed(shown[:_THROUGH])]
+
+
+def _lies_on_the_way(frame: FrameType) -> bool:
+    """Leave out the standard library: decorators and context managers pass no arguments of their own."""
+    return package(frame.f_code.co_filename) != "" or module_of(frame).split(".", 1)[0] in FRAMEWORKS
 
 
 def caller_package(start_frame: Optional[FrameType] = None) -> str:

@@ -3,10 +3,10 @@
 import re
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ddp_probe.own_code import foreign, of_installed_program
 from ddp_probe.read.model import Failed, Place, Process, Run
 from ddp_probe.schema import Failure, Site
 
-_LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python\d)|^<frozen|[/\\]bin[/\\]torchrun$")
 # What a rank prints when another one is gone, or when its launcher gives up: never the first failure.
 _PEER = re.compile(
     r"Connection (closed|reset) by (remote )?peer|Broken pipe|Socket closed|recvValue failed|sendBytes failed|remote process exited"
@@ -107,5 +107,9 @@ def _new(process: Process, failure: Failure, when: float, at: Place) -> Failed:
 
 
 def job_line(frames: Sequence[Site]) -> Optional[Site]:
-    """Return the innermost frame that is the job's own."""
-    return next((frame for frame in reversed(frames) if not _LIBRARY.search(frame.file)), frames[0] if frames else None)
+    """Return the innermost frame that is the job's own; none where there are only those of libraries and launchers."""
+    inner = list(reversed(frames))
+    own = next((index for index, frame in enumerate(inner) if not foreign(frame.file)), None)
+    if own is None:
+        own = of_installed_program([frame.file for frame in inner])
+    return None if own is None else inner[own]

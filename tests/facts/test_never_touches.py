@@ -30,7 +30,7 @@ def facts():
     return [
         accelerator_state.accelerators(), accelerator_state.mmengine_device(), accelerator_state.init_dist_branch(),
         checkpoint.look(PATH), checkpoint.look(stream), checkpoint.locations(PATH), checkpoint.locations(stream),
-        call_site.call_site(), call_site.caller_site(),
+        call_site.call_path(), call_site.caller_package(),
         describe.describe([model, stream, torch.zeros(2)]),
         describe.describe_mapping({"a": model}),
         environment.environment(), failure.failure(ValueError("x")),

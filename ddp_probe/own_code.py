@@ -1,0 +1,51 @@
+"""Tells the job's own files from everybody else's by their paths: the line that a report names has to be one that a person can change."""
+
+import os
+import re
+from typing import Dict, Optional, Sequence
+
+# Libraries of training and what starts programs; also where they run from a clone, if the name of the module is known.
+FRAMEWORKS = frozenset(
+    "torch mmengine mmcv torch_gcu torch_npu torch_mlu torch_musa accelerate transformers lightning pytorch_lightning lightning_fabric"
+    " lightning_utilities deepspeed hydra fire click typer ray horovod runpy pytest _pytest pluggy".split()
+)
+_STARTERS = FRAMEWORKS | frozenset(
+    "torchrun composer coverage ddtrace ddtrace-run opentelemetry opentelemetry-instrument debugpy IPython ipython ipykernel jupyter".split()
+)
+
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]([^/\\.]+)")
+_COMMAND = re.compile(r"[/\\](?:bin|Scripts)[/\\]([^/\\.]+)$")
+_FOREIGN = re.compile(r"%s|%s|[/\\]lib(?:64)?[/\\]python\d[\d.]*t?[/\\]|^<frozen " % (_INSTALLED.pattern, _COMMAND.pattern))
+_FILES = 10_000
+
+_known: Dict[str, bool] = {}
+
+
+def foreign(file: str) -> bool:
+    """Tell a file that is not the job's own: installed, of the standard library, or the few lines of an installed command."""
+    found = _known.get(file)
+    if found is None:
+        found = file.startswith(_STANDARD) or _FOREIGN.search(file) is not None
+        if len(_known) < _FILES:
+            _known[file] = found
+    return found
+
+
+def package(file: str) -> str:
+    """Return the installed package that a file is of; empty for any other file."""
+    found = _INSTALLED.search(file)
+    return found.group(1) if found else ""
+
+
+def of_installed_program(files: Sequence[str]) -> Optional[int]:
+    """Return which of these files, innermost first and none of them the job's own, stands for the job: where all of its program is installed.
+
+    That is the innermost one of the package that was started, be it by python -m; else the command that was started.
+    """
+    packages = [package(file) for file in files]
+    program = next((name for name in reversed(packages) if name and name not in _STARTERS), "")
+    if program:
+        return packages.index(program)
+    commands = (index for index, file in enumerate(files) for found in [_COMMAND.search(file)] if found and found.group(1) not in _STARTERS)
+    return next(commands, None)
