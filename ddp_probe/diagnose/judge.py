@@ -4,11 +4,12 @@ Found means that a rule named a cause. Clear means that every rank ended well an
 """
 
 import os
-from typing import Any, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe import settings
 from ddp_probe.diagnose import printed
 from ddp_probe.diagnose._open_questions import open_questions
+from ddp_probe.diagnose.causes import group_of
 from ddp_probe.diagnose.rule import ERROR, Finding, Rule, Undecided
 from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.read.model import Run
@@ -34,14 +35,12 @@ class Diagnosis(NamedTuple):
 def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
     """Ask the rules, all of them unless some are given."""
     asked = chosen or modules()
-    found: List[Finding] = []
-    undecided: List[Undecided] = []
-    for module in asked:
-        answers = _ask(module, run)
-        found += [answer for answer in answers if isinstance(answer, Finding)]
-        undecided += [answer for answer in answers if isinstance(answer, Undecided)]
     rules = {rule_of(module).slug: rule_of(module) for module in modules()}
-    findings = _weigh(_better(found, rules))
+    answers = [answer for module in asked for answer in _ask(module, run)]
+    read = [answer for module in asked for answer in _read(module, run)]
+    undecided = [answer for answer in (*answers, *read) if isinstance(answer, Undecided)]
+    findings = _weigh(_better([answer for answer in answers if isinstance(answer, Finding)], rules))
+    findings += _beside([answer for answer in read if isinstance(answer, Finding)], findings, rules)
     if not findings:
         undecided += open_questions(run, undecided)
     verdict = FOUND if findings else UNDECIDED if undecided else CLEAR
@@ -49,17 +48,34 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
 
 
 def _ask(module: Any, run: Run) -> List[Any]:
-    """A rule that fails answers that it is undecided; with DDP_PROBE_STRICT=1 it raises."""
-    rule = rule_of(module)
+    """Ask a rule about the events. One that fails answers that it is undecided; with DDP_PROBE_STRICT=1 it raises."""
+    if not run.processes and not run.launchers:
+        return []
+    return _guarded(module, lambda: module.check(run))
+
+
+def _read(module: Any, run: Run) -> List[Any]:
+    """Look for the texts of a rule in the plain logs."""
+    return _guarded(module, lambda: printed.by_text(rule_of(module), run, plain=True)) if run.texts else []
+
+
+def _guarded(module: Any, ask: Callable[[], Iterable[Any]]) -> List[Any]:
     try:
-        answers = list(module.check(run)) if run.processes or run.launchers else []
-        if run.texts and not any(isinstance(answer, Finding) for answer in answers):
-            answers += printed.by_text(rule, run)
+        return list(ask())
     except Exception as exc:
         if settings.get(settings.STRICT, os.environ):
             raise
-        return [rule.undecided("The rule itself failed: %s: %s" % (type(exc).__name__, exc))]
-    return answers
+        return [rule_of(module).undecided("The rule itself failed: %s: %s" % (type(exc).__name__, exc))]
+
+
+def _beside(told: List[Finding], findings: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:
+    """Return what plain logs add to the findings from events: they are weaker evidence, and a line's number is no time to compare with."""
+    groups = {group_of(finding.cause) for finding in findings}
+    slugs = {finding.slug for finding in findings}
+    new = [one for one in told if group_of(one.cause) not in groups and not slugs.intersection(rules[one.slug].yields_to)]
+    if any(finding.severity == ERROR for finding in findings):
+        new = [one for one in new if not rules[one.slug].last_resort]
+    return _weigh(_better(new, rules))
 
 
 def _better(found: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:

@@ -59,9 +59,9 @@ def _in_log(pattern: str, failure: Failed, run: Run, known: Dict[Tuple[str, str]
     return known[key]
 
 
-def by_text(rule: Rule, run: Run) -> Iterator[Finding]:
-    """Yield one finding for all failures that carry a rule's text: the check() of a rule that an exception's own words decide."""
-    found = matches(rule, run)
+def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Finding]:
+    """Yield one finding for all failures that carry a rule's text, in events or in plain logs: where an exception's own words decide, a check()."""
+    found = [match for match in matches(rule, run) if (match.failure.process is None) == plain]
     if not found:
         return
     first = found[0]
