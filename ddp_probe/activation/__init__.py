@@ -9,6 +9,7 @@ import os
 import sys
 
 from ddp_probe import settings
+from ddp_probe.ours import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def arm() -> None:
 def _guarded(step: Any, *args: Any) -> None:
     try:
         step(*args)
-    except Exception as exc:  # the probe never raises into the job
+    except ours(Exception, SystemExit) as exc:  # the probe never raises into the job; a file that leaves while it is imported does not end it
         if settings.get(settings.STRICT):
             raise
         complain(exc)
@@ -50,7 +51,7 @@ def _guarded(step: Any, *args: Any) -> None:
             _listener.cancel()
 
 
-def complain(exc: Exception) -> None:
+def complain(exc: BaseException) -> None:
     """Say once, in one line, that the probe could not be armed; what this process starts stays silent."""
     if settings.get(settings.BROKEN) or sys.stderr is None:
         return
@@ -118,6 +119,8 @@ def session() -> Any:
         import importlib
 
         _session = importlib.import_module("ddp_probe.probes").Session(process)
+    if not _session.begun:
+        _session.begin()
         _listen_also([row.module for row in _session.further_rows()])
     return _session
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from ddp_probe.ours import ours
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would cost 5 ms at each start of an interpreter
     from typing import List, Optional, Tuple
@@ -39,7 +41,7 @@ def command_line() -> List[str]:
             words = file.read().split(b"\0")[:-1]
         if words:
             return [os.fsdecode(word) for word in words]
-    except OSError:
+    except ours(OSError):
         pass
     return [sys.executable or "python"] + list(getattr(sys, "argv", []))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 import sys
 
+from ddp_probe.ours import ours
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
@@ -45,7 +47,7 @@ def _named(function: Any, args: Any, kwargs: Dict[str, Any]) -> Dict[str, Any]:
 
     try:
         return dict(inspect.signature(function).bind_partial(*args, **kwargs).arguments)
-    except (TypeError, ValueError):  # the call itself will say so
+    except ours(TypeError, ValueError):  # the call itself will say so
         return kwargs
 
 

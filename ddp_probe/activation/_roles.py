@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from ddp_probe import settings
+from ddp_probe.ours import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ _HELPER_PARTS = ("torch/_inductor/compile_worker", "torch._inductor.compile_work
 def _number(text: Optional[str]) -> Optional[int]:
     try:
         return int(text or "")
-    except ValueError:
+    except ours(ValueError):
         return None
 
 

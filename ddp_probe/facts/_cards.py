@@ -14,6 +14,7 @@ from ddp_probe.facts.installed import importable
 from ddp_probe.facts.loaded import contents, namespace
 from ddp_probe.facts.secrets import masked
 from ddp_probe.facts.versions import version_of
+from ddp_probe.ours import ours
 from ddp_probe.schema import Card
 
 _FILES = 16
@@ -89,7 +90,7 @@ def _device_files(known: Accelerator, dev: str) -> List[str]:
         folder = os.path.join(dev, os.path.dirname(pattern))
         try:
             names = os.listdir(folder)
-        except OSError:
+        except ours(OSError):
             continue
         found += [os.path.join(folder, name) for name in names if fnmatch(name, os.path.basename(pattern))]
     return sorted(found, key=lambda path: (len(path), path))
@@ -126,7 +127,7 @@ def _ask(card: Card, runtime: Any) -> None:
         if card.initialised:
             card.current = _number(held.get("current_device"))
             card.count = _number(held.get("device_count"))
-    except Exception:
+    except ours(Exception):
         return  # a vendor's module that cannot answer leaves the rest of the record standing
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any, Callable, Mapping, Tuple
 
+from ddp_probe.ours import ours
+
 bases: Callable[[type], Tuple[type, ...]] = type.__dict__["__mro__"].__get__
 class_contents: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
 qualname: Callable[[type], str] = type.__dict__["__qualname__"].__get__
@@ -14,6 +16,6 @@ def class_name(obj_or_type: Any) -> str:
     named = obj_or_type if issubclass(kind, type) else kind
     try:
         module, name = _module(named), qualname(named)
-    except Exception:
+    except ours(Exception):
         return "?"
     return name if type(module) is not str or module == "builtins" else module + "." + name

@@ -4,6 +4,7 @@ from typing import Any, Dict, List
 
 from ddp_probe.facts._classes import bases
 from ddp_probe.facts.loaded import namespace
+from ddp_probe.ours import ours
 
 _TEXT = 100
 
@@ -52,7 +53,7 @@ class Forms:
                 lazy = self._is_lazy(last)
             try:
                 form = self.lazy if lazy else get((tensor.shape, tensor.device, tensor.dtype, tensor.requires_grad)) or self._new(tensor)
-            except Exception:
+            except ours(Exception):
                 form = self._device_alone(tensor)
             form.count += 1
             add(form)
@@ -70,6 +71,6 @@ class Forms:
     def _device_alone(self, tensor: Any) -> Form:
         try:
             device = str(tensor.device)
-        except Exception:
+        except ours(Exception):
             return self.unreadable
         return self.by_key.setdefault(("device alone", device), Form(device, hashed=self.unreadable.hashed))

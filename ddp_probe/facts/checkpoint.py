@@ -13,6 +13,7 @@ from typing import Any, List, NamedTuple, Optional
 from ddp_probe.facts import archive
 from ddp_probe.facts.describe import class_name
 from ddp_probe.facts.secrets import masked
+from ddp_probe.ours import ours
 from ddp_probe.schema import CheckpointFile
 
 _PATH = 1000
@@ -64,7 +65,7 @@ def _open_path(path: str, found: CheckpointFile) -> Optional[_Source]:
         return None
     try:
         status = os.stat(path)
-    except FileNotFoundError:
+    except ours(FileNotFoundError):
         found.exists = False
         return None
     _note(found, status)
@@ -135,9 +136,9 @@ def look(f: Any) -> CheckpointFile:
                     found.complete = archive.directory(source.read_at, source.size) is not None
             finally:
                 source.close()
-    except OSError as exc:
+    except ours(OSError) as exc:
         found.error = exc.strerror or class_name(exc)
-    except Exception as exc:
+    except ours(Exception) as exc:
         found.error = class_name(exc)
     return found
 
@@ -154,5 +155,5 @@ def locations(f: Any) -> List[str]:
             return read(source.read_at, source.size) if read else []
         finally:
             source.close()
-    except Exception:
+    except ours(Exception):
         return []

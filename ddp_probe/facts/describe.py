@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterable, Tuple
 from ddp_probe.facts._classes import bases, class_name, qualname
 from ddp_probe.facts.loaded import contents, namespace
 from ddp_probe.facts.secrets import MASK, masked, secret_name
+from ddp_probe.ours import ours
 
 __all__ = ["class_name", "describe", "describe_mapping"]
 
@@ -37,7 +38,7 @@ def describe(value: Any, limit: int = _TEXT) -> str:
     """Return a value in at most `limit` characters, secrets masked; a string stands as it is."""
     try:
         text = masked(value, limit) if type(value) is str else _describe(value, 0)
-    except Exception:
+    except ours(Exception):
         text = "<%s>" % class_name(value)
     return text if len(text) <= limit else text[: max(limit - 3, 0)] + "..."
 
@@ -52,7 +53,7 @@ def describe_mapping(mapping: Any) -> Dict[str, str]:
         return {}
     try:
         chosen = list(itertools.islice(items, _MAPPING_ITEMS))
-    except RuntimeError:  # another thread has changed it meanwhile
+    except ours(RuntimeError):  # another thread has changed it meanwhile
         return {}
     return {describe(key): MASK if _hides(key) and value is not None else describe(value) for key, value in chosen}
 

@@ -7,6 +7,7 @@ from ddp_probe.facts._classes import bases, class_contents, class_name
 from ddp_probe.facts.call_site import PROBE, module_of, site, within
 from ddp_probe.facts.describe import describe
 from ddp_probe.facts.secrets import masked
+from ddp_probe.ours import ours
 from ddp_probe.schema import Failure, Site
 
 _MESSAGE, _TAIL, _CUT = 2000, 900, "\n[...]\n"
@@ -41,7 +42,7 @@ def _message(exc: BaseException) -> str:
     try:
         if _plain(exc):
             return _shortened(str(exc))
-    except Exception:
+    except ours(Exception):
         return _described(exc)
     return _described(exc)
 

@@ -6,6 +6,8 @@ import re
 import sys
 from typing import Dict, FrozenSet, Iterable, NamedTuple, Optional, Set, Tuple
 
+from ddp_probe.ours import ours
+
 _DISTRIBUTION = re.compile(r"^([A-Za-z0-9._-]+?)-([0-9][^-]*)(?:-.*)?\.(?:dist-info|egg-info)$")
 _ENTRIES = 200  # of sys.path
 _NAMES = 20_000  # of one folder; the first one may be a data folder
@@ -28,7 +30,7 @@ def _scan(folders: Iterable[str]) -> Installed:
         try:
             with os.scandir(folder or ".") as entries:
                 names = [entry.name for entry in itertools.islice(entries, _NAMES)]
-        except OSError:
+        except ours(OSError):
             continue
         for name in names:
             match = _DISTRIBUTION.match(name) if name.endswith("-info") else None

@@ -3,12 +3,14 @@
 import sys
 from typing import Any, Dict
 
+from ddp_probe.ours import ours
+
 
 def contents(holder: Any) -> Dict[str, Any]:
     """Return an object's own namespace; empty where it has none that can be read in safety."""
     try:
         found = object.__getattribute__(holder, "__dict__")
-    except Exception:
+    except ours(Exception):
         return {}
     return found if type(found) is dict else {}
 

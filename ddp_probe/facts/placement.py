@@ -12,6 +12,7 @@ from ddp_probe.facts._walk import Walk
 from ddp_probe.facts.call_site import within
 from ddp_probe.facts.describe import describe
 from ddp_probe.facts.loaded import contents, namespace
+from ddp_probe.ours import ours
 from ddp_probe.schema import Leaf, Placement, Tally
 
 _CHUNK = 4096
@@ -73,7 +74,7 @@ def _own_device(module: Any) -> str:
         if type(found) is property:
             try:
                 return describe(module.device, _TEXT) if _property_is_known(found) else ""
-            except Exception:
+            except ours(Exception):
                 return ""
         if found is not None:
             return describe(found, _TEXT) if type(found) in (str, namespace("torch").get("device")) else ""
@@ -128,6 +129,6 @@ def devices_only(module: Any) -> Dict[str, int]:
             try:
                 device = tensor.device
                 counts[device] = counts.get(device, 0) + 1
-            except Exception:
+            except ours(Exception):
                 continue  # a parameter that cannot say where it is counts nowhere
     return {str(device)[:_TEXT]: count for device, count in counts.items()}

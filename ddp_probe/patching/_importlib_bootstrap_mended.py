@@ -6,6 +6,7 @@ Each mend is asked in its order. One that fails is counted by the guard, and the
 import inspect
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from ddp_probe.ours import ours
 from ddp_probe.patching.call import Call
 from ddp_probe.patching.guard import guard
 from ddp_probe.patching.mend import Change, Mend
@@ -78,7 +79,7 @@ def _made(plan: _Plan, wrapped: Callable[..., Any]) -> Any:
     while True:
         try:
             result = wrapped(*plan.first, *plan.args, **plan.kwargs)
-        except Exception as exc:
+        except ours(Exception) as exc:
             change = _asked(plan, left, "rescue", exc)
             if change is None:
                 raise

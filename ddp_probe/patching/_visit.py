@@ -23,38 +23,63 @@ def begin(wrapper: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Option
     if seat.bound:
         instance, args = wrapper._self_split(args)
     calls: List[Call] = []
-    for patch in seat.patches:
-        if patch.name not in thread.open:
-            patch.calls += 1
-            call = Call(seat, patch, instance, args, dict(kwargs))
-            if guard.attempt(patch.name, patch.watch.before, call):
-                calls.append(call)
-    for call in calls:
-        if call.patch.outermost:
-            thread.open.add(call.patch.name)
+    try:
+        for patch in seat.patches:
+            if patch.name not in thread.open:
+                _show(Call(seat, patch, instance, args, dict(kwargs)), calls)
+        for call in calls:
+            if call.patch.outermost:
+                thread.open.add(call.patch.name)
+    except BaseException as exc:  # A signal handler of the job's, most likely: the original is not called.
+        _cut_short(calls, exc)
+        raise
     return calls if calls or seat.mends else None
+
+
+def _show(call: Call, calls: List[Call]) -> None:
+    """Show one watch that the call begins, and keep the call if the watch is to see its end."""
+    call.patch.calls += 1
+    calls.append(call)  # First: a watch that is interrupted may have begun.
+    if not guard.attempt(call.patch.name, call.patch.watch.before, call):
+        calls.pop()
 
 
 def end(calls: List[Call], result: Any) -> None:
     """Show the result to every watch that saw the call begin."""
-    _close(calls)
-    for call in calls:
-        patch = call.patch
-        guard.attempt(patch.name, patch.watch.after, call, result)
+    try:
+        _close(calls)
+        for call in calls:
+            patch = call.patch
+            guard.attempt(patch.name, patch.watch.after, call, result)
+    except BaseException as exc:
+        _cut_short(calls, exc)
+        raise
 
 
 def fail(calls: List[Call], exc: BaseException) -> None:
     """Show the job's exception to every watch that saw the call begin, and leave it as it was."""
-    _close(calls)
-    if FRAGILE and isinstance(exc, RecursionError) and crowded(exc):
-        return
     before = _chain(exc)
     try:
+        _close(calls)
+        if FRAGILE and isinstance(exc, RecursionError) and crowded(exc):
+            return
         for call in calls:
             patch = call.patch
             guard.attempt(patch.name, patch.watch.error, call, exc)
+    except BaseException as other:
+        _cut_short(calls, other)
+        raise
     finally:
         _put_back(exc, before)
+
+
+def _cut_short(calls: List[Call], exc: BaseException) -> None:
+    """Tell each watch that still waits for an end that there is another one: what the job raised while our own code ran."""
+    if isinstance(exc, RecursionError):  # There is no room for it.
+        return
+    _close(calls)
+    for call in calls:
+        guard.attempt(call.patch.name, call.patch.watch.error, call, exc)
 
 
 def _close(calls: List[Call]) -> None:

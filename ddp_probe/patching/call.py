@@ -3,6 +3,8 @@
 import inspect
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
+from ddp_probe.ours import ours
+
 from .target import Target
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ class Names:
         if not self._read:
             try:
                 self._signature = inspect.signature(self._original)
-            except (ValueError, TypeError):
+            except ours(ValueError, TypeError):
                 self._signature = None
             self._read = True
         return self._signature
@@ -61,7 +63,7 @@ class Call:
         first: List[Any] = [self.instance] if self.seat.bound else []
         try:
             found = dict(signature.bind(*first, *self.args, **self.kwargs).arguments)
-        except TypeError:
+        except ours(TypeError):
             return {}
         if self.seat.bound:
             self._forget_instance(signature, found)

@@ -3,6 +3,8 @@
 import sys
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
+from ddp_probe.ours import ours
+
 from .place import Place, namespace
 
 _TRIES = 5
@@ -13,7 +15,7 @@ def snapshot(mapping: Dict[Any, Any]) -> List[Tuple[Any, Any]]:
     for _ in range(_TRIES):
         try:
             return list(mapping.items())
-        except RuntimeError:  # Changed size while it was read.
+        except ours(RuntimeError):  # Changed size while it was read.
             continue
     return []
 
@@ -39,6 +41,6 @@ def _found(space: Dict[str, Any], wanted: Dict[int, Any]) -> List[Tuple[str, Any
     for _ in range(_TRIES):
         try:
             return [(name, value) for name, value in space.items() if id(value) in wanted]
-        except RuntimeError:  # Changed size while it was read.
+        except ours(RuntimeError):  # Changed size while it was read.
             continue
     return []

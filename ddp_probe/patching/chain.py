@@ -6,6 +6,8 @@ from typing import Any, Iterator, List, Set
 
 import wrapt
 
+from ddp_probe.ours import ours
+
 from .place import class_order, is_class
 from .wrapper import Bound, Wrapper, without_us, wrapper_in
 
@@ -79,14 +81,14 @@ def _retired(held: Any) -> bool:
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # Empty: the enclosing function has not filled it yet, or has deleted the name.
+    except ours(ValueError):  # Empty: the enclosing function has not filled it yet, or has deleted the name.
         return None
 
 
 def _wrapped(proxy: Any) -> Any:
     try:
         return proxy.__wrapped__
-    except Exception:  # A proxy that has not been given what it wraps.
+    except ours(Exception):  # A proxy that has not been given what it wraps.
         return None
 
 

@@ -5,6 +5,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from ddp_probe import settings
+from ddp_probe.ours import ours
 
 _LIMIT = 5
 _ROOM = 100
@@ -82,7 +83,7 @@ class Guard:
             if self._overflow(name, exc):
                 raise
             return False
-        except Exception as exc:
+        except ours(Exception) as exc:
             if self._fault(name, exc):
                 raise
             return False
@@ -99,13 +100,15 @@ class Guard:
         count = self.counts[name] = self.counts.get(name, 0) + 1
         if count >= self.limit:
             self._off.add(name)
-        try:  # noqa: SIM105  # contextlib.suppress needs a frame, and there may be no room for one
+        try:
             self._tell(name, exc, count)
-        except Exception:
+        except RecursionError:  # A stack with no room left, not even to ask whose it is.
+            pass
+        except ours(Exception):
             pass
         try:
             return bool(settings.get(settings.STRICT))
-        except Exception:  # A stack with no room left, RecursionError.
+        except RecursionError:
             return False
 
     def _overflow(self, name: str, exc: BaseException) -> bool:

@@ -4,6 +4,8 @@ import os
 import threading
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
+from ddp_probe.ours import ours
+
 from .census import holders
 from .certificate import Certificate
 from .describe import describe
@@ -69,7 +71,7 @@ class Ledger:
         patch = self._patches.get((target, watch.name)) or Patch(target, watch)
         try:
             return self._apply(patch)
-        except Exception as exc:  # A class that cannot be written to, or something stranger: the job goes on without this patch.
+        except ours(Exception) as exc:  # A class that cannot be written to, or something stranger: the job goes on without this patch.
             patch.why = "%s cannot be patched: %s." % (target, type(exc).__name__)
             return self._keep(patch)
 
@@ -122,8 +124,12 @@ class Ledger:
         seat.wrapper = Wrapper(seat)
         kind = type(seat.raw)
         seat.placed = kind(seat.wrapper) if kind in (classmethod, staticmethod) else seat.wrapper
-        seat.place.write(seat.placed)
-        self._seats.append(seat)
+        self._seats.append(seat)  # First: what a signal handler of the job's cuts short here is still undone.
+        try:
+            seat.place.write(seat.placed)
+        except ours(Exception):
+            self._seats.pop()
+            raise
         return seat
 
     @staticmethod

@@ -2,6 +2,8 @@
 
 from typing import Iterator, List
 
+from ddp_probe.ours import ours
+
 from .census import snapshot, spaces
 from .certificate import Entry
 from .chain import leads_to, splice, walk
@@ -42,7 +44,7 @@ def _put(place: Place, value: object) -> None:
             place.clear()
         else:
             place.write(value)
-    except (TypeError, AttributeError):  # The holder has been made read-only since; the check by identity says so.
+    except ours(TypeError, AttributeError):  # The holder has been made read-only since; the check by identity says so.
         pass
 
 

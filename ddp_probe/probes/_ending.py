@@ -32,7 +32,8 @@ class Ending:
         self._previous_of_threads: Any = None
 
     def watch(self) -> None:
-        """Chain the exception hook and ask to be called at exit."""
+        """Chain the exception hook and ask to be called at exit; a second time is as good as once."""
+        self.unwatch()
         self._previous = sys.excepthook
         sys.excepthook = self._excepthook
         self._previous_of_threads = threading.excepthook
@@ -52,14 +53,18 @@ class Ending:
         self.unwatch()
 
     def _excepthook(self, kind: Type[BaseException], exc: BaseException, trace: Optional[TracebackType]) -> None:
-        guard.run("process", self._note, exc)
-        guard.run("process", clean_exception, exc)
         previous = self._previous or sys.__excepthook__
+        try:
+            guard.run("process", self._note, exc)
+            guard.run("process", clean_exception, exc)
+        except BaseException:  # raised by a signal handler of the job's; what ended the program is shown all the same
+            previous(kind, exc, exc.__traceback__ if exc.__traceback__ is not None else trace)
+            raise
         previous(kind, exc, exc.__traceback__ if exc.__traceback__ is not None else trace)
 
     def _thread_excepthook(self, args: Any) -> None:
         """A thread's traceback is printed without our frames, as the main thread's is."""
-        guard.run("process", clean_exception, args.exc_value)
+        guard.run("process", clean_exception, args.exc_value)  # A signal handler never runs in a thread.
         trace = getattr(args.exc_value, "__traceback__", None) or args.exc_traceback
         self._previous_of_threads(threading.ExceptHookArgs((args.exc_type, args.exc_value, trace, args.thread)))
 
@@ -68,7 +73,11 @@ class Ending:
         self._session.close(failure=failure(exc), uncaught=True, exit_code=130 if isinstance(exc, KeyboardInterrupt) else 1)
 
     def _exit(self) -> None:
-        guard.run("process", self._last)
+        try:
+            guard.run("process", self._last)
+        except BaseException:  # raised by a signal handler of the job's
+            guard.run("process", self._last)
+            raise
 
     def _last(self) -> None:
         # The hook may have been replaced by one that does not chain; the interpreter keeps the exception all the same.

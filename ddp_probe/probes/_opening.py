@@ -10,6 +10,7 @@ from ddp_probe.facts.accelerator_state import accelerators
 from ddp_probe.facts.environment import environment
 from ddp_probe.facts.secrets import mask, mask_argv
 from ddp_probe.facts.versions import versions
+from ddp_probe.ours import ours
 
 if TYPE_CHECKING:
     from ddp_probe.activation._process import Process
@@ -65,7 +66,7 @@ def _argv() -> List[str]:
 def _cwd() -> str:
     try:
         return mask(os.getcwd())
-    except OSError:  # the folder has been removed
+    except ours(OSError):  # the folder has been removed
         return ""
 
 

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Tuple
 
 from ddp_probe import accelerators
 from ddp_probe.activation.targets import TargetRow
+from ddp_probe.ours import ours
 from ddp_probe.patching import guard
 
 _FOLDERS = 200
@@ -57,7 +58,7 @@ def entry_points() -> List[Tuple[str, str, str]]:
 def _infos(folder: str) -> List[str]:
     try:
         return [name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info"))]
-    except OSError:
+    except ours(OSError):
         return []
 
 
@@ -65,7 +66,7 @@ def _declared(path: str) -> List[Tuple[str, str, str]]:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read()
-    except OSError:
+    except ours(OSError):
         return []
     if "[ddp_probe." not in text:
         return []

@@ -71,8 +71,13 @@ class Probe(Watch):
             return
         event = self._event(call, site, through, nth)
         if event is not None:
-            call.note = Begun(self.session.recorder.begin(event), event)
+            self._begin(call, event)
             self.began(call, call.note)
+
+    def _begin(self, call: Call, event: schema.Event) -> None:
+        """Keep the span before its line is written: what interrupts the write may still end it."""
+        call.note = Begun(self.session.recorder.span(event), event)
+        call.note.span.begin()
 
     def _count(self, call: Call, site: Optional[schema.Site]) -> int:
         """Count the calls of each line: a data set of many small files goes through torch.load at every sample."""
@@ -99,7 +104,9 @@ class Probe(Watch):
         """Write the error event, also where the caller goes on to swallow the exception."""
         if isinstance(call.note, Passed):
             event = self._event(call, call.note.site, call.note.through, call.note.nth)
-            call.note = Begun(self.session.recorder.begin(event), event) if event is not None else None
+            call.note = None
+            if event is not None:
+                self._begin(call, event)
         if isinstance(call.note, Begun):
             call.note.span.fail(failure(exc), self.failed(call, call.note, exc))
 

@@ -6,6 +6,7 @@ import socket
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set, Union
 
 from ddp_probe import schema, settings
+from ddp_probe.ours import ours
 from ddp_probe.patching import Certificate, Ledger, Patch, Target
 from ddp_probe.patching.guard import guard
 from ddp_probe.patching.mend import Mend
@@ -47,11 +48,21 @@ class Session:
         switch.on = True
         guard.on_fault = self._fault
         self.ending = _ending.Ending(self)
-        self.ending.watch()
-        self._begin()
+        self.begun = False
+
+    def begin(self) -> None:
+        """Listen for the end and write the first line; what a signal handler of the job's cuts short is done at the next module."""
+        if not self.begun:
+            self.ending.watch()
+            self._begin()
+            self.begun = True
 
     def _begin(self) -> None:
-        """Write the first line at once, but for a program of its own: it may never do what a probe watches."""
+        """Write the first line at once, but for a program of its own: it may never do what a probe watches.
+
+        What writes is loaded all the same: a module of the job's is being imported now, and later a call of the job's would wait for it.
+        """
+        self.recorder.load()
         if self.process.role.name == "rank":
             self.recorder.start()
         if self.remedies.mistake and not self.process.rank:
@@ -133,7 +144,7 @@ class Session:
         """Return the local ranks whose process has left no file, as far as this launcher knows their pids."""
         try:
             pids = {name.split(".")[2] for name in os.listdir(self.process.folder) if name.startswith("rank")}
-        except OSError:
+        except ours(OSError):
             pids = set()
         if pids and not pids & {str(pid) for pid in self.children.values()}:
             return []  # each child is a shell that started its rank: their pids say nothing
@@ -181,10 +192,14 @@ class Session:
         if self.closed or not switch.on or self.recorder.path is None:
             return
         self.closed = True
-        for event in _coverage.events(self):
-            self.recorder.point(event)
-        last = _ending.last_event(self, **known)
-        self.recorder.point(last)
+        try:
+            for event in _coverage.events(self):
+                self.recorder.point(event)
+            last = _ending.last_event(self, **known)
+            self.recorder.point(last)
+        except BaseException:  # raised by a signal handler of the job's: there is no last line yet
+            self.closed = False
+            raise
         self.summary_due = _summary.wanted(last)
 
     def restore(self) -> Certificate:

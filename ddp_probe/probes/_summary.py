@@ -10,6 +10,7 @@ from typing import Dict, List
 
 import ddp_probe
 from ddp_probe import schema, settings
+from ddp_probe.ours import ours
 from ddp_probe.record import _stderr
 
 _SECONDS = 5.0
@@ -32,7 +33,7 @@ def say(folder: str) -> None:
 
     try:
         lines = _read(folder)
-    except (OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
+    except ours(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
         lines = []
     for line in lines[:_MOST_LINES]:
         _stderr.say(line)

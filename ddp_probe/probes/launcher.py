@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 from ddp_probe import schema
 from ddp_probe.facts.describe import describe
 from ddp_probe.facts.secrets import mask_argv, masked
+from ddp_probe.ours import ours
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
 
@@ -113,7 +114,7 @@ def signal_name(code: Optional[int]) -> str:
         return ""
     try:
         return signal.Signals(-code).name
-    except ValueError:
+    except ours(ValueError):
         return "signal %d" % -code
 
 

@@ -7,6 +7,7 @@ from typing import Any, Optional
 from ddp_probe import schema
 from ddp_probe.facts.checkpoint import path_of
 from ddp_probe.facts.secrets import masked
+from ddp_probe.ours import ours
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
 
@@ -52,7 +53,7 @@ def _path(target: Any) -> Optional[str]:
 def _stat(path: str) -> Optional[os.stat_result]:
     try:
         return os.stat(path)
-    except (OSError, ValueError):  # a path with a null byte, or with letters that no file name can have
+    except ours(OSError, ValueError):  # a path with a null byte, or with letters that no file name can have
         return None
 
 

@@ -1,11 +1,12 @@
 """One append-only file that is ours alone: made exclusively, never through a symlink, checked before each write."""
 
-import contextlib
 import errno
 import fcntl
 import os
 import stat
 from typing import Optional, Tuple
+
+from ddp_probe.ours import ours, suppress
 
 from ._modes import umask
 
@@ -28,6 +29,7 @@ class LineFile:
         self.path = path
         self.room = room
         self.size = seen.st_size
+        self.line_at: Optional[int] = None  # how long the file was before the line that is being written
         self._torn = False
         self._ident: Tuple[int, int] = (seen.st_dev, seen.st_ino)
         self._links = seen.st_nlink  # some file systems always answer 0
@@ -39,7 +41,7 @@ class LineFile:
         """
         try:
             seen = os.fstat(self.fd)
-        except OSError:
+        except ours(OSError):
             return False
         self.size = seen.st_size
         return (seen.st_dev, seen.st_ino) == self._ident and seen.st_nlink >= self._links
@@ -50,6 +52,7 @@ class LineFile:
             line = b"\n" + line
         if self.size + len(line) > self.room:
             raise OutOfRoomError
+        self.line_at = self.size
         written = os.write(self.fd, line)
         self._torn = False
         if written < len(line):
@@ -57,18 +60,26 @@ class LineFile:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
         self.size += written
 
+    def landed(self) -> bool:
+        """Tell whether the line whose writing was interrupted is in the file."""
+        if self.line_at is None:
+            return False
+        with suppress(OSError):
+            return os.fstat(self.fd).st_size > self.line_at
+        return False
+
     def _take_back(self, written: int) -> None:
         """Cut a line that a full disk took half of, so that every line in the file is whole."""
         try:
             os.ftruncate(self.fd, os.fstat(self.fd).st_size - written)
-        except OSError:
+        except ours(OSError):
             self._torn = True
 
     def reopened(self) -> Optional["LineFile"]:
         """Return this same file on a new descriptor, or None where its name is gone or is another file's now."""
         try:
             fd = _high(os.open(self.path, _APPEND))
-        except OSError as exc:
+        except ours(OSError) as exc:
             if exc.errno in _GONE:
                 return None
             raise  # too many open files, say: the file is still there, and is tried again later
@@ -81,7 +92,7 @@ class LineFile:
     def close(self) -> None:
         """Close the descriptor if it is still ours."""
         fd, self.fd = self.fd, -1
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             seen = os.fstat(fd)
             if (seen.st_dev, seen.st_ino) == self._ident:
                 os.close(fd)
@@ -95,7 +106,7 @@ def create(directory: str, stem: str, room: int) -> LineFile:
         path = os.path.join(directory, name + (".%d" % number if number else "") + ".jsonl")
         try:
             return LineFile(_high(os.open(path, _CREATE, 0o666 & ~umask(directory))), path, room)
-        except FileExistsError:
+        except ours(FileExistsError):
             continue
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.path.join(directory, name + ".jsonl"))
 
@@ -104,10 +115,10 @@ def make_folder(directory: str) -> None:
     """Make a folder and its parents; os.makedirs would make the parents world-writable where the umask is 0."""
     try:
         os.mkdir(directory, 0o777 & ~umask(directory))
-    except FileExistsError:
+    except ours(FileExistsError):
         if not stat.S_ISDIR(os.stat(directory).st_mode):
             raise
-    except FileNotFoundError:
+    except ours(FileNotFoundError):
         parent = os.path.dirname(directory)
         if parent in ("", directory):
             raise

@@ -4,6 +4,8 @@ from typing import Any, Dict
 
 import msgspec
 
+from ddp_probe.ours import ours
+
 _DEPTH = 8  # an event nests three deep; what goes further is a value that nobody meant to write
 _WIDEST = 1 << 63
 
@@ -24,7 +26,7 @@ def fields(event: msgspec.Struct) -> Dict[str, Any]:
     """Return the fields that are set, the event's name first; nothing in it is shared with the event."""
     try:
         found: Dict[str, Any] = msgspec.to_builtins(event, enc_hook=describe)
-    except Exception:  # a key that is not text, a nesting without end: the slow way takes anything
+    except ours(Exception):  # a key that is not text, a nesting without end: the slow way takes anything
         found = _plain(event, 0)
     return found
 
@@ -33,7 +35,7 @@ def render(line: Dict[str, Any]) -> bytes:
     """Return one line of JSON without its end."""
     try:
         return _ENCODER.encode(line)
-    except Exception:  # text with surrogates, as in a file name that is not UTF-8
+    except ours(Exception):  # text with surrogates, as in a file name that is not UTF-8
         return _ENCODER.encode(_plain(line, 0))
 
 

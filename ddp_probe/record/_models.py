@@ -1,9 +1,10 @@
 """Writes a model's list of parameters once per distinct digest; ranks that race for it write the same bytes."""
 
-import contextlib
 import os
 import time
 from typing import Any, List
+
+from ddp_probe.ours import ours, suppress
 
 from ._file import make_folder
 from ._json import render
@@ -49,16 +50,16 @@ def _write_in(folder: int, name: str, data: bytes, mode: int) -> None:
             os.close(fd)
         _publish(folder, draft, name)
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):
             os.unlink(draft, dir_fd=folder)
 
 
 def _publish(folder: int, draft: str, name: str) -> None:
     try:
         os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except FileExistsError:
+    except ours(FileExistsError):
         return
-    except OSError:  # a file system without hard links; renaming replaces a symlink, it does not follow it
+    except ours(OSError):  # a file system without hard links; renaming replaces a symlink, it does not follow it
         os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 

@@ -4,6 +4,7 @@ import os
 import stat
 
 from ddp_probe import settings
+from ddp_probe.ours import ours
 
 _OWNER, _GROUP = 0o077, 0o027
 
@@ -23,9 +24,9 @@ def _shared(directory: str) -> bool:
     while True:
         try:
             return bool(os.stat(place).st_mode & stat.S_ISGID)
-        except FileNotFoundError:
+        except ours(FileNotFoundError):
             parent = os.path.dirname(place)
-        except OSError:
+        except ours(OSError):
             return False
         if parent == place:
             return False

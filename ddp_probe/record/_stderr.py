@@ -1,11 +1,11 @@
 """What a person sees while the job runs: one write a line to stderr, never to stdout, and never a failure of it."""
 
-import contextlib
 import os
 import sys
 from typing import Any, Optional
 
 from ddp_probe import schema
+from ddp_probe.ours import suppress
 
 
 def say(text: str) -> None:
@@ -13,7 +13,7 @@ def say(text: str) -> None:
     if sys.__stderr__ is None:  # the program was started without it; number 2 may be one of its files
         return
     line = "ddp_probe: %s\n" % " ".join(text.split())
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         os.write(2, line.encode("utf-8", "backslashreplace"))
 
 

@@ -6,6 +6,7 @@ from typing import Any, Dict, Type
 import msgspec
 
 from ddp_probe import schema
+from ddp_probe.ours import ours
 
 
 class SchemaDriftError(Exception):
@@ -41,7 +42,7 @@ def check(line: bytes) -> None:
         raise SchemaDriftError("No event has this name: %s" % raw.get("event"))
     try:
         event = decoder.decode(line)
-    except msgspec.ValidationError as exc:
+    except ours(msgspec.ValidationError) as exc:
         raise SchemaDriftError("%s: %s" % (raw["event"], exc)) from exc
     _compare(raw, event, raw["event"])
 

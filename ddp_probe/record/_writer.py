@@ -4,7 +4,6 @@ The lock is re-entrant, because a signal handler of the job may log in the middl
 process: after a fork the child has another writer, so that no lock is held across it.
 """
 
-import contextlib
 import itertools
 import os
 import threading
@@ -13,6 +12,7 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Optional, Set, Tuple
 
 from ddp_probe import schema
+from ddp_probe.ours import ours, suppress
 
 from . import _file
 from ._strict import Checked, decoders
@@ -77,6 +77,11 @@ class Writer:
         if self._file is not None:
             self._file.close()
 
+    def load(self) -> None:
+        """Import the chain."""
+        if self._chain is None:
+            self._load(None)
+
     def start(self) -> None:
         """Write the first line, which needs no other."""
         self._reach(None)
@@ -85,19 +90,34 @@ class Writer:
         """Write one line."""
         self._reach((event, phase, more))
 
+    def landed(self) -> bool:
+        """Tell whether a line whose writing a signal handler of the job's has interrupted is in the file."""
+        return self._file is not None and self._file.landed()
+
     def _reach(self, line: Optional[_Line]) -> None:
         if self._chain is None and not self._load(line):
             return
+        try:
+            self._reach_locked(line)
+        except ours(Exception):
+            raise
+        except BaseException:  # raised by the job's handler, and perhaps just after the lock was taken: never wait for that one again
+            self._lock = threading.RLock()
+            raise
+
+    def _reach_locked(self, line: Optional[_Line]) -> None:
+        if self._file is not None:
+            self._file.line_at = None
         lock = self._take()
         try:
             self._write_held(line)
-        except _file.OutOfRoomError:
+        except ours(_file.OutOfRoomError):
             self._fill()
-        except OSError:
+        except ours(OSError):
             self.lost += 1
             self._retry_at = time.monotonic() + _BACK_OFF
             raise
-        except Exception:
+        except ours(Exception):
             self.lost += 1
             raise
         finally:
@@ -115,7 +135,7 @@ class Writer:
             from . import _chain
 
             self._chain = _chain
-        except Exception:
+        except ours(Exception):
             self.lost += 1
             raise
         finally:
@@ -160,7 +180,7 @@ class Writer:
             self._put(line)
 
     def _flush(self) -> None:
-        with contextlib.suppress(IndexError):  # a signal handler may flush them in the middle of this loop
+        with suppress(IndexError):  # a signal handler may flush them in the middle of this loop
             while True:
                 self._put(self._waiting.popleft())
 
@@ -208,7 +228,7 @@ class Writer:
         if self._start is None and self._plan.first is not None:
             try:
                 self._start = self._plan.first()
-            except Exception as exc:
+            except ours(Exception) as exc:
                 if self._plan.strict:
                     raise
                 self._start = schema.Fault(probe="record", count=1, failure=schema.Failure(type=type(exc).__name__))
@@ -221,5 +241,5 @@ class Writer:
         if self._file is None:
             return
         self._file.room += _RESERVE
-        with contextlib.suppress(_file.OutOfRoomError, OSError):
+        with suppress(_file.OutOfRoomError, OSError):
             self._put((schema.Full(limit=self._plan.max_bytes), "point", {}))

@@ -2,6 +2,8 @@
 
 import os
 
+from ddp_probe.ours import ours
+
 from ._file import make_folder
 from ._modes import umask
 
@@ -24,7 +26,7 @@ def point_at(folder: str) -> None:
 def _keep_out_of_git(root: str) -> None:
     try:
         fd = os.open(os.path.join(root, ".gitignore"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 & ~umask(root))
-    except FileExistsError:
+    except ours(FileExistsError):
         return
     os.write(fd, b"*\n")
     os.close(fd)

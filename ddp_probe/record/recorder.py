@@ -5,6 +5,7 @@ import os
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from ddp_probe import schema, settings
+from ddp_probe.ours import ours
 
 from . import _models, _stderr
 from ._writer import Plan, Writer
@@ -57,13 +58,22 @@ class Recorder:
         self._envelope.update(envelope)
         self.writer.bind(envelope)
 
+    def load(self) -> None:
+        """Import what renders a line, so that no call of the job's has to wait for it."""
+        if self._silent():
+            return
+        try:
+            self.writer.load()
+        except ours(Exception) as exc:
+            self._fault(exc)
+
     def start(self) -> None:
         """Open the file and write its first line now, and not with the first event."""
         if self._silent():
             return
         try:
             self.writer.start()
-        except Exception as exc:
+        except ours(Exception) as exc:
             self._fault(exc)
 
     def point(self, event: schema.Event) -> None:
@@ -72,9 +82,13 @@ class Recorder:
 
     def begin(self, event: schema.Event) -> Span:
         """Write that a call is about to be made; the line is in the file when this returns."""
-        span = Span(self, next(self._spans), event)
-        self.write(event, "begin", {"span": span.id})
+        span = self.span(event)
+        span.begin()
         return span
+
+    def span(self, event: schema.Event) -> Span:
+        """Return a call that has yet to begin, so that its owner can end it whatever interrupts the line."""
+        return Span(self, next(self._spans), event)
 
     def warn(self, text: str) -> None:
         """Write a warning, and say it on stderr unless that is switched off."""
@@ -87,7 +101,7 @@ class Recorder:
         self._models.add(digest)
         try:
             self._write_model(digest, rows)
-        except Exception as exc:
+        except ours(Exception) as exc:
             self._models.discard(digest)
             self.writer.lost += 1
             self._fault(exc)
@@ -109,7 +123,7 @@ class Recorder:
             return
         try:
             self.writer.write(event, phase, more)
-        except Exception as exc:
+        except ours(Exception) as exc:
             self._fault(exc)
         if self._echo != "warn" or type(event) is schema.Warned:
             self._tell(event, phase, more)
@@ -136,7 +150,7 @@ class Recorder:
                 _stderr.tell(event, phase, self._envelope.get("rank"), more)
             elif self._echo != "off" and isinstance(event, schema.Warned):
                 _stderr.say(event.text)
-        except Exception:
+        except ours(Exception):
             if self._strict:
                 raise
 
@@ -153,5 +167,5 @@ def _absolute(directory: str) -> str:
     """Return the folder as it is now, as the job may change its working directory."""
     try:
         return os.path.abspath(directory)
-    except OSError:  # the working directory is gone
+    except ours(OSError):  # the working directory is gone
         return directory

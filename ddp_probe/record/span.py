@@ -10,16 +10,28 @@ if TYPE_CHECKING:
 
 
 class Span:
-    """One call that has begun. It ends once; in a forked child it does not end at all."""
+    """One call. It begins once and ends once; in a forked child it does not end at all."""
 
-    __slots__ = ("_event", "_recorder", "_started", "_writer", "id")
+    __slots__ = ("_asked", "_recorder", "_started", "_writer", "id")
 
     def __init__(self, recorder: "Recorder", number: int, event: schema.Event) -> None:
         self.id = number
         self._recorder: Optional[Recorder] = recorder
-        self._event = type(event)
+        self._asked = event
         self._writer = recorder.writer
         self._started = time.perf_counter()
+
+    def begin(self) -> None:
+        """Write that the call is about to be made; the line is in the file when this returns."""
+        recorder = self._recorder
+        if recorder is None:
+            return
+        try:
+            recorder.write(self._asked, "begin", {"span": self.id})
+        except BaseException:  # a signal handler of the job's: what has not begun does not end
+            if not recorder.writer.landed():
+                self._recorder = None
+            raise
 
     def end(self, event: Optional[schema.Event] = None) -> None:
         """Write that the call has returned."""
@@ -37,4 +49,9 @@ class Span:
         more: Dict[str, Any] = {"span": self.id, "seconds": round(seconds, 9)}
         if failure is not None:
             more["failure"] = failure
-        recorder.write(self._event() if event is None else event, phase, more)
+        try:
+            recorder.write(type(self._asked)() if event is None else event, phase, more)
+        except BaseException:  # the same: an end that did not reach the file is written by whoever catches this
+            if not recorder.writer.landed():
+                self._recorder = recorder
+            raise

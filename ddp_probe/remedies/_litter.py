@@ -3,12 +3,13 @@
 A process number alone does not tell: containers on one host number their processes alike, and hosts share folders.
 """
 
-import contextlib
 import itertools
 import os
 import socket
 import zlib
 from typing import List
+
+from ddp_probe.ours import ours, suppress
 
 _PREFIX = ".ddp_probe_save"
 _FORGOTTEN = 3600.0  # Seconds without a byte after which a save by a process that cannot be seen from here is given up.
@@ -23,7 +24,7 @@ def name() -> str:
 
 def sweep(own: str) -> None:
     """Remove what others have left beside this folder, which was made this moment and so tells the file server's time."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         parent, now = os.path.dirname(own), os.stat(own).st_mtime
         found: List[str] = [entry.name for entry in os.scandir(parent) if entry.name.startswith(_PREFIX + "-")]
         for each in found:
@@ -33,7 +34,7 @@ def sweep(own: str) -> None:
 
 def remove(folder: str) -> None:
     """Remove a folder and the files in it, as far as that is allowed."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         for entry in list(os.scandir(folder)):
             os.unlink(entry.path)
         os.rmdir(folder)
@@ -56,7 +57,7 @@ def _world() -> str:
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             told = "%s %d" % (file.read().strip(), os.stat("/proc/self/ns/pid").st_ino)
-    except OSError:
+    except ours(OSError):
         told = socket.gethostname()
     return "%08x" % zlib.crc32(told.encode("utf-8", "replace"))
 
@@ -66,6 +67,6 @@ def _born(pid: int) -> str:
     try:
         with open("/proc/%d/stat" % pid, "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
-    except OSError:
+    except ours(OSError):
         return ""
     return "" if fields[0] in (b"Z", b"X", b"x") else fields[19].decode("ascii")

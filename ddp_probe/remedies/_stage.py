@@ -1,12 +1,12 @@
 """A folder beside a path, in which a file grows until it is whole and can take the path's place in one step."""
 
-import contextlib
 import errno
 import os
 import shutil
 import stat
 from typing import Callable, Iterator, Optional, Tuple, Union
 
+from ddp_probe.ours import ours, suppress
 from ddp_probe.remedies import _litter
 
 # What a file system answers that cannot flush; any other failure to flush means that the save is not on the disk.
@@ -32,9 +32,9 @@ class Stage:
         folder = os.path.join(os.path.dirname(path), _litter.name())
         try:
             os.mkdir(folder, 0o700)
-        except (FileNotFoundError, NotADirectoryError):
+        except ours(FileNotFoundError, NotADirectoryError):
             return ""
-        except OSError as exc:
+        except ours(OSError) as exc:
             return "%s does not take a second file: %s" % (os.path.dirname(path), exc.strerror)
         _litter.sweep(folder)
         return cls(path, folder, says)
@@ -47,11 +47,11 @@ class Stage:
         _flush(self.file)
         try:
             os.replace(self.file, self.path)
-        except OSError as exc:  # a file that is a mount of its own; another's file in a folder such as /tmp; no rename at all
+        except ours(OSError) as exc:  # a file that is a mount of its own; another's file in a folder such as /tmp; no rename at all
             self.says("%s cannot be replaced, and was written over: %s" % (self.path, exc.strerror))
             shutil.copyfile(self.file, self.path)
             _flush(self.path)
-        with contextlib.suppress(OSError):  # not every file system lets a folder be flushed
+        with suppress(OSError):  # not every file system lets a folder be flushed
             _flush(os.path.dirname(self.path))
         self.clear()
 
@@ -64,7 +64,7 @@ def status(path: str) -> Optional[os.stat_result]:
     """Return what is at a path, or None."""
     try:
         return os.stat(path)
-    except OSError:
+    except ours(OSError):
         return None
 
 
@@ -86,19 +86,19 @@ def _in_the_way(path: str) -> Optional[str]:
 
 def _keep(path: str, old: os.stat_result, new: str) -> None:
     """Give a new file the owner, the permissions and the access list of the one before it, where the file system has them."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         os.chown(new, old.st_uid, old.st_gid)
     for name, value in _attributes(path):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.setxattr(new, name, value)
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         os.chmod(new, stat.S_IMODE(old.st_mode))
 
 
 def _attributes(path: str) -> Iterator[Tuple[str, bytes]]:
     if not hasattr(os, "listxattr"):
         return
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         for name in os.listxattr(path):
             yield name, os.getxattr(path, name)
 
@@ -107,7 +107,7 @@ def _flush(path: str) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
-    except OSError as exc:
+    except ours(OSError) as exc:
         if exc.errno not in _CANNOT_FLUSH:
             raise
     finally:

@@ -1,10 +1,10 @@
 """A checkpoint that others can meet half written, and that a power cut leaves so."""
 
-import contextlib
 import os
 from typing import Any, Optional
 
 from ddp_probe.facts.checkpoint import path_of
+from ddp_probe.ours import suppress
 from ddp_probe.patching import Call, guard
 from ddp_probe.patching.mend import Change
 from ddp_probe.remedies._remedy import Remedy
@@ -57,7 +57,7 @@ class AtomicSave(Remedy):
 def _make_folder(path: str) -> None:
     """Do what mmengine's own save does first; it takes ~ for the home here, and not when it opens the file."""
     if not path.startswith("~"):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
 
 

@@ -4,6 +4,7 @@ import gc
 import sys
 from typing import Any, Optional, Set
 
+from ddp_probe.ours import ours
 from ddp_probe.patching import Call
 from ddp_probe.patching.mend import Change
 from ddp_probe.remedies._card import Cards, cards, no_card, own_index, usable_cuda, wanted
@@ -43,7 +44,7 @@ class MoveModel(Remedy):
         """Move; a card that takes a part of the model only gives that part back."""
         try:
             module.to(target)
-        except Exception as exc:
+        except ours(Exception) as exc:
             module.to("cpu")
             self.declined(call, "%s does not take the model: %s" % (target, type(exc).__name__))
             return False

@@ -7,6 +7,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ddp_probe.facts.call_site import call_path
 from ddp_probe.facts.checkpoint import look, path_of
+from ddp_probe.ours import ours
 from ddp_probe.patching import Call
 from ddp_probe.patching.mend import Change
 from ddp_probe.remedies._remedy import Remedy
@@ -159,11 +160,11 @@ def _seen(path: str) -> Optional[_Seen]:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
         fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except (OSError, ValueError):
+    except ours(OSError, ValueError):
         return None
     try:
         status = os.fstat(fd)
-    except OSError:
+    except ours(OSError):
         return None
     finally:
         os.close(fd)

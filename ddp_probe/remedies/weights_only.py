@@ -7,6 +7,7 @@ import sys
 from typing import Any, List, Optional, Tuple
 
 from ddp_probe.facts.checkpoint import path_of
+from ddp_probe.ours import ours
 from ddp_probe.patching import Call
 from ddp_probe.patching.mend import Change
 from ddp_probe.remedies._remedy import Remedy
@@ -52,7 +53,7 @@ class WeightsOnly(Remedy):
         serialization: Any = sys.modules["torch.serialization"]
         try:
             allowed = [_stand_in(name) for name in names] + _kinds_of_numbers()
-        except ImportError as missing:
+        except ours(ImportError) as missing:
             self.declined(call, "%s cannot be imported here" % missing.name)
             return None
         self.applied(call, {"allowed": "torch's own"}, {"allowed too": ", ".join(sorted(names))}, "the file asks for these, and for nothing else")
@@ -69,7 +70,7 @@ def _asked_for(path: str) -> Optional[List[str]]:
     ask = getattr(sys.modules["torch.serialization"], "get_unsafe_globals_in_checkpoint", None)
     try:
         return list(ask(path)) if ask is not None else None
-    except ValueError:
+    except ours(ValueError):
         return None
 
 

@@ -1,5 +1,9 @@
 """The guard: a fault of ours is counted and told, and does not reach the job."""
 
+import ctypes
+import signal
+import threading
+
 import pytest
 
 from ddp_probe.patching import Guard, Target, guard
@@ -157,4 +161,42 @@ def test_a_stack_that_the_job_filled_is_no_fault(lib, ledger, recorder, quiet):
     for _ in range(3):
         with pytest.raises(RecursionError):
             lib.forever()
+    assert guard.counts == {}
+
+
+class StoppedError(Exception):
+    """What the job raises while our code runs."""
+
+
+def _in_our_file(source, **names):
+    """Return the function of this source, compiled as if it stood in the guard's own file."""
+    exec(compile(source, Guard.attempt.__code__.co_filename, "exec"), names)
+    return names["busy"]
+
+
+def test_what_a_handler_raises_is_the_jobs(quiet):
+    """A signal handler that raises inside our code, even below an except of ours, is not held back and is no fault."""
+
+    def handler(number, frame):
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+        raise OSError("the job's own")
+
+    from ddp_probe.ours import ours
+
+    source = "def busy():\n  try:\n    send()\n  except ours(OSError):\n    return 'lost'\n"
+    busy = _in_our_file(source, ours=ours, send=lambda: signal.raise_signal(signal.SIGUSR1))
+    signal.signal(signal.SIGUSR1, handler)
+    with pytest.raises(OSError, match="the job's own"):
+        guard.run("a", busy)
+    assert guard.counts == {}
+
+
+def test_what_another_thread_throws_in_is_the_jobs(quiet):
+    """A class of the job's that PyThreadState_SetAsyncExc puts into the middle of our code is raised in the job."""
+    throw = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    here = ctypes.c_ulong(threading.get_ident())
+    source = "def busy():\n  throw(here, kind)\n  for _ in range(100): len(())\n"
+    busy = _in_our_file(source, throw=throw, here=here, kind=ctypes.py_object(StoppedError))
+    with pytest.raises(StoppedError):
+        guard.run("a", busy)
     assert guard.counts == {}

@@ -1,0 +1,116 @@
+"""Tells an exception of our own code from one that the job raises while our code runs.
+
+A signal handler runs between two bytecodes of whatever Python code is active, and ours is as good as any. What it raises, such as torchelastic's
+SignalException or an alarm's timeout, has the handler's frame below ours in its traceback. It belongs to the job and has to reach it.
+So every `except` of ours in a traced process asks here first.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # typeshed lacks it; the module signal would bring enum to each start of an interpreter
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+    from typing import Any, List, Optional, Tuple, Type, TypeVar
+
+    Kind = TypeVar("Kind", bound=BaseException)
+
+# From code objects and not from __file__: both sides of a comparison are then spelled alike.
+_PACKAGE = os.path.dirname((lambda: None).__code__.co_filename) + os.sep
+_STANDARD = os.path.dirname(os.path.dirname(os.__file__)) + os.sep
+_OTHERS = ("site-packages", "dist-packages")
+
+
+def ours(*kinds: Type[Kind]) -> Tuple[Type[Kind], ...]:
+    """Return what an except clause is to catch: nothing, if the exception in flight is the job's."""
+    exc = sys.exc_info()[1]
+    return () if exc is not None and is_the_jobs(exc) else kinds
+
+
+class suppress:  # noqa: N801  # stands for contextlib.suppress, which would hold back what the job raises as well
+    """Let these exceptions of our own code pass unnoticed."""
+
+    def __init__(self, *kinds: Type[BaseException]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Optional[Type[BaseException]], exc: Optional[BaseException], trace: Optional[TracebackType]) -> bool:
+        return kind is not None and exc is not None and issubclass(kind, self._kinds) and not is_the_jobs(exc)
+
+
+def is_the_jobs(exc: BaseException) -> bool:
+    """Tell whether an exception that reaches us from below did not start in our code, nor in what our code has called."""
+    innermost = _innermost(exc)
+    if innermost is None:
+        return False
+    if _is_ours(innermost) and _is_a_class_of_the_job(type(exc)):
+        return True  # Another thread has put it into the middle of our code (PyThreadState_SetAsyncExc); no frame tells of that.
+    return not _is_all_ours(exc) and raised_by_handler(exc)
+
+
+def raised_by_handler(exc: BaseException) -> bool:
+    """Tell whether a signal handler raised it, in whoever's code."""
+    registered = _handlers()
+    above, step = None, exc.__traceback__
+    while step is not None:
+        if above is not None and not _is_ours(step.tb_frame) and _handles(step.tb_frame, above, registered):
+            return True
+        above, step = step.tb_frame, step.tb_next
+    return False
+
+
+def _innermost(exc: BaseException) -> Optional[FrameType]:
+    frame, step = None, exc.__traceback__
+    while step is not None:
+        frame, step = step.tb_frame, step.tb_next
+    return frame
+
+
+def _is_all_ours(exc: BaseException) -> bool:
+    step = exc.__traceback__
+    while step is not None and _is_ours(step.tb_frame):
+        step = step.tb_next
+    return step is None
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_PACKAGE)
+
+
+def _handles(frame: FrameType, above: FrameType, registered: List[Any]) -> bool:
+    """Know a signal handler by the frame that it is handed, the one that it interrupts; or, if it has dropped that, by being registered."""
+    for value in list(frame.f_locals.values()):
+        if value is above or (type(value) is tuple and any(one is above for one in value)):
+            return True
+    return any(code is frame.f_code for code in registered)
+
+
+def _handlers() -> List[Any]:
+    """Return the code of each handler that is registered now."""
+    found = []
+    for number in range(1, _signal.NSIG):
+        try:
+            handler: Any = _signal.getsignal(number)
+        except ValueError:  # The C library keeps some numbers for itself.
+            continue
+        while not hasattr(handler, "__code__") and hasattr(handler, "func"):  # a partial
+            handler = handler.func
+        if not hasattr(handler, "__code__"):
+            handler = getattr(type(handler), "__call__", None)  # noqa: B004  # its code is what is asked for
+        found.append(getattr(handler, "__code__", None))
+    return [code for code in found if code is not None]
+
+
+def _is_a_class_of_the_job(kind: Type[BaseException]) -> bool:
+    module = kind.__module__
+    if module == "builtins" or module.startswith("ddp_probe."):
+        return False
+    file: Any = getattr(sys.modules.get(module), "__file__", None)
+    if type(file) is not str:
+        return module == "__main__"
+    return not file.startswith((_STANDARD, _PACKAGE)) and not any(part in file for part in _OTHERS)

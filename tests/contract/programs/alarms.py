@@ -1,0 +1,59 @@
+"""A training-like loop under many alarms whose handler raises; tells how many the handler raised and how many reached the job."""
+
+import json
+import os
+import random
+import signal
+import sys
+from contextlib import suppress
+
+import torch
+
+COUNT = 2000
+ANSWER = sys.argv[1]
+
+
+class PreemptedError(Exception):
+    """What this job's handler raises, among others."""
+
+
+KINDS = (PreemptedError, TimeoutError, ValueError)
+raised = 0
+
+
+def handler(number, frame):
+    """Raise, as torchelastic's handler and every alarm's timeout do."""
+    global raised
+    raised += 1
+    raise KINDS[raised % 3]("alarm %d" % raised)
+
+
+def step(number):
+    """Do what a training does, each call of it watched; one of them fails, and the job goes on."""
+    model.to("cpu")
+    torch.load("weights.pt")
+    torch.save(number, "step.pt")
+    with suppress(FileNotFoundError):
+        torch.load("missing-%d.pt" % number)
+
+
+if not os.environ.get("PLAIN"):
+    import ddp_probe
+
+    ddp_probe.activate()
+signal.signal(signal.SIGALRM, handler)
+model = torch.nn.Linear(4, 4)
+torch.save(model.state_dict(), "weights.pt")
+chance = random.Random(7)
+reached = []
+number = 0
+while raised < COUNT:
+    number += 1
+    try:
+        signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00002, 0.003))
+        step(number)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KINDS as exc:
+        reached.append(str(exc))
+with open(ANSWER, "w") as file:
+    json.dump({"raised": raised, "reached": len(set(reached)), "steps": number}, file)
