@@ -109,7 +109,10 @@ def _ready(names: List[str], late: bool) -> None:
 
         _promotion.stand_in(sys.modules[names[0]], _promote_guarded)
         return
-    session().ready(names, late)
+    from ddp_probe.activation._installed import own_modules
+
+    with own_modules():
+        session().ready(names, late)
 
 
 def session() -> Any:
@@ -148,7 +151,10 @@ def promote(given: Dict[str, Any]) -> None:
     from ddp_probe.activation._watcher import Watcher
 
     process.promote(given)
-    session().promoted()
+    from ddp_probe.activation._installed import own_modules
+
+    with own_modules():
+        session().promoted()
     if _listener is not None:
         _listener.cancel()
     _listener = Watcher(targets.modules(process.role.name), _executed)

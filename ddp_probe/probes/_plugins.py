@@ -11,6 +11,7 @@ import sys
 from typing import Any, Dict, List, Tuple
 
 from ddp_probe import accelerators
+from ddp_probe.activation._installed import jobs_modules
 from ddp_probe.activation.targets import TargetRow
 from ddp_probe.ours import ours
 from ddp_probe.patching import guard
@@ -30,7 +31,8 @@ class Plugins:
 
     def _load(self, group: str, name: str, value: str) -> None:
         module, _, attribute = value.partition(":")
-        loaded = importlib.import_module(module.strip())
+        with jobs_modules():
+            loaded = importlib.import_module(module.strip())
         if group == "ddp_probe.accelerators":
             record = getattr(loaded, attribute.strip())
             accelerators.register(record)

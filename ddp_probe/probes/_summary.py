@@ -15,8 +15,15 @@ from ddp_probe.record import _stderr
 
 _SECONDS = 5.0
 _MOST_LINES = 12
-# Not -m: it would let a rich.py or a json.py in the folder of the launch be imported.
-_READ = "import sys; sys.path[0] = sys.argv.pop(1); from ddp_probe.cli import main; sys.exit(main(sys.argv[1:]))"
+# Not -m: it would let a rich.py or a json.py in the folder of the launch be imported; PYTHONPATH may name that folder as well.
+_READ = """
+import sys
+sys.path[0] = sys.argv.pop(1)
+from ddp_probe.activation._installed import own_modules
+with own_modules():
+    from ddp_probe.cli import main
+    sys.exit(main(sys.argv[1:]))
+"""
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(ddp_probe.__file__)))
 
 

@@ -12,6 +12,7 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Optional, Set, Tuple
 
 from ddp_probe import schema
+from ddp_probe.activation._installed import own_modules
 from ddp_probe.ours import ours, suppress
 
 from . import _file
@@ -132,9 +133,10 @@ class Writer:
             return False
         self._loading.add(me)
         try:
-            from . import _chain
+            with own_modules():
+                from . import _chain
 
-            self._chain = _chain
+                self._chain = _chain
         except ours(Exception):
             self.lost += 1
             raise

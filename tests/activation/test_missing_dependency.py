@@ -8,6 +8,7 @@ def test_a_missing_dependency(run_python, armed, runs, tmp_path, repo, name):
     """The program runs as ever, with one line on stderr that names what is missing, also in what it starts."""
     broken = tmp_path / "broken"
     broken.mkdir()
+    (broken / (name + "-99.0.dist-info")).mkdir()  # as what has been installed there; a file of that name alone is the job's own
     (broken / (name + ".py")).write_text('raise ImportError("No module named %s here", name="%s")\n' % (name, name))
     (tmp_path / "train.py").write_text(
         "import subprocess, sys, torch\n"

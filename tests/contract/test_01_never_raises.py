@@ -1,6 +1,9 @@
 """Promise 1: it never raises into the job and never swallows the job's exception; the original is called exactly once."""
 
+import json
+
 import pytest
+from contract_pieces import PROGRAMS
 
 from ddp_probe.activation.targets import TARGETS
 
@@ -49,3 +52,32 @@ def test_a_preempted_job_leaves(run_program, armed, tmp_path):
     """SIGTERM 30 ms into the first torch.save reaches the training, which saves and leaves as it does without the probe."""
     said = [run_program("preempted", env=armed(root), cwd=tmp_path).stdout for root in (None, tmp_path / "runs")]
     assert said == ["preempted: saved and left\n"] * 2
+
+
+_NAMES = ("wrapt", "structlog", "msgspec", "rich", "configparser")
+_FILE = """
+import argparse, sys
+parser = argparse.ArgumentParser()
+parser.add_argument("--ok", action="store_true", required=True)
+parser.parse_args()
+print("executed")
+sys.modules["__main__"].EXECUTED.append(__name__)
+MINE = True
+"""
+
+
+@pytest.mark.parametrize("first", ["", "wrapt,rich"])
+def test_files_in_the_jobs_folder_are_the_jobs(run_python, armed, tmp_path, read_events, first):
+    """A wrapt.py or a rich.py beside the script is executed when the job imports it, and then is the job's; the probe writes its events."""
+    pytest.importorskip("torch")
+    for name in _NAMES:
+        (tmp_path / (name + ".py")).write_text(_FILE)
+    (tmp_path / "job.py").write_bytes((PROGRAMS / "own_folder.py").read_bytes())
+    env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1")
+    env["PYTHONPATH"] += ":%s" % tmp_path
+    done = run_python(["job.py", "answer.json", ",".join(_NAMES), first], env=env, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "executed\n" * len(_NAMES)), done.stderr
+    found = json.loads((tmp_path / "answer.json").read_text())
+    assert found == {"by others": [], "mine": sorted(_NAMES), "still mine": sorted(_NAMES)}
+    (file,) = (tmp_path / "runs").rglob("rank*.jsonl")
+    assert [event["phase"] for event in read_events(file) if event["event"] == "checkpoint.load"] == ["begin", "end"] * 2
