@@ -53,6 +53,7 @@ class Patch:
         self.target = target
         self.watch = watch
         self.name = watch.name
+        self.label = str(target)
         self.outermost = bool(watch.outermost)
         self.state = "skipped"
         self.why = ""

@@ -1,5 +1,6 @@
 """What every probe is: a begin event before the call, an end or error event after it, nothing in between."""
 
+import re
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from ddp_probe import schema
@@ -10,6 +11,10 @@ from ddp_probe.record import Span
 
 if TYPE_CHECKING:
     from ddp_probe.probes._session import Session
+
+_FEW = 10  # failures of one line, kind and call, of which each is recorded however often the line makes the call
+_LINES = 10_000  # lines that are counted apart; a program that makes up file names has no end of them
+_NUMBERED = re.compile(r"[0-9]+")
 
 
 class Begun:
@@ -24,11 +29,12 @@ class Begun:
 
 
 class Passed:
-    """A call that a line has made so often that it passes unrecorded, unless it fails."""
+    """A call that a line has made so often that it passes unrecorded, unless it is among the first that fail."""
 
-    __slots__ = ("nth", "site", "through")
+    __slots__ = ("key", "nth", "site", "through")
 
-    def __init__(self, site: Optional[schema.Site], through: List[schema.Site], nth: int) -> None:
+    def __init__(self, key: "Tuple[str, str, int]", site: Optional[schema.Site], through: List[schema.Site], nth: int) -> None:
+        self.key = key
         self.site = site
         self.through = through
         self.nth = nth
@@ -44,11 +50,15 @@ class Probe(Watch):
     """What it costs the job, in words; printed in docs/probes.md."""
 
     often = 100
-    """From one line of the job, this many calls are recorded; after that each 2nd, 4th, 8th … hundred, and every failure."""
+    """From one line of the job, this many calls are recorded; after that each 2nd, 4th, 8th … hundred.
+
+    A failure of the others is recorded if it is one of the first ten of its class, or the 16th, 32nd, 64th … one.
+    """
 
     def __init__(self, session: "Session") -> None:
         self.session = session
         self._calls: Dict[Tuple[str, str, int], int] = {}
+        self._failures: Dict[Tuple[Tuple[str, str, int], type], int] = {}
 
     def begin(self, call: Call) -> Optional[schema.Event]:
         """Return what is known before the call, or None to let it pass unrecorded."""
@@ -65,9 +75,10 @@ class Probe(Watch):
     def before(self, call: Call) -> None:
         """Write the begin event, so that it is on disk before a call that may hang or kill."""
         site, through = call_path()
-        nth = self._count(call, site)
+        key = _key(call, site)
+        nth = _counted(self._calls, key)
         if nth > self.often and not _is_milestone(nth, self.often):
-            call.note = Passed(site, through, nth)
+            call.note = Passed(key, site, through, nth)
             return
         event = self._event(call, site, through, nth)
         if event is not None:
@@ -78,12 +89,6 @@ class Probe(Watch):
         """Keep the span before its line is written: what interrupts the write may still end it."""
         call.note = Begun(self.session.recorder.span(event), event)
         call.note.span.begin()
-
-    def _count(self, call: Call, site: Optional[schema.Site]) -> int:
-        """Count the calls of each line: a data set of many small files goes through torch.load at every sample."""
-        key = (str(call.target), site.file if site else "", site.line if site else 0)
-        self._calls[key] = self._calls.get(key, 0) + 1
-        return self._calls[key]
 
     def _event(self, call: Call, site: Optional[schema.Site], through: List[schema.Site], nth: int) -> Optional[schema.Event]:
         event = self.begin(call)
@@ -103,12 +108,36 @@ class Probe(Watch):
     def error(self, call: Call, exc: BaseException) -> None:
         """Write the error event, also where the caller goes on to swallow the exception."""
         if isinstance(call.note, Passed):
+            nth = _counted(self._failures, (call.note.key, type(exc)))
+            if nth > _FEW and nth & (nth - 1):
+                return
             event = self._event(call, call.note.site, call.note.through, call.note.nth)
             call.note = None
             if event is not None:
                 self._begin(call, event)
         if isinstance(call.note, Begun):
             call.note.span.fail(failure(exc), self.failed(call, call.note, exc))
+
+
+def _key(call: Call, site: Optional[schema.Site]) -> Tuple[str, str, int]:
+    """Return what calls are counted by: a data set of many small files goes through torch.load at every sample.
+
+    A notebook gives each cell a file name of its own (<cell 7>, <ipython-input-7-…>, /tmp/ipykernel_7/7.py); they count as one file.
+    """
+    if site is None:
+        return call.patch.label, "", 0
+    file = site.file
+    if file.startswith("<") or "ipykernel_" in file:
+        file = _NUMBERED.sub("N", file) if "ipy" not in file else "<cell>"
+    return call.patch.label, file, site.line
+
+
+def _counted(counts: Dict[Any, int], key: Any) -> int:
+    """Count one more, and return how many they are now; keys beyond a bound share one count."""
+    if key not in counts and len(counts) >= _LINES:
+        key = None
+    counts[key] = nth = counts.get(key, 0) + 1
+    return nth
 
 
 def _is_milestone(nth: int, often: int) -> bool:

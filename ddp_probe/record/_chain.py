@@ -28,12 +28,17 @@ def logger(sink: Any, envelope: Dict[str, Any]) -> Any:
 
 
 def _stamp(_: Any, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    line["ts"] = timestamp(time.time_ns())
-    line["mono_ns"] = time.monotonic_ns()
+    if "ts" not in line:  # a line that is written later has it already
+        line.update(now())
     ident = threading.get_ident()
     if ident != threading.main_thread().ident:
         line["thread"] = _thread_name(ident)
     return line
+
+
+def now() -> Dict[str, Any]:
+    """Return the two clocks as a line carries them."""
+    return {"ts": timestamp(time.time_ns()), "mono_ns": time.monotonic_ns()}
 
 
 def _flatten(_: Any, __: str, line: MutableMapping[str, Any]) -> Dict[str, Any]:

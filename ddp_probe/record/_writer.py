@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Optional, Set, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple
 
 from ddp_probe import schema
 from ddp_probe.activation._installed import own_modules
@@ -19,10 +19,12 @@ from . import _file
 from ._strict import Checked, decoders
 
 _RESERVE = 1024  # room for the line that says that the file is full
+_LAST = 64 << 10  # room for how it ended: the last line, and the last call that failed; a quarter of a file that is to be small
 _BACK_OFF = 1.0  # seconds until a write is tried again after one has failed
 _PATIENCE = 5.0  # seconds that a thread waits for another's write to a sick file system before it goes ahead
 
 _Line = Tuple[schema.Event, str, Dict[str, Any]]
+_ENDS = (schema.ProcessEnd, schema.LauncherEnd)
 
 
 class Plan:
@@ -57,7 +59,10 @@ class Writer:
         self._start: Optional[schema.Event] = None  # what first() answered
         self._start_due = False
         self._spent = 0  # bytes in files before this one, and in models
-        self._full = False
+        self.full = False
+        self._told_full = False
+        self._last_failure: List[_Line] = []
+        self._last_room = min(_LAST, plan.max_bytes // 4)
         self._retry_at = 0.0
         self._opening = False
         self._waiting: Deque[_Line] = deque()
@@ -88,8 +93,24 @@ class Writer:
         self._reach(None)
 
     def write(self, event: schema.Event, phase: str, more: Dict[str, Any]) -> None:
-        """Write one line."""
+        """Write one line; in a full file only how it ended."""
+        if self.full and type(event) in _ENDS:
+            self._make_room()
         self._reach((event, phase, more))
+
+    def keep(self, lines: List[_Line]) -> None:
+        """Keep the last call that failed for the end of a full file."""
+        self._last_failure = [(event, phase, {**self._chain.now(), **more}) for event, phase, more in lines]
+
+    def _make_room(self) -> None:
+        """Open the file once more, for the lines that were kept and the last one."""
+        if self._file is not None:
+            self._file.room += self._last_room
+            self._last_room = 0
+            self.full = False
+        lines, self._last_failure = self._last_failure, []
+        for line in lines:
+            self._reach(line)
 
     def landed(self) -> bool:
         """Tell whether a line whose writing a signal handler of the job's has interrupted is in the file."""
@@ -149,7 +170,7 @@ class Writer:
         lock = self._take()
         try:
             used = self._spent + (0 if self._file is None else self._file.size)
-            if self._full or used + size > self._plan.max_bytes - _RESERVE:
+            if self.full or used + size > self._plan.max_bytes - _RESERVE - self._last_room:
                 self.lost += 1
                 return False
             self._spent += size
@@ -171,7 +192,7 @@ class Writer:
             if line is not None:
                 self._waiting.append(line)
             return
-        if self._full or time.monotonic() < self._retry_at:
+        if self.full or time.monotonic() < self._retry_at:
             self._skip()
             return
         if self._file is None or self._start_due or not self._file.intact():
@@ -217,7 +238,7 @@ class Writer:
             if old is not None:
                 self._spent += old.size
             self._file = None
-            opened = _file.create(self._plan.directory, self._plan.stem(), self._plan.max_bytes - _RESERVE - self._spent)
+            opened = _file.create(self._plan.directory, self._plan.stem(), self._plan.max_bytes - _RESERVE - self._last_room - self._spent)
             self._start_due = self._plan.first is not None
         self._log = self._logger(opened)
         self._file = opened
@@ -239,9 +260,10 @@ class Writer:
     def _fill(self) -> None:
         """Say in the file that it is full, and stop."""
         self.lost += 1
-        self._full = True
-        if self._file is None:
+        self.full = True
+        if self._file is None or self._told_full:
             return
+        self._told_full = True
         self._file.room += _RESERVE
         with suppress(_file.OutOfRoomError, OSError):
             self._put((schema.Full(limit=self._plan.max_bytes), "point", {}))

@@ -128,6 +128,13 @@ class Recorder:
         if self._echo != "warn" or type(event) is schema.Warned:
             self._tell(event, phase, more)
 
+    def keep(self, lines: List[Any]) -> None:
+        """Keep the last call that failed until the process ends: the file is full."""
+        try:
+            self.writer.keep(lines)
+        except ours(Exception) as exc:
+            self._fault(exc)
+
     def _silent(self) -> bool:
         """Tell whether nothing is to be written: switched off, or in a child whose fork nobody told us of."""
         if self.writer.pid != os.getpid():

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 class Span:
     """One call. It begins once and ends once; in a forked child it does not end at all."""
 
-    __slots__ = ("_asked", "_recorder", "_started", "_writer", "id")
+    __slots__ = ("_asked", "_recorder", "_started", "_told", "_writer", "id")
 
     def __init__(self, recorder: "Recorder", number: int, event: schema.Event) -> None:
         self.id = number
         self._recorder: Optional[Recorder] = recorder
         self._asked = event
+        self._told = False
         self._writer = recorder.writer
         self._started = time.perf_counter()
 
@@ -28,6 +29,7 @@ class Span:
             return
         try:
             recorder.write(self._asked, "begin", {"span": self.id})
+            self._told = not recorder.writer.full
         except BaseException:  # a signal handler of the job's: what has not begun does not end
             if not recorder.writer.landed():
                 self._recorder = None
@@ -50,7 +52,10 @@ class Span:
         if failure is not None:
             more["failure"] = failure
         try:
-            recorder.write(type(self._asked)() if event is None else event, phase, more)
+            told = type(self._asked)() if event is None else event
+            recorder.write(told, phase, more)
+            if failure is not None and recorder.writer.full:
+                recorder.keep([(self._asked, "begin", {"span": self.id})] * (not self._told) + [(told, phase, more)])
         except BaseException:  # the same: an end that did not reach the file is written by whoever catches this
             if not recorder.writer.landed():
                 self._recorder = recorder

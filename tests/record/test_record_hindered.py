@@ -256,3 +256,23 @@ def _descriptor(recorder: Recorder) -> int:
         except OSError:
             continue
     raise AssertionError("the file is not open")
+
+
+def test_a_full_file_still_says_how_it_ended(make: Make, lines_of: Lines) -> None:
+    """After probe.full come the last call that failed, begin and error, and the last line; the file stays within its limit."""
+    recorder = make(max_bytes=16384)
+    for number in range(200):
+        recorder.point(schema.SetDevice(device="x" * 50))
+        recorder.begin(schema.Load(map_location=str(number))).fail(schema.Failure(type="OSError", message="try %d" % number))
+    recorder.begin(schema.Load()).end()
+    recorder.point(schema.ProcessEnd(lines=recorder.lines, lost=recorder.lost))
+    lines = lines_of(recorder.path)
+    full = [line["event"] for line in lines].index("probe.full")
+    assert [(line["event"], line["phase"]) for line in lines[full + 1 :]] == [
+        ("checkpoint.load", "begin"),
+        ("checkpoint.load", "error"),
+        ("process.end", "point"),
+    ]
+    assert (lines[full + 1]["map_location"], lines[full + 2]["failure"]["message"]) == ("199", "try 199")
+    assert lines[full + 1]["span"] == lines[full + 2]["span"]
+    assert os.stat(str(recorder.path)).st_size <= 16384
