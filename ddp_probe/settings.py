@@ -23,6 +23,11 @@ def _text(text: str) -> str:
     return text.strip()
 
 
+def _folder(text: str) -> str:
+    """Parse a path; a shell leaves the ~ of NAME=~/x alone where it stands in quotes, in a file, or behind `env`."""
+    return os.path.expanduser(text.strip())
+
+
 def _choice(*allowed: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         word = text.strip().lower()
@@ -116,7 +121,7 @@ PROBE = Setting(
 DIR = Setting(
     "DDP_PROBE_DIR",
     "",
-    _text,
+    _folder,
     "Folder that collects the runs. Default: ddp_probe_runs under the folder the job is launched from.",
 )
 ECHO = Setting(

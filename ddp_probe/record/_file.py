@@ -113,17 +113,22 @@ def create(directory: str, stem: str, room: int) -> LineFile:
 
 def make_folder(directory: str) -> None:
     """Make a folder and its parents; os.makedirs would make the parents world-writable where the umask is 0."""
+    missing = [directory]
+    while not os.path.lexists(os.path.dirname(missing[-1])):
+        parent = os.path.dirname(missing[-1])
+        if parent in ("", missing[-1]):
+            break
+        missing.append(parent)
+    for folder in reversed(missing):  # once each: /proc says "no such file" of a folder whose parent is there
+        _make(folder)
+
+
+def _make(folder: str) -> None:
     try:
-        os.mkdir(directory, 0o777 & ~umask(directory))
+        os.mkdir(folder, 0o777 & ~umask(folder))
     except ours(FileExistsError):
-        if not stat.S_ISDIR(os.stat(directory).st_mode):
+        if not stat.S_ISDIR(os.stat(folder).st_mode):
             raise
-    except ours(FileNotFoundError):
-        parent = os.path.dirname(directory)
-        if parent in ("", directory):
-            raise
-        make_folder(parent)
-        make_folder(directory)
 
 
 def _high(fd: int) -> int:

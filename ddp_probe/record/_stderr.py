@@ -35,12 +35,13 @@ def who(rank: Optional[int]) -> str:
     return "pid %d" % os.getpid() if rank is None else "rank %s" % rank
 
 
-def trouble(rank: Optional[int], path: str, exc: Exception) -> None:
-    """Say why nothing can be written."""
+def trouble(rank: Optional[int], path: str, exc: Exception, *, opened: bool) -> None:
+    """Say why nothing can be written, and what to change where nothing could be written at all."""
     why: str = type(exc).__name__
     if isinstance(exc, ImportError):
         why = "%s does not import" % (exc.name or "a dependency")
     if isinstance(exc, OSError) and exc.errno is not None:
         why = os.strerror(exc.errno)
         path = path if exc.filename is None else os.fsdecode(exc.filename)
-    say("%s cannot write %s: %s. Training goes on; events are lost from here." % (who(rank), path, why))
+    remedy = " Set DDP_PROBE_DIR to a folder that can be written to." if isinstance(exc, OSError) and not opened else ""
+    say("%s cannot write %s: %s. Training goes on; events are lost from here.%s" % (who(rank), path, why, remedy))

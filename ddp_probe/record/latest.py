@@ -18,9 +18,12 @@ def point_at(folder: str) -> None:
         return
     make_folder(root)
     _keep_out_of_git(root)
-    temporary = "%s.%d" % (pointer, os.getpid())
+    temporary = "%s.%d.%s" % (pointer, os.getpid(), os.urandom(4).hex())  # hosts that share the folder have equal pids
     os.symlink(run, temporary)
-    os.replace(temporary, pointer)
+    try:
+        os.replace(temporary, pointer)
+    except OSError:  # another user's link, in a folder where only its owner may replace it: that one stays
+        os.unlink(temporary)
 
 
 def _keep_out_of_git(root: str) -> None:

@@ -163,9 +163,11 @@ class Recorder:
 
     def _fault(self, exc: Exception) -> None:
         """Say once what hinders us. A full disk is the job's affair; anything else is our own fault, which tests want raised."""
-        if not self._said and self._echo != "off":
+        if not self._said and self._echo != "off" and not (self.path is None and settings.get(settings.BROKEN)):
             self._said = True
-            _stderr.trouble(self._envelope.get("rank"), self.path or self._plan.directory, exc)
+            if self.path is None:  # so will all that this process starts fail: the launcher speaks for its ranks
+                os.environ[settings.BROKEN.name] = "1"
+            _stderr.trouble(self._envelope.get("rank"), self.path or self._plan.directory, exc, opened=self.path is not None)
         if self._strict and not isinstance(exc, OSError):
             raise exc
 

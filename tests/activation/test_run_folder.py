@@ -19,6 +19,15 @@ def test_the_default_is_under_the_launch_directory(tmp_path, monkeypatch):
     assert os.path.dirname(folder("solo", None, {})) == str(tmp_path / "ddp_probe_runs")
 
 
+def test_a_home_folder_is_spelt_out(monkeypatch):
+    """A ~ in DDP_PROBE_DIR is the home folder, as a shell would have it, for the job and for the reader."""
+    from ddp_probe.read import find
+
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("DDP_PROBE_DIR", "~/runs")
+    assert os.path.dirname(folder("launcher", None, {"DDP_PROBE_DIR": "~/runs"})) == find.root() == "/home/somebody/runs"
+
+
 def test_ranks_take_the_launchers_run():
     """What the launcher has named is what its ranks use, and what a launcher below it uses."""
     env = {"DDP_PROBE_RUN": "/runs/one"}

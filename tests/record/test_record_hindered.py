@@ -36,12 +36,48 @@ def test_a_file_in_place_of_the_folder(make: Make, tmp_path: Path, lines_of: Lin
     recorder.begin(schema.Load()).end()
     assert (recorder.lines, recorder.lost, recorder.path) == (0, 3, None)
     out, err = capfd.readouterr()
-    assert err == "ddp_probe: rank 3 cannot write %s: File exists. Training goes on; events are lost from here.\n" % (tmp_path / "run")
+    lost = "Training goes on; events are lost from here. Set DDP_PROBE_DIR to a folder that can be written to."
+    assert err == "ddp_probe: rank 3 cannot write %s: File exists. %s\n" % (tmp_path / "run", lost)
     assert (tmp_path / "run").read_text(encoding="utf-8") == "mine"
     (tmp_path / "run").unlink()
     recorder.point(schema.SetDevice())
     assert [line["event"] for line in lines_of(recorder.path)] == ["process.start", "device.set"]
     assert (out, capfd.readouterr().err) == ("", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc takes no folder")
+def test_a_folder_that_nobody_can_make(program: Program) -> None:
+    """Where the system refuses the folder itself, one line has the system's own words and names the variable; what is started below says nothing."""
+    done = program("""
+import subprocess
+for _ in range(2):
+    recorder = Recorder("/proc/self/x/run", lambda: "rank", {"rank": 3}, max_bytes=1 << 20)
+    recorder.point(schema.SetDevice())
+    recorder.point(schema.SetDevice())
+    assert recorder.lost == 2
+""")
+    assert done.returncode == 0, done.stderr
+    (line,) = _complaints(done.stderr)
+    assert "cannot write /proc/self/x: No such file or directory." in line
+    assert "DDP_PROBE_DIR" in line
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_a_pointer_of_another_user_leaves_no_litter(program: Program, tmp_path: Path) -> None:
+    """Where `latest` belongs to somebody else, in a folder in which only owners replace, it stays and nothing is left beside it."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (shared / "latest").symlink_to("theirs")
+    done = program("""
+from ddp_probe.record import latest
+os.chdir("shared")
+os.setuid(65534)
+latest.point_at("./mine")
+""")
+    assert done.returncode == 0, done.stderr
+    assert os.readlink(str(shared / "latest")) == "theirs"
+    assert sorted(path.name for path in shared.iterdir()) == [".gitignore", "latest"]
 
 
 def test_after_a_failure_the_next_try_waits(make: Make, tmp_path: Path, capfd: Any) -> None:
