@@ -4,6 +4,8 @@
 class ProbeError(Exception):
     """Something a person asked for that cannot be done: what happened, why, and what to do."""
 
+    exit_code = 1
+
     def __init__(self, *, what: str, why: str, what_to_do: str) -> None:
         super().__init__(what)
         self.what = what
@@ -14,8 +16,14 @@ class ProbeError(Exception):
         return "%s\n  why: %s\n  what to do: %s" % (self.what, self.why, self.what_to_do)
 
 
-class UsageError(ProbeError):
-    """A command line that cannot be understood; exit code 2."""
+class UnusableError(ProbeError):
+    """Nothing to work on, or nothing to work with: no run, an empty folder, a wrong path, a package that is not installed; exit code 2."""
+
+    exit_code = 2
+
+
+class UsageError(UnusableError):
+    """A command line that cannot be understood."""
 
     def __init__(self, what: str, what_to_do: str) -> None:
         super().__init__(what=what, why="", what_to_do=what_to_do)

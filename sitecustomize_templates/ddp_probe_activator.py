@@ -84,12 +84,21 @@ def remove(folder):
 
 
 def remove_temporary(folder):
-    """Remove what an interrupted install left half-written."""
-    names = [name for name in _list(folder) if name.startswith(TEMPORARY[0]) and name.endswith(TEMPORARY[1])]
+    """Remove what an interrupted install left half-written, and nothing that another one is writing."""
+    first, last = TEMPORARY
+    names = [name for name in _list(folder) if name.startswith(first) and name.endswith(last) and not _runs(name[len(first) : -len(last)])]
     gone = [os.path.join(folder, name) for name in sorted(names)]
     for path in gone:
         _unlink(path)
     return gone
+
+
+def _runs(pid):
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, OSError):
+        return False
+    return int(pid) != os.getpid()
 
 
 def _remove_caches(folder, stem):

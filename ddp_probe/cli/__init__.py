@@ -62,10 +62,8 @@ def main(argv: Optional[List[str]] = None) -> int:
     try:
         code = _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
-    except UsageError as exc:
-        return _complain(exc, 2)
     except ProbeError as exc:
-        return _complain(exc, 1)
+        return _complain(exc)
     except BrokenPipeError:  # the reader, such as head, has seen enough; the flush at exit must not complain either
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
@@ -112,8 +110,8 @@ def _dispatch(argv: List[str]) -> int:
     return _parse.run(find(argv[0]), argv[1:])
 
 
-def _complain(exc: ProbeError, code: int) -> int:
+def _complain(exc: ProbeError) -> int:
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.flush()
     sys.stderr.write("%s\n" % exc)
-    return code
+    return exc.exit_code

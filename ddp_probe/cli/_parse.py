@@ -2,10 +2,11 @@
 
 import argparse
 import importlib
+import sys
 from typing import Any, List, NoReturn
 
 from ddp_probe.cli import PROG, Command
-from ddp_probe.errors import ProbeError, UsageError
+from ddp_probe.errors import UnusableError, UsageError
 
 
 class _Parser(argparse.ArgumentParser):
@@ -28,12 +29,13 @@ def load(command: Command) -> Any:
         raise incomplete(exc, command.name) from exc
 
 
-def incomplete(exc: Exception, name: str) -> ProbeError:
+def incomplete(exc: Exception, name: str) -> UnusableError:
     """Return what to say where a dependency, or a part of the package, is missing or broken."""
-    return ProbeError(
+    lacking = (exc.name or "").partition(".")[0] if isinstance(exc, ModuleNotFoundError) else ""
+    return UnusableError(
         what="The command %r cannot run." % name,
-        why="%s: %s" % (type(exc).__name__, exc),
-        what_to_do="Install ddp-probe again, with its dependencies: pip install ddp-probe. 'uninstall' works without them.",
+        why="%s is not installed." % lacking if lacking and lacking != "ddp_probe" else "%s: %s" % (type(exc).__name__, exc),
+        what_to_do="Install ddp-probe again, with its dependencies: %s -m pip install ddp-probe. 'uninstall' works without them." % sys.executable,
     )
 
 

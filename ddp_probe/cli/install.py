@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--via",
         choices=("auto", "sitecustomize", "pth"),
         default="auto",
-        help="how Python is to find the activator; auto takes sitecustomize where that slot is free, else a line in a .pth file",
+        help="how Python is to find the activator; auto takes a line in a .pth file, which works beside every sitecustomize",
     )
     parser.add_argument("--dry-run", action="store_true", help="print what would be written where, and write nothing")
 
@@ -33,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
     print("proved       A child interpreter with DDP_PROBE=1 was started by it.")
     print("%s Next:" % ("ddp_probe %s is installed." % ddp_probe.__version__ if outcome.changed else "It was already installed."))
     print("  DDP_PROBE=1 torchrun --nproc_per_node=8 train.py config.py")
+    print("  python -m ddp_probe report")
     print("  python -m ddp_probe uninstall")
     return 0
 

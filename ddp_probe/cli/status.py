@@ -4,8 +4,9 @@
   interpreter  executable, version, prefix
   ddp_probe    this package's version
   variable     what DDP_PROBE holds, or null
-  activator    state (active, absent, shadowed, outdated, broken), because,
-               via, files, version, shadowed_by, package, installable
+  activator    state (active, absent, shadowed, outdated, incomplete, broken),
+               because, via, files, version, shadowed_by, package, installable,
+               missing (what has to be installed before anything is recorded)
   versions     distribution to version, null where it is not installed
   targets      a list of probe, module, qualname, optional, why, and state
                (would be patched, absent, not installed, unreadable)
@@ -34,13 +35,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look, ask a child, print. The exit code is 0 where the probe is active or could be installed, else 1."""
+    """Look, ask a child, print. The exit code is 0 if the probe is active or could be installed, 2 if a dependency is missing, else 1."""
     found = collect()
     if args.json:
         print(json.dumps(found, indent=2))
     else:
         print("\n".join(_lines(found)))
     activator = found["activator"]
+    if activator["missing"]:
+        return 2
     return 0 if activator["state"] in ("active", "outdated") or (activator["state"] == "absent" and activator["installable"]) else 1
 
 
@@ -89,13 +92,20 @@ def _lines(found: Dict[str, Any]) -> List[str]:
 
 
 def _activator(activator: Dict[str, Any]) -> str:
+    pip = "%s -m pip install %s" % (sys.executable, " ".join(activator["missing"]))
     told = {
-        "active": "active, by %s; a child interpreter proves it" % activator["via"],
+        "active": "active, by %s; a child interpreter proves it%s" % (activator["via"], _open_to_others(activator)),
         "outdated": "active, by %s. %s Next: python -m ddp_probe install" % (activator["via"], activator["because"]),
+        "incomplete": "in place, and of no use: %s Next: %s" % (activator["because"], pip),
         "absent": "absent. Next: python -m ddp_probe install" if activator["installable"] else "absent. %s" % activator["because"],
     }
     fallback = "%s. %s Next: python -m ddp_probe install, or uninstall" % (activator["state"], activator["because"])
     return str(told.get(activator["state"], fallback))
+
+
+def _open_to_others(activator: Dict[str, Any]) -> str:
+    because = activator["because"]
+    return ". %s 'python -m ddp_probe install --via pth' works beside it" % because if because else ""
 
 
 def _targets(rows: List[Dict[str, Any]]) -> List[str]:

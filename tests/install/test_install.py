@@ -52,7 +52,7 @@ def test_another_way_replaces_the_first(make_venv):
 def test_an_older_file_of_ours_is_replaced(make_venv):
     """A file that an older version wrote is named outdated by status and replaced by install."""
     venv = make_venv()
-    venv.install()
+    venv.install("sitecustomize")
     activator = venv.site / "ddp_probe_activator.py"
     current = activator.read_text()
     activator.write_text(current.replace("activator, version 1:", "activator, version 0:"))
@@ -60,7 +60,7 @@ def test_an_older_file_of_ours_is_replaced(make_venv):
         path = venv.site / name
         path.write_text(path.read_text().replace("activator, version 1:", "activator, version 0:"))
     assert "It is of version 0, this package writes version 1." in venv.probe("status").stdout
-    venv.install()
+    venv.install("sitecustomize")
     assert activator.read_text() == current
 
 
@@ -70,7 +70,7 @@ def test_a_dry_run_writes_nothing(make_venv):
     before = venv.tree()
     done = venv.probe("install", "--dry-run")
     assert done.returncode == 0
-    assert "would write  %s" % (venv.site / "sitecustomize.py") in done.stdout
+    assert "would write  %s" % (venv.site / "ddp_probe.pth") in done.stdout
     assert venv.tree() == before
 
 
@@ -93,17 +93,61 @@ def test_a_file_of_somebody_else_is_not_touched(make_venv, name, via):
     assert venv.tree() == before
 
 
-def test_a_taken_slot_leads_to_the_line(make_venv):
-    """Where the user has a sitecustomize, auto takes the .pth file and says why."""
+def test_it_works_beside_every_sitecustomize(make_venv, tmp_path):
+    """Without --via the .pth file is taken: a folder with a sitecustomize that comes first on PYTHONPATH, as a tool may put it there, changes nothing."""
     venv = make_venv()
-    (venv.site / "sitecustomize.py").write_text("# theirs\n")
+    assert "via          pth: it works beside every sitecustomize" in venv.probe("install").stdout
+    (tmp_path / "sitecustomize.py").write_text("# theirs\n")
+    assert venv.started(PYTHONPATH=str(tmp_path)) == "True"
+
+
+def test_the_next_commands_are_printed(make_venv):
+    """install ends with the commands that follow it: launch, report, uninstall."""
+    last = [line.strip() for line in make_venv().probe("install").stdout.splitlines()[-3:]]
+    assert last == ["DDP_PROBE=1 torchrun --nproc_per_node=8 train.py config.py", "python -m ddp_probe report", "python -m ddp_probe uninstall"]
+
+
+def test_a_slot_that_others_may_take_is_told(make_venv):
+    """status says of the form that a tool may shadow that it can be, and of the other one nothing."""
+    venv = make_venv()
+    for via, told in (("sitecustomize", True), ("pth", False)):
+        venv.install(via)
+        done = venv.probe("status")
+        assert done.returncode == 0
+        assert ("takes its place there, and nothing is recorded" in done.stdout) is told
+
+
+@pytest.mark.parametrize("missing", [("wrapt",), ("wrapt", "structlog", "msgspec")])
+def test_a_missing_dependency_is_not_proved(make_venv, missing):
+    """Where a package is missing that recording needs, install ends with 2, names it, says neither proved nor installed, and leaves nothing."""
+    venv = make_venv()
+    venv.install()
+    for name in missing:
+        (venv.site / (name + ".py")).unlink()
+        for file in (venv.site / "__pycache__").glob(name + ".*"):
+            file.unlink()
+    told = "%s %s not installed." % (", ".join(missing), "is" if len(missing) == 1 else "are")
+    done = venv.probe("status")
+    assert done.returncode == 2
+    assert told in done.stdout
+    assert "active, by" not in done.stdout
+    done = venv.probe("runs")
+    assert ("msgspec" in missing) is (done.returncode == 2 and "why: msgspec is not installed." in done.stderr)
+    venv.probe("uninstall")
+    before = venv.tree()
     done = venv.probe("install")
-    assert "pth: the slot sitecustomize is taken by %s" % (venv.site / "sitecustomize.py") in done.stdout
-    assert venv.started() == "True"
+    assert done.returncode == 2
+    assert "why: " + told in done.stderr
+    assert "-m pip install " + " ".join(missing) in done.stderr
+    assert "proved" not in done.stdout
+    assert venv.tree() == before
+    done = venv.probe("status")
+    assert done.returncode == 2
+    assert told in done.stdout
 
 
 def test_the_distributions_own_leads_to_the_line(make_venv):
-    """Where Debian's own sitecustomize wins, auto takes the .pth file, and sitecustomize is refused by the winner's name."""
+    """Where Debian's own sitecustomize wins, sitecustomize is refused by the winner's name, and the .pth file is taken without --via."""
     venv = make_venv("debian")
     winner = venv.run("import sys; print(getattr(sys.modules.get('sitecustomize'), '__file__', ''))").stdout.strip()
     if not winner:
@@ -113,7 +157,7 @@ def test_the_distributions_own_leads_to_the_line(make_venv):
     assert done.returncode == 1
     assert "%s comes first on its path and wins." % winner in done.stderr
     assert venv.tree() == before
-    assert winner in venv.probe("install").stdout
+    venv.install()
     assert (venv.site / "ddp_probe.pth").exists()
 
 
@@ -243,3 +287,20 @@ def test_a_shadowed_activator_is_named_by_status(make_venv, tmp_path):
     done = venv.probe("status", PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
     assert "shadowed. %s comes first on the path and wins." % (tmp_path / "sitecustomize.py") in done.stdout
+
+
+def test_installs_at_the_same_time(make_venv):
+    """Of ten installs at once, by both ways, each one succeeds, and what they leave is one whole installation."""
+    venv = make_venv()
+    before = venv.tree()
+    env = venv.env(PYTHONPATH=None, PYTHONDONTWRITEBYTECODE="1")
+    installs = [
+        subprocess.Popen([venv.python, "-m", "ddp_probe", "install", "--via", via], env=env, cwd="/", stdout=-3, stderr=subprocess.PIPE, text=True)
+        for via in ["sitecustomize", "pth"] * 5
+    ]
+    said = [install.communicate(timeout=120)[1] for install in installs]
+    assert said == [""] * 10
+    assert venv.started() == "True"
+    assert len([name for name in ("sitecustomize.py", "ddp_probe.pth") if (venv.site / name).exists()]) == 1
+    assert venv.probe("uninstall").returncode == 0
+    assert venv.tree() == before

@@ -57,3 +57,11 @@ def test_every_package_is_listed(setup_cfg: configparser.ConfigParser, repo: Pat
     folders = {path.parent.relative_to(repo).as_posix().replace("/", ".") for path in repo.glob("ddp_probe/**/__init__.py")}
     listed: List[str] = setup_cfg["options"]["packages"].split()
     assert sorted(listed) == sorted(folders | {"ddp_probe.sitecustomize_templates"})
+
+
+def test_what_recording_needs_is_what_pip_brings(setup_cfg: configparser.ConfigParser) -> None:
+    """Each package that install insists on is a dependency of the wheel."""
+    from ddp_probe.activation.installer import _needs
+
+    named = {line.split(">=")[0].strip() for line in setup_cfg["options"]["install_requires"].split("\n") if line.strip()}
+    assert set(_needs.TO_RECORD) <= named

@@ -4,9 +4,9 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from ddp_probe.activation.installer import _files, _places
+from ddp_probe.activation.installer import _files, _needs, _places
 from ddp_probe.errors import ProbeError
 
 _MARK = "ddp_probe-answer "
@@ -33,9 +33,10 @@ except ImportError:
     found = ""
 """
 _PROOF = """
-import sys
+import importlib.util, sys
 package, activator = (sys.modules.get(name) for name in ("ddp_probe.activation", "ddp_probe_activator"))
-found = [bool(getattr(package, "started", False)), getattr(activator, "__file__", ""), getattr(package, "__file__", "")]
+missing = [name for name in %r if importlib.util.find_spec(name) is None]
+found = [bool(getattr(package, "started", False)), getattr(activator, "__file__", ""), getattr(package, "__file__", ""), missing]
 """
 
 
@@ -45,6 +46,7 @@ class Proof(NamedTuple):
     started: bool
     activator: str
     package: str
+    missing: List[str]  # What it lacks to record anything.
     complaint: str
 
     def by(self, folder: str) -> bool:
@@ -70,9 +72,14 @@ def package() -> str:
 
 def proof() -> Proof:
     """Start a child with DDP_PROBE=1 and read back whether it was started, and by what."""
-    found, complaint = _ask(_PROOF, dict(_environment(), DDP_PROBE="1"))
-    started, activator, where = found or (False, "", "")
-    return Proof(started, activator, where, complaint)
+    return proof_in([sys.executable], dict(_environment(), DDP_PROBE="1"), os.sep)
+
+
+def proof_in(interpreter: List[str], env: Dict[str, str], folder: str) -> Proof:
+    """Ask the same of an interpreter, with its options, in an environment and a folder."""
+    found, complaint = _ask(_PROOF % (_needs.TO_RECORD,), env, interpreter, folder)
+    started, activator, where, missing = found or (False, "", "", [])
+    return Proof(started, activator, where, missing, complaint)
 
 
 def _environment() -> Dict[str, str]:
@@ -97,12 +104,11 @@ def _insist(code: str, env: Dict[str, str]) -> Any:
     return found
 
 
-def _ask(code: str, env: Dict[str, str]) -> Tuple[Any, str]:
+def _ask(code: str, env: Dict[str, str], interpreter: Sequence[str] = (), folder: str = os.sep) -> Tuple[Any, str]:
     """Run code in a child that stands in the root folder; return what it found, and our own complaint on its stderr."""
+    command = [*(interpreter or [sys.executable]), "-c", code + _ANSWER]
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", code + _ANSWER], env=env, cwd=os.sep, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
-        )
+        done = subprocess.run(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as exc:
         return None, "The child interpreter did not answer: %s" % exc
     answers = [line[len(_MARK) :] for line in done.stdout.decode(errors="replace").splitlines() if line.startswith(_MARK)]

@@ -1,9 +1,11 @@
 """The files of an installation: what they hold, how they are written, how they are known again and removed."""
 
+import contextlib
+import fcntl
 import importlib.util
 import os
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from ddp_probe.activation.installer import _places
 
@@ -46,6 +48,18 @@ def read(path: str) -> Optional[bytes]:
             return file.read()
     except FileNotFoundError:
         return None
+
+
+@contextlib.contextmanager
+def alone(folder: str) -> Iterator[None]:
+    """Let one process at a time change a folder; without a lock where the file system has none."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write(path: str, data: bytes) -> None:

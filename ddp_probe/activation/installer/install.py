@@ -3,9 +3,10 @@
 import contextlib
 import errno
 import os
+import sys
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.activation.installer import _child, _files, _places
+from ddp_probe.activation.installer import _child, _files, _needs, _places
 from ddp_probe.errors import ProbeError
 
 
@@ -36,19 +37,29 @@ class Outcome(NamedTuple):
 def plan(via: str = "auto") -> Plan:
     """Decide what to write where; refuse where it cannot work."""
     folder = _places.target_folder()
-    before, after = _child.rivals(folder)
-    via, because = _way(via, folder, before, after)
+    via, because = _way(via, folder)
     home = "" if _child.package() else _places.home()
     paths = {os.path.join(folder, name): _files.content(name, home) for name in _files.names(via)}
     for path in paths:
         _refuse_foreign(path)
+    return Plan(via, because, folder, paths, _others(folder, list(paths)), home)
+
+
+def _others(folder: str, paths: List[str]) -> List[str]:
+    """Return the files of the other way that are in place."""
     others = [os.path.join(folder, name) for name in (_files.LINE, _files.START, _files.SLOT)]
-    return Plan(via, because, folder, paths, [path for path in others if path not in paths and _files.is_ours(path)], home)
+    return [path for path in others if path not in paths and _files.is_ours(path)]
 
 
 def install(chosen: Plan) -> Outcome:
     """Write what the plan says and prove it; put back what was there where the proof fails."""
+    with _files.alone(chosen.folder):
+        return _install(chosen)
+
+
+def _install(chosen: Plan) -> Outcome:
     _remove_litter(chosen.folder)
+    chosen = chosen._replace(obsolete=_others(chosen.folder, list(chosen.files)))  # another install may have come first
     changed = not chosen.in_place
     before = {path: _files.read(path) for path in list(chosen.files) + chosen.obsolete}
     try:
@@ -59,6 +70,8 @@ def install(chosen: Plan) -> Outcome:
         found = _child.proof()
         if not found.by(chosen.folder):
             raise _unproven(chosen, found)
+        if found.missing:
+            raise _needs.missing(found.missing, "Nothing is installed: the probe could record nothing in %s." % sys.executable)
     except OSError as exc:
         _put_back(before)
         raise _refusal(exc, chosen.folder) from exc
@@ -68,16 +81,14 @@ def install(chosen: Plan) -> Outcome:
     return Outcome(chosen, changed, os.path.dirname(os.path.dirname(found.package)))
 
 
-def _way(via: str, folder: str, before: List[str], after: List[str]) -> Tuple[str, str]:
-    """Choose sitecustomize where the slot is free, else the line in a .pth file."""
-    if via == "pth":
-        return via, "as asked"
-    if via == "sitecustomize":
-        if before:
-            raise _shadowed(os.path.join(folder, _files.SLOT), before[0])
-        return via, "as asked"
-    taken = before + after
-    return ("pth", "the slot sitecustomize is taken by %s" % taken[0]) if taken else ("sitecustomize", "the slot is free")
+def _way(via: str, folder: str) -> Tuple[str, str]:
+    """Choose the line in a .pth file: a tool that brings a sitecustomize of its own, now or later, does not shadow it."""
+    if via == "auto":
+        return "pth", "it works beside every sitecustomize"
+    before = _child.rivals(folder)[0] if via == "sitecustomize" else []
+    if before:
+        raise _shadowed(os.path.join(folder, _files.SLOT), before[0])
+    return via, "as asked"
 
 
 def _shadowed(path: str, winner: str) -> ProbeError:

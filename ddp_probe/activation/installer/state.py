@@ -3,15 +3,21 @@
 import os
 from typing import List, NamedTuple, Tuple
 
-from ddp_probe.activation.installer import _child, _files, _places, install
+from ddp_probe.activation.installer import _child, _files, _needs, _places, install
 from ddp_probe.errors import ProbeError
+
+_SLOT_IS_TAKEN = (
+    "A tool that puts a sitecustomize of its own first on PYTHONPATH, as opentelemetry-instrument does, takes its place there,"
+    " and nothing is recorded."
+)
 
 
 class State(NamedTuple):
     """What is in place."""
 
     name: str
-    """active, absent, shadowed (another sitecustomize wins), outdated (active, of another version), or broken."""
+    """active, absent, shadowed (another sitecustomize wins), outdated (active, of another version), incomplete (active, and what it
+    needs to record is missing), or broken."""
     because: str
     files: List[str]
     via: str
@@ -19,6 +25,7 @@ class State(NamedTuple):
     shadowed_by: str
     package: str
     installable: bool
+    missing: List[str]
 
 
 def state() -> State:
@@ -29,8 +36,8 @@ def state() -> State:
     version = next((_files.version(path) for path in files), "")
     name, because, winner = _judge(files, found, via, version)
     package = os.path.dirname(os.path.dirname(found.package)) if found.package else ""
-    refused = "" if files else _refused()
-    return State(name, because or refused, files, via, version, winner, package, not refused)
+    refused = "" if files else _refused(found.missing)
+    return State(name, because or refused, files, via, version, winner, package, not refused, found.missing)
 
 
 def _in(folder: str) -> List[str]:
@@ -43,9 +50,12 @@ def _judge(files: List[str], found: _child.Proof, via: str, version: str) -> Tup
         return "absent", "", ""
     folder = os.path.dirname(files[0])
     if found.by(folder):
+        if found.missing:
+            return "incomplete", "%s Nothing would be recorded." % _needs.sentence(found.missing), ""
         current = _files.version(os.path.join(_places.templates(), _files.ACTIVATOR))
-        same = version == current
-        return ("active", "", "") if same else ("outdated", "It is of version %s, this package writes version %s." % (version, current), "")
+        if version != current:
+            return "outdated", "It is of version %s, this package writes version %s." % (version, current), ""
+        return "active", _SLOT_IS_TAKEN if via == "sitecustomize" else "", ""
     before, _ = _child.rivals(folder)
     if via == "sitecustomize" and before:
         return "shadowed", "%s comes first on the path and wins." % before[0], before[0]
@@ -54,7 +64,9 @@ def _judge(files: List[str], found: _child.Proof, via: str, version: str) -> Tup
     return "broken", found.complaint or "A child interpreter with DDP_PROBE=1 was not started by it.", ""
 
 
-def _refused() -> str:
+def _refused(missing: List[str]) -> str:
+    if missing:
+        return "%s Nothing would be recorded." % _needs.sentence(missing)
     try:
         install.plan()
     except ProbeError as exc:
