@@ -1,6 +1,9 @@
 """All processes of one launch agree on one folder, and two launches never share one."""
 
 import os
+import subprocess
+import sys
+import time
 
 from ddp_probe.activation._run import folder
 
@@ -62,25 +65,73 @@ def test_mpi_jobs(tmp_path):
     assert folder("rank", 0, env) == folder("rank", 1, env) == str(tmp_path / "job-prterun-host-42_1")
 
 
+def _wrote(folder, rank, pid, ago=0.0, text=""):
+    """A rank's file, last written some seconds ago, as is the folder."""
+    os.makedirs(folder, exist_ok=True)
+    host = os.uname().nodename.split(".")[0]
+    path = os.path.join(folder, "rank%05d.%s.%d.jsonl" % (rank, pid if isinstance(pid, str) else host, pid if isinstance(pid, int) else 1))
+    with open(path, "w") as file:
+        file.write(text)
+    for each in (path, folder):
+        os.utime(each, (time.time() - ago, time.time() - ago))
+
+
+def _gone():
+    """The pid of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-S", "-c", "pass"])
+    process.wait()
+    return process.pid
+
+
 def test_ranks_started_by_hand_meet(tmp_path):
-    """Ranks started by one shell join one folder; the next launch of the same shell gets the next one."""
+    """Ranks of one rendezvous join one folder, whatever started each of them; the next launch gets the next one."""
     env = {"MASTER_PORT": "29511", "DDP_PROBE_DIR": str(tmp_path)}
     first = folder("rank", 0, env)
-    os.makedirs(first)
-    open(os.path.join(first, "rank00000.host.1.jsonl"), "w").close()
+    _wrote(first, 0, _gone())
     assert folder("rank", 1, env) == first
-    open(os.path.join(first, "rank00001.host.2.jsonl"), "w").close()
+    assert folder("rank", 1, {**env, "MASTER_PORT": "29512"}) != first
+    assert folder("rank", 1, {**env, "MASTER_ADDR": "node7"}) != first
+    _wrote(first, 1, _gone())
     second = folder("rank", 0, env)
     assert second != first
-    os.makedirs(second)
-    open(os.path.join(second, "rank00000.host.3.jsonl"), "w").close()
+    _wrote(second, 0, _gone())
     assert folder("rank", 1, env) == second
 
 
-def test_an_old_folder_is_not_joined(tmp_path):
-    """A folder that nobody has joined for ten minutes belongs to an earlier launch."""
+def test_a_parent_of_its_own_does_not_part_a_rank(tmp_path):
+    """`timeout 40 python train.py` for each rank is one launch: the folder's name has no parent in it, with a port and without one."""
+    code = "import os; from ddp_probe.activation._run import folder; print(folder('rank', 1, os.environ))"
+    for port in ({"MASTER_PORT": "29511"}, {}):
+        env = {**os.environ, "DDP_PROBE_DIR": str(tmp_path), **port}
+        plain = [sys.executable, "-c", code]
+        commands = [plain, ["timeout", "40", *plain], ["sh", "-c", '"$0" -c "$1"; true', sys.executable, code]]
+        assert len({subprocess.check_output(command, env=env) for command in commands}) == 1
+
+
+def test_a_launch_that_has_ended_is_not_joined(tmp_path):
+    """What failed a minute or ten before is another launch, even if this rank had no part in it; what still runs is joined at any age."""
     env = {"MASTER_PORT": "29511", "DDP_PROBE_DIR": str(tmp_path)}
     first = folder("rank", 0, env)
-    os.makedirs(first)
+    for ago in (60, 600):
+        _wrote(first, 0, _gone(), ago)
+        assert folder("rank", 1, env) != first
+    process = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
+    _wrote(first, 0, process.pid)
     os.utime(first, (1, 1))
+    assert folder("rank", 1, env) == first
+    for file in os.listdir(first):  # this pid had another owner when the file was written
+        os.utime(os.path.join(first, file), (1, 1))
+    assert folder("rank", 1, env) != first
+    process.communicate()
+
+
+def test_a_rank_on_another_host(tmp_path):
+    """Whether a rank of another host still runs is told by its file: fresh, and without a last line."""
+    env = {"MASTER_ADDR": "node7", "MASTER_PORT": "29511", "DDP_PROBE_DIR": str(tmp_path)}
+    first = folder("rank", 0, env)
+    _wrote(first, 0, "node7", 300)
+    assert folder("rank", 1, env) == first
+    _wrote(first, 0, "node7", 300, '{"event":"process.end"}\n')
+    assert folder("rank", 1, env) != first
+    _wrote(first, 0, "node7", 4000)
     assert folder("rank", 1, env) != first
