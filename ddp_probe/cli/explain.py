@@ -1,11 +1,11 @@
 """Print a rule's page: what it means, how it shows, what to change. Without a name all rules are listed.
 
-With a PATH, a run or a file of one, the page ends with the change in the job's
-own source as a diff, where the source is at hand.
+With a PATH, a run or a file of one, the page begins with what the rule found in
+it, and with the change in the job's own source as a diff, if the source is at
+hand.
 """
 
 import argparse
-import shutil
 import sys
 from typing import Any, Iterable, List
 
@@ -22,9 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the page, or the list."""
     from ddp_probe.diagnose.rules import RETIRED, modules, rule_of
-    from ddp_probe.report import page
+    from ddp_probe.report import page, paint
 
-    width = min(shutil.get_terminal_size((80, 24)).columns, 110)
+    width = min(paint.width(), 110)
     if args.name is None:
         _print(page.listing([rule_of(module) for module in modules()], width))
         return 0
@@ -32,8 +32,8 @@ def run(args: argparse.Namespace) -> int:
     for module in modules():
         rule = rule_of(module)
         if wanted in (rule.id.lower(), rule.slug):
-            own = _own(module, args.paths) if args.paths else []
-            _print([*page.page(rule, module.EXAMPLES, width), *own])
+            own = _own(module, args.paths, width) if args.paths else []
+            _print([*own, *page.page(rule, module.EXAMPLES, width)])
             return 0
     for number, slug in RETIRED.items():
         if wanted in (number.lower(), slug):
@@ -42,39 +42,33 @@ def run(args: argparse.Namespace) -> int:
     raise _unknown(args.name, [name for module in modules() for name in (rule_of(module).slug, rule_of(module).id)])
 
 
-def _own(module: Any, paths: List[str]) -> Iterable[Any]:
+def _own(module: Any, paths: List[str], width: int) -> Iterable[Any]:
     """Yield what the rule found in a run, and the change in the job's own source."""
     from ddp_probe import read
     from ddp_probe.diagnose import judge
     from ddp_probe.report import own_change, safe
-    from ddp_probe.report.layout import Line
+    from ddp_probe.report.layout import Line, sentence
 
     findings = judge(read.load(paths), [module]).findings
-    yield Line("")
-    yield Line("in this run", "bold")
+    yield Line("in this run", "strong")
     if not findings:
         yield Line("  The rule finds nothing in it.")
     for finding in findings:
-        yield Line("  " + safe.line(finding.verdict))
+        yield from sentence(finding.verdict, width, 2)
         changed = own_change.diff(finding)
         yield Line("")
         yield from (Line("    " + safe.line(text)) for text in changed)
         if not changed:
-            yield Line("  change: " + safe.line(finding.remedy))
+            yield from sentence("change: " + finding.remedy, width, 2)
+    yield Line("")
 
 
 def _print(lines: Iterable[Any]) -> None:
+    from ddp_probe.report import paint
+
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
-    if not sys.stdout.isatty():
-        for line in lines:
-            print(line.text)
-        return
-    from rich.console import Console
-
-    from ddp_probe.report import terminal
-
-    terminal.write(lines, Console(markup=False, emoji=False, highlight=False))
+    paint.write(lines)
 
 
 def _unknown(name: str, names: "list[str]") -> UsageError:

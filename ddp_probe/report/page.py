@@ -6,9 +6,9 @@ from typing import Any, Dict, Iterator, Sequence
 from ddp_probe.diagnose import Example, Rule
 from ddp_probe.diagnose.rule import ERROR
 from ddp_probe.report.layout import Line, paragraph, wrap
+from ddp_probe.report.paint import QUIET, STRONG
 
 _ENVELOPE = frozenset("event phase rank site span ts mono_ns seq local_rank world_size host pid run nth seconds through".split())
-_HEADING = "bold"
 HUNDREDS: Dict[str, str] = {
     "DDP1": "where the model is when it is wrapped",
     "DDP2": "accelerators and backends",
@@ -23,7 +23,7 @@ HUNDREDS: Dict[str, str] = {
 
 def page(rule: Rule, examples: Sequence[Example], width: int) -> Iterator[Line]:
     """Yield the page of one rule."""
-    yield Line("%s %s" % (rule.id, rule.slug), _HEADING)
+    yield Line("%s %s" % (rule.id, rule.slug), STRONG)
     yield from paragraph(rule.title, width)
     yield Line("")
     yield from _part("what you see", rule.symptom, width)
@@ -37,7 +37,7 @@ def page(rule: Rule, examples: Sequence[Example], width: int) -> Iterator[Line]:
     if rule.yields_to:
         yield from _part("gives way to", ", ".join(rule.yields_to), width)
     yield Line("")
-    yield Line("examples", _HEADING)
+    yield Line("examples", STRONG)
     for example in examples:
         yield from _example(example, width)
 
@@ -49,13 +49,13 @@ def listing(rules: Sequence[Rule], width: int) -> Iterator[Line]:
         if rule.id[:4] != hundred:
             yield from [Line("")] if hundred else []
             hundred = rule.id[:4]
-            yield Line("%sxx%s" % (hundred, "  " + HUNDREDS[hundred] if hundred in HUNDREDS else ""), _HEADING)
+            yield Line("%sxx%s" % (hundred, "  " + HUNDREDS[hundred] if hundred in HUNDREDS else ""), STRONG)
         yield Line("  %s  %s" % (rule.id, rule.slug))
-        yield from paragraph(rule.title, width, 10, "dim")
+        yield from paragraph(rule.title, width, 10, QUIET)
 
 
 def _part(heading: str, text: str, width: int) -> Iterator[Line]:
-    yield Line(heading, _HEADING)
+    yield Line(heading, STRONG)
     yield from paragraph(text, width, 2)
 
 
@@ -64,7 +64,7 @@ def _example(example: Example, width: int) -> Iterator[Line]:
     yield from paragraph("%s -> %s%s" % (example.name, example.answer, ranks), width, 2)
     for text in example.log.strip("\n").split("\n"):
         for one in wrap(_shortened(text), width, "    ", "        "):
-            yield Line(one, "dim")
+            yield Line(one, QUIET)
 
 
 def _ranks(ranks: Sequence[int]) -> str:

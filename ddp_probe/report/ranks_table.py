@@ -4,9 +4,9 @@ from typing import Collection, Iterator, List, Sequence, Tuple
 
 from ddp_probe.report import ranks, safe
 from ddp_probe.report.layout import Line, columns, wrap
+from ddp_probe.report.paint import BAD, QUIET, STRONG
 from ddp_probe.report.standing import Standing
 
-_HEAD, _GUILTY, _QUIET = "bold", "bold red", "dim"
 _Column = Tuple[str, List[str]]
 
 
@@ -29,9 +29,9 @@ def lines(standings: Sequence[Standing], guilty: Collection[int], width: int) ->
 
 def _notes(table: ranks.Table) -> Iterator[Line]:
     if table.relative:
-        yield Line(ranks.NOTE, _QUIET)
+        yield Line(ranks.NOTE, QUIET)
     if table.left_out:
-        yield Line("%d more rows are left out; --json has every rank." % table.left_out, _QUIET)
+        yield Line("%d more rows are left out; --json has every rank." % table.left_out, QUIET)
 
 
 def _columns(table: ranks.Table) -> List[_Column]:
@@ -74,9 +74,9 @@ def _marks(table: ranks.Table) -> List[str]:
 
 def _table(parts: Sequence[_Column], table: ranks.Table) -> Iterator[Line]:
     head, *texts = _texts(parts)
-    yield Line(("  " if _mixed(table) else "") + head, _HEAD)
+    yield Line(("  " if _mixed(table) else "") + head, STRONG)
     for mark, text in zip(_marks(table), texts):
-        yield Line(mark + text, _GUILTY if mark == "> " else "")
+        yield Line(mark + text, BAD if mark == "> " else "")
 
 
 def _list(parts: Sequence[_Column], table: ranks.Table, width: int) -> Iterator[Line]:
@@ -84,15 +84,15 @@ def _list(parts: Sequence[_Column], table: ranks.Table, width: int) -> Iterator[
     for mark, row in zip(_marks(table), zip(*cells)):
         text = "; ".join("%s %s" % pair for pair in zip(names, row))
         for one in wrap(text, width, mark, "    "):
-            yield Line(one, _GUILTY if mark == "> " else "")
+            yield Line(one, BAD if mark == "> " else "")
 
 
 def _last_events(standings: Sequence[Standing], width: int) -> Iterator[Line]:
     told = ranks.last_events(standings)
     if told:
-        yield Line("last event", _HEAD)
+        yield Line("last event", STRONG)
     for text, those in list(told.items())[: ranks.ROWS]:
         for one in wrap(text if len(told) == 1 else "%s: %s" % (ranks.who(those), text), width, "  ", "    "):
             yield Line(one)
     if len(told) > ranks.ROWS:
-        yield Line("  %d more; --json has every rank." % (len(told) - ranks.ROWS), _QUIET)
+        yield Line("  %d more; --json has every rank." % (len(told) - ranks.ROWS), QUIET)

@@ -1,7 +1,6 @@
 """The form for a person: what there was to read, the verdict, its evidence, what to change, and the table of ranks."""
 
-import sys
-from typing import Any, Dict, Iterable, Iterator, List, Optional, TextIO, Tuple
+from typing import Dict, Iterator, List, Optional, TextIO, Tuple
 
 from ddp_probe.diagnose import Diagnosis, Evidence, Finding
 from ddp_probe.diagnose.judge import CLEAR, FOUND
@@ -9,44 +8,31 @@ from ddp_probe.diagnose.rule import ERROR, HIGH
 from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
-from ddp_probe.report import brief, inventory, own_change, ranks, ranks_table, remedies
+from ddp_probe.report import brief, inventory, own_change, paint, ranks, ranks_table, remedies
 from ddp_probe.report.layout import Line, labelled, paragraph, sentence, wrap
+from ddp_probe.report.paint import BAD, GOOD, QUIET, STRONG, WARN
 from ddp_probe.report.standing import standings
 from ddp_probe.schema import Site
 
 WIDEST = 110  # Longer lines are hard to read; the table takes what there is.
-_BAD, _WARN, _GOOD, _STRONG, _QUIET = "bold red", "bold yellow", "bold green", "bold", "dim"
 _EVIDENCE, _CONSEQUENCES, _REASONS = 8, 6, 8  # So many are shown.
 
 
 def show(diagnosis: Diagnosis, stream: Optional[TextIO] = None) -> None:
     """Print the report; colours and width are those of the terminal, and of 80 columns where there is none."""
-    from rich.console import Console
-
-    console = Console(file=stream or sys.stdout, markup=False, emoji=False, highlight=False)
-    write(lines(diagnosis, console.width), console)
-
-
-def write(page: Iterable[Line], console: Any) -> None:
-    """Print lines that have been laid out; a terminal breaks what sticks out, so that a long path can be copied whole."""
-    from rich.text import Text
-
-    with console.capture() as captured:  # rich ends the program with exit code 1 where the reader of a pipe has left
-        for line in page:
-            console.print(Text(line.text, style=line.style), soft_wrap=True)
-    console.file.write(captured.get())
+    paint.write(lines(diagnosis, paint.width()), stream)
 
 
 def lines(diagnosis: Diagnosis, width: int = 80) -> List[Line]:
     """Return the report's lines."""
     run, stand, narrow = diagnosis.run, standings(diagnosis.run), max(40, min(width, WIDEST))
-    page = list(sentence(inventory.title(run, stand), narrow, style=_STRONG))
+    page = list(sentence(inventory.title(run, stand), narrow, style=STRONG))
     for label, text in inventory.rows(run, stand):
         page += labelled(label, text, narrow)
     for finding in diagnosis.findings:
         page += [Line(""), *_finding(finding, diagnosis, narrow)]
     if diagnosis.verdict == CLEAR:
-        page += [Line(""), *sentence(brief.clear(diagnosis), narrow, style=_GOOD)]
+        page += [Line(""), *sentence(brief.clear(diagnosis), narrow, style=GOOD)]
     page += _undecided(diagnosis, narrow)
     page += _remedies(run, narrow)
     if stand:
@@ -58,24 +44,24 @@ def lines(diagnosis: Diagnosis, width: int = 80) -> List[Line]:
 def _finding(finding: Finding, diagnosis: Diagnosis, width: int) -> Iterator[Line]:
     warning = "" if finding.severity == ERROR else "  %s" % finding.severity
     who = "  %s%s" % (named(finding.ranks), _hosts(finding, diagnosis.run)) if finding.ranks else ""
-    yield from sentence("%s %s%s%s" % (finding.id, finding.slug, who, warning), width, style=_WARN if warning else _BAD)
+    yield from sentence("%s %s%s%s" % (finding.id, finding.slug, who, warning), width, style=WARN if warning else BAD)
     yield from sentence(finding.verdict, width)
     if finding.confidence != HIGH:
-        yield from sentence(_weaker(finding, diagnosis), width, style=_QUIET)
+        yield from sentence(_weaker(finding, diagnosis), width, style=QUIET)
     yield Line("")
-    yield Line("  evidence", _STRONG)
+    yield Line("  evidence", STRONG)
     yield from _evidence(finding.evidence, diagnosis, width)
-    yield Line("  change", _STRONG)
+    yield Line("  change", STRONG)
     yield from paragraph(finding.remedy, width, 4)
     if finding.fix:
         yield from paragraph("Or, for one run without editing: DDP_PROBE_FIX=%s" % finding.fix, width, 4)
     if finding.consequences:
-        yield Line("  what followed from it", _STRONG)
+        yield Line("  what followed from it", STRONG)
         for text in finding.consequences[:_CONSEQUENCES]:
             yield from _item(text, width)
         yield from _more(len(finding.consequences) - _CONSEQUENCES)
     run = " %s" % inventory.near(diagnosis.run.folders[0]) if diagnosis.run.folders and own_change.diff(finding) else ""
-    yield Line("  more%s: python -m ddp_probe explain %s%s" % (", and a diff of your own call" if run else "", finding.id, run), _QUIET)
+    yield Line("  more%s: python -m ddp_probe explain %s%s" % (", and a diff of your own call" if run else "", finding.id, run), QUIET)
 
 
 def _hosts(finding: Finding, run: Run) -> str:
@@ -102,7 +88,7 @@ def _evidence(evidence: List[Evidence], diagnosis: Diagnosis, width: int) -> Ite
     for place, items in groups.items():
         if place is not None:
             where = "%s:%d" % (inventory.near(place[0]), place[1])
-            yield from sentence("at " + where + (" in %s" % place[2] if place[2] else ""), width, 4, _STRONG)
+            yield from sentence("at " + where + (" in %s" % place[2] if place[2] else ""), width, 4, STRONG)
         for text, logs in _alike(items, diagnosis.run).items():
             yield from _logs(text, logs, width, 6 if place else 4)
     yield from _more(len(evidence) - _EVIDENCE)
@@ -134,9 +120,9 @@ def _undecided(diagnosis: Diagnosis, width: int) -> Iterator[Line]:
         return
     yield Line("")
     if diagnosis.verdict == FOUND:
-        yield Line("still open:", _QUIET)
+        yield Line("still open:", QUIET)
     else:
-        yield Line("undecided%s, because" % (" so far" if diagnosis.run.running else ": no rule can name a cause"), _WARN)
+        yield Line("undecided%s, because" % (" so far" if diagnosis.run.running else ": no rule can name a cause"), WARN)
     for reason in diagnosis.undecided[:_REASONS]:
         yield from _item(reason.because, width)
     yield from _more(len(diagnosis.undecided) - _REASONS)
@@ -146,7 +132,7 @@ def _remedies(run: Run, width: int) -> Iterator[Line]:
     told = remedies.told(run)
     if told:
         yield Line("")
-        yield Line("what DDP_PROBE_FIX did", _STRONG)
+        yield Line("what DDP_PROBE_FIX did", STRONG)
     for text in told[:_REASONS]:
         yield from _item(text, width)
     yield from _more(len(told) - _REASONS)
@@ -159,4 +145,4 @@ def _item(text: str, width: int) -> Iterator[Line]:
 
 def _more(count: int) -> Iterator[Line]:
     if count > 0:
-        yield Line("    ... and %d more; --json has them all" % count, _QUIET)
+        yield Line("    ... and %d more; --json has them all" % count, QUIET)

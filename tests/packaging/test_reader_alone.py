@@ -8,9 +8,9 @@ from typing import Any, List
 
 import pytest
 
-# What `pip install msgspec rich` brings, by the names of its modules.
-_NEEDED = ("msgspec", "rich", "markdown_it", "mdurl", "pygments", "typing_extensions")
-_ABSENT = ("torch", "mmengine", "wrapt", "structlog", "numpy")
+# typing_extensions is needed by Python 3.8 alone.
+_NEEDED = ("msgspec", "typing_extensions")
+_ABSENT = ("torch", "mmengine", "wrapt", "structlog", "numpy", "rich", "pygments")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Path:
     for name in _NEEDED:
         try:
             found = Path(str(importlib.import_module(name).__file__))
-        except ImportError:  # older rich does without some of them
+        except ImportError:  # typing_extensions, which a newer Python does without
             continue
         place = found.parent if found.name == "__init__.py" else found
         (folder / place.name).symlink_to(place)
