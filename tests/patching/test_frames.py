@@ -1,5 +1,10 @@
-"""The job's exceptions pass through us as if we were not there, but for one frame."""
+"""The job's exceptions pass through us as if we were not there."""
 
+import contextlib
+import ctypes  # as torch does: up to Python 3.10 our frames leave a traceback by way of it
+import io
+import logging
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -7,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ddp_probe
-from ddp_probe.patching import Target, clean_exception, clean_traceback, is_our_frame
+from ddp_probe.patching import Target, Watch, clean_exception, clean_traceback, is_our_frame
 
 LOAD = Target("probed_lib", "load")
 PACKAGE = str(Path(ddp_probe.__file__).parent)
@@ -29,8 +34,8 @@ def quiet(monkeypatch):
     monkeypatch.delenv("DDP_PROBE_STRICT", raising=False)
 
 
-def test_the_very_exception_passes_with_one_frame(lib, ledger, recorder):
-    """The job's exception object arrives untouched, with one frame of ours in its traceback."""
+def test_the_very_exception_passes(lib, ledger, recorder):
+    """The job's exception object arrives untouched, with no frame of ours in its traceback."""
     watch, mine = recorder(), KeyError("mine")
 
     def fails():
@@ -41,18 +46,18 @@ def test_the_very_exception_passes_with_one_frame(lib, ledger, recorder):
     with pytest.raises(KeyError) as caught:
         lib.fails()
     assert caught.value is mine is watch.seen[1][2]
-    assert ours(mine) == 1
+    assert ours(mine) == 0
     assert mine.__context__ is None
     assert mine.__cause__ is None
     assert not mine.__suppress_context__
 
 
-def test_each_wrapped_call_adds_one_frame(lib, ledger, recorder):
-    """Two nested wrapped calls, one of them a method with two watches, add two frames."""
+def test_nested_wrapped_calls_leave_no_frame(lib, ledger, recorder):
+    """Two nested wrapped calls, one of them a method with two watches, leave no frame of ours behind."""
     ledger.apply_all([(LOAD, recorder("a")), (LOAD, recorder("b")), (Target("probed_lib", "outer"), recorder("a"))])
     with pytest.raises(KeyError) as caught:
         lib.outer("missing")
-    assert ours(caught.value) == 2
+    assert ours(caught.value) == 0
 
 
 def test_a_fault_of_ours_is_no_context(lib, ledger, recorder, quiet):
@@ -77,8 +82,8 @@ def test_a_watch_that_mishandles_the_exception_leaves_no_trace(lib, ledger, reco
     ledger.apply(LOAD, watch)
     with pytest.raises(KeyError) as caught:
         lib.load("missing")
-    assert ours(caught.value) == 1
-    assert len(frames(caught.value.__traceback__)) == 3
+    assert ours(caught.value) == 0
+    assert len(frames(caught.value.__traceback__)) == 2
     assert caught.value.__cause__ is None
     assert not caught.value.__suppress_context__
 
@@ -147,7 +152,7 @@ def test_an_exception_that_refuses_attributes_passes(lib, ledger, recorder, quie
     ledger.apply(Target("probed_lib", "fails"), watch)
     with pytest.raises(FrozenError, match="mine") as caught:
         lib.fails()
-    assert ours(caught.value) == 1
+    assert ours(caught.value) == 0
 
 
 def test_deep_recursion_ends_as_it_would(lib, ledger, recorder, quiet):
@@ -167,7 +172,13 @@ def test_deep_recursion_ends_as_it_would(lib, ledger, recorder, quiet):
     assert [moment for moment, *_ in watch.seen] == ["before", "after"]
 
 
-def test_a_cleaned_traceback_has_none_of_our_frames(lib, ledger, recorder):
+@pytest.fixture
+def unshed(monkeypatch):
+    """The wrapper's frames stay in tracebacks, as up to Python 3.10 in a process without ctypes."""
+    monkeypatch.setattr("ddp_probe.patching._importlib_bootstrap_frame.shed", lambda exc: None)
+
+
+def test_a_cleaned_traceback_has_none_of_our_frames(lib, ledger, recorder, unshed):
     """Cleaning an exception unlinks our frames from it, its cause and its context, and keeps all others in order."""
     ledger.apply_all([(LOAD, recorder()), (Target("probed_lib", "outer"), recorder())])
 
@@ -195,7 +206,7 @@ def test_cleaning_tolerates_cycles_and_emptiness():
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Exception groups are in Python 3.11 and later.")
-def test_members_of_a_group_are_cleaned(lib, ledger, recorder):
+def test_members_of_a_group_are_cleaned(lib, ledger, recorder, unshed):
     """The exceptions inside an exception group lose our frames as well."""
     ledger.apply(LOAD, recorder())
     with pytest.raises(KeyError) as caught:
@@ -225,3 +236,94 @@ def test_our_frames_are_recognised(lib, ledger, recorder):
     ledger.apply(Target("probed_lib", "look"), recorder())
     lib.look()
     assert [is_our_frame(code) for code in codes] == [False, True, False]
+
+
+def _in_a_generator(lib):
+    def lazily():
+        yield lib.load("missing")
+
+    next(lazily())
+
+
+def _in_a_handler(lib):
+    try:
+        raise ValueError("handled")
+    except ValueError:
+        lib.load("missing")
+
+
+_HOW = {"plainly": lambda lib: lib.load("missing"), "in a generator": _in_a_generator, "in a handler": _in_a_handler}
+
+
+def _caught(lib, how):
+    """Return what the job prints of the exception in its own except clause, and the frames that sys.exc_info has."""
+    stream = io.StringIO()
+    log = logging.getLogger("job")
+    log.handlers, log.propagate = [logging.StreamHandler(stream)], False
+    try:
+        _HOW[how](lib)
+    except KeyError:
+        traceback.print_exc(file=stream)
+        log.exception("failed")
+        seen = frames(sys.exc_info()[2])
+    return [line for line in stream.getvalue().splitlines() if "^" not in line], seen
+
+
+@pytest.mark.parametrize("how", _HOW)
+def test_what_the_job_prints_itself_has_no_frame_of_ours(lib, ledger, recorder, how):
+    """print_exc and logging.exception in the job's own except clause print the same lines as without the probe."""
+    plain = _caught(lib, how)
+    ledger.apply(LOAD, recorder())
+    assert _caught(lib, how) == plain
+    assert sys.exc_info() == (None, None, None)
+
+
+def test_a_call_that_nobody_watches_leaves_no_frame(lib, ledger, recorder):
+    """A wrapper that somebody still holds after everything was put back is not in a traceback either."""
+    ledger.apply(LOAD, recorder())
+    held = lib.load
+    ledger.undo()
+    with pytest.raises(KeyError) as caught:
+        held("missing")
+    assert ours(caught.value) == 0
+
+
+def test_ctrl_c_in_a_wrapped_call_shows_no_frame_of_ours(lib, ledger, recorder):
+    """An interrupt that arrives while the original runs is told by the job's frames alone."""
+
+    def hangs():
+        signal.raise_signal(signal.SIGINT)
+
+    lib.hangs = hangs
+    ledger.apply(Target("probed_lib", "hangs"), recorder())
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            lib.hangs()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ours(caught.value) == 0
+
+
+def test_a_failing_call_leaks_nothing(lib, ledger, recorder):
+    """A thousand failures that pass a wrapper hold no reference to the exception or to its class."""
+
+    class MineError(Exception):
+        pass
+
+    mine = MineError()
+
+    def fails():
+        raise mine
+
+    lib.fails = fails
+    ledger.apply(Target("probed_lib", "fails"), Watch())
+    held = []
+    for _ in range(3):
+        for _ in range(500):
+            with contextlib.suppress(MineError):
+                lib.fails()
+        mine.__traceback__ = None
+        held.append((sys.getrefcount(mine), sys.getrefcount(MineError)))
+    assert held[0] == held[1] == held[2]
+    assert ctypes is sys.modules["ctypes"]
