@@ -23,9 +23,15 @@ def load(paths: Sequence[str] = (), progress: Optional[Progress] = None) -> Run:
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Nothing that is read refers back to what holds it; to look through millions of objects again and again for that takes longer than reading."""
+    """While it reads the collector finds next to nothing, and to look through millions of objects again and again takes longer than reading.
+
+    A failure and its process name each other, so what an earlier reading left is thawed and collected first: `report --follow` reads many times.
+    """
     on = gc.isenabled()
     gc.disable()
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        gc.collect()
     try:
         yield
     finally:

@@ -40,6 +40,7 @@ def follow(paths: Sequence[str], form: str) -> int:
                 voice.tell(diagnosis, over)
                 if over:
                     return code
+                del diagnosis  # Before the next reading, which is as large.
             time.sleep(max(_PAUSE, (time.process_time() - spent) * (1 / SHARE - 1)))
     except KeyboardInterrupt:
         return code
@@ -91,7 +92,7 @@ class _Voice:
         """Print what is new."""
         picture: Any = (diagnosis.verdict, [(finding.id, finding.ranks) for finding in diagnosis.findings])
         if self._form == "json":
-            picture = (*picture, diagnosis.undecided)
+            picture = (*picture, [reason.because for reason in diagnosis.undecided])
         changed, self._picture = picture != self._picture, picture
         self.status("")
         if self._form == "json":

@@ -108,6 +108,25 @@ def test_ctrl_c_ends_it_with_the_last_exit_code(tmp_path: Path, job: Any, clean_
     assert (process.returncode, err) == (3, "")
 
 
+_READS = """
+import sys
+from ddp_probe.diagnose import judge
+from ddp_probe.read import load
+for number in range(10):
+    judge(load([sys.argv[1]]))
+    if number in (3, 9):
+        with open("/proc/self/statm") as stream:
+            print(stream.read().split()[1])
+"""
+
+
+def test_it_does_not_grow(many: Callable[..., Path], run_python: Callable[..., Any]) -> None:
+    """A run of failing ranks that is read again and again takes no more memory the tenth time than the fourth."""
+    done = run_python(["-c", _READS, str(many(100, range(100)))])
+    fourth, tenth = map(int, done.stdout.split())
+    assert tenth < fourth * 1.15, done.stdout
+
+
 def test_it_takes_a_fifth_of_a_core_at_most(tmp_path: Path, many: Callable[..., Path], clean_env: Callable[..., Dict[str, str]]) -> None:
     """Over 512 files that keep growing, following them costs no more than its share; the first reading is on top."""
     folder = many(512)
