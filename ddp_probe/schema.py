@@ -158,13 +158,16 @@ class ProcessStart(Event, tag="process.start", kw_only=True, omit_defaults=True)
     accelerators: Annotated[List[Card], _doc("Accelerators found without touching them.")] = []
     cpus: Annotated[Optional[int], _doc("CPUs that this process may use.")] = None
     ppid: int = 0
+    born: Annotated[Optional[int], _doc("When the process was started, in clock ticks since the host was: no later one of this pid.")] = None
+    boot: Annotated[str, _doc("The kernel's own name for this start of the host.")] = ""
+    parent: Annotated[List[str], _doc("Command line of the process above, secrets masked; only of a program that no launcher has given a rank.")] = []
     settings: Annotated[Dict[str, str], _doc("What is wrong with DDP_PROBE_* variables that are set.")] = {}
 
 
 class ProcessEnd(Event, tag="process.end", kw_only=True, omit_defaults=True):
-    """The interpreter exits in good order; a process killed by a signal leaves none."""
+    """The process ends by itself, os._exit included; one killed by a signal leaves none. `failure` without `uncaught` was caught."""
 
-    exit_code: Annotated[Optional[int], _doc("Where an uncaught exception tells it; sys.exit tells the launcher alone.")] = None
+    exit_code: Annotated[Optional[int], _doc("Unset if nobody can tell, as after `raise SystemExit(2)`; the launcher tells it then.")] = None
     uncaught: Annotated[bool, _doc("An exception reached the top; `failure` tells which.")] = False
     lines: Annotated[int, _doc("Lines written before this one.")] = 0
     lost: Annotated[int, _doc("Lines that could not be written.")] = 0
@@ -350,6 +353,7 @@ class Remedied(Event, tag="remedy.applied", kw_only=True, omit_defaults=True):
     before: Annotated[Dict[str, str], _doc("What the job asked for.")] = {}
     after: Annotated[Dict[str, str], _doc("What was done in its place.")] = {}
     because: str = ""
+    for_good: Annotated[str, _doc("The same change in code.")] = ""
 
 
 class Declined(Event, tag="remedy.declined", kw_only=True, omit_defaults=True):

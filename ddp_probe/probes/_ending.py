@@ -15,6 +15,7 @@ from ddp_probe.facts.failure import failure
 from ddp_probe.patching import clean_exception
 from ddp_probe.patching.guard import guard
 from ddp_probe.probes import _summary
+from ddp_probe.probes._leaving import Leaving, of_multiprocessing
 
 if TYPE_CHECKING:
     from ddp_probe.probes._session import Session
@@ -30,18 +31,21 @@ class Ending:
         self._uncaught: Optional[BaseException] = None
         self._previous: Optional[_Hook] = None
         self._previous_of_threads: Any = None
+        self._leaving = Leaving(self._at_once, self._note)
 
     def watch(self) -> None:
-        """Chain the exception hook and ask to be called at exit; a second time is as good as once."""
+        """Chain the exception hook, note the ways out, and ask to be called at exit; a second time is as good as once."""
         self.unwatch()
         self._previous = sys.excepthook
         sys.excepthook = self._excepthook
         self._previous_of_threads = threading.excepthook
         threading.excepthook = self._thread_excepthook
         atexit.register(self._exit)
+        self._leaving.watch()
 
     def unwatch(self) -> None:
-        """Undo both, where nobody has put another hook over ours."""
+        """Undo all of it, where nobody has put another hook over ours."""
+        self._leaving.unwatch()
         if sys.excepthook == self._excepthook and self._previous is not None:
             sys.excepthook = self._previous
         if threading.excepthook == self._thread_excepthook:
@@ -49,7 +53,7 @@ class Ending:
         atexit.unregister(self._exit)
 
     def forget(self) -> None:
-        """Undo both in the child of a fork."""
+        """Undo all of it in the child of a fork."""
         self.unwatch()
 
     def _excepthook(self, kind: Type[BaseException], exc: BaseException, trace: Optional[TracebackType]) -> None:
@@ -72,6 +76,11 @@ class Ending:
         self._uncaught = exc
         self._session.close(failure=failure(exc), uncaught=True, exit_code=130 if isinstance(exc, KeyboardInterrupt) else 1)
 
+    def _at_once(self, code: int) -> None:
+        """Write the last line now: os._exit leaves no time for one, and overrules what was known of the exit code."""
+        self._close(code)
+        self._session.recorder.close()
+
     def _exit(self) -> None:
         try:
             guard.run("process", self._last)
@@ -83,11 +92,20 @@ class Ending:
         # The hook may have been replaced by one that does not chain; the interpreter keeps the exception all the same.
         left = getattr(sys, "last_value", None) if self._uncaught is None else None
         if isinstance(left, BaseException):
-            self._session.close(failure=failure(left), uncaught=True, exit_code=1)
-        self._session.close()
+            self._note(left)
+        code = self._leaving.code()
+        if self._uncaught is None and code is None and of_multiprocessing():
+            return  # A child that was forked ends by os._exit, newer Pythons after this; the code is told there.
+        if self._uncaught is None:
+            self._close(code)
         self._session.recorder.close()
+        self._leaving.let_go()
         if self._session.summary_due:
             _summary.say(self._session.process.folder)
+
+    def _close(self, code: Optional[int]) -> None:
+        behind = self._leaving.behind if code else None
+        self._session.close(exit_code=code, **({} if behind is None else {"failure": behind}))
 
 
 def last_event(session: "Session", **known: Any) -> schema.Event:

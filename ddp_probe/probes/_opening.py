@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Dict, List
 
 import ddp_probe
 from ddp_probe import schema, settings
+from ddp_probe.facts import birth
 from ddp_probe.facts.accelerator_state import accelerators
 from ddp_probe.facts.environment import environment
 from ddp_probe.facts.secrets import mask, mask_argv
@@ -39,6 +40,9 @@ def first_event(process: "Process") -> schema.Event:
         accelerators=accelerators(),
         cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         ppid=os.getppid(),
+        born=birth.born(),
+        boot=birth.boot(),
+        parent=birth.parent() if process.role.name == "solo" else [],
         settings=settings.mistakes(),
     )
 

@@ -40,6 +40,7 @@ class Session:
         self.generation = 0
         self.children: Dict[int, int] = {}
         self.closed = False
+        self._last_word: Dict[str, Any] = {}
         self.summary_due = False
         self.missed: Dict[str, List[str]] = {}
         self._probes: Dict[str, Union[Probe, Mend]] = {}
@@ -173,6 +174,7 @@ class Session:
             self.rows = self._rows_now()
             self.last_move = self.last_set_device = ""
             self.recorder = self._open()
+            self.closed, self._last_word = False, {}
             self.ending = _ending.Ending(self)
             self.ending.watch()
             switch.on = True
@@ -188,17 +190,21 @@ class Session:
         return self.plugins.rows + self.remedies.rows
 
     def close(self, **known: Any) -> None:
-        """Write what is known at the end, once."""
-        if self.closed or not switch.on or self.recorder.path is None:
+        """Write what is known at the end: once, and once more if the exit code turns out to be another one."""
+        if not switch.on or self.recorder.path is None:
+            return
+        again = self.closed
+        if again and known.get("exit_code") in (None, self._last_word.get("exit_code")):
             return
         self.closed = True
         try:
-            for event in _coverage.events(self):
+            for event in () if again else _coverage.events(self):
                 self.recorder.point(event)
-            last = _ending.last_event(self, **known)
+            self._last_word.update(known)
+            last = _ending.last_event(self, **self._last_word)
             self.recorder.point(last)
         except BaseException:  # raised by a signal handler of the job's: there is no last line yet
-            self.closed = False
+            self.closed = again
             raise
         self.summary_due = _summary.wanted(last)
 

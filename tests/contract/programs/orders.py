@@ -56,7 +56,8 @@ class Order:
 
     def surroundings(self):
         """Return what surrounds a program and has to be as before."""
-        return [len(sys.meta_path), [type(finder) for finder in sys.meta_path], sys.excepthook, len(threads()), atexit._ncallbacks()]
+        finders = [type(finder) for finder in sys.meta_path]
+        return [len(sys.meta_path), finders, sys.excepthook, sys.exit, os._exit, len(threads()), atexit._ncallbacks()]
 
     def take(self, step):
         """Take one step and check."""
@@ -79,7 +80,7 @@ class Order:
             assert certificate is None or certificate.ok, (self.taken, certificate.lines())
             assert writes == (certificate is not None)
             self.unpatched()
-            assert sys.excepthook is self.at_start[2], self.taken
+            assert [sys.excepthook, sys.exit, os._exit] == self.at_start[2:5], self.taken
         self.events()
 
     def unpatched(self):
