@@ -34,10 +34,19 @@ class Race(NamedTuple):
 
 def broken(run: Run) -> List[Broken]:
     """Return the loads that ended a process, by time."""
+    return _failed(run, fatal=True)
+
+
+def survived(run: Run) -> List[Broken]:
+    """Return the loads that failed and that the job caught, by time."""
+    return _failed(run, fatal=False)
+
+
+def _failed(run: Run, fatal: bool) -> List[Broken]:
     found = [
         Broken(failure.process, call, failure)
         for failure in run.failures
-        if failure.fatal and failure.process is not None
+        if failure.fatal == fatal and failure.process is not None
         for call in failure.calls
         if isinstance(call.asked, schema.Load)
     ]

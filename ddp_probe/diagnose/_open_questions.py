@@ -1,20 +1,38 @@
-"""What a run leaves open where no rule found a cause: ranks without a file, without an end, or with a failure that nobody knows."""
+"""What a run leaves open where no rule found a cause: each rank that is not proven to have done well, and why, and what to try next."""
 
-from collections import Counter
 from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
+from ddp_probe import schema
+from ddp_probe.diagnose import _next, _proof
 from ddp_probe.diagnose._waits import stood
 from ddp_probe.diagnose.rule import Undecided
-from ddp_probe.diagnose.words import clock, named
+from ddp_probe.diagnose.words import clock, subject
 from ddp_probe.read.failures import INTERRUPTED
 from ddp_probe.read.model import Call, Failed, Process, Run
 
 
 def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
-    """Return why a run cannot be called clear, beyond what the rules have told."""
+    """Return why a run cannot be called clear, beyond what the rules have told; empty for one in which every rank is proven good."""
     known = {id(failure) for answer in told for failure in answer.explains}
-    asked = [*_nothing(run), *_missing(run), *_failed(run, known), *_interrupted(run), *_waiting(run), *_no_end(run), *_exit_codes(run, known)]
+    asked = [*_nothing(run), *_missing(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
+    asked += _unproven(run, known, bool(asked or told))
     return asked or [*_texts(run), *([] if told else _launch(run))]
+
+
+def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]:
+    """Tell every rank without a proof; where the failure of another one is told already, not those that merely followed from it."""
+    for gap, processes in _proof.gaps(run):
+        if explained and _followed(gap, processes, run, known):
+            continue
+        yield Undecided(gap.slug, _proof.sentence(gap, processes), next=gap.next)
+
+
+def _followed(gap: _proof.Gap, processes: List[Process], run: Run, known: Set[int]) -> bool:
+    if gap.slug == _proof.EXIT_CODE:
+        return all(id(process.death) in known for process in processes)
+    if gap.slug == _proof.SIGNAL:
+        return all(process.signal == "SIGTERM" or id(process.death) in known for process in processes)
+    return gap.slug != _proof.RUNNING and (gap.slug != _proof.NO_END or bool(run.failures))
 
 
 def _nothing(run: Run) -> Iterator[Undecided]:
@@ -23,12 +41,16 @@ def _nothing(run: Run) -> Iterator[Undecided]:
     failures = [launcher.end.failure for launcher in run.launchers if launcher.end is not None and launcher.end.failure is not None]
     told = ["its launcher failed with %s: %s" % (f.type.rpartition(".")[2], f.message.strip().split("\n", 1)[0][:200]) for f in failures[:1]]
     what = told[0] if told else "there is only its launcher's" if run.launchers else "there is none that can be read"
-    yield Undecided("no-rank-wrote", "No rank left a file: %s." % what)
+    yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=_next.EARLY if run.launchers else _next.OTHER_RUN)
 
 
 def _missing(run: Run) -> Iterator[Undecided]:
-    if run.missing and run.processes:
-        yield Undecided("missing-ranks", "%s left no file, of %s that there should be." % (_subject(run.missing), run.expected))
+    if not run.missing or not run.processes:
+        return
+    ends = {run.death(rank) for rank in run.missing}
+    codes = sorted({str(death.signal or death.exit_code) for death in ends if death is not None and (death.signal or death.exit_code)})
+    how = "; the launcher tells of exit code %s" % ", ".join(codes) if codes else ""
+    yield Undecided("missing-ranks", "%s left no file, of %s that there should be%s." % (subject(run.missing), run.expected, how), next=_next.MISSING)
 
 
 def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:
@@ -39,16 +61,18 @@ def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:
     own = [failure for failure in fatal if not failure.consequence] or [failure for failure in fatal if failure.consequence != INTERRUPTED]
     for (text, site), alike in _alike(own)[:3]:
         ranks = sorted({failure.rank for failure in alike if failure.rank is not None})
-        who = _subject(ranks) if ranks else alike[0].at.file
+        who = subject(ranks) if ranks else alike[0].at.file
         place = " at %s" % site if site else " (%s:%d)" % alike[0].at
-        yield Undecided("unrecognised-failure", "%s failed with %s%s, which no rule can name the cause of." % (who, text, place))
+        then = _next.FAILURE % (site or "its last line", *alike[0].at, " --rank %d" % ranks[0] if ranks else "")
+        yield Undecided("unrecognised-failure", "%s failed with %s%s, which no rule can name the cause of." % (who, text, place), next=then)
 
 
 def _interrupted(run: Run) -> Iterator[Undecided]:
     """Tell where each rank stood when a person ended the job: that is where it hung, if it did."""
     stopped = [failure for failure in run.failures if failure.consequence == INTERRUPTED and failure.process is not None]
     for where, alike in _places(stopped)[:6]:
-        yield Undecided("interrupted", "%s interrupted %s." % (_subject(sorted(f.rank for f in alike if f.rank is not None), "was", "were"), where))
+        who = subject(sorted(f.rank for f in alike if f.rank is not None), "was", "were")
+        yield Undecided("interrupted", "%s interrupted %s." % (who, where), next=_next.HUNG)
 
 
 def _places(failures: Sequence[Failed]) -> List[Tuple[str, List[Failed]]]:
@@ -61,10 +85,16 @@ def _places(failures: Sequence[Failed]) -> List[Tuple[str, List[Failed]]]:
 def _launch(run: Run) -> Iterator[Undecided]:
     """Tell of a launch that failed although each rank seems well."""
     for launcher in run.launchers:
-        failure = launcher.end.failure if launcher.end is not None else None
+        calls = [call.failure for call in launcher.calls(schema.LauncherGroup) if call.failure is not None]
+        failure = launcher.end.failure if launcher.end is not None and launcher.end.failure is not None else next(iter(calls), None)
+        code = getattr(launcher.end, "exit_code", None)
         if failure is not None:
             said = failure.message.strip().split("\n", 1)[0][:200]
-            yield Undecided("launch-failed", "The launcher on %s failed with %s: %s" % (launcher.host, failure.type.rpartition(".")[2], said))
+            how = "failed with %s: %s" % (failure.type.rpartition(".")[2], said)
+            yield Undecided("launch-failed", "The launcher on %s %s" % (launcher.host, how), next=_next.LAUNCHER)
+        elif code:
+            how = "ended with exit code %d, and every rank with 0" % code
+            yield Undecided("launch-failed", "The launcher on %s %s." % (launcher.host, how), next=_next.LAUNCHER)
 
 
 def _alike(failures: Sequence[Failed]) -> List[Tuple[Tuple[str, str], List[Failed]]]:
@@ -86,38 +116,14 @@ def _waiting(run: Run) -> Iterator[Undecided]:
     for (name, site), inside in groups.items():
         since = min(call.when for _, call in inside)
         ranks = sorted(process.rank for process, _ in inside if process.rank is not None)
-        yield Undecided("waiting", "%s did not come back from %s at %s, since %s." % (_subject(ranks), name, site, clock(since)))
-
-
-def _no_end(run: Run) -> Iterator[Undecided]:
-    alive = sorted(run.running)
-    if alive:
-        yield Undecided("still-running", "%s still %s." % (_subject(alive), "runs" if len(alive) == 1 else "run"))
-    lost = [process.rank for process in run.processes if process.end is None and process.rank is not None and process.rank not in run.running]
-    if lost and not run.failures:
-        signals = Counter(process.signal for process in run.processes if process.signal)
-        how = " (%s)" % ", ".join(sorted(signals)) if signals else ": killed, or still running elsewhere"
-        yield Undecided("no-end", "%s no end line%s." % (_subject(lost, "has", "have"), how))
-
-
-def _exit_codes(run: Run, known: Set[int]) -> Iterator[Undecided]:
-    codes: Dict[int, List[int]] = {}
-    for death in run.deaths:
-        if id(death) in known or death.signal == "SIGTERM":
-            continue
-        if death.exit_code not in (None, 0) and death.rank is not None and not any(f.rank == death.rank and f.fatal for f in run.failures):
-            codes.setdefault(death.exit_code or 0, []).append(death.rank)
-    for code, ranks in sorted(codes.items()):
-        yield Undecided("exit-code", "%s ended with exit code %d without an exception that the probe saw." % (_subject(ranks), code))
+        then = _next.WAITING % inside[0][0].pid
+        yield Undecided("waiting", "%s did not come back from %s at %s, since %s." % (subject(ranks), name, site, clock(since)), next=then)
 
 
 def _texts(run: Run) -> Iterator[Undecided]:
     if run.texts and not run.processes:
-        yield Undecided("plain-log", "The log holds no failure that is known, and without the probe's files nothing shows that all ranks did well.")
-
-
-def _subject(ranks: Sequence[int], one: str = "", many: str = "") -> str:
-    """Begin a sentence with ranks, and with the verb that fits their number."""
-    who = named(ranks)
-    verb = one if len(ranks) == 1 else many
-    return who[:1].upper() + who[1:] + (" " + verb if verb else "")
+        yield Undecided(
+            "plain-log",
+            "The log holds no failure that is known, and without the probe's files nothing shows that all ranks did well.",
+            next=_next.TRACED,
+        )

@@ -1,6 +1,7 @@
 """Asks every rule about a run and weighs the answers: the first failure wins, what follows from it is folded under it.
 
-Found means that a rule named a cause. Clear means that every rank ended well and no rule found anything. Everything else is undecided, with reasons.
+Found means that a rule named a cause. Clear means that every rank is proven to have done well and no rule found anything. Everything else is
+undecided, with reasons, each with the next thing to try.
 """
 
 import os
@@ -9,6 +10,8 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 from ddp_probe import settings
 from ddp_probe.diagnose import printed
 from ddp_probe.diagnose._open_questions import open_questions
+from ddp_probe.diagnose._repairs import repairs
+from ddp_probe.diagnose._starts import failed_starts
 from ddp_probe.diagnose.causes import group_of
 from ddp_probe.diagnose.rule import ERROR, Finding, Rule, Undecided
 from ddp_probe.diagnose.rules import modules, rule_of
@@ -41,10 +44,19 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
     undecided = [answer for answer in (*answers, *read) if isinstance(answer, Undecided)]
     findings = _weigh(_better([answer for answer in answers if isinstance(answer, Finding)], rules))
     findings += _beside([answer for answer in read if isinstance(answer, Finding)], findings, rules)
-    if not findings:
+    if not any(finding.severity == ERROR for finding in findings):
         undecided += open_questions(run, undecided)
+        if not undecided:
+            findings, undecided = _nevertheless(run, findings, list(rules.values()))
     verdict = FOUND if findings else UNDECIDED if undecided else CLEAR
     return Diagnosis(verdict, findings, undecided, run)
+
+
+def _nevertheless(run: Run, findings: List[Finding], rules: List[Rule]) -> Tuple[List[Finding], List[Undecided]]:
+    """Of a run that did well, tell what it did well in spite of: calls that were repaired, and starts that failed."""
+    starts = list(failed_starts(run, judge))
+    told = [answer for answer in starts if isinstance(answer, Finding)]
+    return [*findings, *told, *repairs(run, rules)], [answer for answer in starts if isinstance(answer, Undecided)]
 
 
 def _ask(module: Any, run: Run) -> List[Any]:

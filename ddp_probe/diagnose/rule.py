@@ -44,6 +44,7 @@ class Undecided(NamedTuple):
     slug: str
     because: str
     explains: Tuple[Any, ...] = ()  # Failures and deaths that the sentence speaks of already.
+    next: str = ""  # What a person tries next: never end on "undecided" without it.
 
 
 class Printed(NamedTuple):
@@ -116,9 +117,9 @@ class Rule(NamedTuple):
             list(explains),
         )
 
-    def undecided(self, because: str, explains: Sequence[Any] = ()) -> Undecided:
-        """Return that the logs leave this rule's question open."""
-        return Undecided(self.slug, because, tuple(explains))
+    def undecided(self, because: str, explains: Sequence[Any] = (), then: str = "") -> Undecided:
+        """Return that the logs leave this rule's question open, and what to try next."""
+        return Undecided(self.slug, because, tuple(explains), then or "python -m ddp_probe explain %s says what would settle it." % self.id)
 
 
 def shown(call: "Call[Any]", text: str) -> Evidence:

@@ -11,6 +11,13 @@ def named(ranks: Sequence[int], limit: int = 12) -> str:
     return ("rank " if len(ranks) == 1 else "ranks ") + spans(ranks, limit)
 
 
+def subject(ranks: Sequence[int], one: str = "", many: str = "") -> str:
+    """Begin a sentence with ranks, and with the verb that fits their number."""
+    who = named(ranks)
+    verb = one if len(ranks) == 1 else many
+    return who[:1].upper() + who[1:] + (" " + verb if verb else "")
+
+
 def spans(ranks: Sequence[int], limit: int = 12) -> str:
     """Return ranks with neighbours folded: 0-2, 5."""
     parts: List[str] = []

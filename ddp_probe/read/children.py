@@ -1,22 +1,33 @@
 """What launchers tell of the exceptions of their children."""
 
-from typing import Dict
+from typing import Dict, List, Tuple
 
+from ddp_probe import schema
 from ddp_probe.read import text
-from ddp_probe.read.model import Failed, Run
+from ddp_probe.read.model import Failed, Place, Process, Run
+from ddp_probe.schema import Failure
 
 
 def told(run: Run) -> Dict[int, Failed]:
     """Return what launchers tell of children whose exception never reached the top: multiprocessing catches it, and hands its text to the parent."""
     found: Dict[int, Failed] = {}
     for launcher in run.launchers:
-        failure = launcher.end.failure if launcher.end is not None else None
         child = next((death for death in run.deaths if death.first and death.host == launcher.host), None)
-        if failure is None or child is None or not failure.type.endswith("ProcessRaisedException"):
-            continue
-        log = text.read(failure.message.encode("utf-8", "replace").splitlines(keepends=True), launcher.file)
-        raised = [failed for failed in log.failures if failed.type]
-        if raised and child.rank is not None:  # torch 1.12 tells no pid
-            raised[-1].at, raised[-1].when, raised[-1].rank = launcher.last_at, launcher.last_when, child.rank
-            found[child.rank] = raised[-1]
+        for failure, when, at in _raised(launcher):
+            if child is None or child.rank is None or not failure.type.endswith("ProcessRaisedException"):
+                continue
+            log = text.read(failure.message.encode("utf-8", "replace").splitlines(keepends=True), launcher.file)
+            raised = [failed for failed in log.failures if failed.type]
+            if raised:  # torch 1.12 tells no pid
+                raised[-1].at, raised[-1].when, raised[-1].rank = at, when, child.rank
+                found[child.rank] = raised[-1]
+    return found
+
+
+def _raised(launcher: Process) -> List[Tuple[Failure, float, Place]]:
+    """Return what starting the children, or waiting for them, has raised, whether the program caught it or not."""
+    calls = [call for call in launcher.calls(schema.LauncherGroup) if call.failure is not None]
+    found = [(call.failure, call.until or call.when, call.answered_at or call.at) for call in calls if call.failure is not None]
+    if launcher.end is not None and launcher.end.failure is not None:
+        found.append((launcher.end.failure, launcher.last_when, launcher.last_at))
     return found

@@ -3,6 +3,7 @@
 import re
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ddp_probe import schema
 from ddp_probe.own_code import foreign, of_installed_program
 from ddp_probe.read.model import Failed, Place, Process, Run
 from ddp_probe.schema import Failure, Site
@@ -26,7 +27,7 @@ def collect(run: Run, told: Mapping[int, Failed]) -> List[Failed]:
 
     `told` has what launchers tell of their children's exceptions, by rank.
     """
-    lost = any(launcher.end is not None and launcher.end.failure is not None for launcher in run.launchers)
+    lost = any(_has_failed(launcher) for launcher in run.launchers)
     for process in run.processes:
         process.failures = sorted(_of(process, told.get(-1 if process.rank is None else process.rank), lost), key=lambda failed: failed.when)
     found = [failed for process in run.processes for failed in process.failures]
@@ -36,6 +37,13 @@ def collect(run: Run, told: Mapping[int, Failed]) -> List[Failed]:
     for failed in found:
         failed.consequence = failed.consequence or consequence(failed.text)
     return found
+
+
+def _has_failed(launcher: Process) -> bool:
+    """Tell a launch that failed, whether the program that made it caught that or not."""
+    if launcher.end is not None and (launcher.end.failure is not None or getattr(launcher.end, "exit_code", None)):
+        return True
+    return any(call.failure is not None for call in launcher.calls(schema.LauncherGroup))
 
 
 def consequence(words: str) -> str:

@@ -114,6 +114,8 @@ class Fold:
         self.process.last_at = Place(self.process.file, self._last_line)
         if self.process.start is None and last is not None:
             self._identity(last)
+        if self.process.world_size is None and last is not None:  # A child of mp.spawn learns it from init_process_group.
+            self.process.world_size = last.world_size
         for call in self.process.every():
             self._lighten(call.asked)
             if call.answer is not None and call.answer is not call.asked:

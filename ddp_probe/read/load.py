@@ -57,6 +57,8 @@ def assemble(run: Run, processes: List[Process]) -> Run:
     shape(run, processes)
     clocks.align(run)
     run.failures = failures.collect(run, children.told(run))
+    for attempt in run.attempts:
+        attempt.failures = failures.collect(attempt, {})
     return run
 
 

@@ -71,10 +71,11 @@ _line = attrgetter("line")
 class _Kept:
     """The calls of one kind that a process keeps: the first, the last, and those that failed."""
 
-    __slots__ = ("count", "failed", "first", "last")
+    __slots__ = ("count", "failed", "failures", "first", "last")
 
     def __init__(self) -> None:
         self.count = 0
+        self.failures = 0
         self.first: List[Call[Any]] = []
         self.last: Optional[Deque[Call[Any]]] = None  # Made when it is needed: most kinds come once or twice.
         self.failed: List[Call[Any]] = []
@@ -182,6 +183,11 @@ class Process:
         kept = self._kept.get(str(kind.__struct_config__.tag))
         return kept.count if kept else 0
 
+    def count_failed(self, kind: Type[schema.Event]) -> int:
+        """Return how many calls of a kind have failed, kept or not."""
+        kept = self._kept.get(str(kind.__struct_config__.tag))
+        return kept.failures if kept else 0
+
     def every(self) -> Iterator["Call[Any]"]:
         """Yield all kept calls, in the order of the file."""
         yield from sorted((call for kept in self._kept.values() for call in kept.all()), key=_line)
@@ -230,6 +236,8 @@ class Process:
     def keep_failed(self, call: "Call[Any]") -> None:
         """Take in that a call has failed."""
         kept = self._kept.get(call.name)
+        if kept is not None:
+            kept.failures += 1
         if kept is not None and len(kept.failed) < FAILURES:
             kept.failed.append(call)
 
@@ -310,6 +318,7 @@ class Run:
         self.folders: List[str] = []
         self.processes: List[Process] = []  # Ranks and programs on their own, of the last generation, by rank.
         self.earlier: List[Process] = []  # Those that the launcher started before the last time.
+        self.attempts: List[Run] = []  # The same, one run for each start, the first one first.
         self.launchers: List[Process] = []
         self.deaths: List[Death] = []
         self.failures: List[Failed] = []  # By time; those of plain logs by line.

@@ -1,12 +1,11 @@
 """Puts the processes of a launch in order: who is a rank, who launched, who was there before a restart, and how each ended."""
 
-import os
-import platform
 import re
 from collections import Counter
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from ddp_probe import schema
+from ddp_probe.read.alive import alive
 from ddp_probe.read.model import Death, Process, Run
 
 _MOST = 1_000_000  # Ranks; a size beyond that was not written by a probe.
@@ -14,8 +13,9 @@ _MOST = 1_000_000  # Ranks; a size beyond that was not written by a probe.
 
 def shape(run: Run, processes: List[Process]) -> None:
     """Fill in the run's processes, launchers, deaths and what was expected."""
-    run.launchers = [process for process in processes if process.is_launcher]
-    workers = [process for process in processes if not process.is_launcher]
+    above = _parents(processes)
+    run.launchers = [process for process in processes if process.is_launcher or process in above]
+    workers = [process for process in processes if not process.is_launcher and process not in above]
     last = max((generation(process) for process in workers), default=0)
     run.earlier = [process for process in workers if generation(process) < last]
     current = [process for process in workers if generation(process) == last]
@@ -24,7 +24,26 @@ def shape(run: Run, processes: List[Process]) -> None:
     run.expected = _expected(run)
     run.deaths = _deaths(run)
     _attach(run)
-    run.running = {process.rank for process in run.processes if process.rank is not None and _alive(process)}
+    run.attempts = [_attempt(run, number) for number in sorted({generation(process) for process in run.earlier})]
+    pids = {(process.host, process.pid) for process in run.earlier}
+    run.deaths = [death for death in run.deaths if (death.host, death.pid) not in pids]
+    run.running = {process.rank for process in run.processes if process.rank is not None and alive(process)}
+
+
+def _attempt(run: Run, number: int) -> Run:
+    """Return what is known of one start before the last, as a run of its own."""
+    attempt = Run()
+    attempt.name, attempt.folders, attempt.inventory, attempt.expected = run.name, run.folders, run.inventory, run.expected
+    attempt.processes = sorted((process for process in run.earlier if generation(process) == number), key=lambda process: process.rank or 0)
+    pids = {(process.host, process.pid) for process in attempt.processes}
+    attempt.deaths = [death for death in run.deaths if (death.host, death.pid) in pids]
+    return attempt
+
+
+def _parents(processes: List[Process]) -> List[Process]:
+    """Return the programs on their own that started the ranks by multiprocessing: they are no rank, and launch them."""
+    promoted = any(process.started.role == "promoted" for process in processes)
+    return [process for process in processes if promoted and process.started.role == "solo" and not process.calls(schema.InitProcessGroup)]
 
 
 def generation(process: Process) -> int:
@@ -69,7 +88,22 @@ def _deaths(run: Run) -> List[Death]:
                 before.when if before else call.when,
                 before.at if before else call.at,
             )
-    return list(found.values())
+    return [*found.values(), *_joined(run, {death.pid for death in found.values()})]
+
+
+def _joined(run: Run, told: Set[Optional[int]]) -> List[Death]:
+    """Return the children of mp.spawn, which comes back without an exception only when each has ended with exit code 0."""
+    found = []
+    for launcher in run.launchers:
+        for call in launcher.calls(schema.LauncherGroup):
+            if call.answer is None or call.until is None or call.failure is not None or call.answer.children or not call.asked.entrypoint:
+                continue
+            children = [process for process in run.processes if process.host == launcher.host and process.started.role == "promoted"]
+            for child in children:
+                if call.when <= child.start_when and child.last_when <= call.until and child.pid not in told:
+                    at = call.answered_at or call.at
+                    found.append(Death(child.rank, child.local_rank, child.pid, child.host, 0, "", "", False, call.until, at))
+    return found
 
 
 def _only_host(run: Run, local_rank: Optional[int]) -> Optional[int]:
@@ -83,18 +117,3 @@ def _attach(run: Run) -> None:
     by_pid = {(death.host, death.pid): death for death in run.deaths if death.pid is not None}
     for process in (*run.processes, *run.earlier):
         process.death = by_pid.get((process.host, process.pid))
-    pids = {process.pid for process in run.earlier}
-    run.deaths = [death for death in run.deaths if death.pid not in pids or death.pid is None]
-
-
-def _alive(process: Process) -> bool:
-    """Tell that the process still runs, as far as this host can tell."""
-    if process.end is not None or process.death is not None or process.host != platform.node() or process.pid <= 0:
-        return False
-    try:
-        os.kill(process.pid, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True

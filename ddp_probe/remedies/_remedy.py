@@ -36,18 +36,26 @@ class Remedy(Mend):
         """Return its name in DDP_PROBE_FIX."""
         return self.name.partition(".")[2]
 
-    def applied(self, call: Call, before: Dict[str, Any], after: Dict[str, Any], because: str, *, say: bool = True) -> None:
-        """Record a change; say the first one of each kind on stderr, unless it changes nothing that a person has to know."""
+    def applied(self, call: Call, before: Dict[str, Any], after: Dict[str, Any], because: str) -> None:
+        """Record a change; say the first one of each kind on stderr."""
         count = self._times[str(call.target)] = self._times.get(str(call.target), 0) + 1
         if count > _OFTEN and count & (count - 1):  # a collective of every step: from here on the 32nd, the 64th, the 128th …
             return
         site, through = call_path()
         old, new = _told(before), _told(after)
         self.session.recorder.point(
-            schema.Remedied(remedy=self.word, target=str(call.target), before=old, after=new, because=because, site=site, through=through)
+            schema.Remedied(
+                remedy=self.word,
+                target=str(call.target),
+                before=old,
+                after=new,
+                because=because,
+                for_good=self.for_good,
+                site=site,
+                through=through,
+            )
         )
-        if say:
-            self._say(site, "%s: %s became %s, because %s" % (self.word, _words(old), _words(new), because), because)
+        self._say(site, "%s: %s became %s, because %s" % (self.word, _words(old), _words(new), because), because)
 
     def declined(self, call: Call, because: str) -> None:
         """Record, once for each reason, that nothing was done."""

@@ -50,7 +50,7 @@ class AtomicSave(Remedy):
         change = Change({parameter: stage.file})
         change.done, change.left = stage.commit, stage.clear
         after = {parameter: stage.file, "then": "renamed to %s" % stage.path}
-        self.applied(call, {parameter: path}, after, "a save to a path is not atomic", say=False)
+        self.applied(call, {parameter: path}, after, "a save to a path is not atomic")
         return change
 
 

@@ -54,6 +54,7 @@ class UndecidedForm(msgspec.Struct):
 
     slug: Annotated[str, _doc("The rule that asks it, or a name of its own.")]
     because: str
+    next: Annotated[str, _doc("What to try next.")]
 
 
 class InventoryForm(msgspec.Struct):
@@ -134,7 +135,7 @@ def form(diagnosis: Diagnosis) -> ReportForm:
         VERSION,
         diagnosis.verdict,
         [_finding(finding) for finding in diagnosis.findings],
-        [UndecidedForm(reason.slug, reason.because) for reason in diagnosis.undecided],
+        [UndecidedForm(reason.slug, reason.because, reason.next) for reason in diagnosis.undecided],
         _inventory(diagnosis.run, stand),
         [RankForm(*each) for each in stand],
         [RemedyForm(*each) for each in remedies.made(diagnosis.run)],

@@ -7,8 +7,6 @@ from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 from ddp_probe.schema import Site
 
-_QUIET = ("atomic-save",)  # Applied to every save; a report is not the place to list them.
-
 
 class Made(NamedTuple):
     """One change, or the decision to make none."""
@@ -41,7 +39,7 @@ def made(run: Run) -> List[Made]:
 
 def told(run: Run) -> List[str]:
     """Return a sentence for each that a person has to know."""
-    return [_sentence(one) for one in made(run) if not (one.applied and one.remedy in _QUIET)]
+    return [_sentence(one) for one in made(run)]
 
 
 def _sentence(one: Made) -> str:

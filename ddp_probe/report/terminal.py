@@ -125,6 +125,8 @@ def _undecided(diagnosis: Diagnosis, width: int) -> Iterator[Line]:
         yield Line("undecided%s, because" % (" so far" if diagnosis.run.running else ": no rule can name a cause"), WARN)
     for reason in diagnosis.undecided[:_REASONS]:
         yield from _item(reason.because, width)
+        for one in wrap("next: %s" % reason.next, width, "    ", "      ") if reason.next else ():
+            yield Line(one)
     yield from _more(len(diagnosis.undecided) - _REASONS)
 
 

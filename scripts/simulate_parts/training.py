@@ -314,7 +314,7 @@ class Training:
             CLOCK.now += 40000
             self.process.point(schema.Coverage(probe=probe, target=target, state="patched", calls=calls))
         left_open = exc is not None and exc.line != LINES["group"]
-        event = schema.ProcessEnd(lines=self.process.lines, process_group=left_open, accelerators=[self._in_use()])
+        event = schema.ProcessEnd(exit_code=0, lines=self.process.lines, process_group=left_open, accelerators=[self._in_use()])
         if exc is not None:
             event.exit_code, event.uncaught = 1, True
             event.failure = failure(exc.told.type, exc.told.message, [at(70, "<module>"), at(exc.line), *exc.told.frames])

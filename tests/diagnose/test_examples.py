@@ -86,7 +86,7 @@ def test_finds_nothing_in_nothing() -> None:
     """A log of one rank that started and ended well is clear to every rule."""
     run = from_lines(
         '{"event":"process.start","rank":0,"world_size":1,"role":"rank","launcher":"torchrun"}\n'
-        '{"event":"process.end","rank":0}'
+        '{"event":"process.end","rank":0,"exit_code":0}'
     )
     assert judge(run).verdict == "clear"
 

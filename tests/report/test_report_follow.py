@@ -20,7 +20,10 @@ name = "%s/rank%05d.%s.%d.jsonl" % (out, rank, os.uname().nodename, os.getpid())
 with open(name, "w") as stream:
     for line in sys.stdin:
         event = json.loads(line)
-        event.update(rank=rank, local_rank=rank, pid=os.getpid(), host=os.uname().nodename)
+        now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+        event.update(rank=rank, local_rank=rank, pid=os.getpid(), host=os.uname().nodename, ts=now, mono_ns=time.monotonic_ns())
+        if event["event"] == "process.end":
+            event.setdefault("exit_code", 0)
         stream.write(json.dumps(event) + "\\n")
         stream.flush()
         time.sleep(pause)
@@ -133,7 +136,8 @@ def test_it_takes_a_fifth_of_a_core_at_most(tmp_path: Path, many: Callable[..., 
     for file in folder.iterdir():  # Without its last line a rank may still run.
         lines = file.read_text(encoding="utf-8").splitlines()
         host = platform.node()
-        own = [json.dumps({**json.loads(line), "host": host, "pid": os.getpid()}) for line in lines[:-1]]
+        now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+        own = [json.dumps({**json.loads(line), "host": host, "pid": os.getpid(), "ts": now}) for line in lines[:-1]]
         file.write_text("\n".join(own) + "\n", encoding="utf-8")
     process = _follow(["--brief", str(folder)], clean_env())
     assert process.stdout is not None

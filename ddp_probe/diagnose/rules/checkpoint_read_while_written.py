@@ -1,10 +1,12 @@
 """A rank loads a checkpoint while another one is still writing it."""
 
-from typing import Iterator, List
+from typing import Iterator, List, Tuple
 
-from ddp_probe.diagnose._loads import STREAM, Broken, Race, Saves, broken, race
+from ddp_probe import schema
+from ddp_probe.diagnose._loads import STREAM, Broken, Race, Saves, broken, race, survived
 from ddp_probe.diagnose._who import place, ranks
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, failed, shown
+from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, failed, shown
+from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -45,6 +47,22 @@ EXAMPLES = (
         ranks=(1,),
     ),
     Example(
+        "The load is tried again until the save has ended.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"process.start","rank":1,"world_size":2}
+{"event":"checkpoint.save","phase":"begin","rank":0,"span":2,"site":{"file":"/train/t.py","line":27},"path":"last.pth"}
+{"event":"checkpoint.load","phase":"begin","rank":1,"span":2,"site":{"file":"/train/t.py","line":32},"file":{"path":"last.pth","exists":true,"kind":"zip","complete":false}}
+{"event":"checkpoint.load","phase":"error","rank":1,"span":2,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
+{"event":"checkpoint.save","phase":"end","rank":0,"span":2,"in_place":true}
+{"event":"checkpoint.load","phase":"begin","rank":1,"span":3,"site":{"file":"/train/t.py","line":32},"file":{"path":"last.pth","exists":true,"kind":"zip","complete":true}}
+{"event":"checkpoint.load","phase":"end","rank":1,"span":3}
+{"event":"process.end","rank":0,"exit_code":0}
+{"event":"process.end","rank":1,"exit_code":0}
+""",
+        ranks=(1,),
+    ),
+    Example(
         "The save has ended before the load begins.",
         """
 {"event":"checkpoint.save","phase":"begin","rank":0,"span":1,"path":"last.pth"}
@@ -59,10 +77,11 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the loads that ended a process and met a writer."""
+    """Take the loads that ended a process and met a writer; where there is none, those that the job caught."""
     written = Saves(run)
-    met = [(load, found) for load in broken(run) for found in [race(written, load)] if found is not None and not _refused(load)]
+    met = _met(written, broken(run))
     if not met:
+        yield from _survived(run, written)
         return
     load, found = met[0]
     yield RULE.found(
@@ -73,6 +92,29 @@ def check(run: Run) -> Iterator[Finding]:
         explains=[one.failure for one, _ in met],
         confidence="high" if found.overlap is not None or found.writer is None else "medium",
         remedy=_remedy(load, found),
+    )
+
+
+def _met(written: Saves, loads: List[Broken]) -> List[Tuple[Broken, Race]]:
+    return [(load, found) for load in loads for found in [race(written, load)] if found is not None and not _refused(load)]
+
+
+def _survived(run: Run, written: Saves) -> Iterator[Finding]:
+    """Warn of loads that met a writer and were tried again: the next one may read half of two checkpoints, and nothing fails."""
+    met = _met(written, survived(run))
+    if not met:
+        return
+    load, found = met[0]
+    who = ranks(one.process for one, _ in met)
+    count = sum(process.count_failed(schema.Load) for process in {id(one.process): one.process for one, _ in met}.values())
+    loads = "One load" if count == 1 else "%d loads" % count
+    yield RULE.found(
+        ranks=who,
+        verdict="%s failed on %s beside a save that was still running, and the job caught that and went on; the first: %s" % (loads, named(who), _verdict(load, found)),
+        evidence=_evidence(load, found),
+        when=load.call.when,
+        remedy=_remedy(load, found),
+        severity=WARNING,
     )
 
 

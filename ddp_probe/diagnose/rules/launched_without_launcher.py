@@ -1,5 +1,6 @@
 """The program trains alone: nothing started it on every card, or it was started on every card and told that it is alone."""
 
+import re
 from typing import Iterator, List, Optional
 
 from ddp_probe import schema
@@ -8,6 +9,9 @@ from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, line, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Call, Place, Process, Run
+
+_ACCELERATE = re.compile(r"(?:^|[/\\])accelerate(?:-launch)?$|accelerate[./\\]commands[./\\](?:launch|accelerate_cli)")
+_PROCESSES = re.compile(r"--num[-_]processes[= ](\d{1,6})\b")
 
 RULE = Rule(
     id="DDP311",
@@ -48,6 +52,13 @@ EXAMPLES = (
         job="05_plain_python_eight_cards",
     ),
     Example(
+        "accelerate is asked for two processes, and starts one.",
+        """
+{"event":"process.start","rank":0,"role":"solo","launcher":"none","argv":["python","train.py"],"parent":["/env/bin/python","/env/bin/accelerate","launch","--num_processes","2","train.py"]}
+{"event":"process.end","rank":0,"exit_code":0}
+""",
+    ),
+    Example(
         "One process computes on one card of eight and trains nothing.",
         """
 {"event":"process.start","rank":0,"role":"solo","launcher":"none"}
@@ -73,7 +84,28 @@ def check(run: Run) -> Iterator[Finding]:
     if alone and len(alone) == len(ranks):
         yield _each_alone(ranks, alone)
     elif len(run.processes) == 1 and run.processes[0].started.role == "solo" and run.processes[0].started.launcher == "none":
-        yield from _one_of_many(run.processes[0])
+        yield from _asked_for_more(run.processes[0]) or _one_of_many(run.processes[0])
+
+
+def _asked_for_more(process: Process) -> List[Finding]:
+    """Take a program that accelerate was to start several times, and that it started once, without a rank."""
+    words = process.started.parent
+    if not any(_ACCELERATE.search(word) for word in words):
+        return []
+    told = _PROCESSES.search(" ".join(words))
+    count = int(told.group(1)) if told is not None else 1
+    if count < 2:
+        return []
+    return [
+        RULE.found(
+            ranks=[],
+            verdict="accelerate launch was asked for %d processes, and started one, which trains alone." % count,
+            evidence=[line(Place(process.file, 1), "No rank is set, and the process above is: %s" % " ".join(words))],
+            when=process.start_when,
+            remedy="Give accelerate launch --multi_gpu, or on a host without cards --cpu, beside --num_processes %d; or start with torchrun --nproc_per_node=%d." % (count, count),
+            severity=WARNING,
+        )
+    ]
 
 
 def _believes_alone(process: Process) -> "Optional[Call[schema.WrapModel]]":

@@ -1,0 +1,20 @@
+"""What to try next where a run leaves a question open: one sentence each, so that nobody is left with "undecided"."""
+
+EARLY = "Look at what the launch printed first: the program may have ended before it imported torch."
+OTHER_RUN = "python -m ddp_probe runs lists the runs that there are."
+MISSING = "Look at what those ranks printed first. If their host writes to a folder of its own, name both: python -m ddp_probe report DIR DIR."
+LAUNCHER = "Look at what the launching program printed, and at its own code after the ranks had ended."
+HUNG = "If it hung there, look at the ranks that were elsewhere: they are the ones that it waited for."
+WAITING = "Look at the ranks that are not there: these may wait for them. If it still runs, py-spy dump --pid %d shows the stack."
+TRACED = "Run the job once more with DDP_PROBE=1 and read that run: python -m ddp_probe report."
+FAILURE = "Start at %s; the whole traceback is in %s:%d, and python -m ddp_probe logs%s shows what was done before."
+FOLLOW = "Read it again once it has ended; python -m ddp_probe report --follow waits for that."
+SIGNAL = "Look for who sent %s: the launcher after another rank's failure, a scheduler's limit, a person."
+TRACEBACK = "Read its traceback at %s:%d."
+LOGGED = "Look at what it printed last. Let the exception out, or call sys.exit(1) in the except that caught it, and its traceback is here."
+GONE = (
+    "Look at the last lines that it printed, and ask the kernel: dmesg -T | grep -i -E 'killed process|out of memory'."
+    " Started with torchrun, its exit code or signal would be here."
+)
+UNTOLD = "End the program by its last line or by sys.exit(code), not by raise SystemExit; or start it with torchrun, which tells it."
+SIZE = "Set WORLD_SIZE, or start the job with torchrun, which does."

@@ -1,0 +1,88 @@
+"""What proves that a rank did well, and what is lacking: its own last line with exit code 0, or its parent's word for it.
+
+Everything that is no such proof is a gap, whatever it looks like otherwise: clear is a claim about every rank.
+"""
+
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from ddp_probe.diagnose import _next
+from ddp_probe.diagnose.words import subject
+from ddp_probe.read.model import Death, Process, Run
+
+RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE = (
+    "still-running",
+    "failed",
+    "signal",
+    "no-end",
+    "exit-code",
+    "unknown-exit-code",
+    "unknown-size",
+)
+
+
+class Gap(NamedTuple):
+    """Why a rank is not proven to have done well: what follows its name, for one rank and for several, and what to do next."""
+
+    slug: str
+    one: str
+    many: str
+    next: str
+
+
+def gaps(run: Run) -> Iterator[Tuple[Gap, List[Process]]]:
+    """Yield what is lacking, with the processes that lack it; nothing for a run in which every process is proven good."""
+    found: Dict[Gap, List[Process]] = {}
+    for process in run.processes:
+        gap = unproven(run, process)
+        if gap is not None:
+            found.setdefault(gap, []).append(process)
+    yield from found.items()
+
+
+def sentence(gap: Gap, processes: List[Process]) -> str:
+    """Return a gap as a sentence."""
+    ranks = sorted({process.rank for process in processes if process.rank is not None})
+    return "%s %s." % (subject(ranks), gap.one if len(processes) == 1 else gap.many)
+
+
+def unproven(run: Run, process: Process) -> Optional[Gap]:
+    """Return why this process is not proven to have done well, or None for one that is."""
+    if process.rank is not None and process.rank in run.running:
+        return Gap(RUNNING, "still runs", "still run", _next.FOLLOW)
+    told = word(run, process)
+    if told is not None and told.signal:
+        return Gap(SIGNAL, "was ended by %s" % told.signal, "were ended by %s" % told.signal, _next.SIGNAL % told.signal)
+    fatal = next((failure for failure in process.failures if failure.fatal), None)
+    if fatal is not None:
+        return _gap(FAILED, "failed with %s" % fatal.text.strip().split("\n", 1)[0][:200], _next.TRACEBACK % fatal.at)
+    return _by_codes(run, process, _codes(process, told))
+
+
+def word(run: Run, process: Process) -> Optional[Death]:
+    """Return what this process's parent tells of its end; by pid, or by rank where a shell stands between the two."""
+    if process.death is not None or process.rank is None:
+        return process.death
+    return run.death(process.rank)
+
+
+def _codes(process: Process, told: Optional[Death]) -> Set[int]:
+    codes = {getattr(process.end, "exit_code", None), told.exit_code if told is not None else None}
+    return {code for code in codes if code is not None}
+
+
+def _by_codes(run: Run, process: Process, codes: Set[int]) -> Optional[Gap]:
+    bad = sorted(codes - {0})
+    if bad:
+        return _gap(EXIT_CODE, "ended with exit code %d without an exception that the probe saw" % bad[0], _next.LOGGED)
+    if not codes and process.end is None:
+        how = "no end line: killed, or still running elsewhere"
+        return Gap(NO_END, "has " + how, "have " + how, _next.GONE)
+    if not codes:
+        return _gap(UNKNOWN_CODE, "ended by itself, and nothing tells with which exit code", _next.UNTOLD)
+    if run.expected is None and process.started.role != "solo":
+        return _gap(UNKNOWN_SIZE, "ended well, and nothing tells how many ranks there should be", _next.SIZE)
+    return None
+
+
+def _gap(slug: str, how: str, then: str) -> Gap:
+    return Gap(slug, how, how, then)

@@ -1,0 +1,53 @@
+"""A job that did well only because DDP_PROBE_FIX changed its calls: each change, under the rule of what it repaired, with the change for good."""
+
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+
+from ddp_probe import schema
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, shown
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Call, Process, Run
+
+_PRECAUTIONS = ("atomic-save",)  # Taken at every save, in jobs too that would do well without.
+_Made = List[Tuple[Process, "Call[schema.Remedied]"]]
+
+
+def repairs(run: Run, rules: Sequence[Rule]) -> Iterator[Finding]:
+    """Yield what was repaired, one finding a remedy."""
+    made: Dict[str, _Made] = {}
+    for process in run.processes:
+        for call in process.calls(schema.Remedied):
+            if call.asked.remedy not in _PRECAUTIONS:
+                made.setdefault(call.asked.remedy, []).append((process, call))
+    for remedy, changes in made.items():
+        rule = _rule(remedy, changes[0][1].asked, rules)
+        if rule is not None:
+            yield _finding(rule, remedy, changes)
+
+
+def _rule(remedy: str, first: schema.Remedied, rules: Sequence[Rule]) -> Optional[Rule]:
+    """Return the rule of what a remedy repairs; device-ids are refused for two reasons, and the remedy says for which."""
+    known = sorted((rule for rule in rules if rule.fix == remedy), key=lambda rule: rule.id)
+    by_torch = [rule for rule in known if rule.slug.endswith("-on-old-torch")]
+    return next(iter(by_torch if "this torch" in first.because else known), None)
+
+
+def _finding(rule: Rule, remedy: str, changes: _Made) -> Finding:
+    first = changes[0][1]
+    ranks = [process.rank for process, _ in changes if process.rank is not None]
+    site = first.asked.site
+    where = " at %s:%d" % (site.file, site.line) if site is not None else ""
+    what = "%s became %s" % (_words(first.asked.before), _words(first.asked.after))
+    return rule.found(
+        ranks=ranks,
+        verdict="The job did well because DDP_PROBE_FIX=%s changed a call%s on %s: %s, because %s."
+        % (remedy, where, named(sorted(set(ranks))), what, first.asked.because),
+        evidence=[shown(call, "%s became %s" % (_words(call.asked.before), _words(call.asked.after))) for _, call in changes[:4]],
+        when=min(call.when for _, call in changes),
+        remedy=first.asked.for_good or rule.remedy,
+        severity=WARNING,
+        fix=remedy,
+    )
+
+
+def _words(values: Dict[str, str]) -> str:
+    return ", ".join("%s=%s" % pair for pair in values.items()) or "nothing"

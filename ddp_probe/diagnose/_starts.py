@@ -1,0 +1,29 @@
+"""A job that did well only at a later start: what the failed starts before it died of, each judged as a run of its own."""
+
+from typing import Any, Callable, Iterator, Union
+
+import msgspec
+
+from ddp_probe.diagnose.rule import WARNING, Finding, Undecided
+from ddp_probe.read.model import Run
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+_NEXT = "python -m ddp_probe logs shows that start as well, by its time; whatever ended it may come again."
+
+
+def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Finding, Undecided]]:
+    """Yield the cause of each failed start of a run whose last one did well."""
+    last = ordinal(len(run.attempts))
+    for number, attempt in enumerate(run.attempts):
+        told = judge(attempt)
+        lead = "The job did well at its %s start; the %s one failed" % (last, ordinal(number))
+        if told.findings:
+            cause = told.findings[0]
+            yield msgspec.structs.replace(cause, severity=WARNING, verdict="%s: %s" % (lead, cause.verdict))
+        elif told.undecided:
+            yield Undecided("failed-start", "%s: %s" % (lead, told.undecided[0].because), next=_NEXT)
+
+
+def ordinal(number: int) -> str:
+    """Return first for 0."""
+    return _ORDINALS[number] if number < len(_ORDINALS) else "%dth" % (number + 1)

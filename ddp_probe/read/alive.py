@@ -1,0 +1,60 @@
+"""Tells whether a process of a log still runs on this host: a pid alone may long be another process's, or that of one just killed."""
+
+import os
+import platform
+from functools import lru_cache
+from typing import List, Optional
+
+from ddp_probe.read.model import Process
+
+_STATE, _START_TIME = 0, 19  # Of the fields after the name in brackets, which may itself hold spaces and brackets.
+_GONE = ("Z", "X", "x")
+_SLACK = 2.0  # Seconds between a process's start by the kernel's account and its first line, at least when they are the same one's.
+
+
+def alive(process: Process) -> bool:
+    """Tell that the process still runs, as far as this host can tell."""
+    if process.end is not None or process.death is not None or process.host != platform.node() or process.pid <= 0:
+        return False
+    try:
+        os.kill(process.pid, 0)
+    except PermissionError:
+        pass
+    except (OSError, OverflowError):
+        return False
+    now = _status(process.pid)
+    return not now or (now[_STATE] not in _GONE and _same(process, now))
+
+
+def _same(process: Process, now: List[str]) -> bool:
+    """Compare when it was started with what the log says; a log of an older probe says only when its first line was written."""
+    ticks = int(now[_START_TIME])
+    if process.started.born is not None:
+        return process.started.born == ticks and process.started.boot in ("", _boot())
+    since = _host_started()
+    return since is None or not process.start_when or since + ticks / os.sysconf("SC_CLK_TCK") <= process.start_when + _SLACK
+
+
+def _status(pid: int) -> List[str]:
+    """Return what the kernel says of a process; nothing where there is no such account."""
+    fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
+    return fields if len(fields) > _START_TIME and fields[_START_TIME].isdigit() else []
+
+
+@lru_cache(maxsize=1)
+def _boot() -> str:
+    return _read("/proc/sys/kernel/random/boot_id").strip()
+
+
+@lru_cache(maxsize=1)
+def _host_started() -> Optional[float]:
+    found = [line.split()[1] for line in _read("/proc/stat").splitlines() if line.startswith("btime ")]
+    return float(found[0]) if found else None
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
