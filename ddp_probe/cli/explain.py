@@ -1,8 +1,9 @@
 """Print a rule's page: what it means, how it shows, what to change. Without a name all rules are listed.
 
 With a PATH, a run or a file of one, the page begins with what the rule found in
-it, and with the change in the job's own source as a diff, if the source is at
-hand.
+it, and with the change in the job's own source as a diff for patch -p1, if the
+source is at hand, and with what is for a shell: variables, and the command to
+start with.
 """
 
 import argparse
@@ -55,11 +56,10 @@ def _own(module: Any, paths: List[str], width: int) -> Iterable[Any]:
         yield Line("  The rule finds nothing in it.")
     for finding in findings:
         yield from sentence(finding.verdict, width, 2)
-        changed = own_change.diff(finding)
+        yield from sentence("change: " + finding.remedy, width, 2)
         yield Line("")
-        yield from (Line("    " + safe.line(text)) for text in changed)
-        if not changed:
-            yield from sentence("change: " + finding.remedy, width, 2)
+        yield from (Line("    " + "\t".join(map(safe.line, text.split("\t")))) for text in own_change.diff(finding))
+        yield from (Line("    $ " + safe.line(text)) for text in own_change.shell(finding))
     yield Line("")
 
 

@@ -4,6 +4,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import msgspec
 
+from ddp_probe.diagnose import change as changes
 from ddp_probe.read.model import Call, Failed, Place
 from ddp_probe.schema import Site
 
@@ -36,6 +37,7 @@ class Finding(msgspec.Struct):
     consequences: List[str] = []  # What followed from it.
     when: float = 0.0  # Of the first sign of it.
     explains: List[Any] = []  # Failures that it accounts for; those need no finding of their own.
+    edits: List[Any] = []  # What `remedy` says, as far as it can be followed without a person: change.Edit, each.
 
 
 class Undecided(NamedTuple):
@@ -95,12 +97,13 @@ class Rule(NamedTuple):
         evidence: Sequence[Evidence],
         when: float,
         remedy: str = "",
+        change: changes.Change = (),
         explains: Sequence[Failed] = (),
         confidence: str = HIGH,
         severity: str = "",
         fix: Optional[str] = None,
     ) -> Finding:
-        """Return a finding of this rule."""
+        """Return a finding of this rule. What to change is a change, which becomes words, or words alone."""
         return Finding(
             self.id,
             self.slug,
@@ -109,12 +112,13 @@ class Rule(NamedTuple):
             sorted(set(ranks)),
             verdict,
             list(evidence),
-            remedy or self.remedy,
+            changes.words(change) or remedy or self.remedy,
             self.fix if fix is None else fix,
             confidence,
             [],
             when,
             list(explains),
+            changes.edits(change),
         )
 
     def undecided(self, because: str, explains: Sequence[Any] = (), then: str = "") -> Undecided:

@@ -1,70 +1,181 @@
-"""The change for good is shown as a diff of the job's own call, and only where that call is really there."""
+"""The change for good is shown as a diff of the job's own call, by the edits that its words are made of, and only where that call is really there."""
 
 from pathlib import Path
-from typing import List
+from typing import Callable, List, Sequence
 
 import pytest
 
-from ddp_probe.diagnose import Evidence, Finding
-from ddp_probe.report.own_change import diff
+from ddp_probe.diagnose import Finding, change
+from ddp_probe.report.own_change import diff, shell
 from ddp_probe.schema import Site
 
+_Made = Callable[[Site], Sequence[change.Edit]]
+_IDS = "$was if $device.type != 'cpu' else None"
+
+
+def _ids(site: Site) -> List[change.Edit]:
+    return [
+        change.Argument(site, change.WRAP, "device_ids", _IDS, 1, False, "[local_rank]"),
+        change.Argument(site, change.WRAP, "output_device", _IDS, 2, False, "local_rank"),
+    ]
+
+
+def _no_ids(site: Site) -> List[change.Edit]:
+    return [change.Argument(site, change.WRAP, "device_ids", "", 1), change.Argument(site, change.WRAP, "output_device", "", 2)]
+
+
+def _moved(site: Site) -> List[change.Edit]:
+    return [change.Argument(site, change.WRAP, "module", "$was.to('gcu')", 0)]
+
+
+def _host(site: Site) -> List[change.Edit]:
+    return [change.Argument(site, change.LOAD, "map_location", "'cpu'", 1)]
+
+
+def _guarded(site: Site) -> List[change.Edit]:
+    return [change.Instead(site, change.SET_DEVICE, "torch.cuda.is_available()", ("torch_gcu.set_device($args)",), ("torch",))]
+
+
+def _longer(site: Site) -> List[change.Edit]:
+    return [change.Argument(site, change.GROUP, "timeout", "datetime.timedelta(hours=2)", imports=("datetime",))]
+
+
+def _beside(site: Site) -> List[change.Edit]:
+    after = change.Lines(site, ("os.replace($second + '.tmp', $second)",), ("os",), after=True, call=change.SAVE)
+    return [change.Argument(site, change.SAVE, "f", "$was + '.tmp'", 1), after]
+
+
+def _config(site: Site) -> List[change.Edit]:
+    value, merged = "dict(a=1)", "dict($was, a=1)"
+    return [change.Argument(site, change.RUNNER, "cfg", value, replace=merged)]
+
+
+def _group(site: Site) -> List[change.Edit]:
+    return [change.Lines(site, ("dist.init()",), ("os",), "not torch.cuda.is_available()")]
+
+
+def _renamed(site: Site) -> List[change.Edit]:
+    return [change.Argument(site, change.LOAD_STATE, "state_dict", "{name[7:]: value for name, value in $was.items()}", 0)]
+
+
+def _cuda(site: Site) -> List[change.Edit]:
+    return [change.Rewritten(site, change.MOVE, "$on.to(device($args))", empty="$on.to('cpu')")]
+
+
+_ON_CARD = "next(model.parameters()).device.type != 'cpu'"
 _CASES = [
-    ("device-ids", "m = DDP(model, device_ids=[rank], output_device=rank, static_graph=True)", "m = DDP(model, static_graph=True)"),
-    ("device-ids", "m = nn.parallel.DistributedDataParallel(\n    model,\n    device_ids=[0],\n)", "m = nn.parallel.DistributedDataParallel(model)"),
-    ("map-location", "state = torch.load(path)['state']", "state = torch.load(path, map_location='cpu')['state']"),
-    ("move-model", "m = DDP(model)", "model.to(device)  # this rank's card\nm = DDP(model)"),
-    ("set-device", "torch.cuda.set_device(rank)", "if torch.cuda.is_available():\n    torch.cuda.set_device(rank)"),
-    ("timeout", "dist.init_process_group('gloo')", "dist.init_process_group('gloo', timeout=datetime.timedelta(hours=2))"),
-    ("atomic-save", "torch.save(état, path)", "torch.save(état, path + '.tmp')\nos.replace(path + '.tmp', path)"),
-    ("settled-load", "torch.save(\n    x,\n    f=path,\n)\nprint(1)", "torch.save(x, f=path + '.tmp')\nos.replace(path + '.tmp', path)\nprint(1)"),
+    (
+        _ids,
+        "m = DDP(model, device_ids=[rank], output_device=rank)",
+        "m = DDP(model, device_ids=[rank] if %s else None, output_device=rank if %s else None)" % (_ON_CARD, _ON_CARD),
+    ),
+    (
+        _ids,
+        "device = torch.device('cpu')\nm = DDP(build(), [0])",
+        "device = torch.device('cpu')\nm = DDP(build(), [0] if device.type != 'cpu' else None)",
+    ),
+    (_no_ids, "m = DDP(model, device_ids=[rank], output_device=rank, static_graph=True)", "m = DDP(model, static_graph=True)"),
+    (_no_ids, "m = nn.parallel.DistributedDataParallel(\n    model,\n    device_ids=[0],\n)", "m = nn.parallel.DistributedDataParallel(model)"),
+    (_host, "state = torch.load(path)['state']", "state = torch.load(path, map_location='cpu')['state']"),
+    (_moved, "m = DDP(model)", "m = DDP(model.to('gcu'))"),
+    (_moved, "m = DDP(module=a or b)", "m = DDP(module=(a or b).to('gcu'))"),
+    (
+        _guarded,
+        "torch.cuda.set_device(rank)",
+        "if torch.cuda.is_available():\n    torch.cuda.set_device(rank)\nelse:\n    torch_gcu.set_device(rank)",
+    ),
+    (_longer, "dist.init_process_group('gloo')", "dist.init_process_group('gloo', timeout=datetime.timedelta(hours=2))"),
+    (_beside, "torch.save(état, path)", "torch.save(état, path + '.tmp')\nos.replace(path + '.tmp', path)"),
+    (
+        _beside,
+        "torch.save(\n    x,\n    f=a or b,\n)\nprint(1)",
+        "torch.save(\n    x,\n    f=(a or b) + '.tmp',\n)\nos.replace((a or b) + '.tmp', (a or b))\nprint(1)",
+    ),
+    (_config, "Runner(launcher='pytorch', **config)", "Runner(launcher='pytorch', cfg=dict(a=1), **config)"),
+    (_config, "Runner(cfg=cfg)", "Runner(cfg=dict(cfg, a=1))"),
+    (_group, "runner = Runner()", "if not torch.cuda.is_available():\n    dist.init()\nrunner = Runner()"),
+    (_renamed, "m.load_state_dict(state)", "m.load_state_dict({name[7:]: value for name, value in state.items()})"),
+    (_cuda, "m = Net().cuda()", "m = Net().to('cpu')"),
+    (_cuda, "m = Net().cuda(rank)", "m = Net().to(device(rank))"),
 ]
 
 
-def _diff(tmp_path: Path, fix: str, body: str, line: int = 3) -> List[str]:
+def _diff(tmp_path: Path, made: _Made, body: str, line: int = 0) -> List[str]:
+    """The call that is meant is in the first line of the body that has a bracket after a name of a call; a line asked for is counted in the file."""
     file = tmp_path / "train.py"
-    file.write_text("# é\ndef main():\n%s\n" % "\n".join("    " + text for text in body.split("\n")), encoding="utf-8")
-    evidence = [Evidence("rank.jsonl", 1, Site(str(file), line, "main"), "")]
-    return diff(Finding("DDP999", "x", "x", "error", [], "", evidence, "", fix))
+    lines = body.split("\n")
+    file.write_text("# é\nimport torch\ndef main():\n%s\n" % "\n".join("    " + text for text in lines), encoding="utf-8")
+    number = line or 4 + (1 if lines[0].startswith("device =") else 0)
+    return diff(Finding("DDP999", "x", "x", "error", [], "", [], "", edits=list(made(Site(str(file), number, "main")))))
 
 
-def _applied(tmp_path: Path, lines: List[str]) -> str:
+def _applied(lines: List[str]) -> str:
     """Return the body after the diff, by taking it apart: kept and added lines of its hunk."""
     body = [line[1:] for line in lines[2:] if line[:1] in " +" and not line.startswith("@@")]
     return "\n".join(line[4:] for line in body if line.startswith("    "))
 
 
-@pytest.mark.parametrize(("fix", "before", "after"), _CASES, ids=["%s %d" % (case[0], number) for number, case in enumerate(_CASES)])
-def test_changes_the_call(tmp_path: Path, fix: str, before: str, after: str) -> None:
+@pytest.mark.parametrize(("made", "before", "after"), _CASES, ids=["%s %d" % (case[0].__name__, number) for number, case in enumerate(_CASES)])
+def test_changes_the_call(tmp_path: Path, made: _Made, before: str, after: str) -> None:
     """The diff makes the one change, keeps the other arguments, and what comes out is Python."""
-    lines = _diff(tmp_path, fix, before)
+    lines = _diff(tmp_path, made, before)
     assert lines[:2] == ["--- a/train.py", "+++ b/train.py"]
-    changed = _applied(tmp_path, lines)
+    changed = _applied(lines)
     assert changed == after
     compile(changed, "train.py", "exec")
 
 
 @pytest.mark.parametrize(
-    ("fix", "body"),
+    ("made", "body"),
     [
-        ("device-ids", "m = DDP(model)"),
-        ("device-ids", "runner = Runner(device_ids=[0])"),
-        ("map-location", "torch.load(path, map_location='cuda')"),
-        ("set-device", "ok = torch.cuda.set_device(rank) is None"),
-        ("move-model", "m = DDP(build())"),
-        ("rendezvous", "dist.init_process_group('gloo')"),
-        ("", "m = DDP(model, device_ids=[0])"),
-        ("device-ids", "m = DDP(model, device_ids=["),
+        (_no_ids, "m = DDP(model)"),
+        (_ids, "m = DDP(build(), device_ids=[0])"),
+        (_no_ids, "runner = Runner(device_ids=[0])"),
+        (_guarded, "ok = torch.cuda.set_device(rank) is None"),
+        (_moved, "m = wrap(model)"),
+        (_beside, "torch.save(x)"),
+        (_no_ids, "m = DDP(model, device_ids=["),
+        (_group, "for x in y: pass"),
     ],
 )
-def test_shows_none_rather_than_a_wrong_one(tmp_path: Path, fix: str, body: str) -> None:
+def test_shows_none_rather_than_a_wrong_one(tmp_path: Path, made: _Made, body: str) -> None:
     """Where the call is another one, has what it needs, or cannot be changed in place, there is no diff."""
-    assert _diff(tmp_path, fix, body) == []
+    assert _diff(tmp_path, made, body) == []
+
+
+def test_an_import_comes_with_it(tmp_path: Path) -> None:
+    """A module that the change needs is imported before the others; one that is there is not, and a name that is taken gives no diff."""
+    file = tmp_path / "train.py"
+    for head, added in (("import sys", ["+import os"]), ("import os", []), ("from x import os", None)):
+        file.write_text('"""Train."""\n%s\nrunner = Runner()\n' % head, encoding="utf-8")
+        lines = diff(Finding("DDP999", "x", "x", "error", [], "", [], "", edits=_group(Site(str(file), 3))))
+        imports = [line for line in lines if line.startswith("+import")]
+        assert imports == added if added is not None else lines == []
 
 
 def test_needs_the_source(tmp_path: Path) -> None:
     """A line that has moved, a file that is gone, or one that is no Python gives no diff."""
-    assert _diff(tmp_path, "device-ids", "m = DDP(model, device_ids=[0])", line=1) == []
+    assert _diff(tmp_path, _no_ids, "m = DDP(model, device_ids=[0])", line=1) == []
     for path in (str(tmp_path / "gone.py"), "/etc/hostname", str(tmp_path)):
-        evidence = [Evidence("rank.jsonl", 1, Site(path, 1, ""), "")]
-        assert diff(Finding("DDP999", "x", "x", "error", [], "", evidence, "", "device-ids")) == []
+        assert diff(Finding("DDP999", "x", "x", "error", [], "", [], "", edits=_no_ids(Site(path, 1)))) == []
+
+
+def test_two_edits_or_none(tmp_path: Path) -> None:
+    """One edit that cannot be made takes the others with it: half a change is a wrong one."""
+    assert _diff(tmp_path, lambda site: [*_group(site), *_host(site)], "runner = Runner()") == []
+
+
+def test_what_is_for_a_shell() -> None:
+    """Variables and commands are lines for a shell."""
+    edits = [change.Variable("A", "1"), change.Variable("B", None), change.Command("torchrun x.py")]
+    assert shell(Finding("DDP999", "x", "x", "error", [], "", [], "", edits=edits)) == ["export A=1", "unset B", "torchrun x.py"]
+
+
+def test_words_and_diff_have_one_source(tmp_path: Path) -> None:
+    """The code that the words give is the code of the diff, with plain words for what only the job's own call can tell."""
+    site = Site("/train/t.py", 9)
+    assert change.words([*_ids(site), "Or not."]) == (
+        "At /train/t.py:9 write device_ids=[local_rank] if device.type != 'cpu' else None, if it is given; "
+        "write output_device=local_rank if device.type != 'cpu' else None, if it is given. Or not."
+    )
+    assert change.words(_group(site)) == "Before /train/t.py:9 write: if not torch.cuda.is_available(): dist.init() (with import os)."

@@ -4,6 +4,7 @@ from typing import Iterator
 
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.diagnose import change
 from ddp_probe.diagnose._cuda_words import said
 from ddp_probe.diagnose._who import place, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
@@ -88,7 +89,7 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="%s on %s: %s." % (what, named(who), said(first)),
         evidence=[failed(match.failure) for match in found[:4]],
         when=first.when,
-        remedy=_remedy(first, asked),
+        change=_change(first, asked),
         explains=[match.failure for match in found],
     )
 
@@ -97,11 +98,25 @@ def _asked(failure: Failed) -> str:
     return next((call.asked.backend for call in failure.calls if isinstance(call.asked, schema.InitProcessGroup)), "")
 
 
-def _remedy(failure: Failed, asked: str) -> str:
+def _change(failure: Failed, asked: str) -> change.Change:
     module = next((known.modules[0] for known in ACCELERATORS if asked in known.backends and known.modules), "")
+    by_name = any(isinstance(call.asked, schema.InitProcessGroup) for call in failure.calls)
+    if module and not _installed(failure, asked):
+        python = failure.process.started.executable if failure.process is not None else "python"
+        return ["%s is what registers %s, and %s does not have it: install the vendor's package into that interpreter, or start the ranks with the one that has it. "
+                "Then import %s before %s. On a CPU run ask for backend='gloo'." % (module, asked, python or "this interpreter", module, place(failure.site))]
     if module:
-        return "Before %s write import %s: importing it registers %s. On a CPU run ask for backend='gloo'." % (place(failure.site), module, asked)
-    if asked == "nccl":
-        text = "At %s ask for backend='gloo' on a CPU run, or for the accelerator's own backend after its plugin is imported; for NVIDIA cards install a CUDA build."
-        return text % place(failure.site)
-    return RULE.remedy
+        return [change.Import(failure.site, module), "Importing it registers %s. On a CPU run ask for backend='gloo'." % asked]
+    if asked == "nccl" and by_name:
+        value = "$was if torch.cuda.is_available() else 'gloo'"
+        given = change.Argument(failure.site, change.GROUP, "backend", value, 0, False, "'nccl'", imports=("torch",))
+        return [given, "For an accelerator ask for its own backend, after its plugin is imported; for NVIDIA cards install a CUDA build."]
+    return [RULE.remedy]
+
+
+def _installed(failure: Failed, asked: str) -> bool:
+    """Tell that the interpreter has the plugin; a process that says nothing of it may have it."""
+    cards = failure.process.started.accelerators if failure.process is not None else []
+    names = {known.name for known in ACCELERATORS if asked in known.backends}
+    started = failure.process is not None and bool(failure.process.started.executable)
+    return not started or any(card.name in names and (card.importable or card.module) for card in cards)

@@ -3,7 +3,7 @@
 import re
 from typing import Iterator, List
 
-from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
@@ -80,7 +80,7 @@ def check(run: Run) -> Iterator[Finding]:
             failed(lost[0]),
         ],
         when=min(each.call.when for each in strays),
-        remedy=_remedy(first),
+        change=[*_wrap_changes.moved(first, first.devices[0].partition(":")[0]), "Or register the buffer before the model is moved."],
         explains=lost,
         confidence=HIGH if certain else MEDIUM,
     )
@@ -94,11 +94,3 @@ def _died_of_it(run: Run, wrapped: _wraps.Wrapped) -> List[Failed]:
     at_once = [failure for failure in _wraps.failures(run, [wrapped]) if failure.fatal and re.search(_wraps.CPU_TENSOR, failure.text)]
     both = [failure for failure in _wraps.later(run, wrapped, _wraps.TWO_DEVICES) if re.search(r"\bcpu\b", failure.text)]
     return at_once or both or [failure for failure in _wraps.later(run, wrapped, _wraps.CPU_TENSOR) if re.search(_SYNC, failure.trail)]
-
-
-def _remedy(first: _wraps.Wrapped) -> str:
-    moves = [call for call in _wraps.moves(first) if call.asked.model == first.placement.model]
-    name = _names(first)[0]
-    if not moves:
-        return "Call model.to(device) on the whole model before the wrap, so that buffer %s goes with it." % name
-    return "Register buffer %s before %s, or make it on the device: register_buffer('%s', tensor.to(device))." % (name, _wraps.moved(moves[-1]), name.rpartition(".")[2])

@@ -4,6 +4,8 @@ import re
 from typing import Iterator
 
 from ddp_probe import schema
+from ddp_probe.diagnose import change
+from ddp_probe.diagnose._renamed import renaming
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.read.model import Failed, Run
@@ -106,7 +108,16 @@ def check(run: Run) -> Iterator[Finding]:
         evidence=[failed(failure), *([shown(load, "load of %s" % path)] if load is not None else [])],
         when=failure.when,
         explains=[match.failure for match in found],
+        change=_change(failure),
     )
+
+
+def _change(failure: Failed) -> change.Change:
+    """One renaming that explains all names is a better change than to load less of the file."""
+    renamed = renaming(failure.message)
+    if renamed is None:
+        return [RULE.remedy]
+    return [renamed.edit(failure.site), "All %d names differ by this alone: '%s' in the file is '%s' in the model." % (renamed.names, renamed.old, renamed.new)]
 
 
 def _prefixed(failure: Failed) -> bool:

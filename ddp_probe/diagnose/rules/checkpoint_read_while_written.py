@@ -3,6 +3,7 @@
 from typing import Iterator, List, Tuple
 
 from ddp_probe import schema
+from ddp_probe.diagnose import change
 from ddp_probe.diagnose._loads import STREAM, Broken, Race, Saves, broken, race, survived
 from ddp_probe.diagnose._who import place, ranks
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, failed, shown
@@ -91,7 +92,7 @@ def check(run: Run) -> Iterator[Finding]:
         when=load.call.when,
         explains=[one.failure for one, _ in met],
         confidence="high" if found.overlap is not None or found.writer is None else "medium",
-        remedy=_remedy(load, found),
+        change=_change(load, found),
     )
 
 
@@ -157,9 +158,11 @@ def _evidence(load: Broken, found: Race) -> List[Evidence]:
     return items
 
 
-def _remedy(load: Broken, found: Race) -> str:
-    writer = "the save at %s" % place(found.save.site) if found.save is not None else "the save"
-    return "Let all ranks call torch.distributed.barrier() after %s and before the load at %s, and write beside the name first: torch.save(state, path + '.tmp'), os.replace(path + '.tmp', path)." % (
-        writer,
-        place(load.call.site),
-    )
+def _change(load: Broken, found: Race) -> change.Change:
+    """At the writer: a file that takes its name only when it is whole is safe whoever reads it, and a barrier hangs where not all ranks load."""
+    readers = "If nobody waits for the file before the load at %s, let all ranks call torch.distributed.barrier() after the save and before that load." % place(load.call.site)
+    if found.save is None or found.save.asked.path == STREAM:
+        return ["Write beside the name first: torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path).", readers]
+    site = found.save.site
+    beside = change.Argument(site, change.SAVE, "f", "$was + '.tmp'", 1, was="path")
+    return [beside, change.Lines(site, ("os.replace($second + '.tmp', $second)",), ("os",), after=True, call=change.SAVE), readers]

@@ -4,7 +4,7 @@ import re
 from typing import Iterator, Optional
 
 from ddp_probe import schema
-from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose import _wraps, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
@@ -68,7 +68,7 @@ def check(run: Run) -> Iterator[Finding]:
         % (_asked(call), where, named(who), said(first), there),
         evidence=[failed(failure) for failure in lost[:4]],
         when=first.when,
-        remedy=_remedy(call, where, card),
+        change=_change(call, card),
         explains=lost,
         fix=RULE.fix if call is not None and isinstance(call.asked, schema.SetDevice) else "",
     )
@@ -92,11 +92,13 @@ def _asked(call: "Optional[Call[schema.Event]]") -> str:
     return "A call"
 
 
-def _remedy(call: "Optional[Call[schema.Event]]", where: str, card: Optional[schema.Card]) -> str:
-    kind = card.device_type if card is not None else "cpu"
-    if call is not None and isinstance(call.asked, schema.ModuleMove):
-        return "At %s write .to(device) in place of .%s(…), with device = torch.device('%s'%s)." % (where, call.asked.method, kind, "" if kind == "cpu" else ", local_rank")
+def _change(call: "Optional[Call[schema.Event]]", card: Optional[schema.Card]) -> change.Change:
+    """Say what to do without CUDA, and keep what a host with CUDA needs."""
+    if call is not None and isinstance(call.asked, schema.ModuleMove) and call.asked.method == "cuda":
+        other = "'%s'" % card.device_type if card is not None else "'cpu'"
+        text = "$on.to(torch.device('cuda', $args) if torch.cuda.is_available() else %s)" % other
+        return [change.Rewritten(call.site, change.MOVE, text, ".cuda(…)", ("torch",), "$on.to('cuda' if torch.cuda.is_available() else %s)" % other)]
     if call is not None and isinstance(call.asked, schema.SetDevice):
-        other = "set_device of %s" % (card.module or card.name) if card is not None else "nothing, or call it only if torch.cuda.is_available()"
-        return "At %s put %s in place of %s." % (where, other, call.asked.target)
-    return RULE.remedy
+        other = "%s.set_device($args)" % card.module if card is not None and card.module else ""
+        return [change.Instead(call.site, change.SET_DEVICE, "torch.cuda.is_available()", (other,) if other else (), ("torch",), call.asked.target)]
+    return [RULE.remedy]

@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose._cards import number
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import named
@@ -73,7 +73,7 @@ def check(run: Run) -> Iterator[Finding]:
             *[failed(failure) for failure in after[:1]],
         ],
         when=min(each.call.when for each in other),
-        remedy=_remedy(first),
+        change=[*_wrap_changes.without_ids(first), "DDP takes the card that the parameters are on."],
         explains=lost,
         severity=ERROR if lost else WARNING,
     )
@@ -86,9 +86,3 @@ def _differs(wrapped: _wraps.Wrapped) -> bool:
         asked = number(given[0].partition("index=")[2].rstrip(")"))
     held = number(wrapped.devices[0]) if len(wrapped.devices) == 1 else None
     return wrapped.types != {"cpu"} and asked is not None and held is not None and asked != held
-
-
-def _remedy(first: _wraps.Wrapped) -> str:
-    site, kind = first.call.site, first.devices[0].partition(":")[0]
-    where = "%s:%d" % (site.file, site.line) if site is not None else "the wrap"
-    return "At %s use one number for both: model.to(torch.device('%s', local_rank)) and device_ids=[local_rank]; or leave device_ids out." % (where, kind)

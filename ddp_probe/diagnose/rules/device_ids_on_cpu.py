@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
@@ -84,18 +84,6 @@ def check(run: Run) -> Iterator[Finding]:
         % (first.ids, named(_wraps.ranks(lost)), _wraps.giver(first), first.placement.parameters),
         evidence=[shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, _wraps.giver(each), each.placement.parameters)) for each in lost[:4]],
         when=min(each.call.when for each in lost),
-        remedy=_remedy(first),
+        change=_wrap_changes.only_on_a_card(first),
         explains=_wraps.failures(run, lost),
     )
-
-
-def _remedy(first: _wraps.Wrapped) -> str:
-    site, outer = first.call.site, _wraps.runner(first)
-    where = "%s:%d" % (site.file, site.line) if site is not None else "the wrap"
-    if outer is None:
-        text = "At %s pass device_ids only where the model is on a card: device_ids=[local_rank] if device.type != 'cpu' else None; the same for output_device."
-        return text % where
-    cfg = outer.asked.wrapper_cfg
-    if cfg and "device_ids" not in cfg:
-        return "Add device_ids=None to model_wrapper_cfg of the Runner at %s: left out, wrap_model puts in [LOCAL_RANK]." % where
-    return "Give the Runner at %s cfg=dict(model_wrapper_cfg=dict(type='MMDistributedDataParallel', device_ids=None))." % where

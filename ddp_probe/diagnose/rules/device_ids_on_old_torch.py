@@ -3,7 +3,7 @@
 import re
 from typing import Iterator, List
 
-from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
@@ -70,7 +70,7 @@ def check(run: Run) -> Iterator[Finding]:
             failed(lost[0]),
         ],
         when=min(each.call.when for each in alike),
-        remedy=_remedy(first),
+        change=_wrap_changes.without_ids(first),
         explains=lost,
     )
 
@@ -78,11 +78,3 @@ def check(run: Run) -> Iterator[Finding]:
 def _of_stream(run: Run, wrapped: _wraps.Wrapped) -> List[Failed]:
     died = _wraps.later(run, wrapped, _STREAM)
     return [failure for failure in died if any(re.search(r"\b_get_stream$", frame.function) for frame in failure.frames[-3:])]
-
-
-def _remedy(first: _wraps.Wrapped) -> str:
-    site = first.call.site
-    where = "%s:%d" % (site.file, site.line) if site is not None else "the wrap"
-    if _wraps.runner(first) is None:
-        return "At %s leave device_ids out: the model is on its card already." % where
-    return "Give the Runner at %s model_wrapper_cfg=dict(type='MMDistributedDataParallel', device_ids=None)." % where

@@ -1,14 +1,14 @@
 """init_dist of mmengine or mmcv calls torch.cuda.set_device on a host without CUDA, whatever the backend."""
 
 import re
-from typing import Iterator, Optional
+from typing import Iterator
 
 from ddp_probe import schema
-from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose import _own_group
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Call, Run
+from ddp_probe.read.model import Run
 
 RULE = Rule(
     id="DDP201",
@@ -17,7 +17,8 @@ RULE = Rule(
     title="init_dist took its CUDA branch on a host without CUDA.",
     symptom="'Found no NVIDIA driver', \"no attribute '_cuda_setDevice'\" or 'Torch not compiled with CUDA enabled' in _init_dist_pytorch, with backend gloo or a vendor's too.",
     evidence="The mmengine.init_dist event says which branch it takes and why, and ends in an error of torch.cuda.set_device. A call in the job's own line is cuda-call-without-cuda.",
-    remedy="Make the process group before the Runner is made: dist.init_process_group('gloo') on a CPU run, the vendor's backend after its own set_device otherwise; the Runner takes a group that is there.",
+    remedy="Make the process group yourself where CUDA is not there: torch.distributed.init_process_group('gloo') on a CPU run, the vendor's backend after its own set_device otherwise. "
+    "Before a Runner, which takes a group that is there; in place of a bare init_dist. Under SLURM and MPI set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT first, as init_dist would.",
     needs=("mmengine.init_dist",),
     fix="set-device",
     printed=(Printed(NO_CUDA, beside=IN_INIT_DIST, says="init_dist calls torch.cuda.set_device, and this host has no usable CUDA."),),
@@ -69,7 +70,6 @@ def check(run: Run) -> Iterator[Finding]:
     sets = [call for call in failure.calls if isinstance(call.asked, schema.SetDevice)]
     line = sets[0].asked.through[-1] if sets and sets[0].asked.through else None
     place = " at %s:%d" % (line.file.rpartition("site-packages/")[2], line.line) if line is not None else ""
-    card = _wraps.card(process)
     because = first.asked.branch_because or "It asks for no other accelerator."
     yield RULE.found(
         ranks=who,
@@ -80,16 +80,6 @@ def check(run: Run) -> Iterator[Finding]:
             *[failed(each) for each, _ in lost[:2]],
         ],
         when=min(call.when for _, call in lost),
-        remedy=_remedy(first, card),
+        change=_own_group.instead_of_init_dist(process, first),
         explains=[each for each, _ in lost],
     )
-
-
-def _remedy(call: "Call[schema.InitDist]", card: Optional[schema.Card]) -> str:
-    site = call.site
-    where = "%s:%d" % (site.file, site.line) if site is not None else "init_dist"
-    if card is not None:
-        text = "Before %s call set_device(local_rank) of %s and dist.init_process_group with its backend; the Runner takes a group that is there."
-        return text % (where, card.module or card.name)
-    text = "Before %s write torch.distributed.init_process_group('gloo'): the Runner takes a group that is there, and calls no set_device."
-    return text % where + " For an accelerator import its plugin and call its set_device first."

@@ -3,6 +3,7 @@
 from typing import Iterator
 
 from ddp_probe import schema
+from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.read.model import Call, Run
@@ -72,7 +73,10 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="init_process_group is called at %s although %s has made the default group." % (_at(second.site), _at(first.site) if first is not None else "another call"),
         evidence=evidence + [failed(failure) for failure in found[:4]],
         when=found[0].when,
-        remedy="At %s: if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...); or take one of the two calls out." % _at(second.site),
+        change=[
+            change.Instead(second.site, change.GROUP, "not torch.distributed.is_initialized()", (), ("torch.distributed",), "init_process_group"),
+            "Or take one of the two calls out.",
+        ],
         explains=found,
     )
 

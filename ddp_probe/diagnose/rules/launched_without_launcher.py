@@ -4,7 +4,7 @@ import re
 from typing import Iterator, List, Optional
 
 from ddp_probe import schema
-from ddp_probe.diagnose import _cards
+from ddp_probe.diagnose import _cards, change
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, line, shown
 from ddp_probe.diagnose.words import named
@@ -125,9 +125,19 @@ def _each_alone(ranks: List[Process], alone: "List[Call[schema.WrapModel]]") -> 
         verdict="%s started %d processes, and each of them trains alone: the runner%s has launcher='%s', and no rank joined a process group." % (ranks[0].started.launcher, len(ranks), at, told),
         evidence=[shown(call, "rank %s: launcher='%s', not distributed" % (process.rank, told)) for process, call in list(zip(ranks, alone))[:4]],
         when=min(call.when for call in alone),
-        remedy="Give the runner%s launcher='pytorch' (in OpenMMLab's tools: --launcher pytorch), so that %s train together." % (at, who),
+        change=_joined(ranks[0], first, told, who),
         severity=WARNING,
     )
+
+
+def _joined(process: Process, call: "Call[schema.WrapModel]", told: str, who: str) -> change.Change:
+    """OpenMMLab's tools take the launcher as an argument; a program of one's own gives it to the Runner, or in the configuration."""
+    if "--launcher" in process.started.argv:
+        return ["Start it with --launcher pytorch in place of --launcher %s, so that %s train together." % (told, who)]
+    if any(frame.function.endswith("from_cfg") for frame in call.asked.through):
+        return [change.Lines(call.site, ("$first['launcher'] = 'pytorch'",), call=change.RUNNER, first="cfg"), "Then %s train together." % who]
+    given = change.Argument(call.site, change.RUNNER, "launcher", "'pytorch'")
+    return [given, "Then %s train together. In OpenMMLab's tools it is --launcher pytorch." % who]
 
 
 def _one_of_many(process: Process) -> Iterator[Finding]:
@@ -145,7 +155,7 @@ def _one_of_many(process: Process) -> Iterator[Finding]:
         verdict="One process trains on %s, and %d cards are visible: no launcher started it." % (device, cards),
         evidence=evidence,
         when=process.start_when,
-        remedy="Start it on all cards: torchrun --nproc_per_node=%d %s." % (cards, command or "train.py"),
+        change=[change.Command("torchrun --nproc_per_node=%d %s" % (cards, command or "train.py"))],
         severity=WARNING,
     )
 

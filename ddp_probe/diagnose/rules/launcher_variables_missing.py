@@ -1,17 +1,21 @@
 """The process was not told who it is: RANK, WORLD_SIZE or the master's address is not in its environment."""
 
 import re
-from typing import Iterator
+import shlex
+from typing import Iterator, List
 
+from ddp_probe import schema
+from ddp_probe.diagnose import _cards, _own_group, change
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.printed import matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
-from ddp_probe.read.model import Process, Run
+from ddp_probe.read.model import Failed, Process, Run
 
 _NAMES = (
     r"(?:(?:LOCAL_|GROUP_|NODE_|ROLE_)?RANK|(?:LOCAL_|GROUP_|ROLE_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_(?:PROCID|LOCALID|NTASKS|NODEID|JOB_ID|STEP_ID|(?:JOB_|STEP_)?NODELIST|NNODES)"
     r"|OMPI_COMM_WORLD_\w+|PMI_\w+|MV2_COMM_WORLD_\w+|TORCHELASTIC_\w+)"
 )
+_SCHEDULER = re.compile(r"SLURM_|OMPI_|PMI_|MV2_")
 
 RULE = Rule(
     id="DDP401",
@@ -96,13 +100,40 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="The environment variable %s is not set%s: %s, and its environment has %s." % (name, ", asked for at %s:%d" % (site.file, site.line) if site else "", started, ", ".join(has) or "no variable that tells a rank who it is"),
         evidence=[failed(match.failure) for match in found[:4]],
         when=first.when,
-        remedy=_remedy(process, name),
+        change=_change(process, name, first),
         explains=[match.failure for match in found],
     )
 
 
-def _remedy(process: Process, name: str) -> str:
-    command = " ".join(part for part in process.started.argv[1:] if part != "-u") or "train.py"
-    if process.started.launcher in ("none", ""):
-        return "Start it with a launcher: torchrun --nproc_per_node=<cards> %s; or without distribution, where one process is meant (launcher='none')." % command
-    return "Set %s for each process, or let a launcher do so: torchrun --nproc_per_node=<cards> %s." % (name, command)
+def _change(process: Process, name: str, failure: Failed) -> change.Change:
+    """A scheduler that has placed the process tells everything; otherwise a launcher has to."""
+    launcher = process.started.launcher
+    lines, imports = _own_group.places(process, launcher)
+    if lines:
+        return [change.Lines(failure.site, tuple(lines), tuple(imports)), *_own_group.notes(process, launcher)]
+    command = change.Command("torchrun --nproc_per_node=%d %s" % (_processes(process), _for_torchrun(process.started.argv)))
+    if _SCHEDULER.match(name):
+        return [*_as_pytorch(process, failure), command, "Or start it with the scheduler that sets %s: srun, mpirun." % name]
+    if launcher in ("none", ""):
+        return [command, "Or without distribution, if one process is meant (launcher='none')."]
+    return [command, "It sets %s for each process." % name]
+
+
+def _as_pytorch(process: Process, failure: Failed) -> List[change.Edit]:
+    """A Runner that is told of another launcher in the code has to be told of this one."""
+    init = next((call for call in failure.calls if isinstance(call.asked, schema.InitDist)), None)
+    if init is None or not init.asked.through or re.search(r"--launcher\b", " ".join(process.started.argv)):
+        return []
+    return [change.Argument(init.site, change.RUNNER, "launcher", "'pytorch'")]
+
+
+def _processes(process: Process) -> int:
+    """As many as there are cards, or as somebody asked for; two where nothing tells."""
+    asked = process.started.environment.get("LOCAL_WORLD_SIZE") or process.started.environment.get("WORLD_SIZE") or ""
+    return _cards.count(process) or (int(asked) if asked.isdigit() and int(asked) else 2)
+
+
+def _for_torchrun(argv: List[str]) -> str:
+    """Return the program and its arguments, for a Runner that torchrun starts."""
+    text = " ".join(shlex.quote(part) for part in argv[1:] if part != "-u") or "train.py"
+    return re.sub(r"(--launcher[ =])(?:slurm|mpi|none)\b", r"\1pytorch", text)

@@ -1,12 +1,15 @@
 """The launcher passes the local rank as an argument that the program spells otherwise, or does not know."""
 
+import os
 import re
 from typing import Iterator, List, Tuple
 
 from ddp_probe import schema
+from ddp_probe.diagnose import change
 from ddp_probe.diagnose.rule import MEDIUM, Evidence, Example, Finding, Printed, Rule, line
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Place, Process, Run
+from ddp_probe.schema import Site
 
 _ARGUMENT = re.compile(r"^--local[-_]rank(=\d+)?$")
 
@@ -76,7 +79,7 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="%s left with exit code 2 before it did anything: %s passes %s, which the program does not take." % (named([refused[0].rank or 0]).capitalize(), launchers[0] if launchers else "the launcher", spelling),
         evidence=_evidence(run, given),
         when=min(process.start_when for process, _ in given),
-        remedy="Start with torchrun, which passes no such argument, and read int(os.environ['LOCAL_RANK']); or accept both spellings: parser.add_argument('%s', '%s', type=int)." % (spelling, other),
+        change=_change(given[0][0], spelling, other),
         confidence=MEDIUM,
     )
 
@@ -99,3 +102,10 @@ def _evidence(run: Run, given: List[Tuple[Process, str]]) -> List[Evidence]:
     deaths = [death for death in run.deaths if death.exit_code == 2]
     told = [line(death.at, "rank %s ended with exit code 2" % death.rank) for death in deaths[:2]]
     return told + [line(Place(process.file, 1), "rank %s was given %s" % (process.rank, argument)) for process, argument in given[:4]]
+
+
+def _change(process: Process, spelling: str, other: str) -> change.Change:
+    """Accept both spellings where the program takes the other one."""
+    program = next((part for part in process.started.argv[1:] if part.endswith(".py")), "")
+    both = change.Spelling(Site(os.path.join(process.started.cwd, program)) if program else None, other, spelling)
+    return [both, "Or start with torchrun, which passes no such argument, and read int(os.environ['LOCAL_RANK'])."]

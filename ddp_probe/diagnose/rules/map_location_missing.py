@@ -1,12 +1,14 @@
 """A checkpoint is put back onto the device it was saved from, which this process lacks or should leave to rank 0."""
 
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
+from ddp_probe.diagnose import change
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.printed import Match
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.read.model import Call, Process, Run
+from ddp_probe.schema import Site
 
 _ROW = r"\|?\s*0\s+(?:N/A\s+N/A\s+)?\d+\s+C[^\n]*?"
 
@@ -93,7 +95,6 @@ RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.i
     ),
 )
 
-_REMEDY = "Write torch.load(%s, map_location='cpu') at %s, and move the model afterwards: model.to(device)."
 
 
 def check(run: Run) -> Iterator[Finding]:
@@ -123,7 +124,7 @@ def _refused(found: List[Match]) -> Finding:
         evidence=[*([shown(load, "load of %s, saved from %s" % (path, device))] if load is not None else []), failed(failure)],
         when=failure.when,
         explains=[match.failure for match in found],
-        remedy=_REMEDY % (repr(path), site),
+        change=_change(load.site if load is not None else failure.site),
     )
 
 
@@ -136,7 +137,7 @@ def _shared(met: "List[Tuple[Process, Call[schema.Load]]]", guests: "List[Tuple[
         evidence=[shown(one, "storages of %s" % _device(one)) for _, one in guests[:4]],
         when=min(one.when for _, one in met),
         severity=WARNING,
-        remedy=_REMEDY % (repr(path), place(call.site)),
+        change=_change(call.site),
     )
 
 
@@ -161,3 +162,7 @@ def _device(call: "Call[schema.Load]") -> str:
 def _card(device: str) -> "int | None":
     index = device.partition(":")[2]
     return int(index) if index.isdigit() else None
+
+
+def _change(site: Optional[Site]) -> change.Change:
+    return [change.Argument(site, change.LOAD, "map_location", "'cpu'", 1), "Move the model afterwards: model.to(device)."]

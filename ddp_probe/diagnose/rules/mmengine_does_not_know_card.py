@@ -1,9 +1,9 @@
 """mmengine's get_device() does not know the accelerator and answers cpu, so its runner keeps the model there."""
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from ddp_probe import schema
-from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose import _wraps, change
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Call, Run
@@ -85,14 +85,12 @@ def check(run: Run) -> Iterator[Finding]:
             *[shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found[:2]],
         ],
         when=min(each.call.when for each in left.found),
-        remedy=_remedy(outer, card.device_type if card else "gcu"),
+        change=_told(outer, card),
         explains=left.explains,
         severity=ERROR if left.ended else WARNING,
     )
 
 
-def _remedy(outer: "Call[schema.WrapModel]", kind: str) -> str:
-    site = outer.site
-    where = " %s:%d" % (site.file, site.line) if site is not None else " the Runner is made"
-    text = "Before%s, and after the accelerator's plugin is imported, write: import mmengine.device.utils; mmengine.device.utils.DEVICE = '%s'."
-    return text % (where, kind)
+def _told(outer: "Call[schema.WrapModel]", card: Optional[schema.Card]) -> change.Change:
+    line = "mmengine.device.utils.DEVICE = '%s'" % (card.device_type if card is not None else "gcu")
+    return [change.Lines(outer.site, (line,), ("mmengine.device.utils",)), "The accelerator's plugin is to be imported before that."]

@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
@@ -92,13 +92,7 @@ def check(run: Run) -> Iterator[Finding]:
         % (who, first.placement.parameters, first.ids or "None", there, story),
         evidence=[shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found[:4]],
         when=min(each.call.when for each in left.found),
-        remedy=_remedy(first, card.device_type if card else "cuda"),
+        change=_wrap_changes.moved(first, card.device_type if card else "cuda"),
         explains=left.explains,
         severity=ERROR if left.ended else WARNING,
     )
-
-
-def _remedy(first: _wraps.Wrapped, kind: str) -> str:
-    site = first.call.site
-    where = " %s:%d" % (site.file, site.line) if site is not None else " the wrap"
-    return "Before%s write model.to(torch.device('%s', local_rank)), with local_rank = int(os.environ['LOCAL_RANK'])." % (where, kind)

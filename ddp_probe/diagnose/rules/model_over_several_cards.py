@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
@@ -66,4 +66,5 @@ def check(run: Run) -> Iterator[Finding]:
         evidence=[shown(each.call, "parameters on %s, device_ids %s" % (", ".join(each.devices), each.ids)) for each in lost[:4]],
         when=min(each.call.when for each in lost),
         explains=_wraps.failures(run, lost),
+        change=[*_wrap_changes.without_ids(first), "For data parallelism put each rank's whole model on its own card in place of that."],
     )

@@ -1,11 +1,14 @@
 """The names in a checkpoint carry the prefix of a wrapper that the model lacks, or lack it."""
 
-from typing import Iterator
+import re
+from typing import Iterator, Optional
 
 from ddp_probe import schema
+from ddp_probe.diagnose import change
+from ddp_probe.diagnose._renamed import Renaming, renaming
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
-from ddp_probe.read.model import Run
+from ddp_probe.read.model import Failed, Run
 
 _PREFIX = r"(?P<prefix>module|_orig_mod|_forward_module|_fsdp_wrapped_module)\."
 
@@ -62,27 +65,42 @@ RuntimeError: Error(s) in loading state_dict for DistributedDataParallel:
     ),
 )
 
-_STRIP = "Before %s: torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, '%s.'). Save without the prefix from now on: torch.save(ddp.module.state_dict(), path)."
-_INSIDE = "At %s load into the model inside the wrapper: ddp.module.load_state_dict(state), or load before the wrap."
+_SAVE = "Save without the prefix from now on: torch.save(ddp.module.state_dict(), path)."
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the failures whose two lists differ by a prefix."""
-    found = list(told(RULE, run))
+    """Take the failures whose two lists differ by a prefix, at the front of all names or of a part's."""
+    found = [match.failure for match in told(RULE, run)]
+    found += [failure for failure in run.failures if failure not in found and failure.process is not None and failure.fatal and _inside(failure)]
     if not found:
         return
-    failure = found[0].failure
-    prefix = found[0].found.group("prefix")
-    in_file = found[0].printed is not RULE.printed[1]
+    failure = found[0]
+    renamed = renaming(failure.message)
+    first = next((match.found.group("prefix") + "." for match in told(RULE, run)), "")
+    in_file = renamed.in_file if renamed is not None else first != "" and not re.search(RULE.printed[1].pattern, failure.message, re.DOTALL)
+    prefix = (renamed.old if in_file else renamed.new) if renamed is not None else first
     load = failure.process.final(schema.Load) if failure.process is not None else None
     path = load.asked.file.path if load is not None and load.asked.file is not None else "the checkpoint"
     where = place(failure.site)
-    who = "the names in %s begin with '%s.' and the model's do not" if in_file else "the model's names begin with '%s.' and those in %s do not"
+    who = "the names in %s begin with '%s' and the model's do not" if in_file else "the model's names begin with '%s' and those in %s do not"
     yield RULE.found(
-        ranks=ranks(match.failure.process for match in found),
+        ranks=ranks(each.process for each in found),
         verdict="At %s %s." % (where, who % ((path, prefix) if in_file else (prefix, path))),
         evidence=[failed(failure), *([shown(load, "load of %s" % path)] if load is not None else [])],
         when=failure.when,
-        explains=[match.failure for match in found],
-        remedy=_STRIP % (where, prefix) if in_file else _INSIDE % where,
+        explains=found,
+        change=_change(failure, renamed, prefix, in_file),
     )
+
+
+def _inside(failure: Failed) -> bool:
+    renamed = renaming(failure.message)
+    return renamed is not None and bool(renamed.wrapper)
+
+
+def _change(failure: Failed, renamed: Optional[Renaming], prefix: str, in_file: bool) -> change.Change:
+    if not in_file and prefix == "module.":
+        text = "$on.module.load_state_dict($args)"
+        return [change.Rewritten(failure.site, change.LOAD_STATE, text, "the call"), "Or load before the wrap."]
+    known = renamed or Renaming(prefix if in_file else "", "" if in_file else prefix, True, 0)
+    return [known.edit(failure.site), _SAVE if in_file else "Or load before the model is wrapped."]

@@ -4,6 +4,7 @@ import re
 from typing import Iterator, List
 
 from ddp_probe import schema
+from ddp_probe.diagnose import _own_group, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, said
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
@@ -104,7 +105,7 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="The job needs a card at %s, and %s sees none: %s%s." % (place(first.site), named(_of([failure for failure, _ in lost])), said(first), _why(first)),
         evidence=[failed(failure) for failure, _ in lost[:4]],
         when=first.when,
-        remedy=_remedy(first),
+        change=_change(first),
         explains=[failure for failure, _ in lost],
         fix=RULE.fix if any(isinstance(call.asked, schema.InitProcessGroup) for call in first.calls) else "",
     )
@@ -128,9 +129,12 @@ def _why(failure: Failed) -> str:
     return "; init_dist with launcher %s divides by torch.cuda.device_count(), which is 0" % init.asked.launcher
 
 
-def _remedy(failure: Failed) -> str:
-    if any(isinstance(call.asked, schema.InitDist) for call in failure.calls):
-        return "On a CPU run make the process group before %s: torch.distributed.init_process_group('gloo'); with SLURM_LOCALID set, init_dist does not count cards. Otherwise give the job cards (--gres) and check them with nvidia-smi." % place(failure.site)
+def _change(failure: Failed) -> change.Change:
+    inits = [call for call in failure.calls if isinstance(call.asked, schema.InitDist)]
+    if inits and failure.process is not None:
+        return [*_own_group.instead_of_init_dist(failure.process, inits[0]), "Or give the job cards (--gres), and check them with nvidia-smi."]
     if any(isinstance(call.asked, schema.InitProcessGroup) for call in failure.calls):
-        return "At %s ask for backend='gloo' on a CPU run, or the accelerator's own backend; for NVIDIA cards check nvidia-smi in the same container and CUDA_VISIBLE_DEVICES." % place(failure.site)
-    return RULE.remedy
+        value = "$was if torch.cuda.is_available() else 'gloo'"
+        given = change.Argument(failure.site, change.GROUP, "backend", value, 0, False, "'nccl'", imports=("torch",))
+        return [given, "For NVIDIA cards check nvidia-smi in the same container, and CUDA_VISIBLE_DEVICES."]
+    return [RULE.remedy]

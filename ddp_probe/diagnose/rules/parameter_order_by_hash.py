@@ -2,6 +2,7 @@
 
 from typing import Iterator, List
 
+from ddp_probe.diagnose import change
 from ddp_probe.diagnose._models import Wrapped, alike, by_digest, difference, first_wraps, reordered
 from ddp_probe.diagnose._who import place, through, told
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, WARNING, Evidence, Example, Finding, Printed, Rule, failed, line, shown
@@ -107,7 +108,10 @@ def _found(run: Run, wraps: List[Wrapped], firsts: List[Wrapped], confidence: st
         severity=WARNING if silent else "",
         confidence=confidence,
         explains=failures,
-        remedy="In what builds the model before the wrap at %s, iterate sorted(names) or a list instead of a set; or start all ranks with PYTHONHASHSEED=0." % place(one.call.site),
+        change=[
+            change.Variable("PYTHONHASHSEED", "0"),
+            "Better: in what builds the model before the wrap at %s, iterate sorted(names) or a list instead of a set." % place(one.call.site),
+        ],
     )
 
 

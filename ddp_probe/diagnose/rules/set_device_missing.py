@@ -2,7 +2,9 @@
 
 from typing import Iterator
 
-from ddp_probe.diagnose import _cards
+from ddp_probe import schema
+from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.diagnose import _cards, change
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
@@ -92,14 +94,17 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="%s wrap their models on %s of %s%s, and none of them chose a card before." % (together.capitalize(), first[0].device, first[0].process.host, ", which shows %d cards" % there if there else ""),
         evidence=[shown(seat.call, "rank %s wraps a model on %s; no set_device before" % (seat.process.rank, seat.device)) for seat in first[:4]],
         when=min(seat.call.when for group in groups for seat in group),
-        remedy=_remedy(first[0]),
+        change=_change(first[0]),
         explains=losses,
         severity=ERROR if losses else WARNING,
     )
 
 
-def _remedy(seat: _cards.Seat) -> str:
-    module = "torch.%s" % seat.kind if seat.kind not in ("xla", "privateuseone") else "the accelerator's own module"
-    site = seat.call.site
-    before = " before %s:%d" % (site.file, site.line) if site else " before the model is moved"
-    return "Call set_device(int(os.environ['LOCAL_RANK'])) of %s%s, and move the model to '%s:%%d' %% local_rank." % (module, before, seat.kind)
+def _change(seat: _cards.Seat) -> change.Change:
+    """Set the card before the first collective, which picks the current card for itself."""
+    group = seat.process.first(schema.InitProcessGroup)
+    site = group.site if group is not None else seat.call.site
+    known = next((each for each in ACCELERATORS if seat.kind in each.device_types and each.modules), None)
+    module = known.modules[0] if known is not None else "torch"
+    text = "%s.set_device(int(os.environ['LOCAL_RANK']))" % (module if known is not None and "%s:set_device" % module in known.set_device else "torch.%s" % seat.kind)
+    return [change.Lines(site, (text,), ("os", module)), "Let the model's device have no number, or this one: torch.device('%s', local_rank)." % seat.kind]

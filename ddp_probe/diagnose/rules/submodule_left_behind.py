@@ -2,7 +2,7 @@
 
 from typing import Iterator, Tuple
 
-from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
@@ -75,7 +75,7 @@ def check(run: Run) -> Iterator[Finding]:
     if not lost:
         return
     first = lost[0]
-    story, remedy, before = _story(first)
+    story, before = _story(first)
     off = [leaf for leaf in first.placement.off_majority if leaf.device == "cpu"] or first.placement.first
     count, rest = first.placement.devices["cpu"].count, next(device for device in first.devices if device != "cpu")
     names = ", ".join(leaf.name for leaf in off[:3]) + (", …" if count > 3 else "")
@@ -85,25 +85,21 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="%d of %d parameters (%s) are on cpu while the others are on %s when DDP wraps the model on %s: %s." % numbers,
         evidence=[*before, *[shown(each.call, "parameters on %s" % ", ".join(each.devices)) for each in lost[:4]]],
         when=min(each.call.when for each in lost),
-        remedy=remedy,
+        change=_wrap_changes.moved(first, rest.partition(":")[0]),
         explains=_wraps.failures(run, lost),
     )
 
 
-def _story(wrapped: _wraps.Wrapped) -> Tuple[str, str, Tuple[Evidence, ...]]:
-    """Tell how it came about: sent back, converted after the move, or left behind; with what to do, and the move that shows it."""
+def _story(wrapped: _wraps.Wrapped) -> Tuple[str, Tuple[Evidence, ...]]:
+    """Tell how it came about: sent back, converted after the move, or left behind; with the move that shows it."""
     calls = _wraps.moves(wrapped)
-    site = wrapped.call.site
-    wrap = "%s:%d" % (site.file, site.line) if site is not None else "the wrap"
     if calls and calls[-1].asked.destination == "cpu":
         back = _wraps.moved(calls[-1])
-        return "%s sent it back" % back, "Move the whole model to its card once more before %s." % wrap, (shown(calls[-1], back),)
+        return "%s sent it back" % back, (shown(calls[-1], back),)
     whole = [call for call in calls if call.asked.model == wrapped.placement.model and call.answer is not None and "cpu" not in call.answer.devices]
     if whole:
         count = sum(whole[-1].answer.devices.values()) if whole[-1].answer is not None else 0
         told = "it was made after %s, which moved %d" % (_wraps.moved(whole[-1]), count)
-        remedy = "Convert first and move then: call %s.to(device) again after the conversion, right before %s." % (wrapped.placement.model.rpartition(".")[2], wrap)
-        return told, remedy, (shown(whole[-1], "the whole model, %d parameters, was moved before" % count),)
+        return told, (shown(whole[-1], "the whole model, %d parameters, was moved before" % count),)
     last = tuple(shown(call, _wraps.moved(call)) for call in calls[-1:])
-    name = wrapped.placement.model.rpartition(".")[2] or "model"
-    return "nothing has moved that part", "Call %s.to(device) on the whole model before %s, in place of moving parts." % (name, wrap), last
+    return "nothing has moved that part", last

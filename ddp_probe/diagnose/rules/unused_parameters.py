@@ -1,12 +1,15 @@
 """Parameters of the model got no gradient, and DDP waits for all of them."""
 
 import re
-from typing import Iterator, List
+from typing import Iterator, List, Optional
 
+from ddp_probe import schema
+from ddp_probe.diagnose import change
 from ddp_probe.diagnose._models import first_wraps, parameters
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
-from ddp_probe.read.model import Failed, Run
+from ddp_probe.read.model import Call, Failed, Run
+from ddp_probe.schema import Site
 
 RULE = Rule(
     id="DDP613",
@@ -69,8 +72,7 @@ def check(run: Run) -> Iterator[Finding]:
         evidence=[failed(match.failure) for match in found[:3]] + ([shown(wrap, "the wrap")] if wrap is not None else []),
         when=failure.when,
         explains=[match.failure for match in found],
-        remedy="Use %s in the loss, or freeze before the wrap at %s what is not to be trained (parameter.requires_grad_(False)), or give find_unused_parameters=True there "
-        "(mmengine: in the config or in model_wrapper_cfg)." % (what if names else "them", place(wrap.site if wrap is not None else None)),
+        change=_change(wrap, what if names else "them"),
     )
 
 
@@ -85,3 +87,19 @@ def _names(run: Run, failure: Failed, indices: List[int]) -> List[str]:
     listed = parameters(run, wrapped) if wrapped is not None else None
     trained = [name for name, _, _, trainable in listed or () if trainable]
     return [trained[index] for index in indices] if indices and max(indices) < len(trained) else []
+
+
+def _change(wrap: "Optional[Call[schema.Wrap]]", what: str) -> change.Change:
+    """Have DDP look for such parameters, by the switch of whoever made the wrap; what else helps is for a person to choose."""
+    site = wrap.site if wrap is not None else None
+    otherwise = "Or use %s in the loss, or freeze before the wrap at %s what is not to be trained (parameter.requires_grad_(False))." % (what, place(site))
+    through = " ".join(frame.file for frame in wrap.asked.through) if wrap is not None else ""
+    anywhere = Site(site.file) if site is not None else None
+    if "lightning" in through:
+        return [change.Argument(anywhere, change.TRAINER, "strategy", "'ddp_find_unused_parameters_true'"), otherwise]
+    if "accelerate" in through:
+        value = "[accelerate.DistributedDataParallelKwargs(find_unused_parameters=True)]"
+        return [change.Argument(anywhere, change.ACCELERATOR, "kwargs_handlers", value, imports=("accelerate",)), otherwise]
+    if "mmengine/runner" in through:
+        return ["In the config write find_unused_parameters = True, or find_unused_parameters=True in model_wrapper_cfg if there is one.", otherwise]
+    return [change.Argument(site, change.WRAP, "find_unused_parameters", "True"), otherwise]

@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.diagnose.printed import by_text
+from ddp_probe.diagnose.printed import Match, by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
 from ddp_probe.read.model import Run
 
@@ -13,6 +13,8 @@ _NAMES = (
 )
 # Not in a line in which a library says what it looks for and does without.
 _NO_REMARK = r"(?m:^)(?![^\n]*(?:NCCL INFO|NET/Plugin|dso_loader))[^\n]*?"
+
+_PLUGIN = Printed(r"No module named '(?P<library>torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)|intel_extension_for_pytorch|oneccl_bindings_for_pytorch|habana_frameworks(?:\.torch)?)'", says="The plugin {library} is not installed in this interpreter.")
 
 RULE = Rule(
     id="DDP211",
@@ -27,7 +29,7 @@ RULE = Rule(
         Printed(_NO_REMARK + r"(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*): cannot open shared object file", unless=r"No backend type associated|Failed to load image Python extension|dso_loader|tensorflow/", says="The loader does not find {library}."),
         Printed(r"(?:Could not load library|[Uu]nable to load(?: any of)?|[Cc]annot load|[Ff]ailed to (?:load|dlopen)|dlopen[^\n]{0,20}failed)[^\n]{0,20}?(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*)", unless=r"dso_loader|tensorflow/|Failed to load image Python extension", says="{library} cannot be loaded."),
         Printed(r"No module named '(?P<library>tbe|te|te_fusion|topi|acl|auto_tune|mspti)(?:\.[\w.]+)?'", says="The toolkit's Python module {library} is not on the path: its environment script was not sourced."),
-        Printed(r"No module named '(?P<library>torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)|intel_extension_for_pytorch|oneccl_bindings_for_pytorch|habana_frameworks(?:\.torch)?)'", says="The plugin {library} is not installed in this interpreter."),
+        _PLUGIN,
         Printed(r"cuda driver can't be loaded, is cuda enabled|NVML Shared Library Not Found|NVMLError_LibraryNotFound|libcuda\.so(?:\.\d+)?: (?:file too short|cannot open)", says="The driver's library is not there."),
     ),
     yields_to=("cuda-stands-for-another", "init-failure-swallowed"),
@@ -68,5 +70,16 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """The loader names the file."""
-    return by_text(RULE, run)
+    """The loader names the file; a plugin that the interpreter lacks is named by Python, and is no library of LD_LIBRARY_PATH."""
+    plugin = next((match for match in matches(RULE, run) if match.printed is _PLUGIN), None)
+    for finding in by_text(RULE, run):
+        if plugin is not None:
+            finding.remedy = _install(plugin)
+        yield finding
+
+
+def _install(plugin: Match) -> str:
+    process = plugin.failure.process
+    python = (process.started.executable if process is not None else "") or "python"
+    text = "Install the vendor's package of %s for this torch into %s (-m pip install its wheel), or start the ranks with the interpreter that has it."
+    return text % (plugin.found.group("library"), python)

@@ -3,6 +3,7 @@
 import re
 from typing import Dict, Iterator, List
 
+from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import Match, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
 from ddp_probe.diagnose.words import named
@@ -127,7 +128,10 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="%s cannot find the network interface %s%s%s." % (named(ranks).capitalize(), _name(found), " on %s" % host if host else "", ": the environment has %s" % said if said else ""),
         evidence=[failed(match.failure) for match in found[:4]],
         when=first.when,
-        remedy="Unset %s, or name an interface that 'ip -br addr' lists on this host and that leads to the others." % (" and ".join(sorted(set_)) or "NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME"),
+        change=[
+            *(change.Variable(name, None) for name in sorted(set_) or ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")),
+            "Or name an interface that 'ip -br addr' lists on this host and that leads to the others.",
+        ],
         explains=[match.failure for match in found],
     )
 

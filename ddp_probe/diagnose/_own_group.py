@@ -1,0 +1,80 @@
+"""Changes by which a job makes its process group itself: in place of mmengine's init_dist, or from what SLURM and MPI set."""
+
+from typing import List, Optional, Tuple
+
+from ddp_probe import schema
+from ddp_probe.accelerators import ACCELERATORS, Accelerator
+from ddp_probe.diagnose import change
+from ddp_probe.read.model import Call, Process
+
+_NO_CUDA = "not torch.cuda.is_available()"
+_LOCAL = "int(os.environ['LOCAL_RANK'])"
+_PLACES = {
+    "slurm": (
+        "os.environ.update(RANK=os.environ['SLURM_PROCID'], WORLD_SIZE=os.environ['SLURM_NTASKS'], LOCAL_RANK=os.environ.get('SLURM_LOCALID', '0'))",
+        "os.environ.setdefault('MASTER_ADDR', subprocess.getoutput('scontrol show hostnames ' + os.environ['SLURM_NODELIST']).split()[0])",
+    ),
+    "mpi": (
+        "os.environ.update(RANK=os.environ['OMPI_COMM_WORLD_RANK'], WORLD_SIZE=os.environ['OMPI_COMM_WORLD_SIZE'])",
+        "os.environ.update(LOCAL_RANK=os.environ['OMPI_COMM_WORLD_LOCAL_RANK'])",
+    ),
+}
+_PORT = "os.environ.setdefault('MASTER_PORT', '29500')"
+
+
+def places(process: Process, launcher: str) -> Tuple[List[str], List[str]]:
+    """Return the lines that name this process to torch from what its scheduler set, and what is to be imported; none for torchrun."""
+    lines = list(_PLACES.get(launcher, ()))
+    if not lines:
+        return [], []
+    set_ = process.started.environment
+    if launcher == "mpi" and set_.get("OMPI_COMM_WORLD_LOCAL_SIZE") == set_.get("OMPI_COMM_WORLD_SIZE"):
+        lines.append("os.environ.setdefault('MASTER_ADDR', '127.0.0.1')")
+    return [*lines, _PORT], ["os", "subprocess"] if launcher == "slurm" else ["os"]
+
+
+def notes(process: Process, launcher: str) -> List[str]:
+    """Return what such lines cannot know."""
+    set_ = process.started.environment
+    several = launcher == "mpi" and set_.get("OMPI_COMM_WORLD_LOCAL_SIZE") != set_.get("OMPI_COMM_WORLD_SIZE") and not set_.get("MASTER_ADDR")
+    return ["MPI does not tell the address of rank 0: start with mpirun -x MASTER_ADDR=<its host>."] if several else []
+
+
+def instead_of_init_dist(process: Process, call: "Call[schema.InitDist]") -> change.Change:
+    """Return the lines that make the group where CUDA is not there; a Runner takes a group that it finds, a bare call is not made then."""
+    launcher = call.asked.launcher
+    lines, imports = places(process, launcher)
+    card = accelerator(process, call.asked.backend)
+    if card is not None:
+        module, text = _set_device(card)
+        lines.append("%s(%s)" % (text, _LOCAL))
+        imports += ["os", module]
+    backend = call.asked.backend if card is not None and call.asked.backend in card.backends else card.backends[0] if card is not None else "gloo"
+    lines.append("torch.distributed.init_process_group('%s')" % backend)
+    needed = tuple(dict.fromkeys([*imports, "torch.distributed"]))
+    if _in_a_runner(call):
+        made: change.Edit = change.Lines(call.site, tuple(lines), needed, _NO_CUDA)
+        return [made, "The Runner takes a group that is there.", *notes(process, launcher)]
+    bare = change.Instead(call.site, change.INIT_DIST, "torch.cuda.is_available()", tuple(lines), needed, "init_dist")
+    return [bare, *notes(process, launcher)]
+
+
+def accelerator(process: Process, backend: str = "") -> Optional[Accelerator]:
+    """Return the accelerator that is meant: one that is awake or has device files, or the one whose backend is asked for, if its plugin is here."""
+    for seen in process.started.accelerators:
+        known = next((each for each in ACCELERATORS if each.name == seen.name and each.name not in ("cuda", "rocm") and each.backends), None)
+        here = seen.count != 0 and (seen.initialised or seen.device_files)
+        if known is not None and (here or (backend in known.backends and (seen.importable or seen.module))):
+            return known
+    return None
+
+
+def _set_device(card: Accelerator) -> Tuple[str, str]:
+    """Return the plugin to import, and its set_device."""
+    module = card.modules[0] if card.modules else "torch"
+    own = "%s:set_device" % module in card.set_device or not card.torch_attribute
+    return module, "%s.set_device" % (module if own else "torch." + card.torch_attribute)
+
+
+def _in_a_runner(call: "Call[schema.InitDist]") -> bool:
+    return any("/runner/" in frame.file.replace("\\", "/") for frame in call.asked.through)

@@ -1,0 +1,237 @@
+"""What to change, as data: a rule names the edits, the report says them in words, `explain RULE RUN` shows the same ones as a diff.
+
+The code in an edit is written once. A name after a $ in it is taken from the job's own call, if its source is at hand, and is a
+plain word otherwise: $was (the argument as it stands), $args (all arguments), $first and $second (the first two), $on (what the
+method is called on), $device (the model's device).
+"""
+
+from string import Template
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ddp_probe.schema import Site
+
+# What the names stand for, where nobody can look at the call.
+_PLAIN = {"was": "it", "args": "…", "first": "model", "second": "path", "on": "model", "device": "device"}
+
+# Which call of a line is meant; own_change.py has the patterns.
+WRAP, LOAD, SAVE, GROUP, SET_DEVICE = "wrap", "load", "save", "group", "set_device"
+RUNNER, INIT_DIST, MOVE, LOAD_STATE = "runner", "init_dist", "move", "load_state_dict"
+TRAINER, ACCELERATOR = "trainer", "accelerator"
+
+
+class Argument(NamedTuple):
+    """One argument of a call is given, replaced, or left out. A site without a line is the only such call of the file."""
+
+    site: Optional[Site]
+    call: str
+    name: str  # Its keyword; empty where it has none.
+    value: str  # Empty: it is left out.
+    position: int = -1  # Where it stands if it is given without its keyword.
+    add: bool = True  # Give it where it is not given yet.
+    was: str = ""  # What $was is in words.
+    replace: str = ""  # The value if it is given already; else it is replaced.
+    imports: Tuple[str, ...] = ()
+
+    def clause(self) -> str:
+        """Return the edit without its place."""
+        if not self.value:
+            return "leave %s out" % self.name
+        value = plain(self.value, was=self.was or _PLAIN["was"])
+        if self.name and self.position != 0:
+            return "write %s=%s%s" % (self.name, value, "" if self.add else ", if it is given")
+        return "write %s in place of %s" % (value, self.was or "the argument")
+
+
+class Lines(NamedTuple):
+    """Lines before the statement at a place, or after it."""
+
+    site: Optional[Site]
+    lines: Tuple[str, ...]
+    imports: Tuple[str, ...] = ()
+    condition: str = ""
+    after: bool = False
+    call: str = ""  # Only beside a statement that has this call; empty: beside any.
+    first: str = "model"  # What $first is in words.
+    second: str = "path"
+
+    def clause(self) -> str:
+        """Return the edit without its place."""
+        return "write: %s" % one_line([plain(line, first=self.first, second=self.second) for line in self.lines], self.condition)
+
+
+class Instead(NamedTuple):
+    """A call is made under a condition only, and something else otherwise."""
+
+    site: Optional[Site]
+    call: str
+    condition: str
+    otherwise: Tuple[str, ...] = ()
+    imports: Tuple[str, ...] = ()
+    name: str = "it"  # Of the call.
+
+    def clause(self) -> str:
+        """Return the edit without its place."""
+        text = "call %s only if %s" % (self.name, self.condition)
+        return text + ("; otherwise write: %s" % one_line(self.otherwise) if self.otherwise else "")
+
+
+class Rewritten(NamedTuple):
+    """A call becomes another one."""
+
+    site: Optional[Site]
+    call: str
+    text: str
+    name: str = "the call"
+    imports: Tuple[str, ...] = ()
+    empty: str = ""  # The text for a call without arguments, if that is another one.
+
+    def clause(self) -> str:
+        """Return the edit without its place."""
+        return "write %s in place of %s" % (plain(self.text, args="local_rank"), self.name)
+
+
+class Import(NamedTuple):
+    """A module is imported at the top of the file."""
+
+    site: Optional[Site]
+    module: str
+
+    def clause(self) -> str:
+        """Return the edit without its place."""
+        return "import %s" % self.module
+
+
+class Spelling(NamedTuple):
+    """An option of argparse gets a second spelling; it is looked for in the whole file."""
+
+    site: Optional[Site]
+    has: str
+    more: str
+
+    def clause(self) -> str:
+        """Return the edit without its place."""
+        return "accept both spellings: parser.add_argument('%s', '%s', …)" % (self.has, self.more)
+
+
+class Key(NamedTuple):
+    """A dictionary that has type=`of` gets a further key; it is looked for in the whole file."""
+
+    site: Optional[Site]
+    of: str
+    key: str
+    value: str
+
+    def clause(self) -> str:
+        """Return the edit without its place."""
+        return "write %s=%s beside type='%s'" % (self.key, self.value, self.of)
+
+
+class Entry(NamedTuple):
+    """A line at the end of a configuration file."""
+
+    file: str
+    line: str
+
+    def clause(self) -> str:
+        """Return the edit without its place."""
+        return self.line
+
+
+class Variable(NamedTuple):
+    """A variable in the environment of all ranks; None takes it out."""
+
+    name: str
+    value: Optional[str]
+
+    @property
+    def shell(self) -> str:
+        """Return the line for a shell."""
+        return "unset %s" % self.name if self.value is None else "export %s=%s" % (self.name, self.value)
+
+
+class Command(NamedTuple):
+    """The command to start the job with."""
+
+    shell: str
+
+
+InSource = Union[Argument, Lines, Instead, Rewritten, Import, Key, Spelling, Entry]
+Edit = Union[InSource, Variable, Command]
+Change = Sequence[Union[Edit, str]]  # A string is a sentence that follows: an alternative, or something that only a person can do.
+
+
+def edits(change: Change) -> List[Edit]:
+    """Return what can be followed without a person."""
+    return [each for each in change if not isinstance(each, str)]
+
+
+def words(change: Change) -> str:
+    """Return a change as sentences."""
+    return " ".join(_sentences(change))
+
+
+def shell(found: Sequence[Edit]) -> List[str]:
+    """Return the lines that a shell is to be given."""
+    return [each.shell for each in found if isinstance(each, (Variable, Command))]
+
+
+def plain(code: str, **names: str) -> str:
+    """Return code with words in place of what the job's own call would fill in."""
+    return fill(code, {**_PLAIN, **names})
+
+
+def fill(code: str, names: Dict[str, str]) -> str:
+    """Return code with its names filled in; one that is not there stays."""
+    return Template(code).safe_substitute(names)
+
+
+def one_line(lines: Sequence[str], condition: str = "") -> str:
+    """Return statements as one line that Python reads."""
+    text = "; ".join(plain(line) for line in lines)
+    return "if %s: %s" % (condition, text) if condition else text
+
+
+def _sentences(change: Change) -> Iterator[str]:
+    at, clauses = "", []  # type: Tuple[str, List[str]]
+    for each in change:
+        head = "" if isinstance(each, (str, Variable, Command)) else _head(each)
+        if clauses and head != at:
+            yield _sentence(at, clauses)
+            clauses = []
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, (Variable, Command)):
+            yield _outside(each)
+        else:
+            at, clauses = head, [*clauses, each.clause()]
+            if _imports(each):
+                clauses[-1] += " (with import %s)" % ", ".join(_imports(each))
+    if clauses:
+        yield _sentence(at, clauses)
+
+
+def _sentence(at: str, clauses: List[str]) -> str:
+    return "%s %s." % (at, "; ".join(clauses))
+
+
+def _head(edit: InSource) -> str:
+    if isinstance(edit, Entry):
+        return "In %s write:" % (edit.file or "the config file")
+    if isinstance(edit, Import):
+        return "At the top of %s" % (edit.site.file if edit.site is not None else "the program")
+    if isinstance(edit, (Key, Spelling)) or (edit.site is not None and not edit.site.line):
+        return "In %s" % (edit.site.file if edit.site is not None else "the program")
+    where = "%s:%d" % (edit.site.file, edit.site.line) if edit.site is not None and edit.site.file else "the line that the traceback names"
+    return "%s %s" % (("After" if edit.after else "Before") if isinstance(edit, Lines) else "At", where)
+
+
+def _imports(edit: InSource) -> Tuple[str, ...]:
+    return edit.imports if isinstance(edit, (Argument, Lines, Instead, Rewritten)) else ()
+
+
+def _outside(edit: Union[Variable, Command]) -> str:
+    if isinstance(edit, Command):
+        return "Start it with: %s." % edit.shell
+    if edit.value is None:
+        return "Unset %s for all ranks." % edit.name
+    return "Set %s=%s for all ranks." % (edit.name, edit.value)
