@@ -42,12 +42,12 @@ def test_help(script: Callable[..., Any], name: str) -> None:
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
 
 
-@pytest.mark.parametrize("arguments", [[], ["--legacy"]])
-def test_no_python_is_one_clear_line(script: Callable[..., Any], no_python: str, arguments: List[str]) -> None:
+@pytest.mark.parametrize(("arguments", "version"), [([], "3.8"), (["--legacy"], "3.8"), (["--clients"], "3.11")])
+def test_no_python_is_one_clear_line(script: Callable[..., Any], no_python: str, arguments: List[str], version: str) -> None:
     """Where no Python fits, a shim that fails included, one line says which is needed and where it was looked for; exit code 2."""
     done = script("scripts/test", *arguments, PATH=no_python)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert "needs Python 3.8" in done.stderr.replace("Needs", "needs")
+    assert "needs Python " + version in done.stderr.replace("Needs", "needs")
     assert "DDP_PROBE_PYTHON" in done.stderr
 
 

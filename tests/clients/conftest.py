@@ -1,0 +1,106 @@
+"""Launches of the clients, with and without the probe, in an interpreter that ddp_probe is installed into.
+
+launch    launch(client, way="", probe=True) -> Launch. One launch of a client in a folder of its own; way "" is the healthy one.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple
+
+import pytest
+from table import PROGRAMS, Client
+
+# Only .venv-clients has what the programs import.
+collect_ignore_glob = [] if find_spec("accelerate") else ["test_*.py"]
+
+_COMMANDS = ("accelerate", "coverage", "ddtrace-run", "opentelemetry-instrument", "pytest", "torchrun")
+_SCONTROL = "#!/bin/sh\necho 127.0.0.1\n"
+
+
+class Launch(NamedTuple):
+    """What a launch left."""
+
+    code: int
+    out: List[str]  # The lines of stdout, sorted: those of two ranks come in any order.
+    err: str
+    report: Dict[str, Any]  # What report --json printed; empty without the probe.
+    report_code: int
+
+    def named(self) -> str:
+        """Return all that the report says of causes and open questions."""
+        return json.dumps([self.report.get("findings"), self.report.get("undecided")])
+
+
+def _script(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
+@pytest.fixture(scope="session")
+def interpreter(tmp_path_factory: pytest.TempPathFactory, clean_env: Callable[..., Dict[str, str]]) -> Path:
+    """Build an environment that sees all packages of this one, and install the probe into it as a user does; return its bin folder."""
+    place = tmp_path_factory.mktemp("interpreter") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True, timeout=60)
+    site = next(place.glob("lib/python*/site-packages"))
+    # Before what install puts there, which looks for ddp_probe as soon as it is read.
+    (site / "00_packages.pth").write_text("import site; site.addsitedir(%r)\n" % sysconfig.get_path("purelib"), encoding="utf-8")
+    for name in _COMMANDS:  # Each begins with a line that names the interpreter.
+        text = Path(sysconfig.get_path("scripts"), name).read_text(encoding="utf-8")
+        _script(place / "bin" / name, "#!%s\n%s" % (place / "bin" / "python", text.split("\n", 1)[1]))
+    _script(place / "bin" / "scontrol", _SCONTROL)
+    subprocess.run([str(place / "bin" / "python"), "-m", "ddp_probe", "install"], check=True, timeout=60, env=clean_env(), capture_output=True)
+    return place / "bin"
+
+
+@pytest.fixture
+def launch(
+    interpreter: Path, clean_env: Callable[..., Dict[str, str]], free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Launch]:
+    """Start a client, wait for it, and read the report."""
+
+    def start(client: Client, way: str = "", probe: bool = True) -> Launch:
+        folder = tmp_path_factory.mktemp("job")
+        for program in PROGRAMS.glob("*.py"):
+            shutil.copy(str(program), str(folder))
+        port = free_port()
+        on = {"DDP_PROBE": "1"} if probe else {}
+        path = "%s:%s" % (interpreter, os.environ["PATH"])
+        env = clean_env(PATH=path, WAY=way or None, PORT=str(port), HOME=str(folder), PYTHONPATH=None, **_QUIET, **on)
+        done = _bash(client.command.format(port=port), env, folder)
+        report = _bash("python -m ddp_probe report --json", env, folder) if probe else None
+        said = json.loads(report.stdout) if report and report.stdout.startswith("{") else {"said": report and report.stderr}
+        return Launch(done.returncode, sorted(done.stdout.split("\n")), done.stderr, said, report.returncode if report else 0)
+
+    return start
+
+
+_QUIET = {
+    "ACCELERATE_USE_CPU": "1",
+    "DD_TRACE_ENABLED": "false",
+    "DD_INSTRUMENTATION_TELEMETRY_ENABLED": "false",
+    "DD_REMOTE_CONFIGURATION_ENABLED": "false",
+    "HF_HUB_OFFLINE": "1",
+    "PYTHONDONTWRITEBYTECODE": "",
+    "OTEL_SDK_DISABLED": "true",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+def _bash(line: str, env: Dict[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a line of bash; a timeout ends the whole session."""
+    return subprocess.run(
+        ["timeout", "--kill-after=5", "150", "bash", "-c", line],
+        env=env,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )

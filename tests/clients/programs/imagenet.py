@@ -1,0 +1,49 @@
+"""The shape of the ImageNet example: ranks that the environment numbers, by hand (RANK) or by SLURM, and a main() that somebody wrapped in a try."""
+
+import argparse
+import logging
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+from pieces import WAY, ToyModel, data
+
+
+def main_worker(args: argparse.Namespace) -> None:
+    """Train two steps, then average the accuracy over the ranks."""
+    rank = int(os.environ.get("SLURM_PROCID", os.environ.get("RANK", "0")))
+    size = int(os.environ.get("SLURM_NTASKS", os.environ.get("WORLD_SIZE", "1")))
+    dist.init_process_group(backend=args.dist_backend, init_method=args.dist_url, world_size=size, rank=rank)
+    model = torch.nn.parallel.DistributedDataParallel(ToyModel(), device_ids=[rank] if WAY == "ddp" else None)  # way: ddp
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for step in range(2):
+        loss = model(data(rank)).pow(2).mean()
+        if WAY in ("raises", "ends") and rank == 1:
+            raise ValueError("loss is nan")  # way: raises, ends
+        loss.backward()
+        optimizer.step()
+        print("rank %d step %d loss %.4f" % (rank, step, loss.item()), flush=True)
+    total = torch.tensor([1.0])
+    dist.all_reduce(total)
+    dist.destroy_process_group()
+
+
+def main() -> None:
+    """Read the command line; in one way of breaking, log whatever happens and end with 1."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--dist-url", default="env://")
+    parser.add_argument("--dist-backend", default="gloo")
+    args = parser.parse_args()
+    if WAY != "ends":
+        main_worker(args)
+        return
+    try:
+        main_worker(args)
+    except Exception:
+        logging.getLogger(__name__).exception("training failed")
+        sys.exit(1)  # way: ends
+
+
+if __name__ == "__main__":
+    main()

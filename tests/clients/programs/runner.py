@@ -1,0 +1,57 @@
+"""MMEngine's Runner under a launcher of its own (slurm or mpi), on a host without cards: what the scheduler and CUDA would say is simulated."""
+
+import os
+import sys
+from typing import Dict
+
+import torch
+from mmengine.model import BaseModel
+from mmengine.runner import Runner
+from pieces import WAY, data
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+torch.cuda.set_device = lambda device: None  # init_dist's slurm and mpi branches call both, whatever the backend.
+torch.cuda.device_count = lambda: 2
+
+
+class Net(BaseModel):
+    """One layer, and a loss that a broken run does not reach."""
+
+    def __init__(self) -> None:
+        """Build it."""
+        super().__init__()
+        torch.manual_seed(0)
+        self.net = nn.Linear(10, 5)
+
+    def forward(self, x: Tensor, mode: str = "tensor") -> Dict[str, Tensor]:
+        """Answer the loss."""
+        if WAY == "raises" and os.environ["RANK"] == "1":
+            raise ValueError("loss is nan")  # way: raises
+        if WAY == "ends" and os.environ["RANK"] == "1":
+            sys.exit(1)  # way: ends
+        return {"loss": self.net(x).pow(2).mean()}
+
+
+def main() -> None:
+    """Train one epoch."""
+    wrapper = {} if WAY == "ddp" else {"cfg": {"model_wrapper_cfg": {"type": "MMDistributedDataParallel", "device_ids": None}}}
+    runner = Runner(  # way: ddp
+        model=Net(),
+        work_dir="work",
+        train_dataloader=DataLoader(list(data(0)), batch_size=4),
+        train_cfg={"by_epoch": True, "max_epochs": 1},
+        optim_wrapper={"optimizer": {"type": "SGD", "lr": 0.01}},
+        launcher=sys.argv[1],
+        env_cfg={"dist_cfg": {"backend": "gloo"}},
+        default_hooks={"checkpoint": None},
+        log_level="WARNING",
+        **wrapper,
+    )
+    runner.train()  # way: ddp
+    print("trained on rank %s" % os.environ["RANK"], flush=True)
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""A LightningModule and Trainer.fit, under the strategy that the command line names."""
+
+import sys
+
+import lightning
+import torch
+from pieces import WAY, ToyModel, data
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+
+class Module(lightning.LightningModule):
+    """The model, its step and its optimizer."""
+
+    def __init__(self) -> None:
+        """Build it."""
+        super().__init__()
+        self.model = ToyModel(unused=WAY == "ddp")
+
+    def training_step(self, batch: Tensor, index: int) -> Tensor:
+        """Answer the loss."""
+        loss = self.model(batch).pow(2).mean()
+        if WAY == "raises" and self.global_rank == 1:
+            raise ValueError("loss is nan")  # way: raises
+        if WAY == "ends" and self.global_rank == 1:
+            sys.exit(1)  # way: ends
+        print("rank %d step %d loss %.4f" % (self.global_rank, index, loss.item()), flush=True)
+        return loss
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Return one."""
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+
+def main() -> None:
+    """Train one epoch."""
+    trainer = lightning.Trainer(
+        accelerator="cpu",
+        devices=2,
+        strategy=sys.argv[1],
+        max_epochs=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(Module(), DataLoader(torch.cat([data(0), data(1)]), batch_size=4))  # way: ddp
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Jobs in the shapes that people write: a healthy one is clear and runs as it does without the probe, a broken one is never clear."""
+
+import re
+from typing import Any, Callable, Dict, List
+
+import pytest
+from table import CLIENTS, WAYS, Client, lines
+
+_bare: Dict[str, List[Any]] = {}  # By program: how its healthy launch ends and what it prints without the probe.
+
+
+def _case(*values: Any) -> Any:
+    """Give the clients of one program to one worker: they share its launch without the probe."""
+    client = values[0]
+    return pytest.param(*values, id="-".join([client.name, *values[1:]]), marks=pytest.mark.xdist_group(client.program))
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    """Run each client in the ways that its row names, or in all of them with --all."""
+    if "way" in metafunc.fixturenames:
+        whole = metafunc.config.getoption("--all")
+        metafunc.parametrize(("client", "way"), [_case(client, way) for client in CLIENTS for way in WAYS if whole or way in client.always])
+    else:
+        metafunc.parametrize("client", [_case(client) for client in CLIENTS])
+
+
+def _outcome(done: Any) -> List[Any]:
+    """Return exit code and stdout, less the seconds that pytest counts."""
+    return [done.code, [re.sub(r" in [\d.]+s$", "", line) for line in done.out]]
+
+
+def test_healthy(client: Client, launch: Callable[..., Any]) -> None:
+    """A client in which nothing is wrong ends with 0, prints what it prints without the probe, and the report's verdict is clear."""
+    probed = launch(client)
+    if client.program not in _bare:
+        _bare[client.program] = _outcome(launch(client, probe=False))
+    assert _outcome(probed) == _bare[client.program], probed.err
+    assert probed.code == 0, probed.err
+    assert (probed.report.get("verdict"), probed.report_code) == ("clear", 0), probed.report
+
+
+def test_broken(client: Client, way: str, launch: Callable[..., Any]) -> None:
+    """A broken client is never clear, and the report names the line of the job that is at fault."""
+    done = launch(client, way)
+    assert done.report.get("verdict") in ("found", "undecided"), done.report
+    wanted = lines(client.program, way)
+    assert not wanted or any(line in done.named() for line in wanted), (wanted, done.named())
