@@ -13,6 +13,8 @@ from torch.utils.data import DataLoader
 
 torch.cuda.set_device = lambda device: None  # init_dist's slurm and mpi branches call both, whatever the backend.
 torch.cuda.device_count = lambda: 2
+if "OMPI_COMM_WORLD_LOCAL_RANK" in os.environ:  # init_dist reads this one, Runner.wrap_model the other.
+    os.environ["LOCAL_RANK"] = os.environ["OMPI_COMM_WORLD_LOCAL_RANK"]
 
 
 class Net(BaseModel):
@@ -39,13 +41,13 @@ def main() -> None:
     runner = Runner(  # way: ddp
         model=Net(),
         work_dir="work",
-        train_dataloader=DataLoader(list(data(0)), batch_size=4),
+        train_dataloader=DataLoader([{"x": row} for row in data(0)], batch_size=4),
         train_cfg={"by_epoch": True, "max_epochs": 1},
         optim_wrapper={"optimizer": {"type": "SGD", "lr": 0.01}},
         launcher=sys.argv[1],
         env_cfg={"dist_cfg": {"backend": "gloo"}},
         default_hooks={"checkpoint": None},
-        log_level="WARNING",
+        log_level="ERROR",
         **wrapper,
     )
     runner.train()  # way: ddp
