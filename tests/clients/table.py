@@ -62,6 +62,8 @@ CLIENTS = (
     Client("coverage", "elastic.py", _TORCHRUN + "--no_python coverage run -p elastic.py"),
     Client("pytest", "check_two_ranks.py", "pytest -q -p no:cacheprovider check_two_ranks.py", ("raises",)),
 )
+# What --cpu makes of --num_processes 2: one process, started without a word.
+ALONE = Client("accelerate-cpu", "with_accelerate.py", _ACCELERATE + "--cpu with_accelerate.py")
 
 
 def lines(program: str, way: str) -> List[str]:

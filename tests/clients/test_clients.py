@@ -4,7 +4,7 @@ import re
 from typing import Any, Callable, Dict, List
 
 import pytest
-from table import CLIENTS, WAYS, Client, lines
+from table import ALONE, CLIENTS, WAYS, Client, lines
 
 _bare: Dict[str, List[Any]] = {}  # By program: how its healthy launch ends and what it prints without the probe.
 
@@ -45,3 +45,10 @@ def test_broken(client: Client, way: str, launch: Callable[..., Any]) -> None:
     assert done.report.get("verdict") in ("found", "undecided"), done.report
     wanted = lines(client.program, way)
     assert not wanted or any(line in done.named() for line in wanted), (wanted, done.named())
+
+
+def test_fewer_processes_than_asked_for(launch: Callable[..., Any]) -> None:
+    """A launch that is asked for two processes and runs one is not clear, though the job ends with 0: the report says that it trains alone."""
+    done = launch(ALONE)
+    assert (done.code, done.report.get("verdict")) == (0, "found"), done.report
+    assert "DDP311" in done.named()

@@ -8,6 +8,7 @@ import torch
 from pieces import WAY, ToyModel, data
 
 CONFIG = {"train_batch_size": 17 if WAY == "ddp" else 16, "train_micro_batch_size_per_gpu": 8, "gradient_accumulation_steps": 1}
+deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False  # DeepSpeed would compile its shared-memory collectives at the first use.
 
 
 def main() -> None:
