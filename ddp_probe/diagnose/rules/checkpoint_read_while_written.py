@@ -114,7 +114,7 @@ def _survived(run: Run, written: Saves) -> Iterator[Finding]:
         verdict="%s failed on %s beside a save that was still running, and the job caught that and went on; the first: %s" % (loads, named(who), _verdict(load, found)),
         evidence=_evidence(load, found),
         when=load.call.when,
-        remedy=_remedy(load, found),
+        change=_change(load, found),
         severity=WARNING,
     )
 
