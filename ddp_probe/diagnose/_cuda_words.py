@@ -1,5 +1,6 @@
 """How torch says that CUDA was asked for where it is not: one list for the rules that tell apart who asked."""
 
+from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Failed
 
 # torch 1.x and 2.x, CPU builds and CUDA builds without a driver; the last line is the dispatcher's way to say it.
@@ -16,6 +17,4 @@ IN_INIT_DIST = r"\bin (?:\w+\.)*_init_dist_(?:pytorch|slurm|mpi)\b"
 
 def said(failure: Failed) -> str:
     """Return the first sentence of what a failure says: torch's go on with advice and addresses."""
-    line = failure.text.strip().split("\n", 1)[0]
-    sentence = line.split(". ", 1)[0].rstrip(".")
-    return sentence if len(sentence) <= 200 else sentence[:200].rpartition(" ")[0] + " …"
+    return cut(failure.text.strip().split(". ", 1)[0], 200).rstrip(".")

@@ -10,7 +10,7 @@ from ddp_probe.schema import Site
 
 def ranks(processes: Iterable[Optional[Process]]) -> List[int]:
     """Return the ranks of a launch among these processes."""
-    return sorted({process.rank for process in processes if process is not None and process.rank is not None and process.started.role != "solo"})
+    return sorted({process.rank for process in processes if process is not None and process.rank is not None and not process.alone})
 
 
 def place(site: Optional[Site]) -> str:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Tuple
 
 from ddp_probe.diagnose.rule import HIGH, LOW, Evidence, Finding, Printed, Rule, failed, line
+from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Failed, Place, Run
 
 
@@ -89,7 +90,7 @@ def _shown(match: Match) -> Evidence:
     shown, at = failed(match.failure), _line(match)
     if match.failure.process is not None or at == match.failure.at.line:
         return shown
-    return line(Place(match.failure.at.file, at), match.failure.source[(match.failure.at.file, at)].strip()[:300])
+    return line(Place(match.failure.at.file, at), cut(match.failure.source[(match.failure.at.file, at)], 300))
 
 
 def _one_a_rank(found: List[Match]) -> List[Match]:
@@ -101,8 +102,8 @@ def _ranks(match: Match) -> List[int]:
     if named or not match.printed.ranks:
         return named
     process = match.failure.process
-    alone = process is not None and process.started.role == "solo"  # rank 0 of 1: there is nobody to blame
-    return [] if alone or match.failure.rank is None else [match.failure.rank]
+    nobody = process is not None and process.alone  # rank 0 of 1: there is nobody to blame
+    return [] if nobody or match.failure.rank is None else [match.failure.rank]
 
 
 def _verdict(rule: Rule, match: Match) -> str:

@@ -33,6 +33,18 @@ def spans(ranks: Sequence[int], limit: int = 12) -> str:
     return ", ".join(parts[:limit]) + (" and %d more groups" % more if more > 0 else "")
 
 
+def listed(items: Sequence[str], limit: int) -> str:
+    """Return the first of some items, and how many more there are."""
+    more = len(items) - limit
+    return ", ".join(items[:limit]) + (" and %d more" % more if more > 0 else "")
+
+
+def cut(text: str, limit: int) -> str:
+    """Return the first line of a text in at most so many characters; what is cut off leaves an ellipsis."""
+    line = text.strip().split("\n", 1)[0].rstrip()
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
 def clock(when: float) -> str:
     """Return a time as hours, minutes and seconds, UTC."""
     return datetime.fromtimestamp(when, tz=timezone.utc).strftime("%H:%M:%S UTC")

@@ -220,6 +220,11 @@ class Process:
         return isinstance(self.start, schema.LauncherStart)
 
     @property
+    def alone(self) -> bool:
+        """Tell a program on its own; one that has started further ranks itself is the first of them."""
+        return self.started.role == "solo" and (self.last is None or (self.last.world_size or 1) < 2)
+
+    @property
     def waiting(self) -> Optional["Call[Any]"]:
         """Return the innermost call that it has not come back from."""
         return max(self.open.values(), key=_line) if self.open and self.end is None else None

@@ -5,6 +5,7 @@ from typing import Iterator, List
 from ddp_probe.diagnose._loads import Broken, Saves, broken, race, saved_before
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Run
 
 _LOADING = r"torch[./\\](?:serialization|load)|load_checkpoint|_legacy_load|load_state_dict"
@@ -131,7 +132,7 @@ def _state(written: Saves, load: Broken) -> str:
     if load.file.kind == "empty" or load.file.size == 0:
         return "is empty (0 bytes)"
     size = "has %d bytes" % load.file.size if load.file.size is not None else "is cut off"
-    what = "and no directory at its end" if load.file.complete is False else "and ends too early (%s)" % load.failure.text.split("\n", 1)[0][:80].rstrip(".")
+    what = "and no directory at its end" if load.file.complete is False else "and ends too early (%s)" % cut(load.failure.text, 80).rstrip(".")
     before = saved_before(written, load)
     whole = getattr(before[1].answer, "size", None) if before else None
     if before and whole and load.file.size is not None and whole > load.file.size:

@@ -5,6 +5,7 @@ from typing import Iterator, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Call, Failed, Run
 
 # Shared memory and file watches report the same number of error and are no disk.
@@ -103,7 +104,7 @@ def _save(failure: Failed) -> "Optional[Call[schema.Save]]":
 
 
 def _verdict(failure: Failed, save: "Optional[Call[schema.Save]]") -> str:
-    words = failure.text.strip().split("\n", 1)[0][:160].rstrip(".")
+    words = cut(failure.text, 160).rstrip(".")
     if save is None:
         return "Writing failed at %s with %s." % (place(failure.site), words)
     size = getattr(save.answer, "size", None) if save in failure.calls else None

@@ -7,7 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import cut, named
 from ddp_probe.read.model import Call, Failed, Process, Run
 
 _TAKEN = r"EADDRINUSE|[Aa]ddress already in use"
@@ -134,7 +134,7 @@ def _of_launcher(launcher: Process, call: "Call[schema.LauncherAgent]", told: st
     return RULE.found(
         ranks=[],
         verdict="%s cannot listen on %s%s: another process has it. No rank was started%s." % (kind or "The launcher", _called(port), " of " + launcher.host if launcher.host else "", ", of %d" % asked if asked else ""),
-        evidence=[Evidence(at.file, at.line, call.site, told.split("\n", 1)[0][:300])],
+        evidence=[Evidence(at.file, at.line, call.site, cut(told, 300))],
         when=call.until or call.when,
         remedy="Choose a free port: --master_port=<free port>, or --standalone, which finds one on a single host; or end the process that has %s: ss -ltnp | grep %s." % (port or "it", port or "<port>"),
     )

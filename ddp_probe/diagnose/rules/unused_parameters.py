@@ -1,13 +1,15 @@
 """Parameters of the model got no gradient, and DDP waits for all of them."""
 
 import re
-from typing import Iterator, List, Optional
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._models import first_wraps, parameters
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.words import listed, named
+from ddp_probe.own_code import package
 from ddp_probe.read.model import Call, Failed, Run
 from ddp_probe.schema import Site
 
@@ -19,7 +21,8 @@ RULE = Rule(
     symptom="In the second step DDP raises 'Expected to have finished reduction in the prior iteration before starting a new one'.",
     evidence="The exception, and the indices of parameters in it.",
     remedy="Let every parameter take part in the loss, or freeze it before the wrap (parameter.requires_grad_(False)), or give DDP find_unused_parameters=True "
-    "(mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg).",
+    "(Lightning: strategy='ddp_find_unused_parameters_true'; Accelerate: DistributedDataParallelKwargs(find_unused_parameters=True); transformers: TrainingArguments(ddp_find_unused_parameters=True); "
+    "mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg). Where each rank leaves out others, the ranks take different branches in forward.",
     needs=("process.end",),
     printed=(
         Printed(r"Expected to have finished reduction in the prior iteration before starting a new one", says="Parameters of the model took no part in the loss."),
@@ -41,6 +44,14 @@ EXAMPLES = (
         job="08_unused_parameter",
     ),
     Example(
+        "Each rank leaves out another branch.",
+        """
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Expected to have finished reduction in the prior iteration before starting a new one. Parameter indices which did not receive grad for rank 0: 4 5\\n In addition, you can set TORCH_DISTRIBUTED_DEBUG","frames":[{"file":"/train/t.py","line":33,"function":"step"}]}}
+{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Expected to have finished reduction in the prior iteration before starting a new one. Parameter indices which did not receive grad for rank 1: 2 3\\n In addition, you can set TORCH_DISTRIBUTED_DEBUG","frames":[{"file":"/train/t.py","line":33,"function":"step"}]}}
+""",
+        ranks=(0, 1),
+    ),
+    Example(
         "The reducer fails for another reason.",
         """
 {"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module parameter outside the `forward` function."}}
@@ -54,26 +65,57 @@ EXAMPLES = (
 )
 
 
+class _Left(NamedTuple):
+    """What one rank left out of its loss."""
+
+    failure: Failed
+    indices: List[int]
+    names: List[str]  # Of the parameters; empty where the list of the model is not at hand.
+
+    @property
+    def key(self) -> Tuple[int, ...]:
+        return tuple(self.indices)
+
+
 def check(run: Run) -> Iterator[Finding]:
     """Take the exceptions, and name the parameters where the list of the model is at hand."""
     found = list(told(RULE, run))
     if not found:
         return
-    failure = found[0].failure
-    indices = _indices(failure)
-    names = _names(run, failure, indices)
-    wrap = next((wrapped.call for wrapped in first_wraps(run) if wrapped.process is failure.process), None)
-    what = ", ".join(names[:5]) + (" and %d more" % (len(names) - 5) if len(names) > 5 else "") if names else "Some parameters"
-    if not names and indices:
-        what = "The parameters number %s" % ", ".join(str(index) for index in indices[:10])
+    left = [_left(run, match.failure) for match in found]
+    first = left[0]
+    groups: Dict[Tuple[int, ...], List[_Left]] = {}
+    for one in left:
+        groups.setdefault(one.key, []).append(one)
+    by_rank = len(groups) > 1 and all(groups)
+    wrap = first.failure.process.first(schema.Wrap) if first.failure.process is not None else None
     yield RULE.found(
         ranks=ranks(match.failure.process for match in found),
-        verdict="%s took no part in the loss, and DDP, stepping at %s, waits for the gradients of all." % (what, place(failure.site)),
+        verdict=(_differ(list(groups.values())) if by_rank else "%s took no part in the loss" % (_what(first) if first.names else _what(first).capitalize()))
+        + ", and DDP, stepping at %s, waits for the gradients of all." % place(first.failure.site),
         evidence=[failed(match.failure) for match in found[:3]] + ([shown(wrap, "the wrap")] if wrap is not None else []),
-        when=failure.when,
+        when=first.failure.when,
         explains=[match.failure for match in found],
-        change=_change(wrap, what if names else "them"),
+        change=_change(wrap, _what(first) if first.names else "them", by_rank),
     )
+
+
+def _differ(groups: List[List[_Left]]) -> str:
+    """Each rank leaves out others: no parameter is unused, the ranks take different branches."""
+    told_ = ["%s on %s" % (_what(group[0]), named([one.failure.rank for one in group if one.failure.rank is not None])) for group in groups[:3]]
+    more = len(groups) - 3
+    return "The ranks use different parameters: %s%s took no part in the loss there" % ("; ".join(told_), " and others on %d more" % more if more > 0 else "")
+
+
+def _what(left: _Left) -> str:
+    if left.names:
+        return listed(left.names, 5)
+    return "parameters number %s" % listed([str(index) for index in left.indices], 10) if left.indices else "some parameters"
+
+
+def _left(run: Run, failure: Failed) -> _Left:
+    indices = _indices(failure)
+    return _Left(failure, indices, _names(run, failure, indices))
 
 
 def _indices(failure: Failed) -> List[int]:
@@ -84,22 +126,26 @@ def _indices(failure: Failed) -> List[int]:
 def _names(run: Run, failure: Failed, indices: List[int]) -> List[str]:
     """DDP numbers the parameters that want a gradient, in the model's order."""
     wrapped = next((wrapped for wrapped in first_wraps(run) if wrapped.process is failure.process), None)
-    listed = parameters(run, wrapped) if wrapped is not None else None
-    trained = [name for name, _, _, trainable in listed or () if trainable]
+    found = parameters(run, wrapped) if wrapped is not None else None
+    trained = [name for name, _, _, trainable in found or () if trainable]
     return [trained[index] for index in indices] if indices and max(indices) < len(trained) else []
 
 
-def _change(wrap: "Optional[Call[schema.Wrap]]", what: str) -> change.Change:
+def _change(wrap: "Optional[Call[schema.Wrap]]", what: str, by_rank: bool) -> change.Change:
     """Have DDP look for such parameters, by the switch of whoever made the wrap; what else helps is for a person to choose."""
     site = wrap.site if wrap is not None else None
     otherwise = "Or use %s in the loss, or freeze before the wrap at %s what is not to be trained (parameter.requires_grad_(False))." % (what, place(site))
-    through = " ".join(frame.file for frame in wrap.asked.through) if wrap is not None else ""
+    if by_rank:
+        otherwise = "Or, if that is not meant, let all ranks take the same branches in forward: look there for what depends on the rank or on a rank's own data."
+    packages = {package(frame.file) for frame in wrap.asked.through} if wrap is not None else set()
     anywhere = Site(site.file) if site is not None else None
-    if "lightning" in through:
+    if packages.intersection(("lightning", "pytorch_lightning")):
         return [change.Argument(anywhere, change.TRAINER, "strategy", "'ddp_find_unused_parameters_true'"), otherwise]
-    if "accelerate" in through:
+    if "transformers" in packages:  # It hands the model to Accelerate.
+        return ["Give TrainingArguments ddp_find_unused_parameters=True.", otherwise]
+    if "accelerate" in packages:
         value = "[accelerate.DistributedDataParallelKwargs(find_unused_parameters=True)]"
         return [change.Argument(anywhere, change.ACCELERATOR, "kwargs_handlers", value, imports=("accelerate",)), otherwise]
-    if "mmengine/runner" in through:
+    if "mmengine" in packages:
         return ["In the config write find_unused_parameters = True, or find_unused_parameters=True in model_wrapper_cfg if there is one.", otherwise]
     return [change.Argument(site, change.WRAP, "find_unused_parameters", "True"), otherwise]
