@@ -41,6 +41,7 @@ class Failure(msgspec.Struct, omit_defaults=True, gc=False):
     raised_at: Annotated[Optional[Site], _doc("The frame that raised it.")] = None
     frames: Annotated[List[Site], _doc("The traceback, outermost first, without frames of the probe; at most 40.")] = []
     cause: Annotated[str, _doc("Class of the exception that this one was raised from or during.")] = ""
+    cause_message: Annotated[str, _doc("500 characters of what the exception says that this one was raised from; secrets masked.")] = ""
 
 
 class Leaf(msgspec.Struct, omit_defaults=True, gc=False):

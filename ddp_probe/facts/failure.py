@@ -10,7 +10,8 @@ from ddp_probe.facts.secrets import masked
 from ddp_probe.ours import ours
 from ddp_probe.schema import Failure, Site
 
-_MESSAGE, _TAIL, _CUT = 2000, 900, "\n[...]\n"
+_MESSAGE, _TAIL, _CUT, _CAUSE = 2000, 900, "\n[...]\n", 500
+_LINE, _LINE_END, _LINE_CUT, _LINES, _LONGEST_LINE = 700, 200, " [...] ", 200, 20_000
 _FIRST, _LAST = 10, 30
 _WALK = 10_000
 
@@ -49,10 +50,23 @@ def _message(exc: BaseException) -> str:
 
 def _shortened(text: str) -> str:
     """Mask and cut; of a text of many lines the last ones stay, which are what a launcher hands on of a child's traceback."""
+    if len(text) <= _MESSAGE:
+        return masked(text, _MESSAGE)
+    lines = text.split("\n", _LINES)
+    text = "\n".join(_line(line, max(_LINE, _MESSAGE // len(lines))) for line in lines)
     tail = text[-_TAIL:].partition("\n")[2] if len(text) > _MESSAGE else ""  # a whole line: half a secret would not be known for one
     if not tail:
         return masked(text, _MESSAGE)
     return masked(text, _MESSAGE - len(_CUT) - len(tail)) + _CUT + masked(tail, len(tail))
+
+
+def _line(text: str, limit: int) -> str:
+    """Cut one long line in its middle: lists of keys are told by their beginning and by their end."""
+    if len(text) <= limit:
+        return text
+    text = masked(text, _LONGEST_LINE)  # Before it is cut: half a secret would not be known for one.
+    end = text[-_LINE_END:].partition(" ")[2]
+    return text[: limit - len(_LINE_CUT) - len(end)] + _LINE_CUT + end
 
 
 def _described(exc: BaseException) -> str:
@@ -81,6 +95,12 @@ def _cause_of(exc: BaseException) -> str:
     return "" if origin is None else class_name(origin)
 
 
+def _said_by_cause(exc: BaseException) -> str:
+    """Return what the exception says that this one was raised from, where the code that raised it named it: raise … from."""
+    origin = _cause(exc)
+    return "" if origin is None else masked(_message(origin), _CAUSE)
+
+
 def failure(exc: BaseException) -> Failure:
     """Return the exception in words; of a long traceback the first ten and the last thirty frames."""
     frames = _frames(exc)
@@ -91,4 +111,5 @@ def failure(exc: BaseException) -> Failure:
         raised_at=frames[-1] if frames else None,
         frames=shown,
         cause=_cause_of(exc),
+        cause_message=_said_by_cause(exc),
     )

@@ -83,6 +83,33 @@ def test_secrets_and_length():
     assert len(failure(ValueError("x y " * 5000)).message) == 2000
 
 
+def test_long_lines_keep_both_ends():
+    """Of two long lists of keys both beginnings and both ends stay, and nothing of a secret in the middle."""
+    keys = ", ".join('"head.%d.weight"' % number for number in range(400))
+    text = "Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: %s. \n\tUnexpected key(s) in state_dict: %s. token=planted " % (keys, keys)
+    found = failure(RuntimeError(text)).message
+    assert len(found) <= 2000
+    assert found.count('key(s) in state_dict: "head.0.weight"') == 2
+    assert found.count('"head.399.weight"') == 2
+    assert "planted" not in found
+
+
+def test_what_the_cause_says():
+    """An exception that was raised from another one carries that one's words; one that was raised during another one does not."""
+
+    def from_other():
+        raise RuntimeError("worker exited unexpectedly") from RuntimeError("worker is killed by signal: Killed. token=planted")
+
+    def during_other():
+        try:
+            raising(KeyError("a"))
+        except KeyError:
+            raise ValueError  # noqa: B904  # the context is what is tested
+
+    assert failure(caught(from_other)).cause_message == "worker is killed by signal: Killed. token=***"
+    assert failure(caught(during_other)).cause_message == ""
+
+
 def test_cause():
     """The exception that it was raised from, or during, is named; not one that was silenced."""
 
