@@ -14,7 +14,7 @@ from ddp_probe.patching.guard import FRAGILE
 
 def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call the original once; the only frame of ours that stays on the stack while it runs."""
-    wrapped = self.__wrapped__
+    wrapped = self._self_original
     try:
         calls = begin(self, args, kwargs)
     except RecursionError:  # No room for us on this stack; the job's own call may still fit.

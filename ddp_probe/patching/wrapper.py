@@ -5,6 +5,7 @@ references treat it as always. Only an original with a binding of its own, such 
 """
 
 import copy
+import operator
 import types
 from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
 
@@ -19,10 +20,37 @@ if TYPE_CHECKING:
 # Untyped on purpose: wrapt has type hints in some versions and none in others.
 _Base: Any = wrapt.FunctionWrapper
 _BoundBase: Any = wrapt.BoundFunctionWrapper
+_INNER: Any = next(vars(kind)["__wrapped__"] for kind in _Base.__mro__ if "__wrapped__" in vars(kind))
+_IS_COMPILED = type(_INNER) is types.GetSetDescriptorType
 _METHOD_DESCRIPTOR = 1 << 17  # Py_TPFLAGS_METHOD_DESCRIPTOR: binds the way a function does.
 
 
-class Bound(_BoundBase):  # type: ignore[misc]
+class _Like:
+    """What wrapt's proxies tell of themselves and an original does not: __wrapped__, and a repr of their own."""
+
+    __slots__ = ()  # A __dict__ here would hide that of the original.
+    # Without a Python function in between, as each call asks for it.
+    _self_original = property(_INNER.__get__ if _IS_COMPILED else operator.attrgetter("__wrapped__"))
+
+    if _IS_COMPILED:  # The proxies that wrapt has in Python keep what they wrap under this name, and look for it there.
+
+        @property
+        def __wrapped__(self) -> Any:
+            return self._self_original.__wrapped__  # The original may be a wrapper too; if it is not, there is no such attribute.
+
+        @__wrapped__.setter
+        def __wrapped__(self, value: Any) -> None:
+            self._self_original.__wrapped__ = value
+
+        @__wrapped__.deleter
+        def __wrapped__(self) -> None:
+            del self._self_original.__wrapped__
+
+    def __repr__(self) -> str:
+        return repr(self._self_original)
+
+
+class Bound(_Like, _BoundBase):  # type: ignore[misc]
     """A lookup on a class or an instance of an original that binds in its own way."""
 
     __call__ = call
@@ -39,16 +67,16 @@ class Bound(_BoundBase):  # type: ignore[misc]
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self._self_instance is None:
             return reference(self._self_seat.target)
-        return self.__wrapped__.__reduce_ex__(protocol)
+        return self._self_original.__reduce_ex__(protocol)
 
     def __copy__(self) -> Any:
-        return copy.copy(self.__wrapped__)
+        return copy.copy(self._self_original)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return copy.deepcopy(self.__wrapped__, memo)
+        return copy.deepcopy(self._self_original, memo)
 
 
-class Wrapper(_Base):  # type: ignore[misc]
+class Wrapper(_Like, _Base):  # type: ignore[misc]
     """What sits in the place of an original."""
 
     __bound_function_wrapper__ = Bound
@@ -77,7 +105,7 @@ class Wrapper(_Base):  # type: ignore[misc]
     def __class__(self) -> Any:
         # A retired wrapper admits what it is: cloudpickle then asks for __reduce_ex__ and does not take the function apart.
         seat = self._self_seat
-        return Wrapper if seat is not None and seat.retired else self.__wrapped__.__class__
+        return Wrapper if seat is not None and seat.retired else self._self_original.__class__
 
     def __reduce_ex__(self, protocol: Any) -> Union[str, Tuple[Any, ...]]:
         name = lookup(self)
@@ -116,7 +144,7 @@ def without_us(found: Any) -> Any:
     if kind is Wrapper:
         return seat.original
     if kind is Bound:
-        return found.__wrapped__
+        return found._self_original
     if kind is types.MethodType:
         return types.MethodType(seat.original, found.__self__)
     return seat.raw if found is seat.placed else kind(seat.original)

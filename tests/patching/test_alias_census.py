@@ -151,7 +151,7 @@ def test_a_stale_wrapper_put_back_is_peeled(lib, ledger, recorder):
     lib.load = kept[0]
     watch = recorder()
     ledger.apply(LOAD, watch)
-    assert lib.load.__wrapped__ is original
+    assert lib.load._self_original is original
     lib.load("a")
     assert len(watch.seen) == 2
     ledger.undo()

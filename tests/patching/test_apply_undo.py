@@ -64,7 +64,7 @@ def test_parent_and_child_are_both_seen(lib, ledger, recorder):
     small = lib.Small()
     assert small.to("cpu") == (small, "cpu")
     assert (len(parent.seen), len(child.seen)) == (2, 2)
-    original = vars(lib.Model)["to"].__wrapped__
+    original = vars(lib.Model)["to"]._self_original
     assert ledger.undo().ok
     assert vars(lib.Model)["to"] is original
     assert "to" not in vars(lib.Small)
@@ -171,7 +171,7 @@ def test_any_number_of_cycles_stacks_nothing(lib, recorder):
         ledger.apply(Target("probed_lib", "load"), watch)
         lib.load("a")
         assert len(watch.seen) == 2
-        assert lib.load.__wrapped__ is original
+        assert lib.load._self_original is original
         assert ledger.undo().ok
         assert lib.load is original
         assert ledger.undo().entries == []
@@ -185,7 +185,7 @@ def test_a_reloaded_module_is_patched_anew(lib, ledger, recorder):
     fresh = lib.load
     patch = ledger.apply(Target("probed_lib", "load"), watch)
     assert patch.state == "patched"
-    assert lib.load.__wrapped__ is fresh
+    assert lib.load._self_original is fresh
     lib.load("a")
     assert len(watch.seen) == 2
     assert ledger.undo().ok

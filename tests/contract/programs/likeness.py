@@ -55,7 +55,7 @@ def attempt(ask, thing):
     except Exception as exc:
         return type(exc).__name__
     if ask is inspect.unwrap:
-        return getattr(answer, "__qualname__", "")
+        return "itself" if answer is thing else getattr(answer, "__qualname__", "")
     return str(answer) if ask in (inspect.signature, inspect.getfullargspec, typing.get_type_hints) else answer
 
 
@@ -66,6 +66,8 @@ def facts(thing):
     told.update({getattr(ask, "__name__", str(ask)): attempt(ask, thing) for ask in ASKED})
     told["isinstance"] = [isinstance(thing, kind) for kind in (types.FunctionType, types.MethodType, typing.Callable, type, object)]
     told["class"] = thing.__class__
+    told["wrapped"] = hasattr(thing, "__wrapped__")
+    told["shown"] = (repr(thing), str(thing), "%r" % (thing,))
     return told
 
 

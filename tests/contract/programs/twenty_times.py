@@ -31,7 +31,7 @@ def state():
 
 def depth(thing):
     """Return how many wrappers of ours lie on top of each other."""
-    return 1 + depth(thing.__wrapped__) if type(thing) is Wrapper else 0
+    return 1 + depth(thing._self_original) if type(thing) is Wrapper else 0
 
 
 def file():

@@ -52,7 +52,7 @@ def broken(*_, **__):
 
 def everything(patched):
     """Make every call that a remedy may change, in the way that asks for the remedy; return what came of each."""
-    kind = (lambda function: function) if patched else (lambda function: function.__wrapped__)
+    kind = (lambda function: function) if patched else (lambda function: function._self_original)
     options = {"store": dist.HashStore(), "rank": 0, "world_size": 1}
     saved_elsewhere({"a": torch.zeros(2)}, "elsewhere.pth")
     told = {
@@ -113,7 +113,7 @@ def check_an_allow_list_that_cannot_be_recorded():
     before = set(torch.serialization.get_safe_globals())
     with Patched((Remedy, "applied", broken)):
         told = failure(torch.load, "a.pth")
-        assert told == failure(torch.load.__wrapped__, "a.pth")
+        assert told == failure(torch.load._self_original, "a.pth")
         faults = [(fault["probe"], fault["failure"]["message"]) for fault in recorded("probe.fault")]
         assert faults == [("fix.weights-only", "a fault of the probe's own")], faults
     assert set(torch.serialization.get_safe_globals()) == before
@@ -134,7 +134,7 @@ def check_a_stage_that_cannot_be_cleared():
     """Where clearing up fails after a failed save the job gets its own failure."""
     with Patched((_stage.Stage, "clear", broken)):
         told = failure(torch.save, {"f": lambda: 0}, "a.pth")
-    assert told[0] is failure(torch.save.__wrapped__, {"f": lambda: 0}, "b.pth")[0]
+    assert told[0] is failure(torch.save._self_original, {"f": lambda: 0}, "b.pth")[0]
     assert told[0] is not ZeroDivisionError
     for name in os.listdir("."):
         if name.startswith(".ddp_probe"):

@@ -57,7 +57,7 @@ def failure(call, *args, **kwargs):
 
 def same_failure(wrapped, *args, **kwargs):
     """Make a call with and without remedies; both have to fail alike. Returns the text."""
-    plain = failure(wrapped.__wrapped__, *args, **kwargs)
+    plain = failure(wrapped._self_original, *args, **kwargs)
     mended = failure(wrapped, *args, **kwargs)
     assert plain == mended, (plain, mended)
     return mended[1]

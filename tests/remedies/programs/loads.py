@@ -51,7 +51,7 @@ def check_a_stream_from_another_device():
     saved_elsewhere({"a": torch.arange(4.0)}, "a.pth")
     data = Path("a.pth").read_bytes()
     for _ in range(2):
-        assert failure(torch.load, io.BytesIO(data)) == failure(torch.load.__wrapped__, io.BytesIO(data))
+        assert failure(torch.load, io.BytesIO(data)) == failure(torch.load._self_original, io.BytesIO(data))
     assert declined() == ["the checkpoint comes from a stream, which cannot be read twice"]
 
 
@@ -83,7 +83,7 @@ def check_a_history_buffer():
     assert (found["score"], found["count"], found["a"].tolist()) == (0.5, 3, [0, 1, 2])
     assert set(torch.serialization.get_safe_globals()) == before
     assert applied() == ["weights-only"]
-    assert failure(torch.load.__wrapped__, "a.pth")[0] is pickle.UnpicklingError
+    assert failure(torch.load._self_original, "a.pth")[0] is pickle.UnpicklingError
 
 
 def check_a_history_buffer_of_an_older_numpy():
@@ -152,7 +152,7 @@ def check_weights_only_of_a_stream():
     stream = io.BytesIO()
     torch.save({"buffer": buffer(1.0)}, stream)
     data = stream.getvalue()
-    assert failure(torch.load, io.BytesIO(data)) == failure(torch.load.__wrapped__, io.BytesIO(data))
+    assert failure(torch.load, io.BytesIO(data)) == failure(torch.load._self_original, io.BytesIO(data))
     assert "stream" in declined()[0]
 
 
@@ -284,7 +284,7 @@ def check_warnings_point_at_the_jobs_line():
 
     torch.save(Noisy(), "noisy.pth")
     aged("noisy.pth")
-    assert warned(torch.load) == warned(torch.load.__wrapped__) == {(os.path.basename(__file__), "noisy")}
+    assert warned(torch.load) == warned(torch.load._self_original) == {(os.path.basename(__file__), "noisy")}
 
 
 class Noisy:

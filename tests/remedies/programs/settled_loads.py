@@ -69,7 +69,7 @@ def check_a_young_truncated_file():
     torch.save(whole(), "a.pth")
     os.truncate("a.pth", 100000)
     aged("a.pth", 60)
-    plain = failure(torch.load.__wrapped__, "a.pth")
+    plain = failure(torch.load._self_original, "a.pth")
     began = time.monotonic()
     kept, settled_load._STALLED = settled_load._STALLED, 0.5
     patience, settled_load._PATIENCE = settled_load._PATIENCE, 0.1
@@ -130,7 +130,7 @@ def check_a_mixture():
     """A file that is written over while it is read is read again; without the remedy the load answers halves of two checkpoints."""
     torch.save(whole(2.0), "b.pth")
     data = Path("b.pth").read_bytes()
-    for load, expected in ((torch.load.__wrapped__, {1.0, 2.0}), (torch.load, {2.0})):
+    for load, expected in ((torch.load._self_original, {1.0, 2.0}), (torch.load, {2.0})):
         torch.save(whole(1.0), "a.pth")
         aged("a.pth")
         assert numbers(load("a.pth", map_location=written_meanwhile("a.pth", data, False))) == expected
