@@ -20,7 +20,7 @@ import shutil
 import sys
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from ddp_probe.errors import ProbeError, UsageError
+from ddp_probe.errors import UsageError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _Ranks = Callable[[Optional[int]], bool]
@@ -45,12 +45,7 @@ def run(args: argparse.Namespace) -> int:
     if hasattr(sys.stdout, "reconfigure"):  # A log may hold what this locale cannot show.
         sys.stdout.reconfigure(errors="backslashreplace")
     ranks = _ranks(args.rank)
-    try:
-        files = _files(args.paths)
-    except UsageError:
-        raise
-    except ProbeError as exc:
-        raise UsageError(_safe(exc.what), _safe(exc.what_to_do)) from exc
+    files = _files(args.paths)
     since = _since(args.since, files) if args.since else None
     return _print(files, ranks, args.event, since, raw=args.raw)
 
@@ -58,8 +53,7 @@ def run(args: argparse.Namespace) -> int:
 def _files(paths: List[str]) -> List[str]:
     from ddp_probe.read import find
 
-    named = [path if os.path.lexists(path) or not os.path.isdir(inside) else inside for path in paths for inside in [os.path.join(find.root(), path)]]
-    sources = find.sources(named)
+    sources = find.sources(paths)
     for path, why in sources.unreadable.items():
         raise UsageError("There is nothing to read at %s: %s" % (_safe(path), _safe(why)), "'python -m ddp_probe runs' lists the runs.")
     if sources.texts:

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         return _run(args)
     except ProbeError as exc:
-        return _complain(exc, 2)
+        return _complain(exc, exc.exit_code)
     except (ImportError, BrokenPipeError):
         raise
     except Exception as exc:

@@ -48,10 +48,10 @@ def run(args: argparse.Namespace) -> int:
     found = [glance.at(path) for path in find.runs(folder)]
     if args.json:
         print(json.dumps([one._asdict() for one in found], indent=2))
-    elif not found:
-        print("No run is in %s. Start the job with DDP_PROBE=1, or name another folder." % safe.line(os.path.abspath(folder), 300))
-    else:
+    elif found:
         print("\n".join(_table([one._asdict() for one in found])))
+    if not found:
+        raise find.no_run(folder)
     return 0
 
 

@@ -1,5 +1,6 @@
 """What a run leaves open where no rule found a cause: each rank that is not proven to have done well, and why, and what to try next."""
 
+import os
 from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
 from ddp_probe import schema
@@ -14,7 +15,7 @@ from ddp_probe.read.model import Call, Failed, Process, Run
 def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
     """Return why a run cannot be called clear, beyond what the rules have told; empty for one in which every rank is proven good."""
     known = {id(failure) for answer in told for failure in answer.explains}
-    asked = [*_nothing(run), *_missing(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
+    asked = [*_nothing(run), *_missing(run), *_elsewhere(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
     asked += _unproven(run, known, bool(asked or told))
     return asked or [*_texts(run), *([] if told else _launch(run))]
 
@@ -51,6 +52,23 @@ def _missing(run: Run) -> Iterator[Undecided]:
     codes = sorted({str(death.signal or death.exit_code) for death in ends if death is not None and (death.signal or death.exit_code)})
     how = "; the launcher tells of exit code %s" % ", ".join(codes) if codes else ""
     yield Undecided("missing-ranks", "%s left no file, of %s that there should be%s." % (subject(run.missing), run.expected, how), next=_next.MISSING)
+
+
+def _elsewhere(run: Run) -> Iterator[Undecided]:
+    if run.elsewhere:
+        yield unseen(run)
+
+
+def unseen(run: Run) -> Undecided:
+    """Say which ranks are of hosts of which no file is here, and how to read them with the rest."""
+    place = os.path.join(os.path.dirname(os.path.normpath(run.folders[0])) if run.folders else "ddp_probe_runs", "2*")
+    near = os.path.relpath(place) if place.startswith(os.getcwd() + os.sep) else place
+    who = subject(run.elsewhere, "is of another host", "are of other hosts")
+    return Undecided(
+        "not-seen",
+        "%s, of which no file is here: whether all went well there is not known." % who,
+        next="The folders of those hosts belong to this run. Copy them beside it, and name them all: python -m ddp_probe report %s" % near,
+    )
 
 
 def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:

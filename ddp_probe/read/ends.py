@@ -16,6 +16,11 @@ def first(file: str) -> Dict[str, Any]:
     return found[0] if found else {}
 
 
+def head(file: str) -> List[Dict[str, Any]]:
+    """Return the first events of a file: who a process is, and what a launcher was asked for."""
+    return _events(_read(file, 0, _HEAD).split(b"\n")[:-1][:3])
+
+
 def last(file: str) -> Dict[str, Any]:
     """Return the last event of a file; nothing where it has none."""
     found = tail(file, _TAIL) or tail(file)

@@ -7,7 +7,7 @@ import os
 import stat
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
-from ddp_probe.read import children, clocks, failures, find, fold, text
+from ddp_probe.read import children, clocks, failures, find, fold, launches, text
 from ddp_probe.read._lines import lines
 from ddp_probe.read.model import Inventory, Process, Run
 from ddp_probe.read.shape import shape
@@ -49,17 +49,38 @@ def _load(paths: Sequence[str], progress: Optional[Progress]) -> Run:
     processes = [process for file in sources.events for process in [_process(file, run.inventory, meter)] if process is not None]
     for file in sources.texts:
         _text(file, run, meter)
-    return assemble(run, processes)
+    return assemble(run, processes, sources.launch)
 
 
-def assemble(run: Run, processes: List[Process]) -> Run:
-    """Make one launch of the processes that were read."""
-    shape(run, processes)
+def assemble(run: Run, processes: List[Process], number: int = 0) -> Run:
+    """Make one launch of the processes that were read: the one of this number, counted from 1, or the one that matters most."""
+    shape(run, _chosen(run, processes, number))
     clocks.align(run)
     run.failures = failures.collect(run, children.told(run))
     for attempt in run.attempts:
         attempt.failures = failures.collect(attempt, {})
     return run
+
+
+def _chosen(run: Run, processes: List[Process], number: int) -> List[Process]:
+    found = launches.split(processes)
+    if len(found) < 2:
+        return processes
+    number = min(number, len(found)) or launches.choose(found) + 1
+    chosen = found[number - 1]
+    known = set(map(id, chosen))
+    run.others = [process for process in processes if id(process) not in known and not process.is_launcher]
+    run.folders = [folder for folder in run.folders if any(os.path.dirname(process.file) == folder for process in chosen)]
+    run.inventory.notes.append(_one_of(number, found))
+    return chosen
+
+
+def _one_of(number: int, found: List[List[Process]]) -> str:
+    """Say that there are others, and how to read them."""
+    folders = sorted({os.path.dirname(process.file) for launch in found for process in launch})
+    which = "the newest" if number == len(found) else "the last that did not end well" if number == launches.choose(found) + 1 else "as asked"
+    how = "%s:1 names the first one" % folders[0] if len(folders) == 1 else "name each folder by itself for the others"
+    return "these files are of %d launches; this is number %d, %s; %s" % (len(found), number, which, how)
 
 
 def from_lines(log: str) -> Run:

@@ -324,11 +324,13 @@ class Run:
         self.processes: List[Process] = []  # Ranks and programs on their own, of the last generation, by rank.
         self.earlier: List[Process] = []  # Those that the launcher started before the last time.
         self.attempts: List[Run] = []  # The same, one run for each start, the first one first.
+        self.others: List[Process] = []  # Of other launches that these files are of.
         self.launchers: List[Process] = []
         self.deaths: List[Death] = []
         self.failures: List[Failed] = []  # By time; those of plain logs by line.
         self.texts: List[TextLog] = []
         self.expected: Optional[int] = None  # How many ranks there should be.
+        self.elsewhere: List[int] = []  # Ranks of nodes of which no file is here: whether they wrote, nobody can tell.
         self.running: Set[int] = set()  # Ranks whose process is alive on this host.
         self.inventory = Inventory()
         self._ranks: Tuple[List[Process], Dict[int, Process]] = ([], {})
@@ -343,8 +345,8 @@ class Run:
 
     @property
     def missing(self) -> List[int]:
-        """Return the ranks that should be there and left no file."""
-        return sorted(set(range(self.expected)) - set(self.ranks)) if self.expected else []
+        """Return the ranks that should be there and left no file; those of nodes of which nothing is here may have left one."""
+        return sorted(set(range(self.expected)) - set(self.ranks) - set(self.elsewhere)) if self.expected else []
 
     def death(self, rank: int) -> Optional[Death]:
         """Return how a rank ended, as its launcher tells, whether it left a file or not."""

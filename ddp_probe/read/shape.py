@@ -1,11 +1,11 @@
 """Puts the processes of a launch in order: who is a rank, who launched, who was there before a restart, and how each ended."""
 
-import re
 from collections import Counter
 from typing import Dict, List, Optional, Set, Tuple
 
 from ddp_probe import schema
 from ddp_probe.read.alive import alive
+from ddp_probe.read.launches import generation, parents
 from ddp_probe.read.model import Death, Process, Run
 
 _MOST = 1_000_000  # Ranks; a size beyond that was not written by a probe.
@@ -13,7 +13,7 @@ _MOST = 1_000_000  # Ranks; a size beyond that was not written by a probe.
 
 def shape(run: Run, processes: List[Process]) -> None:
     """Fill in the run's processes, launchers, deaths and what was expected."""
-    above = _parents(processes)
+    above = parents(processes)
     run.launchers = [process for process in processes if process.is_launcher or process in above]
     workers = [process for process in processes if not process.is_launcher and process not in above]
     last = max((generation(process) for process in workers), default=0)
@@ -22,10 +22,11 @@ def shape(run: Run, processes: List[Process]) -> None:
     run.processes = sorted(current, key=lambda process: (process.rank if process.rank is not None else -1, process.start_when))
     run.name = next((process.run for process in processes if process.run), "")
     run.expected = _expected(run)
+    run.elsewhere = _elsewhere(run)
     run.deaths = _deaths(run)
     _attach(run)
     run.attempts = [_attempt(run, number) for number in sorted({generation(process) for process in run.earlier})]
-    pids = {(process.host, process.pid) for process in run.earlier}
+    pids = {(process.host, process.pid) for process in (*run.earlier, *run.others)}
     run.deaths = [death for death in run.deaths if (death.host, death.pid) not in pids]
     run.running = {process.rank for process in run.processes if process.rank is not None and alive(process)}
 
@@ -40,18 +41,6 @@ def _attempt(run: Run, number: int) -> Run:
     return attempt
 
 
-def _parents(processes: List[Process]) -> List[Process]:
-    """Return the programs on their own that started the ranks by multiprocessing: they are no rank, and launch them."""
-    promoted = any(process.started.role == "promoted" for process in processes)
-    return [process for process in processes if promoted and process.started.role == "solo" and not process.calls(schema.InitProcessGroup)]
-
-
-def generation(process: Process) -> int:
-    """Return how many times the launcher had started its ranks again before this one."""
-    text = process.started.environment.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return int(text) if re.fullmatch(r"\d{1,6}", text) else 0
-
-
 def _expected(run: Run) -> Optional[int]:
     """World size by majority, else what the launchers were asked for."""
     sizes = Counter(process.world_size for process in run.processes if process.world_size and 0 < process.world_size <= _MOST)
@@ -59,6 +48,26 @@ def _expected(run: Run) -> Optional[int]:
         return sizes.most_common(1)[0][0]
     asked = [call.asked.nproc_per_node for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent) if call.asked.nproc_per_node]
     return min(sum(asked), _MOST) if asked and not run.processes else None
+
+
+def _elsewhere(run: Run) -> List[int]:
+    """Return the ranks of nodes of which nothing is here: they may well have written, to another disk."""
+    asked = [call.asked.nnodes.partition(":")[0] for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
+    told = [*asked, *(process.started.environment.get("GROUP_WORLD_SIZE", "") for process in run.processes)]
+    nodes = max((int(text) for text in told if text.isdigit() and text.isascii() and len(text) < 7), default=1)
+    seen = {process.started.environment.get("GROUP_RANK", "") for process in run.processes} - {""}
+    if nodes <= max(1, len(seen), len(run.launchers)):
+        return []
+    return [rank for rank in run.missing if rank not in _of_nodes_seen(run)]
+
+
+def _of_nodes_seen(run: Run) -> Set[int]:
+    found: Set[int] = set()
+    for process in run.processes:
+        size = process.started.environment.get("LOCAL_WORLD_SIZE", "")
+        if process.rank is not None and process.local_rank is not None and size.isdigit() and size.isascii() and len(size) < 7:
+            found.update(range(process.rank - process.local_rank, process.rank - process.local_rank + int(size)))
+    return found
 
 
 def _deaths(run: Run) -> List[Death]:

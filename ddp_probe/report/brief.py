@@ -3,6 +3,7 @@
 from typing import List
 
 from ddp_probe.diagnose import Diagnosis, Finding
+from ddp_probe.diagnose._open_questions import unseen
 from ddp_probe.diagnose.judge import CLEAR, FOUND
 from ddp_probe.diagnose.rule import ERROR
 from ddp_probe.diagnose.words import named
@@ -15,8 +16,10 @@ _REASONS = 3
 def lines(diagnosis: Diagnosis) -> List[str]:
     """Return the lines."""
     if diagnosis.verdict == FOUND:
-        return [_finding(finding) for finding in diagnosis.findings]
-    return [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
+        told = [_finding(finding) for finding in diagnosis.findings]
+    else:
+        told = [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
+    return told + ([safe.line("not seen: %s" % unseen(diagnosis.run).next, LONGEST)] if diagnosis.run.elsewhere else [])
 
 
 def clear(diagnosis: Diagnosis) -> str:

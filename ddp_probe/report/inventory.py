@@ -19,7 +19,7 @@ def title(run: Run, standings: List[Standing]) -> str:
         return "plain log without the probe's files" if run.texts else "nothing to read"
     by = launcher(run)
     names = [each.host for each in (*run.processes, *run.launchers)]
-    parts = ["run %s" % (run.name or "without a name"), "by %s" % by if by else "", _count(len(standings), "rank")]
+    parts = ["run %s" % (run.name or "without a name"), "by %s" % by if by else "", _count(len(standings) + len(run.elsewhere), "rank")]
     return ", ".join(part for part in parts if part) + (" on %s" % hosts(names) if any(names) else "")
 
 
@@ -35,6 +35,8 @@ def rows(run: Run, standings: List[Standing]) -> Iterator[Tuple[str, str]]:
     yield "read", _read(run)
     if run.processes or run.missing:
         yield "ranks", _ranks(run, standings)
+    if run.elsewhere:
+        yield "not seen", "%s: of other hosts, of which no file is here" % who(run.elsewhere)
     yield from _faults(run)
     if run.inventory.clock_spread is not None and run.inventory.clock_spread >= 0.001:
         yield "clocks", "the hosts' clocks are %.3f s apart; all times are brought to one" % run.inventory.clock_spread

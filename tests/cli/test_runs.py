@@ -79,10 +79,10 @@ def test_states_are_told_apart(tmp_path, runs):
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path, runs):
-    """No run at all is one line that says how to get one, and exit code 0; --json is an empty list."""
+    """No run at all is 2, as a wrong path is, and stderr says how to get one; --json is an empty list."""
     done = runs()
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "No run is in %s. Start the job with DDP_PROBE=1, or name another folder.\n" % (tmp_path / "ddp_probe_runs")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("There is no run to read.\n  why: There is no folder %s." % (tmp_path / "ddp_probe_runs"))
     assert json.loads(runs("--json").stdout) == []
     assert runs("nowhere").returncode == 2
 

@@ -94,7 +94,7 @@ def test_a_file_of_somebody_else_is_not_touched(make_venv, name, via):
 
 
 def test_it_works_beside_every_sitecustomize(make_venv, tmp_path):
-    """Without --via the .pth file is taken: a folder with a sitecustomize that comes first on PYTHONPATH, as a tool may put it there, changes nothing."""
+    """Without --via the .pth file is taken: a sitecustomize that a tool puts first on PYTHONPATH changes nothing."""
     venv = make_venv()
     assert "via          pth: it works beside every sitecustomize" in venv.probe("install").stdout
     (tmp_path / "sitecustomize.py").write_text("# theirs\n")

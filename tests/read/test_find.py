@@ -95,6 +95,28 @@ def test_says_how_to_get_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "DDP_PROBE=1" in error.value.what_to_do
 
 
+@pytest.mark.parametrize(("name", "run"), [("b", "b"), ("latest", "b"), ("ddp_probe_runs/c", "c"), ("20261121-1849", "20261121-184940-19219-4ebc")])
+def test_one_way_to_name_a_run(runs: Path, event: Callable[..., str], write_run: Callable[..., Path], name: str, run: str) -> None:
+    """A run is named by its name, by `latest`, by the beginning of its name that no other has, or by its path."""
+    long = "20261121-184940-19219-4ebc"
+    folder = write_run(runs / long, {"rank00000.node1.1.jsonl": [event("process.start", rank=0, run=long)]})
+    os.utime(folder / "rank00000.node1.1.jsonl", (1, 1))
+    assert load([name]).name == run
+
+
+def test_a_beginning_that_several_have(runs: Path, event: Callable[..., str], write_run: Callable[..., Path]) -> None:
+    """A beginning of several names is refused with those names, the newest first; a name that is nearly one is met with that one."""
+    for name, age in (("job-1", 5), ("job-2", 1)):
+        folder = write_run(runs / name, {"rank00000.node1.1.jsonl": [event("process.start", rank=0)]})
+        os.utime(folder / "rank00000.node1.1.jsonl", (2_000_000 - age, 2_000_000 - age))
+    with pytest.raises(ProbeError) as error:
+        load(["job"])
+    assert (error.value.why, error.value.exit_code) == ("job-2, job-1.", 2)
+    with pytest.raises(ProbeError) as error:
+        load(["joob-2"])
+    assert error.value.what_to_do == "Did you mean job-2?"
+
+
 @pytest.mark.parametrize("path", ["nowhere", "no*where", "a\0b", "x" * 5000])
 def test_nothing_there(runs: Path, path: str) -> None:
     """A name that nothing has is one clear error."""
@@ -102,11 +124,14 @@ def test_nothing_there(runs: Path, path: str) -> None:
         load([path])
 
 
-def test_folder_without_a_run(tmp_path: Path) -> None:
-    """A folder that holds other things is told of, and is no error."""
+def test_folder_without_a_run(runs: Path, tmp_path: Path) -> None:
+    """A folder that holds other things is no run, as a path that leads nowhere is none; beside a run that is there it is told of."""
     (tmp_path / "notes.txt").write_text("x")
-    run = load([str(tmp_path)])
-    assert (run.processes, list(run.inventory.unreadable)) == ([], [str(tmp_path)])
+    with pytest.raises(ProbeError, match="There is no run in %s" % tmp_path) as error:
+        load([str(tmp_path)])
+    assert error.value.exit_code == 2
+    run = load([str(tmp_path), str(runs / "a")])
+    assert (run.name, list(run.inventory.unreadable)) == ("a", [str(tmp_path)])
 
 
 def test_runs_of_no_folder(tmp_path: Path) -> None:

@@ -1,0 +1,191 @@
+"""Which files are of one launch: torchruns of one rendezvous write a folder each, and a program that launches again and again writes into one.
+
+Parts are one launch if their ranks share a rendezvous, or their launchers do, in one stretch of time, and no rank is in two of them.
+"""
+
+import os
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from ddp_probe import schema
+from ddp_probe.read import ends
+from ddp_probe.read.fold import seconds
+from ddp_probe.read.model import Process
+
+_APART = 600.0  # Seconds between the starts of two parts, at most.
+_SKEW = 5.0  # Seconds by which the clocks of two hosts may differ.
+_ASKED = 256  # So many files of a folder are asked for their first line.
+_LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104  # compared with, not listened on
+
+_Key = Tuple[str, ...]
+
+
+class Part(NamedTuple):
+    """What a folder tells of the launch that it belongs to."""
+
+    folder: str
+    ranks: FrozenSet[int]
+    keys: FrozenSet[_Key]  # Of its ranks' rendezvous, and of its launchers'.
+    world: int
+    start: float
+    end: Optional[float]  # None while a file has no last line.
+
+    @property
+    def whole(self) -> bool:
+        """Tell that no rank is missing."""
+        return bool(self.world) and len(self.ranks) >= self.world
+
+
+def same(one: Part, other: Part) -> bool:
+    """Tell that two parts are one launch."""
+    return bool(one.keys & other.keys) and not one.ranks & other.ranks and _in_time(one, other)
+
+
+def _in_time(one: Part, other: Part) -> bool:
+    first, later = sorted((one, other), key=lambda part: part.start)
+    return later.start - first.start <= _APART and (first.end is None or later.start <= first.end + _SKEW)
+
+
+def _other(one: Part, named: Part) -> bool:
+    """Tell that two folders that a person has named together are two launches all the same."""
+    kinds = {key[0] for key in one.keys} & {key[0] for key in named.keys}
+    return bool(one.ranks & named.ranks) or bool(kinds and not one.keys & named.keys)
+
+
+# --- folders, before they are read
+
+
+def beside(folder: str, siblings: Callable[[], Iterable[str]]) -> List[str]:
+    """Return the folders that belong to the launch of this one, itself included, by the first lines of their files."""
+    found = [_glance(folder)]
+    if found[0].whole or not found[0].keys:
+        return [folder]
+    others = [_glance(each) for each in siblings() if os.path.realpath(each) != os.path.realpath(folder) and _written(each) >= found[0].start - _SKEW]
+    for part in sorted(others, key=lambda part: abs(part.start - found[0].start)):
+        if any(same(part, each) for each in found) and not any(part.ranks & each.ranks for each in found):
+            found.append(part)
+    return [part.folder for part in sorted(found, key=lambda part: (min(part.ranks, default=0), part.folder))]
+
+
+def _written(folder: str) -> float:
+    times = [os.stat(os.path.join(folder, name)).st_mtime for name in _files(folder)]
+    return max(times, default=0.0)
+
+
+def _files(folder: str) -> List[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if name.endswith(".jsonl") and name.startswith(("rank", "launcher")))[:_ASKED]
+    except OSError:
+        return []
+
+
+def _glance(folder: str) -> Part:
+    files = [os.path.join(folder, name) for name in _files(folder)]
+    heads = [event for file in files for event in ends.head(file)]
+    starts = [seconds(str(event.get("ts", ""))) or 0.0 for event in heads if str(event.get("event", "")).endswith(".start")]
+    lasts = [ends.last(file) for file in files]
+    over = [seconds(str(event.get("ts", ""))) or 0.0 for event in lasts if event.get("event") in ("process.end", "launcher.end")]
+    return Part(
+        folder,
+        frozenset(event["rank"] for event in heads if isinstance(event.get("rank"), int)),
+        frozenset(key for event in heads for key in _keys(event.get("environment"), event.get("rendezvous"), event.get("nnodes"), event.get("host"))),
+        max((event["world_size"] for event in heads if isinstance(event.get("world_size"), int)), default=0),
+        min(starts, default=0.0),
+        max(over) if over and len(over) == len(lasts) else None,
+    )
+
+
+def _keys(environment: Any, rendezvous: Any, nodes: Any, host: Any) -> List[_Key]:
+    """Return by what a process knows its launch: the address where its ranks meet, and the rendezvous of its launcher."""
+    env: Dict[str, Any] = environment if isinstance(environment, dict) else {}
+    found: List[_Key] = []
+    if env.get("MASTER_ADDR") and env.get("MASTER_PORT"):
+        found.append(("ranks", _place(str(env["MASTER_ADDR"]), host), str(env["MASTER_PORT"])))
+    told: Dict[str, Any] = rendezvous if isinstance(rendezvous, dict) else {}
+    if told.get("endpoint") and not str(nodes or "1:1").endswith(":1"):
+        address, _, port = str(told["endpoint"]).rpartition(":")
+        found.append(("launchers", str(told.get("id", "")), _place(address, host), port))
+    return found
+
+
+def _place(address: str, host: Any) -> str:
+    """Each host has a loopback of its own."""
+    return "%s of %s" % ("loopback", host) if address in _LOOPBACK else address
+
+
+# --- processes, once they are read
+
+
+def split(processes: Sequence[Process]) -> List[List[Process]]:
+    """Return the launches that these files are of, the oldest first."""
+    folders: Dict[str, List[Process]] = {}
+    for process in processes:
+        folders.setdefault(os.path.dirname(process.file), []).append(process)
+    groups: List[Tuple[List[Part], List[Process]]] = []
+    for folder, own in sorted(folders.items(), key=lambda item: min(process.start_when for process in item[1])):
+        part = _part(folder, own)
+        fitting = [group for group in groups if not any(_other(each, part) and not same(each, part) for each in group[0])]
+        if fitting:
+            fitting[-1][0].append(part)
+            fitting[-1][1].extend(own)
+        else:
+            groups.append(([part], list(own)))
+    return [launch for _, group in groups for launch in _in_turn(group)]
+
+
+def _part(folder: str, processes: List[Process]) -> Part:
+    keys = [key for process in processes for key in _told(process)]
+    workers = [process for process in processes if not process.is_launcher]
+    return Part(
+        folder,
+        frozenset(process.rank for process in workers if process.rank is not None),
+        frozenset(keys),
+        max((process.world_size or 0 for process in workers), default=0),
+        min(process.start_when for process in processes),
+        max(process.last_when for process in processes) if all(process.end for process in processes) else None,
+    )
+
+
+def _told(process: Process) -> List[_Key]:
+    if process.is_launcher:
+        return [key for call in process.calls(schema.LauncherAgent) for key in _keys({}, call.asked.rendezvous, call.asked.nnodes, process.host)]
+    return _keys(process.started.environment, {}, "", process.host)
+
+
+def _in_turn(group: List[Process]) -> List[List[Process]]:
+    """Part what one program launched one after the other: a rank that comes again once it has fallen silent begins the next launch."""
+    above = parents(group)
+    launchers = [process for process in group if process.is_launcher or process in above]
+    launches: List[List[Process]] = [[]]
+    held: Dict[Optional[int], Process] = {}
+    for process in sorted((process for process in group if process not in launchers), key=lambda process: process.start_when):
+        before = held.get(process.rank) if process.rank is not None else None
+        if before is not None and generation(process) <= generation(before) and before.last_when < process.start_when:
+            launches.append([])
+            held = {}
+        launches[-1].append(process)
+        held[process.rank] = process
+    return [[*launchers, *launch] for launch in launches]
+
+
+def parents(processes: Sequence[Process]) -> List[Process]:
+    """Return the programs on their own that started the ranks by multiprocessing: they are no rank, and launch them."""
+    promoted = any(process.started.role == "promoted" for process in processes)
+    return [process for process in processes if promoted and process.started.role == "solo" and not process.calls(schema.InitProcessGroup)]
+
+
+def generation(process: Process) -> int:
+    """Return how many times the launcher had started its ranks again before this one."""
+    text = process.started.environment.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return int(text) if text.isdigit() and text.isascii() and len(text) < 7 else 0
+
+
+def choose(launches: Sequence[List[Process]]) -> int:
+    """Return which launch a report is about: the last one that did not end well, else the last."""
+    bad = [number for number, launch in enumerate(launches) if not _ended_well(launch)]
+    return bad[-1] if bad else len(launches) - 1
+
+
+def _ended_well(launch: List[Process]) -> bool:
+    above = parents(launch)
+    ends = [process.end for process in launch if not process.is_launcher and process not in above]
+    return all(end is not None and not getattr(end, "uncaught", False) and not getattr(end, "exit_code", None) for end in ends)
