@@ -111,6 +111,8 @@ def _whole(process: Process, path: str) -> str:
 
 
 def _together(load: "Call[schema.Load]", save: "Call[schema.Save]") -> float:
-    """Return for how many seconds both were under way; a save that never ended counts to the load's end."""
+    """Return for how many seconds both were under way; a save that never ended counts to the load's end, one whose end is lost to nothing."""
+    if save.until is None and not save.open:
+        return 0.0
     end = load.until if load.until is not None else load.when
     return min(end, save.until if save.until is not None else end) - max(load.when, save.when)

@@ -18,3 +18,4 @@ GONE = (
 )
 UNTOLD = "End the program by its last line or by sys.exit(code), not by raise SystemExit; or start it with torchrun, which tells it."
 SIZE = "Set WORLD_SIZE, or start the job with torchrun, which does."
+HOLES = "Copy the file again from where it was written; if lines are missing there too, look at that disk (df -h), and run the job once more."

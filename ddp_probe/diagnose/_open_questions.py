@@ -51,7 +51,8 @@ def _missing(run: Run) -> Iterator[Undecided]:
     ends = {run.death(rank) for rank in run.missing}
     codes = sorted({str(death.signal or death.exit_code) for death in ends if death is not None and (death.signal or death.exit_code)})
     how = "; the launcher tells of exit code %s" % ", ".join(codes) if codes else ""
-    yield Undecided("missing-ranks", "%s left no file, of %s that there should be%s." % (subject(run.missing), run.expected, how), next=_next.MISSING)
+    what = "left no file" if not run.astray else "have no file here, though their launcher tells of one"
+    yield Undecided("missing-ranks", "%s %s, of %s that there should be%s." % (subject(run.missing), what, run.expected, how), next=_next.MISSING)
 
 
 def _elsewhere(run: Run) -> Iterator[Undecided]:

@@ -9,7 +9,7 @@ from ddp_probe.diagnose import _next
 from ddp_probe.diagnose.words import subject
 from ddp_probe.read.model import Death, Process, Run
 
-RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE = (
+RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE, HOLES = (
     "still-running",
     "failed",
     "signal",
@@ -17,6 +17,7 @@ RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE = (
     "exit-code",
     "unknown-exit-code",
     "unknown-size",
+    "lines-missing",
 )
 
 
@@ -81,6 +82,9 @@ def _by_codes(run: Run, process: Process, codes: Set[int]) -> Optional[Gap]:
         return _gap(UNKNOWN_CODE, "ended by itself, and nothing tells with which exit code", _next.UNTOLD)
     if run.expected is None and process.started.role != "solo":
         return _gap(UNKNOWN_SIZE, "ended well, and nothing tells how many ranks there should be", _next.SIZE)
+    if process.holes:
+        how = "ended well, and %d line%s of the file %s missing" % (process.holes, *(("", "is") if process.holes == 1 else ("s", "are")))
+        return _gap(HOLES, how, _next.HOLES)
     return None
 
 

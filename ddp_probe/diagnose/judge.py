@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe import settings
-from ddp_probe.diagnose import printed
+from ddp_probe.diagnose import _next, printed
 from ddp_probe.diagnose._open_questions import open_questions
 from ddp_probe.diagnose._repairs import repairs
 from ddp_probe.diagnose._starts import failed_starts
@@ -43,6 +43,9 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
     read = [answer for module in asked for answer in _read(module, run)]
     undecided = [answer for answer in (*answers, *read) if isinstance(answer, Undecided)]
     findings = _weigh(_better([answer for answer in answers if isinstance(answer, Finding)], rules))
+    if findings and rules[findings[0].slug].needs_all and not run.whole:
+        undecided += [_unsure(finding) for finding in findings]
+        findings = []
     findings += _beside([answer for answer in read if isinstance(answer, Finding)], findings, rules)
     if not any(finding.severity == ERROR for finding in findings):
         undecided += open_questions(run, undecided)
@@ -57,6 +60,12 @@ def _nevertheless(run: Run, findings: List[Finding], rules: List[Rule]) -> Tuple
     starts = list(failed_starts(run, judge))
     told = [answer for answer in starts if isinstance(answer, Finding)]
     return [*findings, *told, *repairs(run, rules)], [answer for answer in starts if isinstance(answer, Undecided)]
+
+
+def _unsure(finding: Finding) -> Undecided:
+    """Who was first among the lines that are there may not have been first: others are missing."""
+    because = "%s Lines or files are missing, so the cause may be in those." % finding.verdict
+    return Undecided(finding.slug, because, tuple(finding.explains), _next.HOLES)
 
 
 def _ask(module: Any, run: Run) -> List[Any]:

@@ -89,6 +89,7 @@ class Rule(NamedTuple):
     printed: Tuple[Printed, ...] = ()
     yields_to: Tuple[str, ...] = ()  # Slugs of rules that, where they are found as well, are the better answer.
     last_resort: bool = False  # It says only who was first, not why: any other finding is the better answer.
+    needs_all: bool = False  # It rests on what nobody else did: where a file or a line is missing, it is undecided.
 
     def found(
         self,

@@ -23,6 +23,9 @@ class Fold:
         self._base: Optional[float] = None
         self._untimed = 0
         self._last_line = 0
+        self._numbered = 0
+        self._highest = -1
+        self._last_hole = 0
 
     def line(self, number: int, text: bytes, whole: bool) -> None:
         """Take one line in."""
@@ -39,6 +42,7 @@ class Fold:
     def _event(self, event: schema.Event, line: int) -> None:
         process, phase = self.process, event.phase
         process.lines += 1
+        self._number(event.seq, line)
         when = self._when(event)
         if phase == "begin":
             call = Call(event, process.file, line, when)
@@ -60,6 +64,15 @@ class Fold:
             self._point(event, when)
         process.last, process.last_when = event, when
         self._last_line = line
+
+    def _number(self, seq: int, line: int) -> None:
+        """Keep account of the numbers that lines carry; two threads may write theirs in either order."""
+        if seq < 0:
+            return
+        self._numbered += 1
+        if seq > self._highest + 1:
+            self._last_hole = line
+        self._highest = max(self._highest, seq)
 
     def _lighten(self, event: schema.Event) -> None:
         """Let equal values be one object, and drop those that the fold has used: each line brings its own copies."""
@@ -112,6 +125,9 @@ class Fold:
         """Return the process; where its first line is lost, any other says who it was."""
         last = self.process.last
         self.process.last_at = Place(self.process.file, self._last_line)
+        self.process.holes = max(0, self._highest + 1 - self._numbered)
+        if self.process.holes:
+            self._close_over_holes()
         if self.process.start is None and last is not None:
             self._identity(last)
         if self.process.world_size is None and last is not None:  # A child of mp.spawn learns it from init_process_group.
@@ -121,6 +137,14 @@ class Fold:
             if call.answer is not None and call.answer is not call.asked:
                 self._lighten(call.answer)
         return self.process
+
+
+    def _close_over_holes(self) -> None:
+        """Take a call that was begun before a hole for one that has come back: its end may be what is missing, and the process went on."""
+        for span, call in list(self.process.open.items()):
+            if call.line < self._last_hole:
+                call.answer = type(call.asked)()
+                del self.process.open[span]
 
 
 def seconds(stamp: str) -> Optional[float]:

@@ -120,6 +120,7 @@ class Process:
         "failures",
         "file",
         "full",
+        "holes",
         "host",
         "last",
         "last_at",
@@ -154,6 +155,7 @@ class Process:
         self.lines = 0
         self.bytes = 0
         self.full = False  # It reached DDP_PROBE_MAX_BYTES; what came after is not in it.
+        self.holes = 0  # Lines that it lacks, by their numbers: what they told, nobody knows.
         self.offset = 0.0  # What was added to this host's clock.
         self.open: Dict[int, Call[Any]] = {}
         self.unknown: Dict[str, int] = {}  # Events of another version, by name.
@@ -347,6 +349,24 @@ class Run:
     def missing(self) -> List[int]:
         """Return the ranks that should be there and left no file; those of nodes of which nothing is here may have left one."""
         return sorted(set(range(self.expected)) - set(self.ranks) - set(self.elsewhere)) if self.expected else []
+
+    @property
+    def astray(self) -> List[int]:
+        """Return the missing ranks that left a file all the same, as their launcher tells: it was not copied, or is gone."""
+        known = {(process.host, process.pid) for process in self.processes}
+        found = []
+        for launcher in self.launchers:
+            if not isinstance(launcher.end, schema.LauncherEnd):
+                continue
+            children = [death for death in self.deaths if death.host == launcher.host and death.pid is not None]
+            if any((death.host, death.pid) in known for death in children):  # Where a shell starts each rank, pids tell nothing.
+                found += [death.rank for death in children if death.rank is not None and death.local_rank not in launcher.end.silent_ranks]
+        return sorted(set(found).intersection(self.missing))
+
+    @property
+    def whole(self) -> bool:
+        """Tell that nothing is known to be missing, neither a rank's file nor a line of one."""
+        return not self.missing and not any(process.holes for process in self.processes)
 
     def death(self, rank: int) -> Optional[Death]:
         """Return how a rank ended, as its launcher tells, whether it left a file or not."""

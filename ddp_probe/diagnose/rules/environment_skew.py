@@ -102,7 +102,7 @@ def _names(run: Run) -> List[str]:
 
 
 def _compare(run: Run, name: str) -> Optional[_skew.Skew]:
-    values = {process.rank: process.started.environment.get(name, "") for process in run.processes if process.rank is not None}
+    values = {process.rank: process.started.environment.get(name, "") for process in run.processes if process.rank is not None and process.start is not None}
     launchers = [start.environment.get(name, "") for start in _skew.started(run)]
     if "VISIBLE" in name:  # Which cards is each rank's own; how many is not.
         values = {rank: _how_many(value) for rank, value in values.items()}

@@ -9,6 +9,8 @@ from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Printed, Rule, fai
 from ddp_probe.diagnose.words import cut, named, spans
 from ddp_probe.read.model import Failed, Run
 
+# Who says this has compared itself with another rank: it was no more first to fail than that one.
+_COMPARED = re.compile(r"DDP expects same model across all ranks|appears not to match (?:sizes|strides) of the same param")
 _MEMORY = re.compile(r"out of memory|can't allocate memory|Cannot allocate memory|MemoryError", re.IGNORECASE)
 
 RULE = Rule(
@@ -29,6 +31,7 @@ RULE = Rule(
         ),
     ),
     last_resort=True,
+    needs_all=True,
 )
 
 EXAMPLES = (
@@ -100,7 +103,8 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _own(failure: Failed) -> bool:
-    return failure.fatal and failure.uncaught and not failure.consequence and not starting(failure) and not waited(failure) and failure.process is not None
+    own = failure.fatal and failure.uncaught and not failure.consequence and failure.process is not None
+    return own and not starting(failure) and not waited(failure) and not _COMPARED.search(failure.text)
 
 
 def _losers(run: Run, when: float, guilty: Set[int]) -> List[int]:

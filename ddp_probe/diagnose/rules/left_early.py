@@ -18,6 +18,7 @@ RULE = Rule(
     evidence="The rank's file ends without a failure before the others lose it. Whether it had fewer batches or decided to stop, the events do not tell.",
     remedy="Let all ranks leave together: give them the same number of batches (DistributedSampler, drop_last=True); where one decides to stop, broadcast the decision (torch.distributed.broadcast of a flag), and stop everywhere in the same step.",
     needs=("process.end",),
+    needs_all=True,
 )
 
 EXAMPLES = (

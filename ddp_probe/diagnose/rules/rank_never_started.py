@@ -4,6 +4,7 @@ import re
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
+from ddp_probe.diagnose import _next
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, Undecided, failed, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Call, Failed, Process, Run
@@ -82,6 +83,9 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     missing = run.missing
     waited = _waited(run)
     if not missing or not waited:
+        return
+    if run.astray:
+        yield RULE.undecided("The file of %s is not here, and the launcher tells that there was one." % named(run.astray), then=_next.MISSING)
         return
     here = {process.rank for process, _, _ in waited}
     others = [process for process in run.processes if process.rank is not None and process.rank not in here]

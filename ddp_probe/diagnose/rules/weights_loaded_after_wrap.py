@@ -112,7 +112,9 @@ def check(run: Run) -> Iterator[Finding]:
 
 def _ended_well(wrapped: Wrapped) -> bool:
     end = wrapped.process.ended
-    return wrapped.survived and end is not None and end.failure is None and not end.uncaught
+    if end is None:
+        return wrapped.survived and wrapped.process.exit_code == 0
+    return wrapped.survived and end.failure is None and not end.uncaught
 
 
 def _loads(wrapped: Wrapped) -> "List[Call[schema.Load]]":
