@@ -86,7 +86,8 @@ def test_secrets_and_length():
 def test_long_lines_keep_both_ends():
     """Of two long lists of keys both beginnings and both ends stay, and nothing of a secret in the middle."""
     keys = ", ".join('"head.%d.weight"' % number for number in range(400))
-    text = "Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: %s. \n\tUnexpected key(s) in state_dict: %s. token=planted " % (keys, keys)
+    lists = "\n\tMissing key(s) in state_dict: %s. \n\tUnexpected key(s) in state_dict: %s. token=planted " % (keys, keys)
+    text = "Error(s) in loading state_dict for Net:" + lists
     found = failure(RuntimeError(text)).message
     assert len(found) <= 2000
     assert found.count('key(s) in state_dict: "head.0.weight"') == 2
