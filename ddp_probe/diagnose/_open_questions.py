@@ -7,9 +7,11 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _next, _proof
 from ddp_probe.diagnose._waits import stood
 from ddp_probe.diagnose.rule import Undecided
-from ddp_probe.diagnose.words import clock, cut, subject
+from ddp_probe.diagnose.words import clock, subject
+from ddp_probe.read import inside as carried
 from ddp_probe.read.failures import INTERRUPTED
-from ddp_probe.read.model import Call, Failed, Process, Run
+from ddp_probe.read.model import Call, Failed, Process, Run, one_line
+from ddp_probe.schema import Failure
 
 
 def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
@@ -40,7 +42,7 @@ def _nothing(run: Run) -> Iterator[Undecided]:
     if run.processes or run.texts:
         return
     failures = [launcher.end.failure for launcher in run.launchers if launcher.end is not None and launcher.end.failure is not None]
-    told = ["its launcher failed with %s: %s" % (f.type.rpartition(".")[2], cut(f.message, 200)) for f in failures[:1]]
+    told = ["its launcher failed with %s" % _said(f) for f in failures[:1]]
     what = told[0] if told else "there is only its launcher's" if run.launchers else "there is none that can be read"
     yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=_next.EARLY if run.launchers else _next.OTHER_RUN)
 
@@ -108,18 +110,22 @@ def _launch(run: Run) -> Iterator[Undecided]:
         failure = launcher.end.failure if launcher.end is not None and launcher.end.failure is not None else next(iter(calls), None)
         code = getattr(launcher.end, "exit_code", None)
         if failure is not None:
-            how = "failed with %s: %s" % (failure.type.rpartition(".")[2], cut(failure.message, 200))
+            how = "failed with %s" % _said(failure)
             yield Undecided("launch-failed", "The launcher on %s %s" % (launcher.host, how), next=_next.LAUNCHER)
         elif code:
             how = "ended with exit code %d, and every rank with 0" % code
             yield Undecided("launch-failed", "The launcher on %s %s." % (launcher.host, how), next=_next.LAUNCHER)
 
 
+def _said(failure: Failure) -> str:
+    return one_line(failure.type, failure.message, carried.inside(failure.message, failure.cause_message, failure.cause), 300)
+
+
 def _alike(failures: Sequence[Failed]) -> List[Tuple[Tuple[str, str], List[Failed]]]:
     groups: Dict[Tuple[str, str], List[Failed]] = {}
     for failure in failures:
         site = "%s:%d" % (failure.site.file, failure.site.line) if failure.site else ""
-        groups.setdefault((cut(failure.text, 200), site), []).append(failure)
+        groups.setdefault((failure.said(200), site), []).append(failure)
     return list(groups.items())
 
 

@@ -5,7 +5,6 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import msgspec
 
 from ddp_probe.diagnose import change as changes
-from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Call, Failed, Place
 from ddp_probe.schema import Site
 
@@ -135,7 +134,7 @@ def shown(call: "Call[Any]", text: str) -> Evidence:
 
 def failed(failure: Failed, text: str = "") -> Evidence:
     """Return a failure as evidence."""
-    return Evidence(failure.at.file, failure.at.line, failure.site, text or cut(failure.text, 300))
+    return Evidence(failure.at.file, failure.at.line, failure.site, text or failure.said(300))
 
 
 def line(at: Place, text: str) -> Evidence:

@@ -1,12 +1,13 @@
 """Collects what went wrong: each exception of each process once, with the calls it went through and where it ended."""
 
 import re
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Tuple
 
 from ddp_probe import schema
-from ddp_probe.own_code import foreign, of_installed_program
+from ddp_probe.read.inside import inside
+from ddp_probe.read.job_line import job_line
 from ddp_probe.read.model import Failed, Place, Process, Run
-from ddp_probe.schema import Failure, Site
+from ddp_probe.schema import Failure
 
 # What a rank prints when another one is gone, or when its launcher gives up: never the first failure.
 _PEER = re.compile(
@@ -76,7 +77,7 @@ def _of(process: Process, told: Optional[Failed], lost: bool) -> List[Failed]:
         failed.site = failed.site or job_line(failed.frames)
     if told is not None:
         _add(process, told, found)
-    survived = process.end is not None and process.exit_code in (None, 0)
+    survived = process.exit_code == 0 or (process.end is not None and process.exit_code is None)
     for failed in found.values():
         failed.fatal = failed.uncaught or not (survived or _outlived(failed, process)) or (lost and _last_words(failed, process))
         failed.site = failed.site or job_line(failed.frames)
@@ -111,13 +112,5 @@ def _new(process: Process, failure: Failure, when: float, at: Place) -> Failed:
     failed = Failed(rank=process.rank, when=when, at=at, type=failure.type, message=failure.message)
     failed.process = process
     failed.frames = list(failure.frames)
+    failed.inside = inside(failure.message, failure.cause_message, failure.cause)
     return failed
-
-
-def job_line(frames: Sequence[Site]) -> Optional[Site]:
-    """Return the innermost frame that is the job's own; none where there are only those of libraries and launchers."""
-    inner = list(reversed(frames))
-    own = next((index for index, frame in enumerate(inner) if not foreign(frame.file)), None)
-    if own is None:
-        own = of_installed_program([frame.file for frame in inner])
-    return None if own is None else inner[own]

@@ -261,7 +261,22 @@ class Process:
 class Failed:
     """One exception in one process, or one passage of a plain log, whoever told of it."""
 
-    __slots__ = ("at", "calls", "consequence", "fatal", "frames", "message", "process", "rank", "site", "source", "type", "uncaught", "when")
+    __slots__ = (
+        "at",
+        "calls",
+        "consequence",
+        "fatal",
+        "frames",
+        "inside",
+        "message",
+        "process",
+        "rank",
+        "site",
+        "source",
+        "type",
+        "uncaught",
+        "when",
+    )
 
     def __init__(self, *, rank: Optional[int], when: float, at: Place, type: str, message: str) -> None:  # noqa: A002  # the exception's type
         self.rank = rank
@@ -270,6 +285,7 @@ class Failed:
         self.type = type  # Empty for a line of a plain log that is no exception.
         self.message = message
         self.frames: List[Site] = []  # Outermost first.
+        self.inside = ""  # The exception that this one carries, in one line.
         self.source: Dict[Tuple[str, int], str] = {}  # The text of a frame's line, where a plain log has it.
         self.site: Optional[Site] = None  # The line of the job.
         self.process: Optional[Process] = None
@@ -284,10 +300,24 @@ class Failed:
         short = self.type.rpartition(".")[2]
         return "%s: %s" % (short, self.message) if short else self.message
 
+    def said(self, limit: int) -> str:
+        """Return what it says in one line of at most so many characters; of one that carries another, both."""
+        return one_line(self.type, self.message, self.inside, limit)
+
     @property
     def trail(self) -> str:
         """Return the frames, one a line, as ``file:line in function: source``."""
         return "\n".join("%s:%d in %s: %s" % (f.file, f.line, f.function, self.source.get((f.file, f.line), "")) for f in self.frames)
+
+
+def one_line(kind: str, message: str, inside: str, limit: int) -> str:
+    """Return an exception in one line, and in brackets the one that it carries; what is cut off leaves an ellipsis."""
+    short = kind.rpartition(".")[2]
+    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    text = "%s: %s" % (short, first) if short and first else short or first
+    room = max(limit - len(inside) - 3, limit // 2) if inside else limit
+    text = text if len(text) <= room else text[: room - 1].rstrip() + "…"
+    return "%s (%s)" % (text.rstrip(".:"), inside) if inside else text
 
 
 class TextLog(NamedTuple):

@@ -3,7 +3,7 @@
 import pytest
 
 from ddp_probe.diagnose._waits import stood
-from ddp_probe.read.failures import job_line
+from ddp_probe.read.job_line import job_line
 from ddp_probe.read.model import Failed, Place
 from ddp_probe.schema import Site
 

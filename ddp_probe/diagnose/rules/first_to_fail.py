@@ -6,7 +6,7 @@ from typing import Iterator, List, Set
 from ddp_probe.diagnose._waits import PEER_GONE, starting, waited
 from ddp_probe.diagnose._who import place, ranks
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Printed, Rule, failed
-from ddp_probe.diagnose.words import cut, named, spans
+from ddp_probe.diagnose.words import named, spans
 from ddp_probe.read.model import Failed, Run
 
 # Who says this has compared itself with another rank: it was no more first to fail than that one.
@@ -93,7 +93,7 @@ def check(run: Run) -> Iterator[Finding]:
     losses = [failure for failure in run.failures if failure.rank in losers and failure.fatal]
     yield RULE.found(
         ranks=guilty,
-        verdict="%s failed first, at %s, with %s; %s." % (_who(guilty), place(first.site), cut(first.text, 200).rstrip("."), _loss(first, lost, losses)),
+        verdict="%s failed first, at %s, with %s; %s." % (_who(guilty), place(first.site), first.said(200).rstrip("."), _loss(first, lost, losses)),
         evidence=[failed(failure) for failure in [*own[:3], *losses[:2]]],
         when=first.when,
         explains=[*own, *losses],

@@ -3,7 +3,8 @@
 import re
 from typing import Dict, List, Optional, Tuple
 
-from ddp_probe.read.failures import job_line
+from ddp_probe.read.inside import inside
+from ddp_probe.read.job_line import job_line
 from ddp_probe.read.model import Failed, Place
 from ddp_probe.read.text._lines import BLANK, FINAL, FRAME, HEADER, LINK, PERHAPS_FINAL, SOURCE, Line, is_listing
 from ddp_probe.schema import Site
@@ -174,6 +175,7 @@ class Trace:
         failed = Failed(rank=self.rank if rank is None else rank, when=float(number), at=Place(file, number), type=self.type, message=message)
         failed.frames, failed.source = self.frames, self.source
         failed.site = job_line(self.frames)
+        failed.inside = inside(message) if self.done else ""
         failed.uncaught = bool(self.done) and self.fatal
         failed.fatal = self.fatal
         return failed
