@@ -1,11 +1,14 @@
 """What the reader knows of one launch: its processes, each folded to a summary, and what went wrong in them, on one clock."""
 
+import re
 from collections import deque
 from operator import attrgetter
 from typing import Any, Deque, Dict, Generic, Iterator, List, NamedTuple, Optional, Set, Tuple, Type, TypeVar, cast
 
 from ddp_probe import schema
 from ddp_probe.schema import Failure, Site
+
+_WORD = re.compile(r"\w")
 
 E = TypeVar("E", bound=schema.Event)
 
@@ -267,6 +270,7 @@ class Failed:
         "consequence",
         "fatal",
         "frames",
+        "headline",
         "inside",
         "message",
         "process",
@@ -285,6 +289,7 @@ class Failed:
         self.type = type  # Empty for a line of a plain log that is no exception.
         self.message = message
         self.frames: List[Site] = []  # Outermost first.
+        self.headline = ""  # Of a passage of a plain log: the line that tells of the failure.
         self.inside = ""  # The exception that this one carries, in one line.
         self.source: Dict[Tuple[str, int], str] = {}  # The text of a frame's line, where a plain log has it.
         self.site: Optional[Site] = None  # The line of the job.
@@ -302,7 +307,7 @@ class Failed:
 
     def said(self, limit: int) -> str:
         """Return what it says in one line of at most so many characters; of one that carries another, both."""
-        return one_line(self.type, self.message, self.inside, limit)
+        return one_line(self.type, self.headline or self.message, self.inside, limit)
 
     @property
     def trail(self) -> str:
@@ -313,7 +318,7 @@ class Failed:
 def one_line(kind: str, message: str, inside: str, limit: int) -> str:
     """Return an exception in one line, and in brackets the one that it carries; what is cut off leaves an ellipsis."""
     short = kind.rpartition(".")[2]
-    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    first = next((line.strip() for line in message.splitlines() if _WORD.search(line)), "")  # No rule of ==== or ----.
     text = "%s: %s" % (short, first) if short and first else short or first
     room = max(limit - len(inside) - 3, limit // 2) if inside else limit
     text = text if len(text) <= room else text[: room - 1].rstrip() + "…"

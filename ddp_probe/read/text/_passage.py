@@ -24,6 +24,7 @@ class Passages:
         self._quiet = 0
         self._rank: Optional[int] = None
         self._loss = ""
+        self._headline = ""  # The first line that must tell of trouble.
         self.ready: List[Failed] = []
 
     @property
@@ -77,6 +78,8 @@ class Passages:
             self._first, self._loss = number, consequence(text)
         if self._rank is None:
             self._rank = rank_inside(text)
+        if weight == TROUBLE and not self._headline:
+            self._headline = text
         self._weight = max(self._weight, weight)
         self._quiet = 0
 
@@ -89,7 +92,7 @@ class Passages:
             lines.pop(0)
         if lines:
             self.ready.append(self._failed(lines, file))
-        self._first, self._weight, self._quiet, self._rank, self._loss, self._letters = 0, QUIET, 0, None, "", 0
+        self._first, self._weight, self._quiet, self._rank, self._loss, self._letters, self._headline = 0, QUIET, 0, None, "", 0, ""
 
     def _failed(self, lines: List[Tuple[int, str]], file: str) -> Failed:
         number = self._first or lines[0][0]
@@ -97,6 +100,7 @@ class Passages:
         failed.source = _by_place(lines, file)
         failed.uncaught = self._weight == TROUBLE
         failed.consequence = self._loss
+        failed.headline = self._headline
         return failed
 
 
