@@ -19,3 +19,5 @@ GONE = (
 UNTOLD = "End the program by its last line or by sys.exit(code), not by raise SystemExit; or start it with torchrun, which tells it."
 SIZE = "Set WORLD_SIZE, or start the job with torchrun, which does."
 HOLES = "Copy the file again from where it was written; if lines are missing there too, look at that disk (df -h), and run the job once more."
+UNREADABLE = "Make it readable for this user, or read it as the user who ran the job."
+NONE_ASKED = "Ask for at least one process: a count of cards is 0 where torch sees none."

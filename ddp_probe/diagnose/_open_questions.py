@@ -1,11 +1,13 @@
 """What a run leaves open where no rule found a cause: each rank that is not proven to have done well, and why, and what to try next."""
 
 import os
-from typing import Dict, Iterator, List, Sequence, Set, Tuple
+import re
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import _next, _proof
 from ddp_probe.diagnose._waits import stood
+from ddp_probe.diagnose._who import place as line_of
 from ddp_probe.diagnose.rule import Undecided
 from ddp_probe.diagnose.words import clock, subject
 from ddp_probe.read import inside as carried
@@ -41,20 +43,47 @@ def _followed(gap: _proof.Gap, processes: List[Process], run: Run, known: Set[in
 def _nothing(run: Run) -> Iterator[Undecided]:
     if run.processes or run.texts:
         return
+    if run.inventory.unreadable and not run.launchers:
+        file, why = next(iter(run.inventory.unreadable.items()))
+        more = len(run.inventory.unreadable) - 1
+        said = "%s (%s)%s" % (why.rstrip("."), os.path.basename(file) or file, " and %d more" % more if more else "")
+        yield Undecided("unreadable", "What there is of the run cannot be read: %s." % said, next=_readable(why))
+        return
+    none = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup) if call.asked.asked == 0]
+    if none:
+        where = line_of(none[0].site)
+        yield Undecided("no-rank-wrote", "No rank was started: the launch was asked for 0 processes at %s." % where, next=_next.NONE_ASKED)
+        return
     failures = [launcher.end.failure for launcher in run.launchers if launcher.end is not None and launcher.end.failure is not None]
     told = ["its launcher failed with %s" % _said(f) for f in failures[:1]]
     what = told[0] if told else "there is only its launcher's" if run.launchers else "there is none that can be read"
     yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=_next.EARLY if run.launchers else _next.OTHER_RUN)
 
 
+def _readable(why: str) -> str:
+    return _next.EARLY if why.startswith("It holds no") else _next.UNREADABLE
+
+
+def _rank_of(file: str) -> Optional[int]:
+    found = re.match(r"rank(\d{1,7})\.", os.path.basename(file))
+    return int(found.group(1)) if found else None
+
+
 def _missing(run: Run) -> Iterator[Undecided]:
     if not run.missing or not run.processes:
         return
-    ends = {run.death(rank) for rank in run.missing}
+    closed = {rank: file for file in run.inventory.unreadable for rank in [_rank_of(file)] if rank is not None and rank in run.missing}
+    for rank, file in sorted(closed.items()):
+        why = run.inventory.unreadable[file].rstrip(".")
+        yield Undecided("unreadable", "The file of rank %d cannot be read: %s (%s)." % (rank, why, os.path.basename(file)), next=_readable(why))
+    missing = [rank for rank in run.missing if rank not in closed]
+    if not missing:
+        return
+    ends = {run.death(rank) for rank in missing}
     codes = sorted({str(death.signal or death.exit_code) for death in ends if death is not None and (death.signal or death.exit_code)})
     how = "; the launcher tells of exit code %s" % ", ".join(codes) if codes else ""
     what = "left no file" if not run.astray else "have no file here, though their launcher tells of one"
-    yield Undecided("missing-ranks", "%s %s, of %s that there should be%s." % (subject(run.missing), what, run.expected, how), next=_next.MISSING)
+    yield Undecided("missing-ranks", "%s %s, of %s that there should be%s." % (subject(missing), what, run.expected, how), next=_next.MISSING)
 
 
 def _elsewhere(run: Run) -> Iterator[Undecided]:

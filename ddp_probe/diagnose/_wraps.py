@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence, Set
 
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.diagnose.words import listed
 from ddp_probe.read.model import Call, Failed, Process, Run
 
 # DDP's refusal of device_ids: torch 1.1 to 1.7 says "single-device CUDA modules" or "GPU modules", newer ones
@@ -140,6 +141,18 @@ def moved(call: "Call[schema.ModuleMove]") -> str:
     """Return a move as a sentence has it: TinyModel.to(gcu:0) at /train/t.py:29."""
     place = " at %s:%d" % (call.site.file, call.site.line) if call.site is not None else ""
     return "%s.%s(%s)%s" % (call.asked.model.rpartition(".")[2], call.asked.method, call.asked.destination, place)
+
+
+def all_ids(chosen: Sequence[Wrapped]) -> str:
+    """Return device_ids as a sentence on several ranks has them: where each has its own, by what they follow."""
+    values = {each.ids for each in chosen}
+    if len(values) < 2:
+        return chosen[0].ids if chosen else ""
+    if all(each.ids == "[%s]" % each.process.local_rank for each in chosen):
+        return "[LOCAL_RANK]"
+    if all(each.ids == "[%s]" % each.process.rank for each in chosen):
+        return "[RANK]"
+    return listed(sorted(value or "None" for value in values), 4)
 
 
 def ranks(chosen: Sequence[Wrapped]) -> List[int]:

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Tuple
 
-from ddp_probe.diagnose.rule import HIGH, LOW, Evidence, Finding, Printed, Rule, failed, line
+from ddp_probe.diagnose.rule import HIGH, LOW, Evidence, Finding, Printed, Rule, failed, first_of, line
 from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Failed, Place, Run
 
@@ -71,7 +71,7 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Finding]:
     yield rule.found(
         ranks=sorted(ranks),
         verdict=_verdict(rule, first),
-        evidence=[_shown(match) for match in _one_a_rank(found)[:4]],
+        evidence=first_of([_shown(match) for match in _one_a_rank(found)]),
         when=first.failure.when if from_probe else float(_line(first)),
         explains=[match.failure for match in found],
         confidence=HIGH if from_probe else LOW,

@@ -132,6 +132,14 @@ def shown(call: "Call[Any]", text: str) -> Evidence:
     return Evidence(call.at.file, call.at.line, call.site, text)
 
 
+def first_of(items: Sequence[Evidence], limit: int = 4) -> List[Evidence]:
+    """Return the first pieces of evidence, and where the others begin: so many ranks may show the same."""
+    if len(items) <= limit:
+        return list(items)
+    following = items[limit]
+    return [*items[:limit], Evidence(following.file, following.line, following.site, "and %d more" % (len(items) - limit))]
+
+
 def failed(failure: Failed, text: str = "") -> Evidence:
     """Return a failure as evidence."""
     return Evidence(failure.at.file, failure.at.line, failure.site, text or failure.said(300))

@@ -71,11 +71,27 @@ def newest() -> str:
 def no_run(folder: str) -> NoRunError:
     """Return what to say of a folder that collects no run."""
     place = os.path.abspath(folder)
+    fault = _fault(folder)
     return NoRunError(
-        what="There is no run to read.",
-        why="The folder %s holds none." % place if os.path.isdir(folder) else "There is no folder %s." % place,
+        what="There is no run that can be read." if fault else "There is no run to read.",
+        why="The folder %s cannot be read: %s." % (place, fault)
+        if fault
+        else "The folder %s holds none." % place
+        if os.path.isdir(folder)
+        else "There is no folder %s." % place,
         what_to_do="Run the job with DDP_PROBE=1, or name a run, a file or a plain log: python -m ddp_probe report PATH.",
     )
+
+
+def _fault(folder: str) -> str:
+    """Return why a folder cannot be read; empty where it can, or is not there."""
+    try:
+        os.listdir(folder)
+    except FileNotFoundError:
+        return ""
+    except OSError as exc:
+        return exc.strerror or str(exc)
+    return ""
 
 
 def sources(paths: Sequence[str]) -> Sources:

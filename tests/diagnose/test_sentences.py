@@ -6,7 +6,8 @@ import pytest
 
 from ddp_probe.diagnose import judge
 from ddp_probe.diagnose.words import cut, listed
-from ddp_probe.read.load import from_lines
+from ddp_probe.errors import ProbeError
+from ddp_probe.read.load import from_lines, load
 
 PACKAGES = "/env/lib/python3.11/site-packages/"
 UNUSED = "Expected to have finished reduction in the prior iteration before starting a new one."
@@ -60,3 +61,70 @@ def test_a_program_that_started_further_ranks_itself_is_one_of_them():
         '{"event":"process.end","rank":1,"world_size":2,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"%s"}}\n'
     )
     assert judge(from_lines(log % (UNUSED, UNUSED))).findings[0].ranks == [0, 1]
+
+
+def on_cpu(count, ids):
+    """Return the finding of ranks that give DDP these device_ids for a model on the CPU."""
+    lines = []
+    for rank in range(count):
+        common = {"rank": rank, "local_rank": rank % 4, "host": "node%d" % (rank // 4)}
+        placement = {"parameters": 4, "devices": {"cpu": {"count": 4}}, "majority": "cpu"}
+        error = {"type": "ValueError", "message": "device_ids and output_device arguments only work with single-device GPU modules"}
+        lines += [
+            {"event": "process.start", "world_size": count, **common},
+            {"event": "ddp.init", "phase": "begin", "span": 1, "device_ids": [ids(rank)], "placement": placement, **common},
+            {"event": "ddp.init", "phase": "error", "span": 1, "failure": error, **common},
+            {"event": "process.end", "exit_code": 1, "uncaught": True, "failure": error, **common},
+        ]
+    return judge(from_lines("\n".join(map(json.dumps, lines)))).findings[0]
+
+
+@pytest.mark.parametrize(("ids", "told"), [(lambda rank: str(rank % 4), "[LOCAL_RANK]"), (str, "[RANK]"), (lambda _: "0", "[0]")])
+def test_what_each_rank_has_of_its_own_is_told_so(ids, told):
+    """Where each rank gives its own card, the sentence says what the numbers follow, and not the first rank's for all."""
+    assert "device_ids %s on ranks 0-7" % told in on_cpu(8, ids).verdict
+
+
+def test_evidence_that_is_left_out_is_counted():
+    """Of eight ranks four show it, and the others are counted, at the line of the next one."""
+    evidence = on_cpu(8, str).evidence
+    assert [item.text for item in evidence][4:] == ["and 4 more"]
+    assert evidence[4].file == "rank00004.node1.jsonl"
+    assert len(on_cpu(4, str).evidence) == 4
+
+
+def test_a_spawn_of_no_processes_says_so():
+    """A program that starts 0 ranks is told that it did."""
+    log = (
+        '{"event":"launcher.start","launcher":"spawn"}\n'
+        '{"event":"launcher.group","phase":"begin","span":1,"asked":0,"entrypoint":"main","site":{"file":"/work/t.py","line":9}}\n'
+        '{"event":"launcher.group","phase":"end","span":1}\n{"event":"launcher.end","exit_code":0}'
+    )
+    assert "was asked for 0 processes at /work/t.py:9" in judge(from_lines(log)).undecided[0].because
+
+
+def test_a_file_that_cannot_be_read_is_not_one_that_is_missing(tmp_path):
+    """A rank whose file is there and cannot be read is not said to have left none."""
+    log = '{"event":"process.start","rank":0,"world_size":2}\n{"event":"process.end","rank":0,"exit_code":0}\n'
+    (tmp_path / "rank00000.node1.7.jsonl").write_text(log)
+    (tmp_path / "rank00001.node1.8.jsonl").symlink_to(tmp_path / "rank00001.node1.8.jsonl")
+    because = " ".join(answer.because for answer in judge(load([str(tmp_path)])).undecided)
+    assert "The file of rank 1 cannot be read: Too many levels of symbolic links (rank00001.node1.8.jsonl)" in because
+    assert "left no file" not in because
+
+
+def test_a_run_that_cannot_be_read_says_why(tmp_path):
+    """Where no file of a run can be read, the answer says why, and not that no rank wrote."""
+    (tmp_path / "rank00001.node1.8.jsonl").symlink_to(tmp_path / "rank00001.node1.8.jsonl")
+    because = judge(load([str(tmp_path)])).undecided[0].because
+    assert "cannot be read: Too many levels of symbolic links" in because
+    assert "No rank left a file" not in because
+
+
+def test_a_folder_that_cannot_be_read_is_not_one_without_runs(tmp_path, monkeypatch):
+    """Where the folder of the runs cannot be read, that is said, with the real error."""
+    (tmp_path / "runs").symlink_to(tmp_path / "runs")
+    monkeypatch.setenv("DDP_PROBE_DIR", str(tmp_path / "runs"))
+    with pytest.raises(ProbeError) as caught:
+        load([])
+    assert "cannot be read: Too many levels of symbolic links" in str(caught.value)

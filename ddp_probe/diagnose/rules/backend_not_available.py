@@ -7,7 +7,7 @@ from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._cuda_words import said
 from ddp_probe.diagnose._who import place, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -87,7 +87,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=who,
         verdict="%s on %s: %s." % (what, named(who), said(first)),
-        evidence=[failed(match.failure) for match in found[:4]],
+        evidence=first_of([failed(match.failure) for match in found]),
         when=first.when,
         change=_change(first, asked),
         explains=[match.failure for match in found],

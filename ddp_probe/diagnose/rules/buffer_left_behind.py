@@ -4,7 +4,7 @@ import re
 from typing import Iterator, List
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -76,7 +76,7 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="Buffer %s is on cpu while all %d parameters are on %s when DDP wraps the model on %s; %s."
         % (", ".join(_names(first)[:3]), first.placement.parameters, first.devices[0], named(_wraps.ranks(strays)), outcome),
         evidence=[
-            *[shown(each.call, "buffer %s on cpu, parameters on %s" % (", ".join(_names(each)[:3]), each.devices[0])) for each in strays[:4]],
+            *first_of([shown(each.call, "buffer %s on cpu, parameters on %s" % (", ".join(_names(each)[:3]), each.devices[0])) for each in strays]),
             failed(lost[0]),
         ],
         when=min(each.call.when for each in strays),

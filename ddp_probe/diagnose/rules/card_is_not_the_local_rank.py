@@ -3,7 +3,7 @@
 from typing import Iterator, List
 
 from ddp_probe.diagnose import _cards
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -86,7 +86,7 @@ def _found(refusals: List[_cards.Refused], because: str) -> Finding:
     return RULE.found(
         ranks=[each.process.rank for each in refusals if each.process.rank is not None],
         verdict="%s asked for card %d%s, and %s" % (named([first.process.rank or 0]).capitalize(), first.slot, where, because),
-        evidence=[failed(each.failure, "%s(%d): %s" % (each.call.name, each.slot, each.failure.text)) for each in refusals[:4]],
+        evidence=first_of([failed(each.failure, "%s(%d): %s" % (each.call.name, each.slot, each.failure.text)) for each in refusals]),
         when=first.failure.when,
         explains=[each.failure for each in refusals],
     )

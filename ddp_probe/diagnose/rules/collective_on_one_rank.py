@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._who import place, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -68,7 +68,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=[0],
         verdict="%s It stood at %s." % (found[0].printed.says.format(**found[0].found.groupdict()), place(failure.site)),
-        evidence=[failed(match.failure) for match in found[:4]],
+        evidence=first_of([failed(match.failure) for match in found]),
         when=failure.when,
         explains=[match.failure for match in found],
     )

@@ -1,14 +1,14 @@
 """The job's own line asks for CUDA on a host that has none, or with a torch built without it."""
 
 import re
-from typing import Iterator, Optional
+from typing import Iterator, List, Optional
 
 from ddp_probe import schema
 from ddp_probe.diagnose import _wraps, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.words import listed, named
 from ddp_probe.read.model import Call, Failed, Run
 
 RULE = Rule(
@@ -65,8 +65,8 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=who,
         verdict="%s at %s asks for CUDA on %s, and this host has none that torch can use (%s)%s."
-        % (_asked(call), where, named(who), said(first), there),
-        evidence=[failed(failure) for failure in lost[:4]],
+        % (_asked(call, lost), where, named(who), said(first), there),
+        evidence=first_of([failed(failure) for failure in lost]),
         when=first.when,
         change=_change(call, card),
         explains=lost,
@@ -83,8 +83,12 @@ def _call(failure: Failed) -> "Optional[Call[schema.Event]]":
     return failure.calls[0] if failure.calls else None
 
 
-def _asked(call: "Optional[Call[schema.Event]]") -> str:
+def _asked(call: "Optional[Call[schema.Event]]", lost: List[Failed]) -> str:
     asked = call.asked if call is not None else None
+    numbers = {(failure.process.local_rank, told.asked.device) for failure in lost if failure.process for told in failure.calls[:1] if isinstance(told.asked, schema.SetDevice)}
+    if isinstance(asked, schema.SetDevice) and len({device for _, device in numbers}) > 1:
+        own = all(str(local_rank) == device.rpartition(":")[2] for local_rank, device in numbers)
+        return "%s(%s)" % (asked.target, "LOCAL_RANK" if own else listed(sorted(device for _, device in numbers), 4))
     if isinstance(asked, schema.ModuleMove):
         return "%s.%s(%s)" % (asked.model.rpartition(".")[2], asked.method, asked.destination)
     if isinstance(asked, schema.SetDevice):

@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose._cards import number
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -69,7 +69,7 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="The parameters are on one card and device_ids names another on %s (%s), given by %s; DDP takes it, and the first step fails."
         % (named(_wraps.ranks(other)), pairs, _wraps.giver(first)),
         evidence=[
-            *[shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in other[:4]],
+            *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in other]),
             *[failed(failure) for failure in after[:1]],
         ],
         when=min(each.call.when for each in other),

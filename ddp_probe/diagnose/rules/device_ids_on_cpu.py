@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -81,8 +81,8 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=_wraps.ranks(lost),
         verdict="DDP gets device_ids %s on %s from %s, while all %d parameters are on cpu and no accelerator is there."
-        % (first.ids, named(_wraps.ranks(lost)), _wraps.giver(first), first.placement.parameters),
-        evidence=[shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, _wraps.giver(each), each.placement.parameters)) for each in lost[:4]],
+        % (_wraps.all_ids(lost), named(_wraps.ranks(lost)), _wraps.giver(first), first.placement.parameters),
+        evidence=first_of([shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, _wraps.giver(each), each.placement.parameters)) for each in lost]),
         when=min(each.call.when for each in lost),
         change=_wrap_changes.only_on_a_card(first),
         explains=_wraps.failures(run, lost),

@@ -4,7 +4,7 @@ import re
 from typing import Iterator, List
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -64,9 +64,9 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=_wraps.ranks(alike),
         verdict="torch %s takes device_ids for CUDA only; on %s DDP gets %s from %s for a model on %s, and the first forward dies in _get_stream."
-        % (version, named(_wraps.ranks(alike)), first.ids, _wraps.giver(first), first.devices[0]),
+        % (version, named(_wraps.ranks(alike)), _wraps.all_ids(alike), _wraps.giver(first), first.devices[0]),
         evidence=[
-            *[shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in alike[:4]],
+            *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in alike]),
             failed(lost[0]),
         ],
         when=min(each.call.when for each in alike),

@@ -5,7 +5,7 @@ from typing import Iterator
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose._torch_names import ATTRIBUTE, FROM_LIBRARY, IMPORTED, MODULE
 from ddp_probe.diagnose.printed import matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.read.model import Run
 
 # torch lacks these for other reasons than its version: no plugin, no distributed build, no such hardware, or two installations.
@@ -114,7 +114,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=sorted({match.failure.rank for match in found if match.failure.rank is not None and match.printed.ranks}),
         verdict="%s%s." % (said.rstrip("."), " (%s)" % installed if installed else ""),
-        evidence=[failed(match.failure) for match in found[:4]],
+        evidence=first_of([failed(match.failure) for match in found]),
         when=first.failure.when,
         explains=[match.failure for match in found],
     )

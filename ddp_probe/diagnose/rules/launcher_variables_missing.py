@@ -8,7 +8,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _cards, _own_group, change
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.printed import matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.read.model import Failed, Process, Run
 
 _NAMES = (
@@ -98,7 +98,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=[],
         verdict="The environment variable %s is not set%s: %s, and its environment has %s." % (name, ", asked for at %s:%d" % (site.file, site.line) if site else "", started, ", ".join(has) or "no variable that tells a rank who it is"),
-        evidence=[failed(match.failure) for match in found[:4]],
+        evidence=first_of([failed(match.failure) for match in found]),
         when=first.when,
         change=_change(process, name, first),
         explains=[match.failure for match in found],

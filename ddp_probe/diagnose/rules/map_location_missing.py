@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.printed import Match
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.read.model import Call, Process, Run
 from ddp_probe.schema import Site
 
@@ -134,7 +134,7 @@ def _shared(met: "List[Tuple[Process, Call[schema.Load]]]", guests: "List[Tuple[
     return RULE.found(
         ranks=ranks(process for process, _ in guests),
         verdict="%d ranks load %s at %s without map_location, and all of them put it onto %s, the card of one of them." % (len(met), path, place(call.site), _device(call)),
-        evidence=[shown(one, "storages of %s" % _device(one)) for _, one in guests[:4]],
+        evidence=first_of([shown(one, "storages of %s" % _device(one)) for _, one in guests]),
         when=min(one.when for _, one in met),
         severity=WARNING,
         change=_change(call.site),

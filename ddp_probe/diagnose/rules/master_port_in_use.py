@@ -6,7 +6,7 @@ from typing import Iterator, List, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import cut, named
 from ddp_probe.read.model import Call, Failed, Process, Run
 
@@ -112,7 +112,7 @@ def _of_rank(found: List[Failed]) -> Finding:
     return RULE.found(
         ranks=[failure.rank for failure in found if failure.rank is not None],
         verdict="%s cannot listen on %s: another process has it.%s" % (named([first.rank or 0]).capitalize(), _called(port), named_here),
-        evidence=[failed(failure) for failure in found[:4]],
+        evidence=first_of([failed(failure) for failure in found]),
         when=first.when,
         remedy="Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that has %s: ss -ltnp | grep %s." % (port or "it", port or "<port>"),
         explains=found,

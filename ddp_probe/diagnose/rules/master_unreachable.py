@@ -6,7 +6,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -106,7 +106,7 @@ def _found(found: List[Failed], because: str) -> Finding:
     return RULE.found(
         ranks=[],
         verdict="%s could not reach the master at %s, port %s%s: %s." % (named(_ranks(found)).capitalize(), address or "MASTER_ADDR", port or "MASTER_PORT", waited, because),
-        evidence=[failed(failure) for failure in found[:4]],
+        evidence=first_of([failed(failure) for failure in found]),
         when=first.when,
         remedy="%sCheck that rank 0 runs at %s and listens on port %s (nc -zv %s %s from the other hosts), and that MASTER_ADDR and MASTER_PORT are the same for all ranks."
         % ("Check that the name is known there: getent hosts %s. " % address if name else "", address or "MASTER_ADDR", port or "MASTER_PORT", address or "$MASTER_ADDR", port or "$MASTER_PORT"),

@@ -76,7 +76,7 @@ def check(run: Run) -> Iterator[Finding]:
     outer, card = _wraps.runner(first), _wraps.card(first.process, first.call)
     assert outer is not None
     there = _wraps.seen(card) if card else "the backend is %s" % first.call.asked.backend
-    numbers = (named(_wraps.ranks(left.found)), there, first.placement.parameters, first.ids or "None", outer.asked.get_device_because)
+    numbers = (named(_wraps.ranks(left.found)), there, first.placement.parameters, _wraps.all_ids(left.found) or "None", outer.asked.get_device_because)
     yield RULE.found(
         ranks=_wraps.ranks(left.found),
         verdict=("get_device() of mmengine answers cpu on %s though %s, so wrap_model keeps all %d parameters there, with device_ids %s. %s" % numbers).strip(),

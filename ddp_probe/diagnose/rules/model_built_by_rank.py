@@ -4,7 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose._models import Wrapped, alike, by_digest, difference, first_wraps, minority, reordered
 from ddp_probe.diagnose._who import place, through, told
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.words import named, spans
 from ddp_probe.read.model import Run
 
@@ -122,7 +122,7 @@ def _layouts(run: Run) -> Iterator[Finding]:
         yield RULE.found(
             ranks=[],
             verdict=first.printed.says.format(**first.found.groupdict()),
-            evidence=[failed(match.failure) for match in found[:4]],
+            evidence=first_of([failed(match.failure) for match in found]),
             when=first.failure.when,
             explains=[match.failure for match in found],
             remedy="Convert the model on all ranks or on none before the wrap at %s: model.to(memory_format=torch.channels_last), or .contiguous() for its parameters."

@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -89,8 +89,8 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=_wraps.ranks(left.found),
         verdict="%s: DDP gets a model whose %d parameters are all on cpu, with device_ids %s, though %s; %s."
-        % (who, first.placement.parameters, first.ids or "None", there, story),
-        evidence=[shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found[:4]],
+        % (who, first.placement.parameters, _wraps.all_ids(left.found) or "None", there, story),
+        evidence=first_of([shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found]),
         when=min(each.call.when for each in left.found),
         change=_wrap_changes.moved(first, card.device_type if card else "cuda"),
         explains=left.explains,

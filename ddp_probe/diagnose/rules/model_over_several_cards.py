@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -62,8 +62,8 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=_wraps.ranks(lost),
         verdict="One model is spread over %d cards (%s%s) on %s, and DDP gets device_ids %s from %s."
-        % (len(first.devices), ", ".join(first.devices), place, named(_wraps.ranks(lost)), first.ids, _wraps.giver(first)),
-        evidence=[shown(each.call, "parameters on %s, device_ids %s" % (", ".join(each.devices), each.ids)) for each in lost[:4]],
+        % (len(first.devices), ", ".join(first.devices), place, named(_wraps.ranks(lost)), _wraps.all_ids(lost), _wraps.giver(first)),
+        evidence=first_of([shown(each.call, "parameters on %s, device_ids %s" % (", ".join(each.devices), each.ids)) for each in lost]),
         when=min(each.call.when for each in lost),
         explains=_wraps.failures(run, lost),
         change=[*_wrap_changes.without_ids(first), "For data parallelism put each rank's whole model on its own card in place of that."],

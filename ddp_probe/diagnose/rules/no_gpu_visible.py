@@ -7,7 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _own_group, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, said
 from ddp_probe.diagnose._who import place, ranks, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Process, Run
 
@@ -103,7 +103,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=ranks(failure.process for failure, guilty in lost if guilty),
         verdict="The job needs a card at %s, and %s sees none: %s%s." % (place(first.site), named(_of([failure for failure, _ in lost])), said(first), _why(first)),
-        evidence=[failed(failure) for failure, _ in lost[:4]],
+        evidence=first_of([failed(failure) for failure, _ in lost]),
         when=first.when,
         change=_change(first),
         explains=[failure for failure, _ in lost],

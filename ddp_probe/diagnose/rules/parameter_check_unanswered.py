@@ -5,7 +5,7 @@ from typing import Iterator, List
 
 from ddp_probe import schema
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, shown
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.read.model import Call, Run
 
 _ZERO = r"inconsistent 0 params\b"
@@ -72,7 +72,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         ranks=[],
         verdict="All %d ranks that came to the wrap%s hold the same model (digest %s, %d parameters): the count of 0 is an answer that did not arrive."
         % (len(wraps), missing, digests.pop(), _parameters([call for _, call in wraps])),
-        evidence=[failed(failure) for failure in found[:2]] + [shown(call, "rank %d: digest %s" % (rank, call.asked.placement.digest if call.asked.placement else "unknown")) for rank, call in wraps[:4]],
+        evidence=first_of([failed(failure) for failure in found[:2]] + [shown(call, "rank %d: digest %s" % (rank, call.asked.placement.digest if call.asked.placement else "unknown")) for rank, call in wraps]),
         when=found[0].when,
         explains=found,
     )

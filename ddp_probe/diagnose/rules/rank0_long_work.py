@@ -4,7 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.printed import Match
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.read.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
@@ -113,7 +113,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=[],
         verdict="%s came out of step at %s, at the end of '%s', which one rank does alone." % (_named(found), place(failure.site), found[0].found.group("name")),
-        evidence=[failed(match.failure) for match in found[:4]],
+        evidence=first_of([failed(match.failure) for match in found]),
         when=failure.when,
         explains=[match.failure for match in found],
     )

@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import _next
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, Undecided, failed, shown
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Call, Failed, Process, Run
 
@@ -102,7 +102,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         ranks=missing,
         verdict="%s of %s never came%s: %s %s in init_process_group%s."
         % (named(missing).capitalize(), run.expected, " (%s)" % ", ".join(ended) if ended else "", named([each.rank or 0 for each, _, _ in waited]), told, " at %s:%d" % (site.file, site.line) if site else ""),
-        evidence=[failed(failure) for failure in failures[:4]] or [shown(each, "rank %s waits for the others" % waiting.rank) for waiting, each, _ in waited[:4]],
+        evidence=first_of([failed(failure) for failure in failures[:4]] or [shown(each, "rank %s waits for the others" % waiting.rank) for waiting, each, _ in waited]),
         when=min(each.when for _, each, _ in waited),
         remedy="Start %s (WORLD_SIZE is %s), with the same MASTER_ADDR and MASTER_PORT; where it was started, look at what it printed before the probe came in." % (named(missing), run.expected),
         explains=failures,

@@ -6,7 +6,7 @@ from ddp_probe.diagnose._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZE
 from ddp_probe.diagnose._models import buffers, first_wraps
 from ddp_probe.diagnose._waits import PEER_GONE, joined, last_seen, others, since, stood, waited
 from ddp_probe.diagnose._who import deaths, place, ranks, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.diagnose.words import named, spans
 from ddp_probe.read.model import Failed, Process, Run
 
@@ -174,7 +174,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         yield RULE.found(
             ranks=named_ranks,
             verdict="%s It stood at %s." % (first.printed.says.format(**first.found.groupdict(default="?")), place(first.failure.site)),
-            evidence=[failed(match.failure) for match in found[:4]],
+            evidence=first_of([failed(match.failure) for match in found]),
             when=first.failure.when,
             explains=[match.failure for match in found],
         )

@@ -5,7 +5,7 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.diagnose import _cards, change
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -92,7 +92,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=_cards.misplaced(run, groups),
         verdict="%s wrap their models on %s of %s%s, and none of them chose a card before." % (together.capitalize(), first[0].device, first[0].process.host, ", which shows %d cards" % there if there else ""),
-        evidence=[shown(seat.call, "rank %s wraps a model on %s; no set_device before" % (seat.process.rank, seat.device)) for seat in first[:4]],
+        evidence=first_of([shown(seat.call, "rank %s wraps a model on %s; no set_device before" % (seat.process.rank, seat.device)) for seat in first]),
         when=min(seat.call.when for group in groups for seat in group),
         change=_change(first[0]),
         explains=losses,

@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._who import place, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.read.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
@@ -62,7 +62,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=[],
         verdict="One rank has run out of batches before the others, which stood at %s; each of them was told so." % place(failure.site),
-        evidence=[failed(match.failure) for match in found[:4]],
+        evidence=first_of([failed(match.failure) for match in found]),
         when=failure.when,
         explains=[match.failure for match in found],
     )

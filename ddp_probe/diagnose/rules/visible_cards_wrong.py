@@ -4,7 +4,7 @@ import re
 from typing import Iterator, List, Tuple
 
 from ddp_probe.diagnose import _cards
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, line, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, first_of, line, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Place, Process, Run
 
@@ -101,7 +101,7 @@ def _none(hidden: "List[Tuple[Failed, Process]]") -> Finding:
     return RULE.found(
         ranks=[each.rank for each, _ in hidden if each.rank is not None],
         verdict="%s sees no card: %s leaves none that is there." % (named([failure.rank or 0]).capitalize(), variables),
-        evidence=[failed(each) for each, _ in hidden[:4]],
+        evidence=first_of([failed(each) for each, _ in hidden]),
         when=failure.when,
         remedy="Unset it, or name cards that the host has: %s." % variables,
         explains=[each for each, _ in hidden],

@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List
 
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import Match, matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Process, Run
 
@@ -126,7 +126,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=ranks,
         verdict="%s cannot find the network interface %s%s%s." % (named(ranks).capitalize(), _name(found), " on %s" % host if host else "", ": the environment has %s" % said if said else ""),
-        evidence=[failed(match.failure) for match in found[:4]],
+        evidence=first_of([failed(match.failure) for match in found]),
         when=first.when,
         change=[
             *(change.Variable(name, None) for name in sorted(set_) or ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")),
