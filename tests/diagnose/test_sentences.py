@@ -128,3 +128,14 @@ def test_a_folder_that_cannot_be_read_is_not_one_without_runs(tmp_path, monkeypa
     with pytest.raises(ProbeError) as caught:
         load([])
     assert "cannot be read: Too many levels of symbolic links" in str(caught.value)
+
+
+def test_both_lists_of_keys_are_told():
+    """Of a checkpoint that does not fit, the names on either side are told, and how many more there are."""
+    missing = ", ".join('"head.%d.weight"' % number for number in range(5))
+    text = "Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: %s. \n\tUnexpected key(s) in state_dict: %s. "
+    for unexpected, told in (('"neck.bias"', "neck.bias"), ('"a", "b", "c", "d [...] z"', "a, b, c and others")):
+        error = {"type": "RuntimeError", "message": text % (missing, unexpected)}
+        end = {"event": "process.end", "rank": 0, "exit_code": 1, "uncaught": True, "failure": error}
+        verdict = judge(from_lines(json.dumps(end))).findings[0].verdict
+        assert "head.0.weight, head.1.weight, head.2.weight and 2 more of the model not in the file; %s of the file not in the model" % told in verdict

@@ -8,10 +8,17 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose._renamed import renaming
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.words import listed
 from ddp_probe.read.model import Failed, Run
 
 # mmcv and mmengine warn of what does not fit and go on without it; what fails later has another cause.
 _NOT_STRICT = r"Start running, host|\b(?:Epoch|Iter)(?:\(train\))? *\[\d+\]"
+
+_CUT = "[...]"  # What the probe puts where it leaves something out.
+_SIDES = (
+    (re.compile(r"Missing key\(s\) in state_dict: ([^\n]*)"), "of the model not in the file"),
+    (re.compile(r"Unexpected key\(s\) in state_dict: ([^\n]*)"), "of the file not in the model"),
+)
 
 RULE = Rule(
     id="DDP517",
@@ -104,12 +111,23 @@ def check(run: Run) -> Iterator[Finding]:
     says = found[0].printed.says.format(**{name: value or "?" for name, value in groups.items()}) if found[0].printed.says else RULE.title
     yield RULE.found(
         ranks=ranks(match.failure.process for match in found),
-        verdict="%s does not fit the model at %s: %s%s." % (path, place(failure.site), says.rstrip("."), " (%d more differ)" % more if more > 0 else ""),
+        verdict="%s does not fit the model at %s: %s%s." % (path, place(failure.site), _keys(failure) or says.rstrip("."), " (%d more differ)" % more if more > 0 else ""),
         evidence=[failed(failure), *([shown(load, "load of %s" % path)] if load is not None else [])],
         when=failure.when,
         explains=[match.failure for match in found],
         change=_change(failure),
     )
+
+
+def _keys(failure: Failed) -> str:
+    """Return which names are on one side alone; of lists that were cut where they were recorded, how many there are is not known."""
+    told_ = []
+    for pattern, where in _SIDES:
+        found = pattern.search(failure.message)
+        names = re.findall(r'"([^"\s]+)"', found.group(1)) if found else []
+        if found and names:
+            told_.append("%s %s" % (", ".join(names[:3]) + " and others" if _CUT in found.group(1) else listed(names, 3), where))
+    return "; ".join(told_) if len(told_) > 1 or (told_ and "size mismatch" not in failure.message) else ""
 
 
 def _change(failure: Failed) -> change.Change:
