@@ -327,12 +327,12 @@ class Wrap(Event, tag="ddp.init", kw_only=True, omit_defaults=True):
 class Load(Event, tag="checkpoint.load", kw_only=True, omit_defaults=True):
     """torch.load."""
 
-    file: Annotated[Optional[CheckpointFile], _doc("The file, looked at without unpickling.")] = None
+    file: Annotated[Optional[CheckpointFile], _doc("The file: by its stat before the load, by what is in it after.")] = None
     map_location: str = ""
     weights_only: Annotated[Optional[bool], _doc("As given; unset where not given.")] = None
     weights_only_effective: Annotated[Optional[bool], _doc("What this torch makes of it.")] = None
     mmap: Optional[bool] = None
-    file_after: Annotated[Optional[CheckpointFile], _doc("The file after the load, where it has changed meanwhile.")] = None
+    file_after: Annotated[Optional[CheckpointFile], _doc("In place of file after the load, if it has changed meanwhile.")] = None
     locations: Annotated[List[str], _doc("Devices that the storages were saved from.")] = []
 
 

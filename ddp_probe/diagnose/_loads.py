@@ -3,6 +3,8 @@
 import os
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+import msgspec
+
 from ddp_probe import schema
 from ddp_probe.read.model import Call, Failed, Process, Run
 
@@ -20,8 +22,12 @@ class Broken(NamedTuple):
 
     @property
     def file(self) -> schema.CheckpointFile:
-        """Return the file as it was before the load."""
-        return self.call.asked.file or schema.CheckpointFile()
+        """Return the file as it was before the load; what is in it is seen after the load, if it has not changed meanwhile."""
+        before = self.call.asked.file or schema.CheckpointFile()
+        seen = self.call.answer.file if isinstance(self.call.answer, schema.Load) else None
+        if seen is None or before.kind:
+            return before
+        return msgspec.structs.replace(seen, age=before.age)
 
 
 class Race(NamedTuple):

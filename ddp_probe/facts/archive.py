@@ -8,8 +8,8 @@ ReadAt = Callable[[int, int], bytes]  # (offset, how many bytes)
 
 _TAIL = (1 << 16) + 22  # the longest comment, and the end-of-archive record
 _DIRECTORY = 1 << 16
-_PICKLE = 16 << 20
-_LEGACY = 1 << 20
+_FIRST = 64 << 10  # of a pickle; the first storage is there, unless a long text comes before it
+_MOST = 1 << 20
 _LOCATIONS = 64
 
 # In the pickle a storage is ('storage', type, key, location, size); the legacy format has one more, None or a tuple.
@@ -62,8 +62,8 @@ def directory(read_at: ReadAt, size: int) -> Optional[Directory]:
     return None
 
 
-def _pickle(read_at: ReadAt, place: Directory) -> bytes:
-    """Return the bytes of data.pkl, which torch writes first; nothing where it is packed or too long."""
+def _pickle(read_at: ReadAt, place: Directory, most: int) -> bytes:
+    """Return the beginning of data.pkl, which torch writes first; nothing where it is packed."""
     table = read_at(place.offset, min(place.size, _DIRECTORY))
     at = 0
     while table[at : at + 4] == b"PK\x01\x02" and at + 46 <= len(table):
@@ -71,7 +71,7 @@ def _pickle(read_at: ReadAt, place: Directory) -> bytes:
         name_size, extra_size, comment_size = struct.unpack_from("<HHH", table, at + 28)
         name = table[at + 46 : at + 46 + name_size]
         if name.endswith(b"data.pkl"):
-            return b"" if method or packed != length or length > _PICKLE else _member(read_at, struct.unpack_from("<I", table, at + 42)[0], length)
+            return b"" if method or packed != length else _member(read_at, struct.unpack_from("<I", table, at + 42)[0], min(length, most))
         at += 46 + name_size + extra_size + comment_size
     return b""
 
@@ -117,9 +117,11 @@ def _looks_like_device(text: bytes) -> bool:
 def locations_in_zip(read_at: ReadAt, size: int) -> List[str]:
     """Return the devices named in a zip checkpoint."""
     place = directory(read_at, size)
-    return _locations(_pickle(read_at, place)) if place else []
+    if place is None:
+        return []
+    return _locations(_pickle(read_at, place, _FIRST)) or _locations(_pickle(read_at, place, _MOST))
 
 
 def locations_in_legacy(read_at: ReadAt, size: int) -> List[str]:
     """Return the devices named at the beginning of a checkpoint in torch's format before 1.6."""
-    return _locations(read_at(0, min(size, _LEGACY)))
+    return _locations(read_at(0, min(size, _FIRST))) or _locations(read_at(0, min(size, _MOST)))

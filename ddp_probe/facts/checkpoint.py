@@ -55,11 +55,14 @@ def _note(found: CheckpointFile, status: os.stat_result) -> None:
     found.age = round(time.time() - status.st_mtime, 3)
     if stat.S_ISREG(status.st_mode):
         found.size = status.st_size
+        found.kind = "" if status.st_size else "empty"
     else:
         found.kind = "directory" if stat.S_ISDIR(status.st_mode) else "stream"
 
 
-def _open_path(path: str, found: CheckpointFile) -> Optional[_Source]:
+def _stat_path(path: str, found: CheckpointFile) -> Optional[os.stat_result]:
+    """Note what stat tells; return it if there is something that can be read in safety."""
+    found.path = masked(path, _PATH)
     if _URL.match(path):
         found.error = "A URL; not looked at."
         return None
@@ -69,7 +72,13 @@ def _open_path(path: str, found: CheckpointFile) -> Optional[_Source]:
         found.exists = False
         return None
     _note(found, status)
-    if not stat.S_ISREG(status.st_mode):  # opening a FIFO waits for its writer, opening a device can touch it
+    # Opening a FIFO waits for its writer, opening a device can touch it.
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _open_path(path: str, found: CheckpointFile) -> Optional[_Source]:
+    status = _stat_path(path, found)
+    if status is None:
         return None
     fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     return _by_descriptor(fd, 0, status.st_size, fd)
@@ -101,7 +110,6 @@ def _open(f: Any, found: CheckpointFile) -> Optional[_Source]:
     path = path_of(f)
     if path is None:
         return _open_file(f, found)
-    found.path = masked(path, _PATH)
     return _open_path(path, found)
 
 
@@ -124,8 +132,25 @@ def _kind(head: bytes, size: int) -> str:
     return "json" if start[:1] in (b"{", b"[") else "text"
 
 
+def stat_of(f: Any) -> CheckpointFile:
+    """Return what can be told without opening anything: of a path its stat, of an open file what it holds as well.
+
+    Whoever opens and closes a file drops every POSIX lock that the process has on it, whichever descriptor took the lock.
+    """
+    if path_of(f) is None:
+        return look(f)
+    found = CheckpointFile()
+    try:
+        _stat_path(str(path_of(f)), found)
+    except ours(OSError) as exc:
+        found.error = exc.strerror or class_name(exc)
+    except ours(Exception) as exc:
+        found.error = class_name(exc)
+    return found
+
+
 def look(f: Any) -> CheckpointFile:
-    """Return what can be told of a path or an open file without reading more than its head and its end."""
+    """Return what can be told of a path or an open file without reading more than its head and its end. It opens and closes a path."""
     found = CheckpointFile()
     try:
         source = _open(f, found)

@@ -12,17 +12,21 @@ from ddp_probe.probes._probe import Begun, Probe
 
 
 class Load(Probe):
-    """Looks at the file before and, where it has changed meanwhile, after the load; never unpickles."""
+    """Looks at the file's stat before, and into it once the load itself has opened and closed it; never unpickles.
+
+    To open and close a file drops the POSIX locks that the job holds on it, so nothing is opened by its path before. That gives up one thing: of a
+    load that never returns only size, time and inode are known.
+    """
 
     name = "load"
-    cost = "One stat and at most 64 KiB read per load; the storages' devices are read from the archive's index."
+    cost = "Two stats and three reads of at most 64 KiB per load, and one of at most 1 MiB if no storage's device is named in the first of them."
 
     def begin(self, call: Call) -> schema.Load:
         """Record the file as it is now, and the arguments."""
         given = call.arguments()
         weights_only = given.get("weights_only")
         return schema.Load(
-            file=checkpoint.look(given.get("f")),
+            file=checkpoint.stat_of(given.get("f")),
             map_location=_map_location(given.get("map_location")),
             weights_only=weights_only if isinstance(weights_only, bool) else None,
             weights_only_effective=_effective(weights_only, call),
@@ -31,23 +35,45 @@ class Load(Probe):
 
     def end(self, call: Call, begun: Begun, result: Any) -> schema.Load:
         """Record what the file asked for, and whether it has changed meanwhile."""
-        return self._after(call, begun)
+        return self._after(call, begun, True)
 
     def failed(self, call: Call, begun: Begun, exc: BaseException) -> schema.Load:
         """Record the same after a failure: a file that has grown since begin was being written."""
-        return self._after(call, begun)
+        return self._after(call, begun, _opened(exc))
 
-    def _after(self, call: Call, begun: Begun) -> schema.Load:
+    def _after(self, call: Call, begun: Begun, opened: bool) -> schema.Load:
         given = call.arguments().get("f")
         assert isinstance(begun.event, schema.Load)
-        return schema.Load(file_after=_changed(begun.event.file, checkpoint.look(given)), locations=checkpoint.locations(given))
+        event = schema.Load()
+        if opened or checkpoint.path_of(given) is None:
+            seen, event.locations = checkpoint.look(given), checkpoint.locations(given)
+        else:
+            seen = checkpoint.stat_of(given)
+        if _changed(begun.event.file, seen):
+            event.file_after = seen
+        elif opened:
+            event.file = seen
+        return event
 
 
-def _changed(before: Optional[schema.CheckpointFile], after: schema.CheckpointFile) -> Optional[schema.CheckpointFile]:
+def _opened(exc: BaseException) -> bool:
+    """Tell whether torch.load had opened the file before it failed: by the variable that it keeps it in, from torch 1.12 to 2.13."""
+    step = exc.__traceback__
+    while step is not None:
+        frame = step.tb_frame
+        if frame.f_globals.get("__name__") == "torch.serialization" and "opened_file" in frame.f_code.co_varnames:
+            return "opened_file" in frame.f_locals
+        step = step.tb_next
+    return False
+
+
+def _changed(before: Optional[schema.CheckpointFile], after: schema.CheckpointFile) -> bool:
     def key(file: schema.CheckpointFile) -> Any:
-        return file.size, file.mtime, file.inode, file.complete
+        return file.size, file.mtime, file.inode
 
-    return after if before is None or key(before) != key(after) else None
+    if before is None or key(before) != key(after):
+        return True
+    return before.complete is not None and before.complete != after.complete
 
 
 def _map_location(value: Any) -> str:

@@ -36,3 +36,16 @@ def test_wrapped_classes_stay_themselves(training):
     for plain, probed in zip(training["plain"].facts, training["probed"].facts):
         for name in ("wrapper", "saved", "file", "member", "argv"):
             assert probed[name] == plain[name]
+
+
+def test_a_lock_on_a_checkpoint_is_held_as_long_as_without(run_program, armed, tmp_path):
+    """A POSIX lock on a checkpoint outlasts each step of a load that it outlasts without the probe: nothing is opened and closed by its path."""
+    pytest.importorskip("torch")
+    told = []
+    for root in (None, tmp_path / "runs"):
+        done = run_program("locks", tmp_path / "answer.json", env=armed(root), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        told.append(json.loads((tmp_path / "answer.json").read_text()))
+    assert told[1] == told[0]
+    assert told[0][0] == ["locked", True]
+    assert list((tmp_path / "runs").rglob("rank*.jsonl"))

@@ -38,11 +38,12 @@ def test_loads_end_as_without_the_probe(run, alone):
     ],
 )
 def test_a_file_is_known_before_it_is_loaded(loads, name, kind, complete, phase):
-    """The begin event tells the kind, the size and whether the archive is whole; the load then ends accordingly."""
+    """The begin event tells the size, the last one the kind and whether the archive is whole; the load ends accordingly."""
     begin, after = loads[name + ".pth"]
-    assert begin["file"]["kind"] == kind
-    assert begin["file"].get("complete") is complete
-    assert begin["file"]["exists"] is True
+    assert after["file"]["kind"] == kind
+    assert after["file"].get("complete") is complete
+    assert begin["file"]["exists"] is after["file"]["exists"] is True
+    assert begin["file"]["inode"] == after["file"]["inode"]
     assert (begin["file"]["size"] == 0) == (name == "empty")
     assert (begin["map_location"], begin["site"]["file"]) == ("cpu", str(PROGRAMS / "loads.py"))
     assert begin["site"]["line"] == line_of("loads.py", "# loads")
@@ -59,9 +60,9 @@ def test_a_missing_file(loads):
 
 
 def test_a_load_while_another_process_writes(loads):
-    """Where the file grows during the load, the begin event has half of it and the last event has both sizes."""
+    """If the file grows during the load, the begin event has the size of half of it and the last event that of the whole."""
     begin, after = loads["written.pth"]
-    assert begin["file"]["complete"] is False
+    assert "file" not in after
     assert after["file_after"]["size"] > begin["file"]["size"]
     assert after["file_after"]["complete"] is True
 
