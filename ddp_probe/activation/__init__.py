@@ -77,6 +77,11 @@ def _start(asked: bool) -> None:
         _listener.cancel()
     _listener = Watcher(targets.modules(process.role.name), _executed)
     _listener.start()
+    if asked and _session is not None:  # a fork of an armed process asks for itself
+        from ddp_probe.activation._installed import own_modules
+
+        with own_modules():
+            _session.promoted()
     if not _forks_watched and hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forked)
         _forks_watched = True

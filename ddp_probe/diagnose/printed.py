@@ -98,7 +98,7 @@ def _one_a_rank(found: List[Match]) -> List[Match]:
 
 
 def _ranks(match: Match) -> List[int]:
-    named = [int(value) for name, value in match.found.groupdict().items() if name.startswith("rank") and value is not None and value.isdigit()]
+    named = [int(value) for name, value in match.found.groupdict().items() if name.startswith("rank") and value is not None and value.isdecimal()]
     if named or not match.printed.ranks:
         return named
     process = match.failure.process

@@ -14,6 +14,9 @@ class Watch:
     always: bool = False
     """True: calls are seen also while the switch is off, as by the probe that turns it on."""
 
+    def forget(self) -> None:
+        """Count from nothing, in a fork that has become a rank of its own."""
+
     def before(self, call: Call) -> None:
         """Look at the call before the original runs."""
 

@@ -60,6 +60,11 @@ class Probe(Watch):
         self._calls: Dict[Tuple[str, str, int], int] = {}
         self._failures: Dict[Tuple[Tuple[str, str, int], type], int] = {}
 
+    def forget(self) -> None:
+        """Forget which line has made how many calls."""
+        self._calls.clear()
+        self._failures.clear()
+
     def begin(self, call: Call) -> Optional[schema.Event]:
         """Return what is known before the call, or None to let it pass unrecorded."""
         raise NotImplementedError

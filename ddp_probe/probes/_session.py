@@ -93,7 +93,7 @@ class Session:
         return _opening.first_event(self.process)
 
     def _stem(self) -> str:
-        host = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in socket.gethostname().split(".")[0])
+        host = "".join(letter if (letter.isascii() and letter.isalnum()) or letter in "-_" else "_" for letter in socket.gethostname().split(".")[0])
         if self.process.role.name == "launcher":
             return "launcher.%s" % host
         return "rank%05d.%s.%d" % (self.process.rank or 0, host, os.getpid())
@@ -168,9 +168,19 @@ class Session:
         self.recorder.forked()
         self.ending.forget()
 
+    def _forget_the_parent(self) -> None:
+        """Count from nothing: a fork inherits what its parent has counted."""
+        guard.forget()
+        self.children.clear()
+        for patch in self.patches.values():
+            patch.calls = patch.stale_calls = 0
+        for probe in self._probes.values():
+            probe.forget()
+
     def promoted(self) -> None:
         """This process has become a rank."""
         if not switch.on:
+            self._forget_the_parent()
             self.rows = self._rows_now()
             self.last_move = self.last_set_device = ""
             self.recorder = self._open()

@@ -45,7 +45,7 @@ def alone(event: schema.WrapModel, place: "Place") -> str:
 def _index(device: str) -> Optional[int]:
     """Return the card's number in 'cuda:1' or '1'; None where it has none."""
     digits = device.rpartition(":")[2]
-    return int(digits) if digits.isdigit() else None
+    return int(digits) if digits.isdecimal() else None
 
 
 def _joined(items: List[str]) -> str:

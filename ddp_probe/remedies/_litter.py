@@ -43,7 +43,7 @@ def remove(folder: str) -> None:
 def _is_left(folder: str, now: float) -> bool:
     """Tell that the save which made this folder has ended."""
     parts = os.path.basename(folder)[len(_PREFIX) + 1 :].split("-")
-    if len(parts) == 4 and parts[0] == _world() and parts[1].isdigit() and parts[2]:
+    if len(parts) == 4 and parts[0] == _world() and parts[1].isdecimal() and parts[2]:
         return _born(int(parts[1])) != parts[2]
     return now - _last_byte(folder) > _FORGOTTEN
 

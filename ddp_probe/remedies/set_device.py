@@ -47,7 +47,7 @@ def _index(device: object) -> Optional[int]:
     if type(index) is int:
         return index
     number = str(device).rpartition(":")[2]
-    return int(number) if number.isdigit() else None
+    return int(number) if number.isdecimal() else None
 
 
 REMEDY = SetDevice

@@ -96,7 +96,7 @@ def hosts(names: Sequence[str]) -> str:
 
 def _natural(name: str) -> List[Tuple[int, str]]:
     """Sort node10 after node9."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _own(standings: Sequence[Standing]) -> List[Standing]:

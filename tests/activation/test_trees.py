@@ -158,3 +158,30 @@ def test_latest_points_at_the_newest_run(run_python, probe_env, runs, tmp_path):
         run_python("import torch; torch.save({}, 'x.pt')", env=probe_env(), cwd=tmp_path)
     newest = max(runs.folders(), key=lambda path: path.stat().st_mtime_ns)
     assert os.readlink(str(runs.root / "latest")) == newest.name
+
+
+FORKED = """
+import os, torch
+import ddp_probe
+ddp_probe.activate()
+for _ in range(150):
+    torch.save(1, "x.pt")
+child = os.fork()
+if not child:
+    ddp_probe.activate()
+    torch.load("x.pt")
+    raise SystemExit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_fork_that_arms_itself(run_python, clean_env, tmp_path, read_events):
+    """activate() in the child of a fork gives it a file of its own, which counts the child's calls alone."""
+    done = run_python(FORKED, env=clean_env(DDP_PROBE_DIR=str(tmp_path / "runs")), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    files = [read_events(path) for path in (tmp_path / "runs").rglob("rank*.jsonl") if not path.parent.is_symlink()]
+    (child,) = [events for events in files if any(event["event"] == "checkpoint.load" for event in events)]
+    assert len(files) == 2
+    assert not [event for event in child if event["event"] == "checkpoint.save"]
+    calls = {event["target"]: event.get("calls", 0) for event in child if event["event"] == "probe.coverage"}
+    assert (calls["torch.serialization.load"], calls["torch.serialization.save"]) == (1, 0)

@@ -155,3 +155,8 @@ def test_the_one_visible_card_is_named(recorded: Callable[[str], Diagnosis]) -> 
     """Where a process may see one card alone, the number of that card stands beside its own count."""
     stand = standings(recorded("05_same_card_visible_to_all").run)
     assert {each.card for each in stand} == {"0 (sees 3)"}
+
+
+def test_a_host_of_any_name_is_sorted() -> None:
+    """Hosts called by digits that are no decimals, such as a superscript, are listed like others."""
+    assert sorted(ranks.hosts(["node10", "²", "node9"]).split(", ")) == ["node10", "node9", "²"]

@@ -161,7 +161,7 @@ def _device(call: "Call[schema.Load]") -> str:
 
 def _card(device: str) -> "int | None":
     index = device.partition(":")[2]
-    return int(index) if index.isdigit() else None
+    return int(index) if index.isdecimal() else None
 
 
 def _change(site: Optional[Site]) -> change.Change:
