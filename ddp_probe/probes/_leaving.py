@@ -29,13 +29,14 @@ class Leaving:
         self._raised = raised
         self._exit: Any = sys.exit
         self._leave: Any = os._exit
-        self._outermost = _outermost()
+        self._outermost: Optional[FrameType] = None
         self._finalizer: Any = None
         self._handled = 0
         self._watching = False
 
     def watch(self) -> None:
-        """Put ours before sys.exit and os._exit, and ask multiprocessing to be told of the end of its child."""
+        """Keep the outermost frame, put ours before sys.exit and os._exit, and ask multiprocessing to be told of the end of its child."""
+        self._outermost = _outermost()
         self._exit, self._leave = sys.exit, os._exit
         sys.exit, os._exit = self._of_sys(sys.exit), self._of_os(os._exit)
         self._ours = (sys.exit, os._exit)
