@@ -4,7 +4,7 @@ import os
 import re
 import socket
 import zlib
-from typing import TYPE_CHECKING, Dict, Mapping, Optional
+from typing import TYPE_CHECKING, Dict, Mapping, Optional, Tuple
 
 from ddp_probe.activation._roles import Place, place
 from ddp_probe.patching import Call
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ddp_probe.probes._session import Session
 
 _NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+# mmengine's mpi branch copies rank and size itself, wants MASTER_ADDR, and leaves LOCAL_RANK to wrap_model, which reads it.
+_NEEDED_UNDER_MPI = ("LOCAL_RANK", "MASTER_ADDR")
 # How many ranks there are on this host, and how many there are.
 _SIZES = (
     ("LOCAL_WORLD_SIZE", "WORLD_SIZE"),
@@ -42,9 +44,7 @@ class Rendezvous(Remedy):
 
     def prepare(self, call: Call) -> Optional[Change]:
         """Fill the environment; arguments of the call are not touched."""
-        if not _asks_environment(call):
-            return None
-        missing = [name for name in _NEEDED if not os.environ.get(name)]
+        missing = [name for name in _needed(call) if not os.environ.get(name)]
         if not missing:
             return None
         found = follow(os.environ)
@@ -66,14 +66,14 @@ class Rendezvous(Remedy):
         self._filled.clear()
 
 
-def _asks_environment(call: Call) -> bool:
-    """Tell that the call will read the environment: no store, no address, no rank given in code."""
+def _needed(call: Call) -> Tuple[str, ...]:
+    """Return what the call will read of the environment: nothing with a store, an address or a rank given in code."""
     given = call.arguments()
     if call.target.qualname == "init_dist":
-        return given.get("launcher") == "pytorch"
+        return {"pytorch": _NEEDED, "mpi": _NEEDED_UNDER_MPI}.get(str(given.get("launcher")), ())
     method = given.get("init_method")
     from_environment = method is None or (isinstance(method, str) and method.startswith("env://"))
-    return from_environment and given.get("store") is None and given.get("rank", -1) == -1
+    return _NEEDED if from_environment and given.get("store") is None and given.get("rank", -1) == -1 else ()
 
 
 def follow(env: Mapping[str, str]) -> Dict[str, str]:
