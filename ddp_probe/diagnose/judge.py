@@ -52,7 +52,7 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
         if not undecided:
             findings, undecided = _nevertheless(run, findings, list(rules.values()))
     verdict = FOUND if findings else UNDECIDED if undecided else CLEAR
-    return Diagnosis(verdict, findings, undecided, run)
+    return Diagnosis(verdict, [_not_again(finding, run) for finding in findings], undecided, run)
 
 
 def _nevertheless(run: Run, findings: List[Finding], rules: List[Rule]) -> Tuple[List[Finding], List[Undecided]]:
@@ -115,6 +115,14 @@ def _weigh(found: List[Finding]) -> List[Finding]:
         errors[0].consequences.append("%s %s: %s" % (later.id, later.slug, later.verdict))
         errors[0].explains.extend(later.explains)
     return errors[:1] + warnings
+
+
+def _not_again(finding: Finding, run: Run) -> Finding:
+    """A remedy that was on in this run, and did not help, is not offered once more."""
+    asked = [process.started.environment for process in run.processes if not process.is_launcher]
+    if finding.fix and asked and all(finding.fix in settings.get(settings.FIX, environment) for environment in asked):
+        finding.fix = ""
+    return finding
 
 
 def _time(finding: Finding) -> Tuple[float, str]:

@@ -1,0 +1,4 @@
+"""A configuration file."""
+
+launcher = "pytorch"
+max_epochs = 1
