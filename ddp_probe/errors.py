@@ -5,6 +5,7 @@ class ProbeError(Exception):
     """Something a person asked for that cannot be done: what happened, why, and what to do."""
 
     exit_code = 1
+    nothing_recorded = False  # The job may have run without the probe: the command line says what it finds of that.
 
     def __init__(self, *, what: str, why: str, what_to_do: str) -> None:
         super().__init__(what)

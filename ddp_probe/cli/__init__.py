@@ -111,7 +111,10 @@ def _dispatch(argv: List[str]) -> int:
 
 
 def _complain(exc: ProbeError) -> int:
+    from ddp_probe.cli import _why
+
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.flush()
+    _why.add(exc)
     sys.stderr.write("%s\n" % exc)
     return exc.exit_code

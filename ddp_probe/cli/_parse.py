@@ -1,7 +1,10 @@
 """Reads the arguments of one command and runs it; every mistake becomes one line what and one line what to do."""
 
 import argparse
+import difflib
 import importlib
+import re
+import shlex
 import sys
 from typing import Any, List, NoReturn
 
@@ -11,7 +14,17 @@ from ddp_probe.errors import UnusableError, UsageError
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
+        close = self._close(message)
+        if close:
+            raise UsageError("%s%s." % (message[:1].upper(), message[1:]), "Did you mean %s? '%s --help' says what it takes." % (close, self.prog))
         raise UsageError("%s%s." % (message[:1].upper(), message[1:]), "'%s --help' says what it takes." % self.prog)
+
+    def _close(self, message: str) -> str:
+        """Return the option that a word which is none may have been meant for."""
+        found = re.match(r"unrecognized arguments: (--[\w-]+)", message)
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        close = difflib.get_close_matches(found[1], known, n=1, cutoff=0.6) if found else []
+        return close[0] if close else ""
 
 
 def parser(command: Command, module: Any) -> argparse.ArgumentParser:
@@ -44,6 +57,8 @@ def run(command: Command, argv: List[str]) -> int:
     own, rest = (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
     module = load(command)
     reader = parser(command, module)
+    if getattr(module, "TAKES_COMMAND", False) and "--" not in argv:
+        _insist_on_dashes(reader, own)
     try:
         args = reader.parse_args(own)
     except SystemExit as exc:  # --help
@@ -55,3 +70,14 @@ def run(command: Command, argv: List[str]) -> int:
         return int(module.run(args))
     except ImportError as exc:
         raise incomplete(exc, command.name) from exc
+
+
+def _insist_on_dashes(reader: argparse.ArgumentParser, argv: List[str]) -> None:
+    """A command without the two dashes before it: say how it is written, word for word."""
+    if "-h" in argv or "--help" in argv:
+        return
+    words = reader.parse_known_args(argv)[1]
+    first = next((number for number, word in enumerate(argv) if word in words), len(argv))
+    if first < len(argv) and not argv[first].startswith("-"):
+        meant = " ".join(shlex.quote(word) for word in [*argv[:first], "--", *argv[first:]])
+        raise UsageError("The command to run follows two dashes.", "%s %s" % (reader.prog, meant))

@@ -95,8 +95,10 @@ def _own_fault(exc: Exception) -> ProbeError:
 
 
 def _complain(exc: ProbeError, code: int) -> int:
+    from ddp_probe.cli import _why
     from ddp_probe.report import safe
 
     sys.stdout.flush()
+    _why.add(exc)
     print("\n".join(safe.line(part) for part in str(exc).splitlines()), file=sys.stderr)
     return code

@@ -1,4 +1,7 @@
-"""Run a command under the probe; nothing is installed. Exit code, signals, stdin, stdout and stderr are the command's own."""
+"""Run a command under the probe; nothing is installed. Exit code, signals, stdin, stdout and stderr are the command's own.
+
+The first Python of the command is asked whether the probe starts in it; where it does not, one line on stderr says why.
+"""
 
 import argparse
 import errno
@@ -10,6 +13,7 @@ from typing import Dict, List
 
 from ddp_probe import settings
 from ddp_probe.activation.installer import _places
+from ddp_probe.cli import _armed
 from ddp_probe.errors import ProbeError, UsageError
 
 TAKES_COMMAND = True
@@ -27,6 +31,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("The command to run is missing.", "Write it after two dashes: python -m ddp_probe run -- torchrun train.py")
     env = environment(dict(os.environ), args.dir)
     sys.stdout.flush()
+    why = _armed.why_not(args.command, env)
+    if why:
+        sys.stderr.write("ddp_probe: not active: %s Nothing will be recorded. 'python -m ddp_probe install' there works in every case.\n" % why)
+        env[settings.BROKEN.name] = "1"  # it has been said
     # Python ignores these two from its start on, and what is ignored stays ignored over exec.
     for name in ("SIGPIPE", "SIGXFSZ"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)

@@ -33,6 +33,8 @@ class Sources(NamedTuple):
 class NoRunError(UnusableError):
     """There is no run at all."""
 
+    nothing_recorded = True
+
 
 def root() -> str:
     """Return the folder that collects the runs."""

@@ -173,3 +173,12 @@ def test_the_page_names_the_exit_codes(run_python):
     for line in ("  0  clear:", "  1  found:", "  2  usage:", "  3  undecided:"):
         assert line in page
     assert max(map(len, page.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["report", "runs", "logs"])
+def test_a_forgotten_install_is_told(run_python, tmp_path, command):
+    """Where there is no run because the activator was never installed, each command that looks for one says so, and what to do."""
+    done = run_python(["-m", "ddp_probe", command], cwd=tmp_path)
+    assert done.returncode == 2
+    assert "The activator is not installed for %s: DDP_PROBE=1 alone records nothing there." % sys.executable in done.stderr
+    assert "  what to do: python -m ddp_probe install, once; or, for one launch, python -m ddp_probe run -- COMMAND." in done.stderr

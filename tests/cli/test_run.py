@@ -104,3 +104,50 @@ def test_a_missing_first_line_interpreter_is_named(run_python, tmp_path):
     done = run_python([*_RUN, "--", str(script)])
     assert done.returncode == 127
     assert "The interpreter named on its first line does not exist." in done.stderr
+
+
+@pytest.fixture
+def instrumented(tmp_path):
+    """A tool laid out as opentelemetry-instrument is: its package's folder holds a sitecustomize, and it puts that first on PYTHONPATH."""
+    package = tmp_path / "lib" / "python3.11" / "site-packages" / "tool" / "auto"
+    package.mkdir(parents=True)
+    (package / "sitecustomize.py").write_text("import os; os.environ['TOOL_RAN'] = 'yes'\n")
+    (package / "__init__.py").write_text(
+        "import os, shutil, sys\n"
+        "def run():\n"
+        "    path = os.environ.get('PYTHONPATH', '')\n"
+        "    os.environ['PYTHONPATH'] = os.path.dirname(os.path.abspath(__file__)) + os.pathsep + path\n"
+        "    os.execv(shutil.which(sys.argv[1]), sys.argv[1:])\n"
+    )
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text('#!/bin/sh\nexec %s "$@"\n' % sys.executable)
+    python.chmod(0o755)
+    script = tmp_path / "bin" / "tool-instrument"
+    script.write_text("#!%s\nimport sys\nsys.path.insert(0, %r)\nfrom tool.auto import run\nrun()\n" % (sys.executable, str(package.parent.parent)))
+    script.chmod(0o755)
+    return tmp_path
+
+
+_ASK = "import os, sys; print(os.environ.get('TOOL_RAN'), 'ddp_probe.activation' in sys.modules)"
+
+
+def test_a_tool_that_shadows_us_is_named(run_python, instrumented, clean_env):
+    """Under a tool that puts a sitecustomize of its own first nothing is recorded; run says so, and names the tool; the command runs as ever."""
+    script = instrumented / "bin" / "tool-instrument"
+    site = str(instrumented / "lib" / "python3.11" / "site-packages")
+    env = clean_env(PYTHONPATH=os.pathsep.join([site, clean_env().get("PYTHONPATH", "")]))
+    done = run_python([*_RUN, "--", script, sys.executable, "-c", _ASK], env=env)
+    assert (done.returncode, done.stdout) == (0, "yes False\n")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("ddp_probe: not active: tool-instrument puts a sitecustomize of its own first (")
+    assert "Nothing will be recorded." in line
+    assert "python -m ddp_probe install" in line
+
+
+@pytest.mark.parametrize("flag", ["-I", "-E"])
+def test_an_interpreter_that_hears_nothing_is_named(run_python, flag, tmp_path):
+    """Options that make Python pass over PYTHONPATH, in the middle of a longer command, are told before it runs."""
+    done = run_python([*_RUN, "--", "env", "A=b", sys.executable, "-u", flag, "-c", "print(1)"], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    assert done.stderr.startswith("ddp_probe: not active: %s -u %s ignores PYTHONPATH." % (sys.executable, flag))

@@ -20,6 +20,10 @@ from ddp_probe.cli import COMMANDS
         (["uninstall", "--", "x"], "Nothing may follow --.", "'python -m ddp_probe uninstall --help' says what it takes."),
         (["run"], "The command to run is missing.", "Write it after two dashes: python -m ddp_probe run -- torchrun train.py"),
         (["run", "--"], "The command to run is missing.", "Write it after two dashes: python -m ddp_probe run -- torchrun train.py"),
+        (["run", "torchrun", "-n=2", "a b.py"], "The command to run follows two dashes.", "python -m ddp_probe run -- torchrun -n=2 'a b.py'"),
+        (["run", "--dir", "x", "python", "t.py"], "The command to run follows two dashes.", "python -m ddp_probe run --dir x -- python t.py"),
+        (["report", "--jsn"], "Unrecognized arguments: --jsn.", "Did you mean --json? 'python -m ddp_probe report --help' says what it takes."),
+        (["logs", "--ranks"], "Unrecognized arguments: --ranks.", "Did you mean --rank? 'python -m ddp_probe logs --help' says what it takes."),
         (["help", "statsu"], "There is no command 'statsu'.", "Did you mean 'python -m ddp_probe status'?"),
     ],
 )

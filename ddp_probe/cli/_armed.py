@@ -1,0 +1,98 @@
+"""Whether a command will be recorded: asks the interpreter that the command starts, in the environment that it gets."""
+
+import glob
+import os
+import re
+import shutil
+import sys
+from typing import Dict, List, NamedTuple, Sequence
+
+from ddp_probe.activation.installer import _child, _needs
+
+_PYTHON = re.compile(r"python(\d(\.\d+)?)?$")
+_FLAGS = re.compile(r"-[bBdEIOPqsSuv]+$")  # Options without a value, that decide what runs at the start.
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+_WORDS = 30  # So many words of the command are looked at.
+
+
+class _Start(NamedTuple):
+    """The first Python of a command."""
+
+    interpreter: List[str]  # With its options.
+    tool: str  # A program that puts a sitecustomize of its own first on PYTHONPATH for what it starts.
+    folder: str  # Where that lies.
+
+
+def why_not(command: Sequence[str], env: Dict[str, str]) -> str:
+    """Return why nothing of this command will be recorded; empty where it will be, or where no Python can be seen in it."""
+    start = _start(command, env.get("PATH", os.defpath))
+    if not start.interpreter:
+        return ""
+    if start.folder:
+        env = {**env, "PYTHONPATH": os.pathsep.join([start.folder, env.get("PYTHONPATH", "")])}
+    found = _child.proof_in(start.interpreter, env, os.curdir)
+    if found.missing:
+        return "%s lacks what recording needs: %s" % (start.interpreter[0], _needs.sentence(found.missing))
+    if found.complaint:
+        return found.complaint.partition("not active: ")[2] or found.complaint
+    if found.started:
+        return ""
+    if start.folder:
+        return "%s puts a sitecustomize of its own first (%s)." % (start.tool, os.path.join(start.folder, "sitecustomize.py"))
+    if any(set("IES") & set(flags) for flags in start.interpreter[1:]):
+        return "%s ignores PYTHONPATH." % " ".join(start.interpreter)
+    return "%s is not started by it: another sitecustomize comes first, or PYTHONPATH is not passed on." % start.interpreter[0]
+
+
+def _start(command: Sequence[str], path: str) -> _Start:
+    interpreter: List[str] = []
+    tool = folder = ""
+    for number, word in enumerate(command[:_WORDS]):
+        program = shutil.which(word, path=path) if word and word[0] != "-" and "=" not in word else None
+        if program is None:
+            continue
+        if _PYTHON.match(os.path.basename(program)):
+            return _Start([program, *_flags(command[number + 1 :])], tool, folder)
+        by, text = _script(program, path)
+        if not by:
+            continue
+        interpreter, found = by, _brings(text, by[0])
+        if not found:
+            break
+        tool, folder = os.path.basename(program), found
+    return _Start(interpreter, tool, folder)
+
+
+def _flags(words: Sequence[str]) -> List[str]:
+    found = []
+    for word in words:
+        if not _FLAGS.match(word):
+            break
+        found.append(word)
+    return found
+
+
+def _script(program: str, path: str) -> "tuple[List[str], str]":
+    """Return the Python of a script's first line, with its options, and the script; nothing for any other program."""
+    try:
+        with open(program, "rb") as file:
+            text = file.read(1 << 14).decode("utf-8", "replace")
+    except OSError:
+        return [], ""
+    words = text.partition("\n")[0][2:].split() if text.startswith("#!") else []
+    if words and os.path.basename(words[0]) == "env":
+        words = [word for word in words[1:] if not word.startswith("-S")]
+        words[:1] = [shutil.which(words[0], path=path) or words[0]] if words else []
+    return (words, text) if words and _PYTHON.match(os.path.basename(words[0])) else ([], "")
+
+
+def _brings(text: str, interpreter: str) -> str:
+    """Return the folder of a script's own package in which a sitecustomize lies."""
+    prefix = os.path.dirname(os.path.dirname(os.path.abspath(interpreter)))
+    sites = [*glob.glob(os.path.join(glob.escape(prefix), "lib", "python3*", "site-packages")), *sys.path]
+    for module in _IMPORT.findall(text):
+        for site in sites:
+            folder = os.path.join(site, *module.split("."))
+            if os.path.isfile(os.path.join(folder, "sitecustomize.py")):
+                return folder
+    return ""
