@@ -1,12 +1,16 @@
 """Print a run's events readably, all ranks by time; --raw as the JSON lines that were written, for grep and jq.
 
-RUN is a run's folder, its name in DDP_PROBE_DIR (or in ddp_probe_runs below
-this folder), a file of one, or a shell pattern; several are one run. Without
-RUN it is the newest.
+RUN is the name of a run in DDP_PROBE_DIR (or in ddp_probe_runs below this
+folder), the beginning of one, latest, a run's folder, a file of one, or a shell
+pattern; several are one run. Without RUN it is the newest.
 
 A line is: time (UTC), rank (L: a launcher), event and phase, what matters of
 it, the line of the job. In a terminal it is cut to the width; in a pipe it is
 whole. Hosts keep their own clocks; 'report' aligns them.
+
+Coverage lines (probe.coverage) are shown where --event asks for them, and with
+--raw. --errors shows calls that failed, ranks that ended badly, and warnings.
+--follow goes on while the job runs, and ends with it or by Ctrl-C.
 
 --since takes 18:26, 18:26:05.5 (on the day of the run's last event),
 2026-11-21T18:26:05Z, or -90s, -5m, -2h: that long before the run's last event.
@@ -18,6 +22,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ddp_probe.errors import UsageError
@@ -25,6 +30,7 @@ from ddp_probe.errors import UsageError
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _Ranks = Callable[[Optional[int]], bool]
 _FILE = re.compile(r"rank(\d+)\.")
+_PAUSE, _SETTLED = 0.5, 2.0  # Seconds between two looks at the files, and until nobody is taken to come any more.
 _NAMED = 30  # So many names of events are listed where nothing matches.
 
 
@@ -37,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     events = "a name such as ddp.init, or a pattern such as 'checkpoint.*'; may be repeated"
     parser.add_argument("--event", metavar="E", action="append", default=[], help=events)
     parser.add_argument("--since", metavar="TIME", help="a time (UTC), or -5m")
+    parser.add_argument("--errors", action="store_true", help="only what failed, and warnings")
+    parser.add_argument("--follow", action="store_true", help="go on with what is written while the job runs")
     parser.add_argument("--raw", action="store_true", help="the lines as they were written")
 
 
@@ -44,10 +52,43 @@ def run(args: argparse.Namespace) -> int:
     """Choose, merge, print; tell on stderr what was left out."""
     if hasattr(sys.stdout, "reconfigure"):  # A log may hold what this locale cannot show.
         sys.stdout.reconfigure(errors="backslashreplace")
-    ranks = _ranks(args.rank)
     files = _files(args.paths)
-    since = _since(args.since, files) if args.since else None
-    return _print(files, ranks, args.event, since, raw=args.raw)
+    choice = _Choice(_ranks(args.rank), args.event, _since(args.since, files) if args.since else None, errors=args.errors, raw=args.raw)
+    show = _printer(args.raw)
+    read = _print(files, choice, show, quiet=args.follow)
+    if args.follow:
+        _follow(args.paths or [os.path.dirname(files[0])], read, choice, show)
+    return 0
+
+
+class _Choice:
+    """Which lines were asked for."""
+
+    def __init__(self, ranks: _Ranks, events: List[str], since: Optional[float], *, errors: bool, raw: bool) -> None:
+        self.ranks = ranks
+        self._events = events
+        self._since = since
+        self._errors = errors
+        self._raw = raw
+
+    def takes(self, entry: Any) -> bool:
+        """Tell whether a line is shown."""
+        name = entry.head.event
+        if not self.ranks(entry.head.rank) or (self._since is not None and entry.when < self._since):
+            return False
+        if self._events:
+            return any(fnmatch.fnmatchcase(name, one) for one in self._events) and (not self._errors or _failed(entry))
+        return _failed(entry) if self._errors else self._raw or name != "probe.coverage"
+
+
+def _failed(entry: Any) -> bool:
+    """Tell a line that a person would look for who asks what went wrong."""
+    from ddp_probe.read.events import fields
+
+    if entry.head.event in ("probe.warning", "probe.fault"):
+        return True
+    told = fields(entry.line)
+    return bool(told.get("phase") == "error" or told.get("failure") or told.get("uncaught") or told.get("exit_code") or told.get("signal"))
 
 
 def _files(paths: List[str]) -> List[str]:
@@ -62,29 +103,47 @@ def _files(paths: List[str]) -> List[str]:
     return sources.events
 
 
-def _print(files: List[str], ranks: _Ranks, events: List[str], since: Optional[float], *, raw: bool) -> int:
+def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, quiet: bool) -> Dict[str, int]:
+    """Print what is there; return how many lines of each file that were."""
     from ddp_probe.read import events as reader
     from ddp_probe.read.model import Inventory
 
     inventory = Inventory()
-    show = _printer(raw)
     shown = 0
+    read: Dict[str, int] = {}
     there: Tuple[Set[str], Set[int]] = (set(), set())
-    for entry in reader.merged([file for file in files if _may_hold(file, ranks, there[1])], inventory):
-        name, rank = entry.head.event, entry.head.rank
+    for entry in reader.merged([file for file in files if _may_hold(file, choice.ranks, there[1])], inventory):
+        read[entry.file] = entry.number
         if len(there[0]) < 1000:
-            there[0].add(name)
-        if rank is not None:
-            there[1].add(rank)
-        if not ranks(rank) or (since is not None and entry.when < since) or (events and not any(fnmatch.fnmatchcase(name, one) for one in events)):
-            continue
-        show(entry)
-        shown += 1
+            there[0].add(entry.head.event)
+        if entry.head.rank is not None:
+            there[1].add(entry.head.rank)
+        if choice.takes(entry):
+            show(entry)
+            shown += 1
     sys.stdout.flush()
-    if not shown:
-        sys.stderr.write(_nothing(inventory, len(files), there))
-    _tell_skipped(inventory)
-    return 0
+    if not quiet:
+        sys.stderr.write(_nothing(inventory, len(files), there) if not shown else "")
+        _tell_skipped(inventory)
+    return read
+
+
+def _follow(paths: List[str], read: Dict[str, int], choice: _Choice, show: Callable[[Any], None]) -> None:
+    """Print what is added, until every process has written its last line and nothing has come for a while."""
+    from ddp_probe.read import tail
+
+    files, quiet = tail.Tail(read), 0.0
+    while True:
+        now = _files(paths)
+        new = files.more(now)
+        for entry in new:
+            if choice.takes(entry):
+                show(entry)
+        sys.stdout.flush()
+        quiet = 0.0 if new else quiet + _PAUSE
+        if quiet >= _SETTLED and tail.over(now):
+            return
+        time.sleep(_PAUSE)
 
 
 def _may_hold(file: str, ranks: _Ranks, there: Set[int]) -> bool:

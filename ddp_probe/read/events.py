@@ -61,7 +61,7 @@ def _entries(file: str, piece: int, inventory: Inventory) -> Iterator[Entry]:
         if not whole:
             inventory.skip(file, "torn" if len(line) < 1 << 20 else "longer than 1 MiB")
             continue
-        head = _head(line)
+        head = head_of(line)
         if head is None:
             inventory.skip(file, "no event" if line.strip() else "empty")
             continue
@@ -74,7 +74,8 @@ def _entries(file: str, piece: int, inventory: Inventory) -> Iterator[Entry]:
         yield Entry(when, file, number, head, line)
 
 
-def _head(line: bytes) -> Optional[Head]:
+def head_of(line: bytes) -> Optional[Head]:
+    """Return what a line is sorted and chosen by; nothing where it is no event."""
     try:
         return _HEAD.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

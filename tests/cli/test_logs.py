@@ -67,11 +67,11 @@ def in_terminal(command, columns, env):
 
 
 def test_all_ranks_and_launchers_are_merged_by_time(logs, recorded, read_events):
-    """Every event of every file is one line, in the order of their times, the launcher's among them."""
+    """Every event of every file, coverage aside, is one line, in the order of their times, the launcher's among them."""
     done = logs(recorded)
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(lines) == len(read_events(recorded))
+    assert len(lines) == len([one for one in read_events(recorded) if one["event"] != "probe.coverage"])
     times = [line.split(" ", 1)[0] for line in lines]
     assert times == sorted(times)
     assert {line.split()[1] for line in lines} == {"r0", "r1", "L"}
@@ -202,3 +202,45 @@ def test_a_run_is_found_by_its_name(logs, tmp_path):
         os.utime(str(folder / "rank00000.node1.1.jsonl"), (second, second))
     assert logs().stdout.startswith("18:00:02")
     assert logs("first").stdout.startswith("18:00:01")
+
+
+def test_coverage_is_shown_where_it_is_asked_for(logs, made):
+    """What the probe covered is left out, unless --event names it or the lines are wanted as they were written."""
+    run = made(rank00000=[event(1), event(2, event="probe.coverage", target="torch.load")])
+    assert "probe.coverage" not in logs(run).stdout
+    assert "probe.coverage" in logs(run, "--event", "probe.*").stdout
+    assert "probe.coverage" in logs(run, "--raw").stdout
+
+
+def test_errors_are_what_failed(logs, made):
+    """--errors shows calls that failed, ends with an exit code, children that a signal ended, and warnings; nothing else."""
+    failed = {"phase": "error", "failure": {"type": "ValueError", "message": "no"}}
+    warned = event(3, event="probe.warning", text="about to fail")
+    run = made(
+        rank00000=[event(1), event(2, event="ddp.init", **failed), warned, event(4, event="process.end")],
+        rank00001=[event(5, 1, event="process.end", exit_code=3)],
+        launcher=[event(6, None, event="launcher.child", signal="SIGKILL"), event(7, None, event="launcher.end")],
+    )
+    lines = logs(run, "--errors").stdout.splitlines()
+    assert [line.split()[2] for line in lines] == ["ddp.init", "probe.warning", "process.end", "launcher.child"]
+    assert len(logs(run, "--errors", "--event", "ddp.*").stdout.splitlines()) == 1
+
+
+def test_following_ends_with_the_job(made, clean_env):
+    """--follow prints what is there, then each line that is added, of files that come later too and never half of one, and ends with the job."""
+    run = made(rank00000=[event(1)])
+    command = [sys.executable, "-m", "ddp_probe", "logs", str(run), "--follow"]
+    process = subprocess.Popen(command, env=clean_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline().startswith("18:00:01")
+    with open(run / "rank00000.node1.1.jsonl", "ab") as file:
+        file.write(event(2)[:20])
+        file.flush()
+        made(rank00001=[event(3, 1)])
+        assert process.stdout.readline().split()[:2] == ["18:00:03.500", "r1"]
+        file.write(event(2)[20:] + event(4, event="process.end"))
+    assert process.stdout.readline().startswith("18:00:02")
+    made(rank00001=[event(3, 1), event(5, 1, event="process.end")])
+    assert [line.split()[0] for line in process.stdout] == ["18:00:04.500", "18:00:05.500"]
+    assert (process.stderr.read(), process.wait(60)) == ("", 0)
+    process.stdout.close()
+    process.stderr.close()
