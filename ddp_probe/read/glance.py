@@ -11,6 +11,7 @@ from ddp_probe.read import ends, find
 
 _NAME = re.compile(r"rank(\d+)\.([^.]*)\.(\d+)(\.\d+)?\.jsonl$")
 _LAUNCHER = re.compile(r"launcher\.([^.]*)(\.\d+)?\.jsonl$")
+_PYTHON = re.compile(r"python[\d.]*$")
 _ASKED = 8  # So many files are asked how many ranks there should be.
 
 
@@ -31,11 +32,14 @@ class Glance(NamedTuple):
     because: str
     files: int
     bytes: int
+    command: str
+    parts: List[str]  # The folders of one launch, where it has several.
 
 
 def at(folder: str) -> Glance:
     """Look at a run."""
-    files = find.sources([folder]).events
+    sources = find.sources([folder])
+    files = sources.events
     ranks = [file for file in files if not _LAUNCHER.match(os.path.basename(file))]
     launchers = [file for file in files if _LAUNCHER.match(os.path.basename(file))]
     seen = {number for file in ranks for number in [_rank(file)] if number is not None}
@@ -46,7 +50,28 @@ def at(folder: str) -> Glance:
     hosts = sorted({found[number] for file in files for found, number in _host_of(file)})
     name = os.path.basename(os.path.abspath(folder))
     size = sum(size for size, _ in sizes)
-    return Glance(name, folder, modified, max(0.0, time.time() - modified), len(seen), expected, hosts, ended, because, len(files), size)
+    age = max(0.0, time.time() - modified)
+    parts = sources.folders if len(sources.folders) > 1 else []
+    return Glance(name, folder, modified, age, len(seen), expected, hosts, ended, because, len(files), size, _command(files), parts)
+
+
+def _command(files: List[str]) -> str:
+    """Return what a person typed: the launcher's command line, else that of a rank, without the interpreter."""
+    for file in sorted(files, key=lambda file: not os.path.basename(file).startswith("launcher"))[:_ASKED]:
+        words = ends.first(file).get("argv")
+        if isinstance(words, list) and words:
+            return " ".join(_typed([str(word) for word in words]))
+    return ""
+
+
+def _typed(words: List[str]) -> List[str]:
+    if _PYTHON.match(os.path.basename(words[0])):
+        words = words[1:]
+        while words and words[0].startswith("-") and words[0] not in ("-m", "-c"):
+            words = words[1:]
+    if words[:2] in (["-m", "torch.distributed.run"], ["-m", "torch.distributed.launch"]):
+        words = ["torchrun", *words[2:]]
+    return [os.path.basename(words[0]), *words[1:]] if words else []
 
 
 def _host_of(file: str) -> List[Any]:

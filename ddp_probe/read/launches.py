@@ -59,16 +59,20 @@ def beside(folder: str, siblings: Callable[[], Iterable[str]]) -> List[str]:
     found = [_glance(folder)]
     if found[0].whole or not found[0].keys:
         return [folder]
-    others = [_glance(each) for each in siblings() if os.path.realpath(each) != os.path.realpath(folder) and _written(each) >= found[0].start - _SKEW]
+    own, since = os.path.realpath(folder), found[0].start - _APART
+    others = [_glance(each) for each in siblings() if os.path.realpath(each) != own and _touched(each) >= since]
     for part in sorted(others, key=lambda part: abs(part.start - found[0].start)):
         if any(same(part, each) for each in found) and not any(part.ranks & each.ranks for each in found):
             found.append(part)
     return [part.folder for part in sorted(found, key=lambda part: (min(part.ranks, default=0), part.folder))]
 
 
-def _written(folder: str) -> float:
-    times = [os.stat(os.path.join(folder, name)).st_mtime for name in _files(folder)]
-    return max(times, default=0.0)
+def _touched(folder: str) -> float:
+    """Return when a file last came into a folder; the first lines of all folders there are would take long to read."""
+    try:
+        return os.stat(folder).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _files(folder: str) -> List[str]:

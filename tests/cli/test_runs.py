@@ -109,3 +109,29 @@ def test_the_table_fits_a_terminal(runs, tmp_path):
     lines = runs().stdout.splitlines()
     assert lines[1].endswith("1 SIGKILL, 1 failed")
     assert max(len(line) for line in lines) <= 80
+
+
+def test_the_command_and_the_verdict(tmp_path, runs):
+    """A row has the launcher's command line as a person types it, uncut in a pipe, and what report would answer."""
+    argv = ["/env/bin/python3.11", "-u", "-m", "torch.distributed.run", "--nproc_per_node=2", "train.py", "x" * 200]
+    root = tmp_path / "ddp_probe_runs"
+    _write(root / "a", "launcher.node1.jsonl", {"event": "launcher.start", "argv": argv}, {"event": "launcher.end"})
+    _write(root / "a", "rank00000.node1.1.jsonl", {**START, "rank": 0, "argv": ["python", "train.py"]})
+    (row,) = json.loads(runs("--json").stdout)
+    assert row["command"] == "torchrun --nproc_per_node=2 train.py " + "x" * 200
+    assert (row["verdict"], row["rules"]) == ("undecided", [])
+    head, line = runs().stdout.splitlines()
+    assert head.split() == ["run", "age", "ranks", "verdict", "ended", "command"]
+    assert line.endswith(row["command"])
+    assert " 1/2    undecided  " in line
+
+
+def test_a_launch_of_two_folders_is_one_row(tmp_path, runs):
+    """Two folders of one rendezvous are one run, of which no rank is missing."""
+    env = {"MASTER_ADDR": "node0", "MASTER_PORT": "29500"}
+    for rank in (0, 1):
+        who = {"rank": rank, "world_size": 2, "ts": "2026-01-01T12:00:0%d.000000Z" % rank}
+        _write(tmp_path / "ddp_probe_runs" / ("part%d" % rank), "rank%05d.node%d.1.jsonl" % (rank, rank), {**START, **who, "environment": env})
+    (row,) = json.loads(runs("--json").stdout)
+    assert (row["ranks_seen"], row["ranks_expected"], len(row["parts"])) == (2, 2, 2)
+    assert "without a file" not in row["because"]
