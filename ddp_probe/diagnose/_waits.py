@@ -12,10 +12,10 @@ from ddp_probe.read.model import Call, Failed, Process, Run
 PEER_GONE = "a peer is gone"  # What read/failures.py calls it.
 TIMED_OUT = re.compile(
     r"Timed out waiting (?P<ms>\d+) ?ms for (?:recv|send) operation"
-    r"|[Cc]ollective operation timeout:[^\n]*?Timeout\(ms\)=(?P<ms2>\d+)"
+    r"|[Cc]ollective operation timeout:[^\n]{0,400}?Timeout\(ms\)=(?P<ms2>\d+)"
     r"|[Cc]ollective operation timeout|wait timeout after (?P<ms3>\d+) ?ms"
-    r"|failed to pass monitoredBarrier|Timed out after \d+ ?(?:ms|s)[^\n]*collective"
-    r"|(?:HCCL|ACL|notify)[^\n]*(?:time ?out|timed out)|Connection timed out|Socket Timeout"
+    r"|failed to pass monitoredBarrier|Timed out after \d+ ?(?:ms|s)[^\n]{0,300}collective"
+    r"|(?:HCCL|ACL|notify)[^\n]{0,300}(?:time ?out|timed out)|Connection timed out|Socket Timeout"
 )
 
 

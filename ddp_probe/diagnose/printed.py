@@ -1,9 +1,9 @@
 """Looks for the texts of a rule in failures: exceptions that a probe recorded, and passages of a plain log."""
 
-import re
 from functools import lru_cache
-from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ddp_probe.diagnose._pattern import Found, searchable
 from ddp_probe.diagnose.rule import HIGH, LOW, Evidence, Finding, Printed, Rule, failed, first_of, line
 from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Failed, Place, Run
@@ -14,18 +14,13 @@ class Match(NamedTuple):
 
     failure: Failed
     printed: Printed
-    found: "re.Match[str]"
-
-
-@lru_cache(maxsize=None)
-def _compiled(pattern: str) -> Pattern[str]:
-    return re.compile(pattern, re.DOTALL)
+    found: Found
 
 
 @lru_cache(maxsize=4096)
-def _search(pattern: str, text: str) -> "Optional[re.Match[str]]":
+def _search(pattern: str, text: str) -> Optional[Found]:
     """Thousands of ranks may say the same."""
-    return _compiled(pattern).search(text)
+    return searchable(pattern).search(text)
 
 
 def matches(rule: Rule, run: Run) -> List[Match]:
@@ -41,9 +36,9 @@ def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], boo
         if found is None:
             continue
         around = around or text + "\n" + failure.trail
-        if printed.unless and _compiled(printed.unless).search(around):
+        if printed.unless and searchable(printed.unless).search(around):
             continue
-        if printed.beside and not _compiled(printed.beside).search(around) and not _in_log(printed.beside, failure, run, beside):
+        if printed.beside and not searchable(printed.beside).search(around) and not _in_log(printed.beside, failure, run, beside):
             continue
         yield Match(failure, printed, found)
         return
@@ -56,7 +51,7 @@ def _in_log(pattern: str, failure: Failed, run: Run, known: Dict[Tuple[str, str]
     key = (pattern, failure.at.file)
     if key not in known:
         text = next((log.text for log in run.texts if log.file == failure.at.file), "")
-        known[key] = _compiled(pattern).search(text) is not None
+        known[key] = searchable(pattern).search(text) is not None
     return known[key]
 
 

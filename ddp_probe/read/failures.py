@@ -12,12 +12,12 @@ from ddp_probe.schema import Failure
 # What a rank prints when another one is gone, or when its launcher gives up: never the first failure.
 _PEER = re.compile(
     r"Connection (closed|reset) by (remote )?peer|Broken pipe|Socket closed|recvValue failed|sendBytes failed|remote process exited"
-    r"|NCCL communicator was aborted(?![^\n]*(?:[Ww]atchdog caught|Timeout\(ms\)))|Failed to recv, got 0 bytes|ncclRemoteError"
+    r"|NCCL communicator was aborted(?![^\n]{0,400}(?:[Ww]atchdog caught|Timeout\(ms\)))|Failed to recv, got 0 bytes|ncclRemoteError"
 )
 _LAUNCHER = re.compile(
     r"^(\w+\.)*(ChildFailedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|SignalException)\b"
     r"|closing signal SIGTERM|received by PID \d+|failed \(exitcode: -?\d+\) local_rank:|exits with return code|Killing subprocess \d+"
-    r"|srun: error: .*Exited with exit code|slurmstepd: .*CANCELLED"
+    r"|srun: error: .{0,300}Exited with exit code|slurmstepd: .{0,300}CANCELLED"
 )
 
 INTERRUPTED = "a person interrupted it"

@@ -11,6 +11,7 @@ _PHASES = {name: name for name in ("begin", "end", "error", "point")}
 _NOTHING: List[schema.Site] = []  # One for all; nobody adds to it.
 _SITES: Dict[Tuple[str, int, str], schema.Site] = {}
 _MANY = 10000  # Lines of a job that make watched calls, at most; beyond it each event keeps its own.
+_WORDS, _FRAMES = 1 << 14, 200  # Letters of a message and frames of a traceback that are kept; a probe writes no more.
 _OPEN = 1000  # Calls that never end, at most; a file that holds more is not one of ours.
 
 
@@ -43,6 +44,7 @@ class Fold:
         process, phase = self.process, event.phase
         process.lines += 1
         self._number(event.seq, line)
+        _shorten(event)
         when = self._when(event)
         if phase == "begin":
             call = Call(event, process.file, line, when)
@@ -145,6 +147,19 @@ class Fold:
             if call.line < self._last_hole:
                 call.answer = type(call.asked)()
                 del self.process.open[span]
+
+
+def _shorten(event: schema.Event) -> None:
+    """Keep of what an exception says as much as a probe writes: rules search it."""
+    if event.failure is not None:
+        event.failure.message = _short(event.failure.message)
+        del event.failure.frames[_FRAMES // 2 : max(len(event.failure.frames) - _FRAMES // 2, _FRAMES // 2)]
+    if isinstance(event, schema.LauncherChild):
+        event.message = _short(event.message)
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= _WORDS else "%s … %s" % (message[: _WORDS * 3 // 4], message[-_WORDS // 4 :])
 
 
 def seconds(stamp: str) -> Optional[float]:

@@ -157,6 +157,7 @@ def _text(file: str, run: Run, meter: _Meter) -> None:
             with open(file, "rb") as stream:
                 log = text.read((line for _, line, _ in lines(stream, text.LONGEST, text.LONGEST >> 3)), file)
             run.texts.append(log)
+            run.inventory.notes.extend(text.left_out(log))
             run.inventory.files.append(file)
             meter.add(_size(file))
             return

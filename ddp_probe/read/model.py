@@ -331,7 +331,9 @@ class TextLog(NamedTuple):
     file: str
     lines: int
     failures: List[Failed]
-    text: str  # The passages of failures and warnings, in order, at most a few MB.
+    text: str  # The passages of failures and warnings, in order, at most a MB.
+    passed: int = 0  # Lines in its middle that were not read: there were too many that may tell of trouble.
+    dropped: int = 0  # Failures in its middle that were not kept.
 
 
 class Inventory:

@@ -8,7 +8,7 @@ from ddp_probe.read.alive import alive
 from ddp_probe.read.launches import generation, parents
 from ddp_probe.read.model import Death, Process, Run
 
-_MOST = 1_000_000  # Ranks; a size beyond that was not written by a probe.
+_MOST = 1 << 17  # Ranks; a size beyond that was not written by a probe.
 
 
 def shape(run: Run, processes: List[Process]) -> None:
@@ -43,6 +43,9 @@ def _attempt(run: Run, number: int) -> Run:
 
 def _expected(run: Run) -> Optional[int]:
     """World size by majority, else what the launchers were asked for."""
+    beyond = max((process.world_size for process in run.processes if process.world_size), default=0)
+    if beyond > _MOST:
+        run.inventory.notes.append("A world size of %d is not believed." % beyond)
     sizes = Counter(process.world_size for process in run.processes if process.world_size and 0 < process.world_size <= _MOST)
     if sizes:
         return sizes.most_common(1)[0][0]

@@ -3,13 +3,13 @@
 import re
 from collections import deque
 from itertools import islice
-from typing import Deque, Dict, Iterable, List, Optional, Set, Tuple, Union
+from typing import Deque, Dict, Iterable, Iterator, List, Optional, Set, Tuple, Union
 
 from ddp_probe.read.model import TextLog
 from ddp_probe.read.text._clean import clean
 from ddp_probe.read.text._kept import Failures, Text
 from ddp_probe.read.text._prefix import Origin, Prefixes
-from ddp_probe.read.text._signs import may_tell
+from ddp_probe.read.text._signs import signs
 from ddp_probe.read.text._stream import Stream
 
 LONGEST = 1 << 16
@@ -18,6 +18,9 @@ _SHORT = 1 << 18  # Bytes of such a log.
 _STREAMS = 5000  # Sources at once: ranks of a large job.
 _TAIL, _BEFORE = 50, 3  # Lines that stay in the text: the last ones, and those before a line that tells.
 _ALIKE, _PATTERNS = 200, 20000  # Lines that differ in numbers only, of one source; and how many kinds of them are told apart.
+_ROOM, _END_ROOM = 4 << 20, 1 << 20  # Letters of lines that may tell something, from the beginning and from the end; those between are counted.
+_LONGEST_LINE = 8000  # Letters; what a person reads of a line.
+_DIGITS = b"0123456789"
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _APART = re.compile(r"\brank\s*: (\d{1,6}) \(local_rank: (\d{1,6})\)")
 _ONE_NODE = re.compile(r"\bgroup_world_size=1\b")
@@ -38,6 +41,15 @@ def read(lines: Iterable[bytes], file: str) -> TextLog:
     return reader.log()
 
 
+def left_out(log: TextLog) -> Iterator[str]:
+    """Yield what of a log was not looked at, as sentences."""
+    if log.passed:
+        read = "the first %d MB and the last %d MB of such lines are read" % (_ROOM >> 20, _END_ROOM >> 20)
+        yield "%s has too much that may tell of trouble: %d lines in its middle were passed over (%s)." % (log.file, log.passed, read)
+    if log.dropped:
+        yield "%s tells of more failures than are kept: %d between the first and the last ones were dropped." % (log.file, log.dropped)
+
+
 class _Reader:
     """Reads one log, block by block."""
 
@@ -53,37 +65,63 @@ class _Reader:
         self._apart: Set[int] = set()  # rank minus local rank
         self._alike: Dict[str, int] = {}
         self._number = 0
+        self._room = _ROOM
+        self._held: Deque[Tuple[int, List[bytes]]] = deque()  # The last blocks, once there is no room.
+        self._held_bytes = 0
+        self._passed = 0
+        self._dull: Set[bytes] = set()  # Lines that tell nothing new, as they are without their digits.
+        self._signs: List[bytes] = []  # Of the block.
 
     def block(self, lines: List[bytes]) -> None:
         """Read some lines."""
-        first = self._number == 0
-        if not first and not self._busy and _is_quiet(lines):
-            self._number += len(lines)
+        before, self._number = self._number, self._number + len(lines)
+        self._signs = self._new_signs(lines)
+        if before and not self._signs and (self._room <= 0 or not self._busy):
             self._tail.extend(zip(range(self._number - len(lines[-_TAIL:]) + 1, self._number + 1), lines[-_TAIL:]))
-            return
-        parts = [(self._number + index, part) for index, raw in enumerate(lines, 1) for part in clean(raw)]
-        self._number += len(lines)
+        elif self._room > 0:
+            self._read(before, lines)
+        else:
+            self._hold(before, lines)
+
+    def _hold(self, before: int, lines: List[bytes]) -> None:
+        """Put a block aside; the end of a log is read, however long it is."""
+        self._held.append((before, lines))
+        self._held_bytes += sum(map(len, lines))
+        while self._held_bytes > _END_ROOM and len(self._held) > 1:
+            _, dropped = self._held.popleft()
+            self._held_bytes -= sum(map(len, dropped))
+            self._passed += len(dropped)
+
+    def _read(self, before: int, lines: List[bytes]) -> None:
+        first = not before
+        cleaned = [clean(raw) for raw in lines]
+        parts = [(before + index, part[:_LONGEST_LINE]) for index, seen in enumerate(cleaned, 1) for part in seen]
         self._prefixes.learn(part for _, part in parts)
         if first:
             parts = self._prefixes.mended(parts)
         for number, part in parts:
-            self._line(number, part, first)
+            dull, index = self._line(number, part, first), number - before - 1
+            if dull and len(cleaned[index]) == 1 and len(lines[index]) < 1000 and len(self._dull) < _PATTERNS:
+                self._dull.add(lines[index].translate(None, _DIGITS))
 
-    def _line(self, number: int, text: str, always: bool) -> None:
+    def _line(self, number: int, text: str, always: bool) -> bool:
+        """Read one line; return whether it, and its like from now on, tells nothing new."""
         self._measure(text)
         origin, text = self._prefixes.split(text)
         stream = self._stream(origin)
-        if not self._whole and not stream.busy and self._is_dull(text, origin):
-            stream.skip(number, text)
-            kept = False
+        dull = not self._whole and not stream.tracing and self._is_dull(text, origin)
+        if dull:
+            kept = stream.skip(number, text)
         else:
+            self._room -= len(text) + 1
             kept = stream.feed(number, text)
-            self._note(stream)
+        self._note(stream)
         if kept or always:
             self._catch_up(number)
             self._text.add(number, text)
         else:
             self._tail.append((number, text))
+        return dull
 
     def _catch_up(self, number: int) -> None:
         """Keep the lines right before a line that is kept."""
@@ -96,7 +134,8 @@ class _Reader:
 
     def _is_dull(self, text: str, origin: Origin) -> bool:
         """Tell a line that has no sign, or the like of which there have been too many."""
-        if not may_tell(text.lower().encode("utf-8", "replace")):
+        low = text.lower().encode("utf-8", "replace")
+        if not any([word in low for word in self._signs]):  # noqa: C419  # A list is faster than a generator, of which there would be one a line.
             return True
         kind = origin.key + _NUMBER.sub("#", text[:200])
         seen = self._alike.get(kind, 0)
@@ -132,19 +171,33 @@ class _Reader:
 
     def log(self) -> TextLog:
         """Return what was found."""
+        if self._held:
+            self._close_all()
+        for before, lines in self._held:
+            self._signs = self._new_signs(lines)
+            self._read(before, lines)
+        self._close_all()
+        for number, line in self._tail:
+            for text in clean(line) if isinstance(line, bytes) else [line]:
+                self._text.add(number, text)
+        offset: Optional[int] = next(iter(self._apart)) if len(self._apart) == 1 else None
+        return TextLog(self._file, self._number, self._failures.all(offset), self._text.all(), self._passed, self._failures.passed)
+
+    def _close_all(self) -> None:
         for stream in self._streams.values():
             stream.end()
         last = [(failed, stream.origin.local_rank) for stream in self._streams.values() for failed in stream.ready()]
         for failed, local_rank in sorted(last, key=lambda each: each[0].when):
             self._failures.add(failed, local_rank)
-        for number, line in self._tail:
-            for text in clean(line) if isinstance(line, bytes) else [line]:
-                self._text.add(number, text)
-        offset: Optional[int] = next(iter(self._apart)) if len(self._apart) == 1 else None
-        return TextLog(self._file, self._number, self._failures.all(offset), self._text.all())
+        self._streams.clear()
+        self._busy.clear()
 
-
-def _is_quiet(lines: List[bytes]) -> bool:
-    return not may_tell(b"".join(lines).lower().replace(b"\0", b""))
+    def _new_signs(self, lines: List[bytes]) -> List[bytes]:
+        """Return the signs of trouble in these lines; a training log has few kinds of lines, which differ in numbers and are looked at once."""
+        kinds = {line.translate(None, _DIGITS) for line in lines} - self._dull
+        found = signs(b"".join(kinds).lower().replace(b"\0", b"")) if kinds else []
+        if not found and len(self._dull) < _PATTERNS:
+            self._dull.update(kind for kind in kinds if len(kind) < 1000)
+        return found
 
 

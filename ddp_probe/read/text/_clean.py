@@ -8,7 +8,8 @@ _PLAIN = re.compile(rb"[\t\n\x20-\x25\x27-\x3b\x3d-\x7e]*\Z")  # Neither & nor <
 _ODD = re.compile(rb"[^\t\n\x20-\x7e]|<[/a-zA-Z]|&[#a-z]|\[\d{1,3}(?:;\d{1,3})*m")
 _LEFT_OVER = re.compile(rb"\[\d{1,3}(?:;\d{1,3})*m")
 _ESCAPE = re.compile(
-    r"(?:\x1b|\^\[|\\x1b|\\u001b|\\033)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][AB012])|\x1b[@-Z\\-_]|\x9b[0-?]*[ -/]*[@-~]"
+    r"(?:\x1b|\^\[|\\x1b|\\u001b|\\033)(?:\[[0-?]{0,40}[ -/]{0,40}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[()][AB012])"
+    r"|\x1b[@-Z\\-_]|\x9b[0-?]{0,40}[ -/]{0,40}[@-~]"
     r"|\[\d{1,3}(?:;\d{1,3})*m"  # A colour whose escape character was lost where the log was copied.
 )
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028\u2029\ufeff]")

@@ -7,23 +7,42 @@ from typing import Deque, List, Optional, Tuple
 from ddp_probe.read.model import Failed
 
 _FIRST, _LAST = 2000, 500  # Failures.
-_LETTERS = 1 << 21  # Of text, from each end.
+_WORDS, _LAST_WORDS = 1 << 20, 1 << 18  # Letters of those.
+_LETTERS = 1 << 19  # Of text, from each end.
+
+_Kept = Tuple[float, int, Failed, Optional[int]]
+
+
+def _size(failed: Failed) -> int:
+    return len(failed.message) + 100 * len(failed.frames)
 
 
 class Failures:
     """The failures of a log, the first and the last of them by line; one that was long in coming to its end is told late."""
 
     def __init__(self) -> None:
-        self._first: List[Tuple[float, int, Failed, Optional[int]]] = []
-        self._last: Deque[Tuple[float, int, Failed, Optional[int]]] = deque(maxlen=_LAST)
+        self._first: List[_Kept] = []
+        self._last: Deque[_Kept] = deque()
+        self._letters = self._last_letters = 0
         self._count = 0
+        self.passed = 0  # Those between the first and the last, which are not kept.
 
     def add(self, failed: Failed, local_rank: Optional[int]) -> None:
         """Take one in; with the local rank of who printed it, where only that is told."""
         self._count += 1
         insort(self._first, (failed.when, self._count, failed, local_rank))
-        if len(self._first) > _FIRST:
-            self._last.append(self._first.pop())
+        self._letters += _size(failed)
+        while len(self._first) > 1 and (len(self._first) > _FIRST or self._letters > _WORDS):
+            self._late(self._first.pop())
+
+    def _late(self, kept: _Kept) -> None:
+        size = _size(kept[2])
+        self._letters -= size
+        self._last.append(kept)
+        self._last_letters += size
+        while len(self._last) > 1 and (len(self._last) > _LAST or self._last_letters > _LAST_WORDS):
+            self._last_letters -= _size(self._last.popleft()[2])
+            self.passed += 1
 
     def all(self, offset: Optional[int]) -> List[Failed]:
         """Return them by line; a local rank becomes a rank where the log tells how far they are apart."""

@@ -8,7 +8,7 @@ from ddp_probe.schema import Site
 HEADER, FRAME, SOURCE, FINAL, PERHAPS_FINAL, LINK, BLANK, OTHER = range(8)
 
 _HEADER = re.compile(r"Traceback \(most recent call last\)")
-_FRAME = re.compile(r'[\s>|+]*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$')
+_FRAME = re.compile(r'[\s>|+]*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 _IPYTHON_FRAME = re.compile(r"(?P<file>(?:[/~.]|<ipython|[A-Za-z]:\\)\S*) in (?P<function>[\w<>.]+)\(.*\)$")
 _IPYTHON_NEWER = re.compile(r"(?:File|Cell) (?P<file>\S+?|In ?\[\d+\]),? ?(?::|line )(?P<line>\d+)(?:, in (?P<function>[\w.<>]+)\(.*)?$")
 _RICH_FRAME = re.compile(r"│\s?(?P<file>/\S+):(?P<line>\d+) in (?P<function>[\w<>.]+)\s*│?$")
@@ -23,7 +23,7 @@ _NO_EXCEPTION = re.compile(r"\s*(?:INFO|WARNING|ERROR|DEBUG|CRITICAL|NCCL|Epoch|
 _LINK = re.compile(
     r"[\s|+]*(?:During handling of the above exception, another exception occurred|The above exception was the direct cause of the following exc)"
 )
-_GROUP_MARGIN = re.compile(r"\s*(?:\+(?:-\+)?-+(?: \d+ -+)?$|(?:\s*[|+] (?=\s*(?:Exception Group |Traceback|File \"|\S)))|\|\s*$)")
+_GROUP_MARGIN = re.compile(r"\s*(?:\+(?:-\+)?-+(?: \d+ -+)?$|[|+] (?=\s*\S)|\|\s*$)")
 
 
 class Line(NamedTuple):
@@ -41,7 +41,9 @@ class Line(NamedTuple):
 def line(number: int, text: str, in_group: bool) -> Line:
     """Tell what a line is; in an exception group, without the margin that shows the nesting."""
     if in_group:
-        text = _GROUP_MARGIN.sub("", text, count=1)
+        margin = _GROUP_MARGIN.match(text)
+        text = text[margin.end() :] if margin else text
+    text = text.rstrip()
     bare = text.lstrip()
     indent = len(text) - len(bare)
     if not bare:

@@ -36,7 +36,7 @@ class Passages:
         """Take a line in; return whether it is kept, as far as one can tell yet."""
         weight = weigh(text)
         if weight == QUIET and not self._whole:
-            return self._add_quiet(number, text, file)
+            return self.skip(number, text, file)
         if self._is_other(text, weight) or len(self._lines) >= _LINES or self._letters > _LETTERS:
             self.end(file)
         if not self._whole and not self._lines:
@@ -47,11 +47,8 @@ class Passages:
             self._mark(number, text, weight)
         return True
 
-    def skip(self, number: int, text: str) -> None:
-        """Take in a line that is known to be quiet, in a log of which quiet lines are not kept."""
-        self._before.append((number, text))
-
-    def _add_quiet(self, number: int, text: str, file: str) -> bool:
+    def skip(self, number: int, text: str, file: str) -> bool:
+        """Take in a line that is known to be quiet, in a log of which quiet lines are kept only around a sign; return whether it is."""
         if self._lines and self._quiet < _AROUND:
             self._quiet += 1
             self._append(number, text)

@@ -25,12 +25,12 @@ _CERTAIN: Tuple[Pattern[str], ...] = (
     re.compile(r"\((?P<key>raylet(?:, ip=[\d.]+)?)\) ?"),
     re.compile(r"(?P<key>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}): "),  # deepspeed, pdsh
     re.compile(r"\[pod/(?P<key>[\w./-]+)\] "),  # kubectl --prefix
-    re.compile(r"(?P<key>[\w.]{1,60}[-_][\w.-]{0,60}\d+) +\| ?"),  # docker compose
+    re.compile(r"(?P<key>(?=[\w.]{1,60}[-_])[\w.-]{2,120}(?<=\d)) {1,60}\| ?"),  # docker compose
 )
 # Believed only where most lines have one: a list in a log may be numbered too, and a message may begin with a file's name.
 _LIKELY: Tuple[Pattern[str], ...] = (
     re.compile(r" {0,4}(?P<rank>\d{1,6}): "),  # srun --label
-    re.compile(r"(?P<key>(?=[\w.-]*\d)[a-z][\w.-]*(?<!\.py)(?<!\.so)(?<!\.so\.\d)): "),  # pdsh, by name
+    re.compile(r"(?P<key>(?=[\w.-]{0,120}\d)[a-z][\w.-]{0,120}(?<!\.py)(?<!\.so)(?<!\.so\.\d)): "),  # pdsh, by name
     re.compile(r"\[(?P<rank>\d{1,6})\] "),  # mpiexec -prepend-rank
 )
 _SHARE, _LEAST = 0.5, 2

@@ -1,7 +1,7 @@
 """Weighs a line of a log: whether it tells of trouble, and whether it must."""
 
 import re
-from typing import Optional
+from typing import List, Optional
 
 QUIET, HINT, TROUBLE = 0, 1, 2
 
@@ -15,26 +15,26 @@ _TROUBLE = re.compile(
     r"(?<![\w.])(?:[A-Za-z_][\w.]*)?(?:Error|Exception)\b|\b(?:ERROR|FATAL|Fatal|fatal|CRITICAL)\b|\berror:|: error\b|\bERR\d|\[E[ \d]|^E\d{4} "
     r"|\b[Aa]bort(?:ed|ing)\b|\b[Kk]ill(?:ed|ing)\b|[Ss]egmentation fault|[Bb]us error|core dumped|\bOOM\b|oom-kill|[Oo]ut of memory"
     r"|terminate called|what\(\): |\bSIG(?:KILL|TERM|SEGV|ABRT|BUS|FPE|ILL|HUP|INT)\b|exit ?code *:? *-?[1-9]|exit status [1-9]|NCCL WARN"
-    r"|INTERNAL ASSERT|[Aa]ssertion .*failed|[Ww]atchdog caught|\bFAIL(?:ED|URE)?\b|[Ff]ailed|\bfailure\b|panic:|[Cc]annot |[Cc]ould not "
+    r"|INTERNAL ASSERT|[Aa]ssertion .{0,300}failed|[Ww]atchdog caught|\bFAIL(?:ED|URE)?\b|[Ff]ailed|\bfailure\b|panic:|[Cc]annot |[Cc]ould not "
     r"|\b[Uu]nable to |No such file|[Pp]ermission denied|No space left|Traceback|Missing key|Unexpected key|size mismatch|No CUDA GPUs"
-    r"|not compiled with|doesn't have .* built|undefined symbol|[Dd]esync|collective mismatch|\bXid\b"
+    r"|not compiled with|doesn't have .{0,80} built|undefined symbol|[Dd]esync|collective mismatch|\bXid\b"
 )
 _HINT = re.compile(
     r"[Ww]arn|WARN|[Tt]imed? ?out|[Rr]efused|[Ii]nvalid|[Ii]llegal|\b[Mm]issing|[Mm]ismatch|[Ii]nconsistent|[Dd]uplicate|[Cc]orrupt|[Tt]runcat"
     r"|[Dd]eadlock|\b[Hh](?:ang|ung)|\b[Ss]tuck\b|[Qq]uota|not (?:found|available|supported|compiled|built)|[Uu]navailable|[Uu]nsupported"
-    r"|[Uu]nexpected|[Uu]nrecognized|[Ww]atchdog|No .{1,40} (?:available|found)|[Uu]ndefined|\d+ ?MiB \||exitcode|^usage: |[Hh][Cc][Cc][Ll] function"
+    r"|[Uu]nexpected|[Uu]nrecognized|[Ww]atchdog|No .{1,40} (?:available|found)|[Uu]ndefined|\d ?MiB \||exitcode|^usage: |[Hh][Cc][Cc][Ll] function"
     r"|already (?:in use|exists|initialized)|[Uu]nreachable|Not init|\bSignal \d+|\be(?:rror|xception)\b"
 )
 # Names of measures and counts of nothing: a healthy log is full of them.
 _HARMLESS = re.compile(
-    r"(?:error|Error|ERROR|fail(?:ed|ures?)|warnings?)s?(?:_\w+)?['\"]?\s*[=:]\s*\(?[-\d.]|\b(?:0|no|without)\s+(?:errors?|failures?|warnings?)\b|IGNORE_ERROR"
+    r"(?:error|Error|ERROR|fail(?:ed|ures?)|warnings?)s?(?:_\w{1,60})?['\"]?\s{0,20}[=:]\s{0,20}\(?[-\d.]|\b(?:0|no|without)\s{1,20}(?:errors?|failures?|warnings?)\b|IGNORE_ERROR"
 )
 _RANK = re.compile(r"\[(?:PG (?:ID )?0 (?:PG GUID \S+ )?)?Rank (\d{1,6})\](?!:)")
 
 
-def may_tell(low: bytes) -> bool:
-    """Tell, of text in lower case, whether it has to be looked at."""
-    return any(word in low for word in _WORDS)
+def signs(low: bytes) -> List[bytes]:
+    """Return the signs of trouble in text in lower case; without any it need not be looked at."""
+    return [word for word in _WORDS if word in low]
 
 
 def weigh(line: str) -> int:

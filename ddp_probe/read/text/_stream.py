@@ -38,11 +38,16 @@ class Stream:
     @property
     def busy(self) -> bool:
         """Tell that the next line matters whatever is in it."""
-        return bool(self._open or self._told is not None or self._passages.open)
+        return self.tracing or self._passages.open
 
-    def skip(self, number: int, text: str) -> None:
-        """Take in a line without any sign; only while not busy."""
-        self._passages.skip(number, text)
+    @property
+    def tracing(self) -> bool:
+        """Tell that the next line may be a traceback's, or an exception's words, whatever is in it."""
+        return bool(self._open or self._told is not None)
+
+    def skip(self, number: int, text: str) -> bool:
+        """Take in a line that tells nothing new, only while no traceback is open; return whether it is kept."""
+        return self._passages.skip(number, text, self._file)
 
     def feed(self, number: int, text: str) -> bool:
         """Take one line in; return whether it is kept."""

@@ -3,10 +3,10 @@
 import re
 from typing import List
 
-_NAME = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*?(?:Error|Exception)"
-_NAME_AND_FRAME = re.compile(r'(?P<name>%s(?:: )?)(?P<rest> {2,}File "[^"]+", line \d+.*)$' % _NAME)
+_NAME = r"(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}?(?:Error|Exception)"
+_NAME_AND_FRAME = re.compile(r'(?P<name>%s(?:: )?)(?P<rest> {2,60}File "[^"]+", line \d+.*)$' % _NAME)
 # The second name stands right after the first one, its colon, or words of the first that have no space behind them.
-_TWO_NAMES = re.compile(r"(?P<one>%s)(?P<before>(?:: )?|: .*?[a-z0-9.)\]])(?P<two>%s)(?P<after>.*)$" % (_NAME, _NAME))
+_TWO_NAMES = re.compile(r"(?P<one>%s)(?P<before>(?:: )?|: .{0,300}?[a-z0-9.)\]])(?P<two>%s)(?P<after>.*)$" % (_NAME, _NAME))
 
 
 class Tangle:
