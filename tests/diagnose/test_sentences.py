@@ -138,4 +138,5 @@ def test_both_lists_of_keys_are_told():
         error = {"type": "RuntimeError", "message": text % (missing, unexpected)}
         end = {"event": "process.end", "rank": 0, "exit_code": 1, "uncaught": True, "failure": error}
         verdict = judge(from_lines(json.dumps(end))).findings[0].verdict
-        assert "head.0.weight, head.1.weight, head.2.weight and 2 more of the model not in the file; %s of the file not in the model" % told in verdict
+        lists = "head.0.weight, head.1.weight, head.2.weight and 2 more of the model not in the file; %s of the file not in the model"
+        assert lists % told in verdict

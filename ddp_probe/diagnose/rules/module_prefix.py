@@ -76,7 +76,7 @@ def check(run: Run) -> Iterator[Finding]:
         return
     failure = found[0]
     renamed = renaming(failure.message)
-    first = next((match.found.group("prefix") + "." for match in told(RULE, run)), "")
+    first = next(("%s." % match.found.group("prefix") for match in told(RULE, run)), "")
     in_file = renamed.in_file if renamed is not None else first != "" and not re.search(RULE.printed[1].pattern, failure.message, re.DOTALL)
     prefix = (renamed.old if in_file else renamed.new) if renamed is not None else first
     load = failure.process.final(schema.Load) if failure.process is not None else None
