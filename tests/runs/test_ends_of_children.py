@@ -1,0 +1,105 @@
+"""Ranks that a program starts itself: their exit codes and exceptions reach the verdict, whoever catches them."""
+
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple
+
+import pytest
+
+from ddp_probe.diagnose import Diagnosis, judge
+from ddp_probe.read import load
+from ddp_probe.report.standing import standings
+
+PROGRAM = Path(__file__).parent / "programs" / "children.py"
+# How they are started, what they do; "logged" is started once for each rank, as srun does.
+LAUNCHES = (
+    "plain spawn wrap",
+    "plain fork data",
+    "plain fork fine",
+    "plain fork at_once",
+    "start_processes forkserver fine",
+    "caught wrap",
+    "logged wrap",
+)
+
+
+class Launch(NamedTuple):
+    """One launch: exit codes and stdout of what was started, and what the report says."""
+
+    codes: List[int]
+    out: str
+    diagnosis: Diagnosis
+
+    @property
+    def ends(self) -> List[str]:
+        """How the ranks ended, in the words of the table."""
+        return [standing.end for standing in standings(self.diagnosis.run)]
+
+
+@pytest.fixture(scope="module")
+def launches(
+    tmp_path_factory: pytest.TempPathFactory,
+    run_python: Callable[..., "subprocess.CompletedProcess[str]"],
+    armed: Callable[..., Dict[str, str]],
+    free_port: Callable[[], int],
+) -> Dict[str, Launch]:
+    """Every launch, two at a time."""
+
+    def run(name: str) -> Launch:
+        way, *rest = name.split()
+        folder, port = tmp_path_factory.mktemp("launch"), str(free_port())
+        places: List[Dict[str, str]] = [{}]
+        if way == "logged":
+            common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
+            places = [{"RANK": str(rank), "LOCAL_RANK": str(rank), **common} for rank in (0, 1)]
+
+        def start(place: Dict[str, str]) -> "subprocess.CompletedProcess[str]":
+            command: List[Any] = [PROGRAM, way, *rest[:-1], port, rest[-1]]
+            return run_python(command, env=armed(folder / "runs", DDP_PROBE_REPORT="off", **place), cwd=folder, timeout=240)
+
+        with ThreadPoolExecutor(max_workers=2) as ranks:
+            done = list(ranks.map(start, places))
+        return Launch([one.returncode for one in done], "".join(one.stdout for one in done), judge(load([str(folder / "runs")])))
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        return dict(zip(LAUNCHES, pool.map(run, LAUNCHES)))
+
+
+@pytest.mark.parametrize("name", ["plain spawn wrap", "caught wrap", "logged wrap"])
+def test_a_refused_wrap_is_found_whoever_caught_it(launches: Dict[str, Launch], name: str) -> None:
+    """A wrap that DDP refuses in a plain Process, in an mp.spawn whose exception is caught, and before a sys.exit(1), is the cause."""
+    launch = launches[name]
+    assert [finding.id for finding in launch.diagnosis.findings] == ["DDP106"], launch.diagnosis.undecided
+    assert set(launch.diagnosis.findings[0].ranks) <= {0, 1}
+    assert "failed ValueError" in launch.ends
+    assert "ended" not in launch.ends
+
+
+def test_the_program_sees_what_it_would_see_without(launches: Dict[str, Launch]) -> None:
+    """Exit codes and stdout are the program's own."""
+    told = {name: (launch.codes, launch.out) for name, launch in launches.items()}
+    assert told["plain spawn wrap"] == ([0], "[1, 1]\n")
+    assert told["plain fork fine"] == told["plain fork at_once"] == ([0], "[0, 0]\n")
+    assert re.fullmatch(r"\[1, 1\]\n", told["plain fork data"][1])
+    assert told["start_processes forkserver fine"] == ([0], "")
+    assert told["caught wrap"] == ([1], "caught\n")
+    assert told["logged wrap"] == ([1, 1], "")
+
+
+def test_an_exception_that_multiprocessing_prints_is_known(launches: Dict[str, Launch]) -> None:
+    """An exception of the job's own in a forked child is named with its line, and the rank that lost it is not blamed."""
+    (finding,) = launches["plain fork data"].diagnosis.findings
+    assert finding.ranks == [1]
+    assert re.search(r"children\.py:\d+, with FileNotFoundError", finding.verdict)
+
+
+@pytest.mark.parametrize("name", ["plain fork fine", "plain fork at_once", "start_processes forkserver fine"])
+def test_children_that_do_well_are_clear(launches: Dict[str, Launch], name: str) -> None:
+    """Forked children, and those that leave by os._exit(0), are proven good by their own last line."""
+    launch = launches[name]
+    assert launch.diagnosis.verdict == "clear", launch.diagnosis.undecided
+    assert launch.ends == ["ended", "ended"]
+    ends = [process.ended.exit_code for process in launch.diagnosis.run.processes if process.ended is not None]
+    assert ends == [0, 0]
