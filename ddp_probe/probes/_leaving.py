@@ -40,7 +40,7 @@ class Leaving:
         self._exit, self._leave = sys.exit, os._exit
         sys.exit, os._exit = self._of_sys(sys.exit), self._of_os(os._exit)
         self._ours = (sys.exit, os._exit)
-        self._watching = True
+        self._watching, self._outermost = True, _outermost()
         util = sys.modules.get("multiprocessing.util")
         if util is not None and of_multiprocessing():
             self._handled = id(sys.exc_info()[1])
