@@ -3,6 +3,7 @@
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe import schema
+from ddp_probe.diagnose import _wrap_changes, _wraps, change
 from ddp_probe.diagnose.rule import WARNING, Finding, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Call, Process, Run
@@ -21,7 +22,7 @@ def repairs(run: Run, rules: Sequence[Rule]) -> Iterator[Finding]:
     for remedy, changes in made.items():
         rule = _rule(remedy, changes[0][1].asked, rules)
         if rule is not None:
-            yield _finding(rule, remedy, changes)
+            yield _finding(rule, remedy, changes, _for_good(run, rule, changes[0][0]))
 
 
 def _rule(remedy: str, first: schema.Remedied, rules: Sequence[Rule]) -> Optional[Rule]:
@@ -31,7 +32,13 @@ def _rule(remedy: str, first: schema.Remedied, rules: Sequence[Rule]) -> Optiona
     return next(iter(by_torch if "this torch" in first.because else known), None)
 
 
-def _finding(rule: Rule, remedy: str, changes: _Made) -> Finding:
+def _for_good(run: Run, rule: Rule, process: Process) -> change.Change:
+    """Return the change in the job's own call, for the rule that has one for a call which did not fail."""
+    wrapped = next((each for each in _wraps.wraps(run) if each.process is process), None)
+    return _wrap_changes.only_on_a_card(wrapped) if wrapped is not None and rule.slug == "device-ids-on-cpu" else ()
+
+
+def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -> Finding:
     first = changes[0][1]
     ranks = [process.rank for process, _ in changes if process.rank is not None]
     site = first.asked.site
@@ -44,6 +51,7 @@ def _finding(rule: Rule, remedy: str, changes: _Made) -> Finding:
         evidence=[shown(call, "%s became %s" % (_words(call.asked.before), _words(call.asked.after))) for _, call in changes[:4]],
         when=min(call.when for _, call in changes),
         remedy=first.asked.for_good or rule.remedy,
+        change=for_good,
         severity=WARNING,
         fix=remedy,
     )

@@ -160,3 +160,13 @@ def test_a_repaired_run_is_its_repairs() -> None:
     assert finding.remedy == "Pass device_ids only for CUDA."
     assert [found.id for found in _repaired("device-ids", because="this torch takes device_ids for CUDA alone").findings] == ["DDP116"]
     assert _repaired("atomic-save").verdict == "clear"
+
+
+def test_a_repaired_wrap_has_the_change_in_its_own_call() -> None:
+    """Where the repaired wrap was recorded, the change for good is one in that call, as of a wrap that failed."""
+    change = {"remedy": "device-ids", "before": {"device_ids": "[1]"}, "after": {"device_ids": "None"}, "because": "the module is on cpu"}
+    begin, _, end = _wrap_on_cpu(_line("process.end", **_END, exit_code=0))
+    done = _line("ddp.init", phase="end", rank=1, pid=101, span=1)
+    (finding,) = _two(begin, _line("remedy.applied", rank=1, pid=101, **change), done, end).findings
+    assert (finding.id, finding.severity) == ("DDP106", "warning")
+    assert finding.edits
