@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from ddp_probe import read
+from ddp_probe.diagnose import judge
+
 TRAIN = """
 import os, sys, torch
 import torch.distributed as dist
@@ -92,9 +95,26 @@ def test_two_launches_at_the_same_time(script, probe_env, runs, free_port, tmp_p
         assert sorted(path.name.split(".")[0] for path in folder.iterdir() if path.suffix == ".jsonl") == ["launcher", "rank00000", "rank00001"]
 
 
+def test_two_torchruns_of_one_rendezvous(script, probe_env, runs, free_port, tmp_path):
+    """Two torchruns of one rendezvous are read as one run from either folder, and it is clear."""
+    path = script("import torch.distributed as dist\ndist.init_process_group('gloo')\ndist.barrier()\ndist.destroy_process_group()\n")
+    meet = ["--nnodes=2", "--nproc_per_node=1", "--rdzv_id=job", "--rdzv_backend=c10d", "--rdzv_endpoint=127.0.0.1:%d" % free_port()]
+    command = [sys.executable, "-m", "torch.distributed.run", *meet, str(path)]
+    launches = [subprocess.Popen(command, env=probe_env(), cwd=str(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
+    said = [launch.communicate(timeout=180)[1] for launch in launches]
+    assert [launch.returncode for launch in launches] == [0, 0], said
+    assert len(runs.folders()) == 2
+    for folder in runs.folders():
+        found = read.load([str(folder)])
+        assert (sorted(found.ranks), found.missing, len(found.launchers)) == ([0, 1], [], 2)
+        assert judge(found).verdict == "clear"
+
+
 def _by_hand(script, env_of, tmp_path, path):
     ranks = [
-        subprocess.Popen([sys.executable, str(path), "fork"], env=env_of(rank), cwd=str(tmp_path), stdout=subprocess.DEVNULL) for rank in (0, 1)
+        # Each below a parent of its own, as in `timeout 40 python train.py`.
+        subprocess.Popen(["timeout", "110", sys.executable, str(path), "fork"], env=env_of(rank), cwd=str(tmp_path), stdout=subprocess.DEVNULL)
+        for rank in (0, 1)
     ]
     assert [rank.wait(timeout=120) for rank in ranks] == [0, 0]
 
