@@ -6,7 +6,7 @@ Each mend is asked in its order. One that fails is counted by the guard, and the
 import inspect
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ddp_probe.ours import ours
+from ddp_probe.ours import ours, raised_by_handler
 from ddp_probe.patching.call import Call
 from ddp_probe.patching.guard import guard
 from ddp_probe.patching.mend import Change, Mend
@@ -80,7 +80,8 @@ def _made(plan: _Plan, wrapped: Callable[..., Any]) -> Any:
         try:
             result = wrapped(*plan.first, *plan.args, **plan.kwargs)
         except ours(Exception) as exc:
-            change = _asked(plan, left, "rescue", exc)
+            # A signal handler's exception ends the call, and no remedy calls it again.
+            change = None if raised_by_handler(exc) else _asked(plan, left, "rescue", exc)
             if change is None:
                 raise
         else:

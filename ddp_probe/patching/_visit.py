@@ -1,6 +1,6 @@
 """Around one call: who wants to see it, and the same for its end and its failure."""
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
 from .call import Call
 from .guard import FRAGILE, crowded, guard, here
@@ -10,30 +10,25 @@ if TYPE_CHECKING:
     from .patch import Seat
 
 
-def begin(wrapper: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Optional[List[Call]]:
-    """Show the call to every watch that wants it. None: nobody does, no remedy either, and the original is called with nothing else."""
+def begin(wrapper: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], calls: List[Call]) -> bool:
+    """Show the call to every watch that wants it. False: nobody does, no remedy either, and the original is called with nothing else."""
     seat: Seat = wrapper._self_seat
     if seat.retired:
         seat.count_stale()
-        return None
+        return False
     thread = here.thread
     if thread.busy or not (switch.on or seat.always):
-        return None
+        return False
     instance = None
     if seat.bound:
         instance, args = wrapper._self_split(args)
-    calls: List[Call] = []
-    try:
-        for patch in seat.patches:
-            if patch.name not in thread.open:
-                _show(Call(seat, patch, instance, args, dict(kwargs)), calls)
-        for call in calls:
-            if call.patch.outermost:
-                thread.open.add(call.patch.name)
-    except BaseException as exc:  # A signal handler of the job's, most likely: the original is not called.
-        _cut_short(calls, exc)
-        raise
-    return calls if calls or seat.mends else None
+    for patch in seat.patches:
+        if patch.name not in thread.open:
+            _show(Call(seat, patch, instance, args, dict(kwargs)), calls)
+    for call in calls:
+        if call.patch.outermost:
+            thread.open.add(call.patch.name)
+    return bool(calls or seat.mends)
 
 
 def _show(call: Call, calls: List[Call]) -> None:
@@ -46,14 +41,10 @@ def _show(call: Call, calls: List[Call]) -> None:
 
 def end(calls: List[Call], result: Any) -> None:
     """Show the result to every watch that saw the call begin."""
-    try:
-        _close(calls)
-        for call in calls:
-            patch = call.patch
-            guard.attempt(patch.name, patch.watch.after, call, result)
-    except BaseException as exc:
-        _cut_short(calls, exc)
-        raise
+    _close(calls)
+    for call in calls:
+        patch = call.patch
+        guard.attempt(patch.name, patch.watch.after, call, result)
 
 
 def fail(calls: List[Call], exc: BaseException) -> None:
@@ -66,17 +57,12 @@ def fail(calls: List[Call], exc: BaseException) -> None:
         for call in calls:
             patch = call.patch
             guard.attempt(patch.name, patch.watch.error, call, exc)
-    except BaseException as other:
-        _cut_short(calls, other)
-        raise
     finally:
         _put_back(exc, before)
 
 
-def _cut_short(calls: List[Call], exc: BaseException) -> None:
+def cut_short(calls: List[Call], exc: BaseException) -> None:
     """Tell each watch that still waits for an end that there is another one: what the job raised while our own code ran."""
-    if isinstance(exc, RecursionError):  # There is no room for it.
-        return
     _close(calls)
     for call in calls:
         guard.attempt(call.patch.name, call.patch.watch.error, call, exc)

@@ -32,7 +32,7 @@ def step(number):
     """Do what a training does, each call of it watched; one of them fails, and the job goes on."""
     model.to("cpu")
     torch.load("weights.pt")
-    torch.save(number, "step.pt")
+    torch.save(number, "step.pt", _use_new_zipfile_serialization=False)  # torch 1.12 aborts if a zip is left half-written
     with suppress(FileNotFoundError):
         torch.load("missing-%d.pt" % number)
 
