@@ -47,19 +47,18 @@ def _own(module: Any, paths: List[str], width: int) -> Iterable[Any]:
     """Yield what the rule found in a run, and the change in the job's own source."""
     from ddp_probe import read
     from ddp_probe.diagnose import judge
-    from ddp_probe.report import own_change, safe
-    from ddp_probe.report.layout import Line, sentence
+    from ddp_probe.diagnose.rules import rule_of
+    from ddp_probe.report import found, safe
+    from ddp_probe.report.layout import Line
+    from ddp_probe.report.paths import Paths
 
-    findings = judge(read.load(paths), [module]).findings
-    yield Line("in this run", "strong")
-    if not findings:
-        yield Line("  The rule finds nothing in it.")
-    for finding in findings:
-        yield from sentence(finding.verdict, width, 2)
-        yield from sentence("change: " + finding.remedy, width, 2)
-        yield Line("")
-        yield from (Line("    " + "\t".join(map(safe.line, text.split("\t")))) for text in own_change.diff(finding))
-        yield from (Line("    $ " + safe.line(text)) for text in own_change.shell(finding))
+    diagnosis, told = judge(read.load(paths), [module]), Paths()
+    rule = rule_of(module)
+    yield Line("%s %s in %s" % (rule.id, rule.slug, safe.line(diagnosis.run.name) or "this log"), "strong")
+    if not diagnosis.findings:
+        yield Line("The rule finds nothing in it.")
+    for finding in diagnosis.findings:
+        yield from found.cause(finding, diagnosis, width, told, 3)
     yield Line("")
 
 

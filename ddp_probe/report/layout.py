@@ -51,6 +51,18 @@ def labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Lin
         yield Line(one, style)
 
 
+def item(text: str, width: int) -> Iterator[Line]:
+    """Yield one point of a list."""
+    for one in wrap(text, width, "  - ", "    "):
+        yield Line(one)
+
+
+def more(count: int) -> Iterator[Line]:
+    """Yield how many points are not shown, if there are any."""
+    if count > 0:
+        yield Line("    ... and %d more; --json has them all" % count, "quiet")
+
+
 def columns(rows: Sequence[Sequence[str]]) -> List[str]:
     """Return the rows of a table, each column as wide as its widest cell."""
     rows = [[safe.line(cell, CELL) for cell in row] for row in rows]

@@ -73,3 +73,13 @@ def test_a_retired_rule_is_told(monkeypatch, capsys):
     for name in ("DDP999", "gone-rule"):
         assert main(["explain", name]) == 0
         assert capsys.readouterr().out == "DDP999 gone-rule is retired: no rule has this name any more.\n"
+
+
+def test_with_a_run_the_page_begins_with_what_is_special_to_it(run_python, repo):
+    """The finding in the run, and what to change, come before the rule's own page."""
+    job = repo / "tests" / "recorded" / "new" / "03_submodule_left_behind"
+    done = run_python(["-m", "ddp_probe", "explain", "DDP104", str(job)])
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("DDP104 submodule-left-behind in 2026")
+    assert lines[1].startswith("2 of 4 parameters (head.weight, head.bias) are on cpu")
+    assert lines.index("  change") < lines.index("DDP104 submodule-left-behind") < lines.index("what you see")

@@ -1,6 +1,7 @@
 """The form for a person: what was read, then the verdict, its evidence, what to change, the ranks; at 80 columns, without colour."""
 
 import io
+import os
 from pathlib import Path
 from typing import Callable, List
 
@@ -8,8 +9,10 @@ import pytest
 from msgspec import structs
 
 from ddp_probe.diagnose import Diagnosis, judge
+from ddp_probe.diagnose.rule import Undecided
 from ddp_probe.read import load
 from ddp_probe.report import terminal
+from ddp_probe.schema import Site
 
 _CRASH = (
     "ValueError: DistributedDataParallel's input module must be on the same type of devices, "
@@ -23,24 +26,24 @@ def _texts(diagnosis: Diagnosis, width: int = 80) -> List[str]:
 
 
 def test_a_found_cause_is_told_in_order(made: Diagnosis) -> None:
-    """Inventory, verdict, evidence, change and table follow each other, with the lines of the log and of the job."""
+    """Verdict, change, evidence, table and inventory follow each other, with the lines of the log and of the job."""
     texts = _texts(made)
     wanted = [
         "run ",
-        "  read     3 files, ",
-        "  ranks    2 expected, 2 wrote: all failed ValueError",
         "DDP104 submodule-left-behind  ranks 0-1",
-        "  evidence",
-        "    at /train/t.py:24 in main",
-        "      rank00000.node1.",
-        "      rank00001.node1.",
         "  change",
         "    Move the whole model once, before the wrap:",
         "        model.to(device)",
+        "  evidence",
+        "    at /train/t.py:24 in main",
+        "      ranks 0-1  parameters on cpu, gcu:LOCAL_RANK",
+        "        rank00000.node1.",
         "  more: python -m ddp_probe explain DDP104",
         "ranks  parameters  device_ids  card  phase     end",
         "0      cpu, gcu:0  none        0     wrapping  failed ValueError",
         "1      cpu, gcu:1  none        1     wrapping  failed ValueError",
+        "  read     3 files, ",
+        "  ranks    2 expected, 2 wrote: all failed ValueError",
     ]
     places = [next((number for number, text in enumerate(texts) if text.startswith(start)), -1) for start in wanted]
     assert -1 not in places
@@ -78,13 +81,73 @@ def test_printed_text_is_weaker_evidence(told: Callable[[str], Diagnosis]) -> No
 
 
 def test_evidence_that_ranks_share_is_told_once(made: Diagnosis) -> None:
-    """Lines of several logs that show the same stand together above it."""
+    """What lines of several logs show alike is told once, with the ranks."""
     for item in made.findings[0].evidence:
         item.text = "parameters on cpu"
     texts = _texts(made)
     place = texts.index("    at /train/t.py:24 in main")
-    assert [word.split(".node1.")[0] for word in texts[place + 1].split(", ")] == ["      rank00000", "rank00001"]
-    assert texts[place + 2] == "        parameters on cpu"
+    assert texts[place + 1] == "      ranks 0-1  parameters on cpu"
+    assert texts[place + 2].startswith("        rank00000.node1.")
+    assert texts[place + 2].endswith(":8 and 1 more like it")
+
+
+def test_evidence_that_differs_otherwise_is_told_apart(made: Diagnosis) -> None:
+    """A number that is not each rank's own keeps its lines apart."""
+    for number, one in zip((5, 7), made.findings[0].evidence):
+        one.text = "%d parameters on cpu" % number
+    texts = _texts(made)
+    assert "      rank 0  5 parameters on cpu" in texts
+    assert "      rank 1  7 parameters on cpu" in texts
+
+
+def _with_source(made: Diagnosis, folder: Path, age: float) -> Diagnosis:
+    """Put the line that the finding speaks of into a file of this age, in seconds before the run."""
+    file = folder / "t.py"
+    before = "".join("line_%d = 0\n" % number for number in range(1, 22))
+    file.write_text(before + "def main():\n    x = 1\n    m = DDP(model)  # wraps\n", encoding="utf-8")
+    began = min(process.start_when for process in made.run.processes) - age
+    os.utime(file, (began, began))
+    for one in made.findings[0].evidence:
+        one.site = Site(str(file), 24, "main")
+    return made
+
+
+def test_the_jobs_own_line_is_framed(made: Diagnosis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the source is at hand, the line stands between the verdict and the change, with a caret below its call, its path once and relative."""
+    monkeypatch.chdir(tmp_path)
+    texts = _texts(_with_source(made, tmp_path, 60))
+    place = texts.index("  t.py:24 in main")
+    assert texts[place + 1 : place + 6] == [
+        "    22 | def main():",
+        "    23 |     x = 1",
+        "  > 24 |     m = DDP(model)  # wraps",
+        "       |         ^^^^^^^^^^",
+        "  change",
+    ]
+    assert "\n".join(texts).count("t.py:24") == 1
+    assert str(tmp_path) not in "\n".join(texts)
+
+
+def test_a_source_that_is_newer_than_the_run_says_so(made: Diagnosis, tmp_path: Path) -> None:
+    """A frame of a file that was changed after the run began warns of it."""
+    assert "    changed after the run began, at " in "\n".join(_texts(_with_source(made, tmp_path, -60)))
+    assert "changed after" not in "\n".join(_texts(_with_source(made, tmp_path, 60)))
+
+
+def test_no_other_file_is_read(made: Diagnosis, tmp_path: Path) -> None:
+    """A path in a log that is no Python file, or has no such line, is framed nowhere."""
+    for name, text in (("secret", "x\n" * 30), ("short.py", "x\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        for one in made.findings[0].evidence:
+            one.site = Site(str(tmp_path / name), 24, "main")
+        assert not [line for line in _texts(made) if line.startswith("  >")]
+
+
+def test_an_open_question_ends_with_what_to_try(told: Callable[[str], Diagnosis]) -> None:
+    """What is undecided is followed by its next step."""
+    diagnosis = told('{"event":"process.start","rank":0,"world_size":2}\n{"event":"process.end","rank":0}')
+    texts = _texts(diagnosis._replace(undecided=[Undecided("open", "Nobody knows.", (), "Look at /a/b.py:3 again.")]))
+    assert texts[texts.index("  - Nobody knows.") + 1] == "    next: Look at /a/b.py:3 again."
 
 
 def test_a_remedy_by_variable_is_offered_where_there_is_one(made: Diagnosis) -> None:

@@ -1,0 +1,171 @@
+"""What a page says of one finding: the verdict, the job's own line, what to change, and then the evidence, grouped over the ranks."""
+
+import re
+from collections import Counter
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from ddp_probe.diagnose import Diagnosis, Evidence, Finding
+from ddp_probe.diagnose.rule import ERROR, HIGH
+from ddp_probe.diagnose.rules import modules, rule_of
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Process, Run
+from ddp_probe.report import inventory, own_change, ranks, safe, source
+from ddp_probe.report.layout import Line, item, more, paragraph, sentence
+from ddp_probe.report.paint import ADDED, BAD, GOOD, QUIET, REMOVED, STRONG, WARN
+from ddp_probe.report.paths import Paths
+from ddp_probe.schema import Site
+
+_CONSEQUENCES = 6  # So many are shown.
+_GROUPS = 8  # Of the evidence.
+_NUMBER = re.compile(r"\d+")
+_Place = Optional[Tuple[str, int, str]]
+
+
+def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths) -> Iterator[Line]:
+    """Yield all of it."""
+    warning = "" if finding.severity == ERROR else "  %s" % finding.severity
+    who = "  %s%s" % (named(finding.ranks), _hosts(finding, diagnosis.run)) if finding.ranks else ""
+    yield from sentence("%s %s%s%s" % (finding.id, finding.slug, who, warning), width, style=WARN if warning else BAD)
+    yield from cause(finding, diagnosis, width, paths)
+    own = _own_line(finding)
+    shown = (own.file, own.line) if own is not None and source.of(own, diagnosis.run) is not None else None
+    if finding.evidence:
+        yield Line("  evidence", STRONG)
+        yield from _evidence(finding, diagnosis.run, width, paths, shown)
+    if finding.consequences:
+        yield Line("  what followed from it", STRONG)
+        for text in finding.consequences[:_CONSEQUENCES]:
+            yield from item(paths(text), width)
+        yield from more(len(finding.consequences) - _CONSEQUENCES)
+    told = "  more: python -m ddp_probe explain %s" % finding.id
+    with_run = " ".join([told, *(inventory.near(folder) for folder in diagnosis.run.folders)])
+    yield Line(with_run if len(with_run) <= width else told, QUIET)  # On one line, so that it can be copied.
+
+
+def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, context: int = 0) -> Iterator[Line]:
+    """Yield what a person needs first: the verdict, the line, and the change."""
+    yield from sentence(paths(finding.verdict), width)
+    if finding.confidence != HIGH:
+        yield from sentence(_weaker(finding, diagnosis), width, style=QUIET)
+    yield Line("")
+    own = _own_line(finding)
+    found = source.of(own, diagnosis.run) if own is not None else None
+    if own is not None and found is not None:
+        yield Line("  %s" % _at(own, paths), STRONG)
+        yield from source.frame(own, found)
+    yield Line("  change", GOOD)
+    yield from paragraph(paths(finding.remedy), width, 4, GOOD)
+    if found is None or not found.newer:
+        yield from _diff(finding, context)
+    if finding.fix:
+        yield from paragraph("Or, for one run without editing: DDP_PROBE_FIX=%s" % finding.fix, width, 4)
+
+
+def _own_line(finding: Finding) -> Optional[Site]:
+    """Return the line of the job that most of the evidence speaks of; the first of them, if several do."""
+    sites = [one.site for one in finding.evidence if one.site is not None]
+    counts = Counter((site.file, site.line) for site in sites)
+    return max(sites, key=lambda site: counts[site.file, site.line], default=None)
+
+
+def _at(site: Site, paths: Paths) -> str:
+    return "%s:%d%s" % (paths.name(site.file), site.line, " in %s" % site.function if site.function else "")
+
+
+def _diff(finding: Finding, context: int) -> Iterator[Line]:
+    """Yield the change of the job's own source; without context only the lines that go and come."""
+    for text in own_change.diff(finding, context):
+        style = REMOVED if text.startswith("-") else ADDED if text.startswith("+") else ""
+        if context or (style and not text.startswith(("--- ", "+++ "))):
+            yield Line("    " + "\t".join(map(safe.line, text.split("\t"))), style)
+    yield from (Line("    $ " + safe.line(text), ADDED) for text in own_change.shell(finding))
+
+
+def _hosts(finding: Finding, run: Run) -> str:
+    """Name the hosts of the guilty ranks, if there are others."""
+    of = {process.host for process in run.processes}
+    own = [process.host for process in run.processes if process.rank in finding.ranks]
+    return " on %s" % ranks.hosts(own) if len(of) > 1 and any(own) else ""
+
+
+def _weaker(finding: Finding, diagnosis: Diagnosis) -> str:
+    texts = {log.file for log in diagnosis.run.texts}
+    if not all(one.file in texts for one in finding.evidence):
+        return "Confidence: %s." % finding.confidence
+    needs = next((rule.needs for rule in map(rule_of, modules()) if rule.slug == finding.slug), ())
+    told = "Told from the printed text alone, which is weaker evidence."
+    return told + (" A run with DDP_PROBE=1 would add %s." % ", ".join(needs) if needs else "")
+
+
+# --- the evidence
+
+
+class _Shown(NamedTuple):
+    """What several lines of the logs show alike."""
+
+    text: str
+    ranks: List[int]
+    logs: List[str]
+
+
+def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optional[Tuple[str, int]]) -> Iterator[Line]:
+    """Tell each line of the job once, if the frame has not shown it, and below it what ranks have in common, once for all of them."""
+    places: Dict[_Place, List[Evidence]] = {}
+    for one in finding.evidence:
+        places.setdefault((one.site.file, one.site.line, one.site.function) if one.site else None, []).append(one)
+    left = _GROUPS
+    for place, items in places.items():
+        groups = _alike(items, run)
+        framed = place is not None and place[:2] == shown
+        if place is not None and not framed and left > 0:
+            yield from sentence("at " + _at(Site(*place), paths), width, 4, STRONG)
+        for group in groups[: max(left, 0)]:
+            who = "%s  " % named(group.ranks) if group.ranks else ""
+            indent = 6 if place and not framed else 4
+            yield from sentence(who + paths(group.text), width, indent)
+            yield from sentence(_logs(group.logs), width, indent + 2, QUIET)
+        left -= len(groups)
+    yield from more(-left)
+
+
+def _logs(logs: List[str]) -> str:
+    return logs[0] + (" and %d more like it" % (len(logs) - 1) if len(logs) > 1 else "")
+
+
+def _alike(items: Sequence[Evidence], run: Run) -> List[_Shown]:
+    """Fold what is the same but for each rank's own number; such a number is told as LOCAL_RANK, or as RANK."""
+    own = {process.file: process for process in run.processes if process.rank is not None}
+    templates: Dict[str, List[Evidence]] = {}
+    for one in items:
+        templates.setdefault(_NUMBER.sub("#", one.text), []).append(one)
+    found: List[_Shown] = []
+    for alike in templates.values():
+        for text, those in _folded(alike, own).items():
+            told = {own[one.file].rank or 0 for one in those if one.file in own}
+            found.append(_Shown(text, sorted(told), ["%s:%d" % (inventory.near(one.file, run), one.line) for one in those]))
+    return found
+
+
+def _folded(alike: List[Evidence], own: Dict[str, Process]) -> Dict[str, List[Evidence]]:
+    """Return each text to who shows it; one text for all, if they differ in their own numbers alone."""
+    exact: Dict[str, List[Evidence]] = {}
+    for one in alike:
+        exact.setdefault(one.text, []).append(one)
+    if len(exact) < 2 or not all(one.file in own for one in alike):
+        return exact
+    columns = list(zip(*[_NUMBER.findall(one.text) for one in alike]))
+    words = [_word(column, alike, own) for column in columns]
+    if "" in words:
+        return exact
+    told = iter(words)
+    return {_NUMBER.sub(lambda _: next(told), alike[0].text): alike}
+
+
+def _word(column: Sequence[str], alike: List[Evidence], own: Dict[str, Process]) -> str:
+    """Return the number that all have, or the name of the rank's own number; empty if it is neither."""
+    if len(set(column)) == 1:
+        return column[0]
+    for word, field in (("LOCAL_RANK", "local_rank"), ("RANK", "rank")):
+        if all(number == str(getattr(own[one.file], field)) for number, one in zip(column, alike)):
+            return word
+    return ""
