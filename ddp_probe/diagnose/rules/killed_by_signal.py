@@ -12,6 +12,8 @@ _CRASH = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")  # Nobody sends these to anot
 _KILL = "SIGKILL"
 _ENTRY = r"rank\s*:\s*(?P<rank>\d+) \(local_rank: \d+\)\s+exitcode\s*:\s*-"
 
+_WHO = "Look for who sent it: dmesg -T | grep -i 'out of memory', memory.events of the container, the scheduler's own log of the job."
+
 RULE = Rule(
     id="DDP615",
     slug="killed-by-signal",
@@ -129,7 +131,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     guilty = ranks(process for process, _ in killed)
     names = sorted({death.signal for _, death in killed})
     if len(guilty) * 2 > max(len(run.ranks), run.expected or 0) and len(guilty) > 1:
-        yield RULE.undecided("%s were all ended by %s, so none of them is the one that left the others." % (_capital(named(guilty)), ", ".join(names)))
+        yield RULE.undecided("%s were all ended by %s, so none of them is the one that left the others." % (_capital(named(guilty)), ", ".join(names)), then=_WHO)
         return
     process = killed[0][0]
     lost = [failure for failure in run.failures if failure.consequence or waited(failure)]
@@ -152,7 +154,7 @@ def _vanished(run: Run) -> Iterator[Undecided]:
     if not lost or not gone or _own_failure(run):
         return
     who = named([process.rank for process in gone if process.rank is not None])
-    yield RULE.undecided("%s left no end: rank %s %s; %s lost it. No launcher's file tells whether a signal ended it." % (_capital(who), gone[0].rank, last_seen(gone[0]), _losers(lost)))
+    yield RULE.undecided("%s left no end: rank %s %s; %s lost it. No launcher's file tells whether a signal ended it." % (_capital(who), gone[0].rank, last_seen(gone[0]), _losers(lost)), then=_WHO)
 
 
 def _deaths(run: Run) -> List[Tuple[Process, Death]]:

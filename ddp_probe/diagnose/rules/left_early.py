@@ -9,6 +9,8 @@ from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, Undecided,
 from ddp_probe.diagnose.words import named, spans
 from ddp_probe.read.model import Call, Failed, Process, Run
 
+_STEPS = "Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer."
+
 RULE = Rule(
     id="DDP617",
     slug="left-early",
@@ -87,7 +89,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     guilty = ranks(left.process for left in gone)
     if len(guilty) * 2 > len(run.ranks):
-        yield RULE.undecided("Ranks %s had ended in good order when rank %s still needed them, %s; which of them had the wrong number of steps, the logs do not say." % (spans(guilty), first.rank, stood(first)))
+        yield RULE.undecided("Ranks %s had ended in good order when rank %s still needed them, %s; which of them had the wrong number of steps, the logs do not say." % (spans(guilty), first.rank, stood(first)), then=_STEPS)
         return
     earliest = min(gone, key=lambda left: left.when)
     yield RULE.found(

@@ -12,6 +12,8 @@ from ddp_probe.read.model import Failed, Run
 
 _ENDPOINT = re.compile(r"(?:connect to|address(?:es)? of) \(?\[?([^\s,\])]+)\]?[,:] ?(\d*)")
 
+_RANK_0 = "See what rank 0 did in place of it: python -m ddp_probe logs --rank 0; then whether its host is the one in MASTER_ADDR."
+
 RULE = Rule(
     id="DDP413",
     slug="master-unreachable",
@@ -88,7 +90,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     elif master.count(schema.InitProcessGroup):
         yield _found(found, "though rank 0 was in init_process_group on %s" % master.host)
     else:
-        yield RULE.undecided("%s found nobody at the master's address, and rank 0 never called init_process_group." % named(_ranks(found)).capitalize())
+        yield RULE.undecided("%s found nobody at the master's address, and rank 0 never called init_process_group." % named(_ranks(found)).capitalize(), then=_RANK_0)
 
 
 def _ranks(found: List[Failed]) -> List[int]:

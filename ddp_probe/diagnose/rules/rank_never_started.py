@@ -14,6 +14,8 @@ _MASTER = re.compile(r"trying to connect to|failed to connect|addresses of")  # 
 # More came than there are ranks: what an earlier start left in the store, or in the file of file://, is counted as well.
 _TOO_MANY = r"world_size=(?:%s|9, \w+=\d\d|\d\d, \w+=\d\d\d)" % "|".join(r"%d, \w+=(?:[%d-9]\b|\d\d)" % (size, size + 1) for size in range(1, 9))
 
+_LATER = "Look at what the ranks that did come were doing before it: python -m ddp_probe logs. If they were still loading, wait for the end of the job and ask again."
+
 RULE = Rule(
     id="DDP419",
     slug="rank-never-started",
@@ -90,7 +92,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     here = {process.rank for process, _, _ in waited}
     others = [process for process in run.processes if process.rank is not None and process.rank not in here]
     if any(process.first(schema.InitProcessGroup) is None for process in others):
-        yield RULE.undecided("%s left no file, but other ranks did not come to init_process_group either." % named(missing).capitalize())
+        yield RULE.undecided("%s left no file, but other ranks did not come to init_process_group either." % named(missing).capitalize(), then=_LATER)
         return
     process, call, _ = waited[0]
     failures = [failure for _, _, failures in waited for failure in failures]

@@ -18,6 +18,8 @@ _UNLIKE = (
     r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"(?P=n), OpType=(?:(?!(?P=op),)\w+|(?P=op), NumelIn=(?(size)(?!(?P=size),)\d+|(?!)))"
 )
 
+_STACKS = "While it hangs, see where each rank stands (py-spy dump --pid PID), or start it with TORCH_DISTRIBUTED_DEBUG=INFO and a short timeout= in init_process_group."
+
 RULE = Rule(
     id="DDP603",
     slug="rank-on-another-path",
@@ -181,10 +183,10 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     waiting = [failure for failure in run.failures if failure.fatal and not failure.consequence and waited(failure)]
     if waiting and not _own(run):
-        yield RULE.undecided(_hang(run, waiting), explains=waiting)
+        yield RULE.undecided(_hang(run, waiting), explains=waiting, then=_STACKS)
     for process in _aborted(run)[:3]:
         lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
-        yield RULE.undecided(_abort(run, process), explains=[process.death, *lost])
+        yield RULE.undecided(_abort(run, process), explains=[process.death, *lost], then=_STACKS)
 
 
 def _own(run: Run) -> bool:
