@@ -220,7 +220,8 @@ def _head(edit: InSource) -> str:
     if isinstance(edit, Import):
         return "At the top of %s" % (edit.site.file if edit.site is not None else "the program")
     if isinstance(edit, (Key, Spelling)) or (edit.site is not None and not edit.site.line):
-        return "In %s" % (edit.site.file if edit.site is not None else "the program")
+        of = " where %s(…) is called" % edit.call.capitalize() if isinstance(edit, Argument) else ""
+        return "In %s%s" % (edit.site.file if edit.site is not None else "the program", of)
     where = "%s:%d" % (edit.site.file, edit.site.line) if edit.site is not None and edit.site.file else "the line that the traceback names"
     return "%s %s" % (("After" if edit.after else "Before") if isinstance(edit, Lines) else "At", where)
 

@@ -63,7 +63,7 @@ class Place:
         """Do what is printed; answer what was printed."""
         run = self.folder / ("runs%d" % self.starts) / "latest"
         printed = run_python(["-m", "ddp_probe", "explain", rule, str(run)], env={**self.env, "DDP_PROBE": "0"}, cwd=self.folder).stdout
-        part = printed.partition("in this run")[2]
+        part = re.split(r"^%s [\w-]+$" % rule, printed.partition("in this run")[2], flags=re.MULTILINE)[0]  # The rule's page comes after it.
         lines = [line[4:] for line in part.splitlines() if line.startswith("    ")]
         patch = [line for line in lines if not line.startswith("$ ")]
         if any(patch):
