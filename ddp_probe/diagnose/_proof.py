@@ -6,6 +6,7 @@ Everything that is no such proof is a gap, whatever it looks like otherwise: cle
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe.diagnose import _next
+from ddp_probe.diagnose._who import place
 from ddp_probe.diagnose.words import subject
 from ddp_probe.read.model import Death, Process, Run
 
@@ -74,7 +75,9 @@ def _codes(process: Process, told: Optional[Death]) -> Set[int]:
 def _by_codes(run: Run, process: Process, codes: Set[int]) -> Optional[Gap]:
     bad = sorted(codes - {0})
     if bad:
-        return _gap(EXIT_CODE, "ended with exit code %d without an exception that the probe saw" % bad[0], _next.LOGGED)
+        site = process.ended.site if process.ended is not None else None
+        left = "" if site is None else ", by sys.exit at %s" % place(site)
+        return _gap(EXIT_CODE, "ended with exit code %d without an exception that the probe saw%s" % (bad[0], left), _next.LOGGED)
     if not codes and process.end is None:
         how = "no end line: killed, or still running elsewhere"
         return Gap(NO_END, "has " + how, "have " + how, _next.GONE)

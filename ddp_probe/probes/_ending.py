@@ -104,8 +104,8 @@ class Ending:
             _summary.say(self._session.process.folder)
 
     def _close(self, code: Optional[int]) -> None:
-        behind = self._leaving.behind if code else None
-        self._session.close(exit_code=code, **({} if behind is None else {"failure": behind}))
+        known = {"failure": self._leaving.behind, "site": self._leaving.at} if code else {}
+        self._session.close(exit_code=code, **{name: value for name, value in known.items() if value is not None})
 
 
 def last_event(session: "Session", **known: Any) -> schema.Event:

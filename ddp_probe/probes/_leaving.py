@@ -11,9 +11,11 @@ import threading
 from types import FrameType
 from typing import Any, Callable, Optional
 
+from ddp_probe.facts.call_site import site
 from ddp_probe.facts.failure import failure
+from ddp_probe.own_code import foreign
 from ddp_probe.patching.guard import guard
-from ddp_probe.schema import Failure
+from ddp_probe.schema import Failure, Site
 
 _LAST_OF_ALL = -(1 << 20)  # multiprocessing runs what was registered with a higher number first.
 _RUNNERS = ("__main__", "runpy")
@@ -25,6 +27,7 @@ class Leaving:
     def __init__(self, last_word: Callable[[int], None], raised: Callable[[BaseException], None]) -> None:
         self.noted: Optional[int] = None  # What sys.exit was called with last; it may have been caught since.
         self.behind: Optional[Failure] = None  # The exception in whose handler that was.
+        self.at: Optional[Site] = None  # The line of the job that called it, with a code other than 0.
         self._last_word = last_word
         self._raised = raised
         self._exit: Any = sys.exit
@@ -70,7 +73,7 @@ class Leaving:
     def _of_sys(self, original: Any) -> Any:
         @functools.wraps(original)
         def exit(status: Any = None, /) -> Any:  # noqa: A001  # it stands for the function of that name
-            guard.run("process", self._note, status)
+            guard.run("process", self._note, status, sys._getframe(1))
             return original(status)
 
         return exit
@@ -84,10 +87,11 @@ class Leaving:
         _exit.__module__ = "os"  # pickle looks a function up where it says it lives
         return _exit
 
-    def _note(self, status: Any) -> None:
+    def _note(self, status: Any, caller: FrameType) -> None:
         if threading.current_thread() is not threading.main_thread():  # It ends the thread alone.
             return
         self.noted = code_of(status)
+        self.at = site(caller.f_code, caller.f_lineno) if self.noted and not foreign(caller.f_code.co_filename) else None
         handled = sys.exc_info()[1]
         self.behind = failure(handled) if self.noted and isinstance(handled, Exception) else None
 

@@ -121,7 +121,10 @@ def _who(guilty: List[int]) -> str:
 
 def _code(run: Run, left: _Left) -> str:
     death = run.death(left.process.rank) if left.process.rank is not None else None
-    return " (exit code %d)" % death.exit_code if death is not None and death.exit_code is not None else ""
+    ended = left.process.ended
+    code = death.exit_code if death is not None and death.exit_code is not None else getattr(ended, "exit_code", None)
+    by = ", by sys.exit at %s" % place(ended.site) if ended is not None and ended.site is not None else ""
+    return " (exit code %d%s)" % (code, by) if code is not None else ""
 
 
 def _how(left: _Left) -> str:
