@@ -88,6 +88,7 @@ _QUIET = {
     "DS_ACCELERATOR": "cpu",
     "HF_HUB_OFFLINE": "1",
     "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONUNBUFFERED": "",  # Else print writes a line and its end apart, and another rank's may come between.
     "OTEL_SDK_DISABLED": "true",
     "TOKENIZERS_PARALLELISM": "false",
 }

@@ -8,7 +8,7 @@ import torch
 from pieces import WAY
 from torch import Tensor
 from torch.utils.data import Dataset
-from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+from transformers import BertConfig, BertForSequenceClassification, PrinterCallback, Trainer, TrainingArguments
 
 SHAPE = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8, "max_position_embeddings": 8}
 
@@ -47,6 +47,7 @@ def main() -> None:
         ddp_find_unused_parameters=False,
     )  # fmt: skip
     trainer = Trainer(model=places[0], args=arguments, train_dataset=places[1])
+    trainer.remove_callback(PrinterCallback)  # It prints seconds.
     done = trainer.train()  # way: ddp
     print("trained %d steps on rank %s" % (done.global_step, os.environ["RANK"]), flush=True)
     torch.distributed.destroy_process_group()
