@@ -38,7 +38,7 @@ class Found:
         """Return where it begins."""
         return self._start
 
-    def group(self, name: str) -> Optional[str]:
+    def group(self, name: str) -> Any:
         """Return what a group holds."""
         return self._groups[name]
 

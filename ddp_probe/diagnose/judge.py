@@ -76,8 +76,9 @@ def _ask(module: Any, run: Run) -> List[Any]:
 
 
 def _read(module: Any, run: Run) -> List[Any]:
-    """Look for the texts of a rule in the plain logs."""
-    return _guarded(module, lambda: printed.by_text(rule_of(module), run, plain=True)) if run.texts else []
+    """Look for the texts of a rule in the plain logs; a rule that no text decides has a read() for them."""
+    read = getattr(module, "read", None)
+    return _guarded(module, lambda: read(run) if read else printed.by_text(rule_of(module), run, plain=True)) if run.texts else []
 
 
 def _guarded(module: Any, ask: Callable[[], Iterable[Any]]) -> List[Any]:

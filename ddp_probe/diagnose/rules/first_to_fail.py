@@ -32,6 +32,7 @@ RULE = Rule(
     ),
     last_resort=True,
     needs_all=True,
+    yields_to=("own-exception",),
 )
 
 EXAMPLES = (

@@ -1,0 +1,49 @@
+"""A card has no memory left for what the job asks of it."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose.printed import by_text
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
+from ddp_probe.read.model import Run
+
+_CARD = r"(?:CUDA|HIP|NPU|MLU|MUSA|XPU|GCU|HPU)"
+
+RULE = Rule(
+    id="DDP221",
+    slug="card-out-of-memory",
+    cause="card_out_of_memory",
+    title="A card has no memory left for what the job asks of it.",
+    symptom="OutOfMemoryError on one rank or on all of them; the others then report a closed connection or a timeout.",
+    evidence="The allocator's own words. Which of the job's tensors fill the card is not in them.",
+    remedy="Lower the batch size of a card, or accumulate gradients over smaller batches; use mixed precision, activation checkpointing or FSDP. "
+    "If it fails on one rank only, compare what else runs on that card (nvidia-smi) and how long that rank's samples are.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"\b" + _CARD + r" out of memory\. Tried to allocate (?P<asked>[\d.]+ ?[KMGT]i?B)",
+            says="A card has no room for the {asked} that the job asks of it.",
+        ),
+        Printed(r"NCCL WARN Cuda failure (?:\d{1,4} )?'out of memory'", says="A card has no memory left for what NCCL asks of it.", ranks=False),
+        Printed(r"(?:torch\.|\b)OutOfMemoryError: " + _CARD + r" out of memory", says="A card has no memory left for what the job asks of it."),
+    ),
+    yields_to=("stale-process-holds-card", "map-location-missing"),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 fills its card, and rank 0 loses it.",
+        """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/train.py", line 31, in step
+[rank1]:     loss.backward()
+[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 39.39 GiB of which 1.12 GiB is free. Including non-PyTorch memory, this process has 38.26 GiB memory in use.
+[rank0]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
+""",
+        ranks=(1,),
+    ),
+    Example("A number of bytes in a training log.", "step 10 memory: 39000 out of 40000 MiB, loss: 0.31\n", answer="clear"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the allocator's words."""
+    return by_text(RULE, run)

@@ -1,0 +1,112 @@
+"""The first exception that is no loss of a peer, whatever its type: the job's own, which no other rule knows."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe.diagnose._waits import TIMED_OUT
+from ddp_probe.diagnose._who import place, ranks
+from ddp_probe.diagnose.rule import LOW, MEDIUM, Example, Finding, Rule, failed
+from ddp_probe.diagnose.rules import first_to_fail
+from ddp_probe.diagnose.words import cut, named
+from ddp_probe.read.model import Failed, Run
+
+# What these raise is about the machine, the versions or the other ranks: a rule of its own has to know it.
+_LIBRARY = re.compile(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
+_SYSTEM = re.compile(r"NCCL|nccl|gloo|HCCL|[Cc]uda|CUDA|NPU|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory")
+_ROOT = re.compile(r"Root Cause \(first observed failure\):\s{1,40}\[\d{1,6}\]:\s{1,40}(?:[^\n]{0,200}\n\s{0,40}){1,3}?rank\s{0,20}: (\d{1,6}) ")
+_NOT_OWN = ("ImportError", "ModuleNotFoundError", "MemoryError", "OutOfMemoryError", "SystemExit", "ExceptionGroup", "DistBackendError", "DistNetworkError")
+
+RULE = Rule(
+    id="DDP623",
+    slug="own-exception",
+    cause="own_exception",
+    title="An exception of the job's own came first, and the other ranks lost the one that failed.",
+    symptom="One traceback of the job's own code among many of closed connections; torchrun's table names its rank as the root cause.",
+    evidence="In a plain log: the first traceback that is not about another rank, with the line of the job that it ends in.",
+    remedy="Correct what failed at that line; the other ranks' exceptions follow from it.",
+    last_resort=True,
+    needs_all=True,
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 raises, and rank 0 loses its connection.",
+        """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/train.py", line 31, in main
+[rank1]:     raise ValueError("loss is nan")
+[rank1]: ValueError: loss is nan
+[rank0]: Traceback (most recent call last):
+[rank0]:   File "/train/train.py", line 35, in main
+[rank0]:     loss.backward()
+[rank0]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "A program that is not distributed raises.",
+        """Traceback (most recent call last):
+  File "/train/convert.py", line 3, in main
+    raise ValueError("no such format")
+ValueError: no such format
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the first exception that a probe recorded, if no rule is left that knows more: the rank that others lost is told by first-to-fail."""
+    fatal = [failure for failure in run.failures if failure.process is not None and failure.fatal and failure.uncaught]
+    own = next((failure for failure in fatal if not failure.consequence), None)
+    if own is None or not _is_own(own) or own.calls or any(True for _ in first_to_fail.check(run)):
+        return
+    alike = [failure for failure in fatal if failure.text == own.text and failure.site == own.site]
+    yield _found(own, alike, [failure for failure in fatal if failure.consequence], ranks(failure.process for failure in alike), MEDIUM)
+
+
+def read(run: Run) -> Iterator[Finding]:
+    """Take the first exception of a plain log, if something in it tells of several ranks."""
+    fatal = [failure for failure in run.failures if failure.process is None and failure.fatal and failure.uncaught]
+    own = next((failure for failure in fatal if failure.type and not failure.consequence), None)
+    lost = [failure for failure in fatal if failure.consequence]
+    if own is None or not lost or not _is_own(own):
+        return
+    alike = [failure for failure in fatal if failure.text == own.text and failure.site == own.site]
+    yield _found(own, alike, lost, _printed(alike, lost), LOW)
+
+
+def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[int], confidence: str) -> Finding:
+    words = (_who(guilty), cut(own.text, 200).rstrip("."), place(own.site), _losers(lost, guilty))
+    return RULE.found(
+        ranks=guilty,
+        verdict="%s failed first, with %s at %s; an exception of the job's own%s." % words,
+        evidence=[failed(failure) for failure in [own, *lost[:2]]],
+        when=own.when,
+        explains=[*alike, *lost],
+        confidence=confidence,
+        remedy="Correct what failed at %s; the other ranks' exceptions follow from it." % place(own.site),
+    )
+
+
+def _is_own(failure: Failed) -> bool:
+    """Tell an exception that the job's own code or data led to, from one about the machine, the versions or the other ranks."""
+    if not failure.frames or failure.site is None or failure.type.rpartition(".")[2] in _NOT_OWN:
+        return False
+    return not (_LIBRARY.search(failure.frames[-1].file) or _SYSTEM.search(failure.text) or TIMED_OUT.search(failure.text))
+
+
+def _printed(alike: List[Failed], lost: List[Failed]) -> List[int]:
+    """Return who printed it; if nobody tells, whom torchrun's table names as the root cause."""
+    told = sorted({failure.rank for failure in alike if failure.rank is not None})
+    table = (_ROOT.search(failure.text) for failure in lost)
+    return told or [int(found.group(1)) for found in table if found][:1]
+
+
+def _who(guilty: List[int]) -> str:
+    text = named(guilty)
+    return text[:1].upper() + text[1:]
+
+
+def _losers(lost: List[Failed], guilty: List[int]) -> str:
+    others = sorted({failure.rank for failure in lost if failure.rank is not None} - set(guilty))
+    return "; %s lost it" % named(others) if others else ""
