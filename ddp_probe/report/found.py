@@ -114,7 +114,7 @@ def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optio
     for one in finding.evidence:
         places.setdefault((one.site.file, one.site.line, one.site.function) if one.site else None, []).append(one)
     left = _GROUPS
-    for place, items in places.items():
+    for place, items in sorted(places.items(), key=lambda told: told[0] is None or told[0][:2] != shown):  # the framed one needs no heading
         groups = _alike(items, run)
         framed = place is not None and place[:2] == shown
         if place is not None and not framed and left > 0:
