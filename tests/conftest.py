@@ -50,6 +50,9 @@ def _is_installed() -> bool:
 for _name in [name for name in os.environ if _is_inherited(name)]:
     del os.environ[_name]
 os.environ["OMP_NUM_THREADS"] = "1"
+# A shell starts what it puts in the background with Ctrl-C ignored, and children would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Interpreter(NamedTuple):
