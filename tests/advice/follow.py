@@ -63,11 +63,12 @@ class Place:
         """Do what is printed; answer what was printed."""
         run = self.folder / ("runs%d" % self.starts) / "latest"
         printed = run_python(["-m", "ddp_probe", "explain", rule, str(run)], env={**self.env, "DDP_PROBE": "0"}, cwd=self.folder).stdout
-        part = re.split(r"^%s [\w-]+$" % rule, printed.partition("in this run")[2], flags=re.MULTILINE)[0]  # The rule's page comes after it.
+        part = re.split(r"^%s [\w-]+$" % rule, printed, flags=re.MULTILINE)[0]  # The rule's page comes after it.
         lines = [line[4:] for line in part.splitlines() if line.startswith("    ")]
-        patch = [line for line in lines if not line.startswith("$ ")]
-        if any(patch):
-            text = "\n".join(patch).strip("\n") + "\n"
+        begin = next((number for number, line in enumerate(lines) if line.startswith("--- ")), len(lines))
+        patch = [line for line in lines[begin:] if not line.startswith("$ ")]  # patch passes over words that follow the last hunk.
+        if patch:
+            text = "\n".join(patch) + "\n"
             done = _run(["patch", "-p1", "--no-backup-if-mismatch"], self.folder, self.env, text)
             assert done.returncode == 0, part + done.stdout + done.stderr
         for line in (line[2:] for line in lines if line.startswith("$ ")):
