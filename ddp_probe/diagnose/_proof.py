@@ -82,7 +82,8 @@ def _by_codes(run: Run, process: Process, codes: Set[int]) -> Optional[Gap]:
         how = "no end line: killed, or still running elsewhere"
         return Gap(NO_END, "has " + how, "have " + how, _next.GONE)
     if not codes:
-        return _gap(UNKNOWN_CODE, "ended by itself, and nothing tells with which exit code", _next.UNTOLD)
+        how = "ended by %s, and nothing tells with which exit code"
+        return Gap(UNKNOWN_CODE, how % "itself", how % "themselves", _next.UNTOLD)
     if run.expected is None and process.started.role != "solo":
         return _gap(UNKNOWN_SIZE, "ended well, and nothing tells how many ranks there should be", _next.SIZE)
     if process.holes:

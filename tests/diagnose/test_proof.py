@@ -63,6 +63,15 @@ def test_a_rank_is_proven_good_or_it_is_said_why_not(what: str) -> None:
     assert all(answer.next for answer in diagnosis.undecided)
 
 
+def test_several_ranks_end_by_themselves() -> None:
+    """The sentence about several ranks has verbs and pronouns for several."""
+    ends = [_line("process.end", rank=rank, pid=100 + rank) for rank in (0, 1)]
+    (answer,) = _judged(_start(0), ends[0], _start(1), ends[1]).undecided
+    assert answer.because.startswith("Ranks 0-1 ended by themselves, and nothing tells")
+    (answer,) = _two(ends[1]).undecided
+    assert answer.because.startswith("Rank 1 ended by itself, and nothing tells")
+
+
 def test_nobody_may_be_missing() -> None:
     """One good rank of two is not clear, and neither is one of a number that nothing tells."""
     end = _line("process.end", rank=0, pid=100, exit_code=0)
