@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from ddp_probe.ours import ours
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Mapping, Optional, Tuple
@@ -92,7 +94,7 @@ def _seconds(text: str) -> Optional[float]:
     factor = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(word[-1:])
     try:
         value = float(word if factor is None else word[:-1]) * (factor or 1.0)
-    except ValueError:
+    except ours(ValueError):
         value = 0.0
     if not 0.0 < value < 1e9:
         raise ValueError("a positive number of seconds, or one with s, m or h")
@@ -208,7 +210,7 @@ def get(setting: Setting, environ: Optional[Mapping[str, str]] = None) -> Any:
         text = setting.default
     try:
         return setting.parse(text)
-    except ValueError:
+    except ours(ValueError):
         return setting.parse(setting.default)
 
 
@@ -224,6 +226,6 @@ def mistakes(environ: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
         try:
             if env[name].strip():
                 known[name].parse(env[name])
-        except ValueError as exc:
+        except ours(ValueError) as exc:
             found[name] = "The value has to be %s." % exc
     return found

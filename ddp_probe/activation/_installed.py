@@ -11,6 +11,8 @@ import os
 import sys
 import threading
 
+from ddp_probe.ours import ours
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -135,7 +137,7 @@ def _is_installed(name: str, entry: str) -> bool:
     if entry not in _listed:
         try:
             _listed[entry] = [each.lower().replace("-", "_") for each in os.listdir(entry) if each.endswith(_METADATA)]
-        except OSError:
+        except ours(OSError):
             _listed[entry] = []
     return any(each.startswith((name.lower() + "_", name.lower() + ".")) for each in _listed[entry])
 

@@ -10,6 +10,7 @@ import time
 
 from ddp_probe import settings
 from ddp_probe.activation._roles import HELPER, LAUNCHER, RANK
+from ddp_probe.ours import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _number(entry: str, name: str) -> int:
 def _list(folder: str) -> List[str]:
     try:
         return os.listdir(folder)
-    except OSError:
+    except ours(OSError):
         return []
 
 
@@ -113,7 +114,7 @@ def _is_open(folder: str, rank: int) -> bool:
         return False
     try:
         age = time.time() - os.stat(folder).st_mtime  # since the last one came
-    except OSError:
+    except ours(OSError):
         return True
     return age < _TOGETHER_SECONDS or any(_runs(folder, name) for name in files)
 
@@ -126,7 +127,7 @@ def _runs(folder: str, file: str) -> bool:
         if parts[1] == _host():
             return _started(int(parts[2])) <= written + 1.0
         return time.time() - written < _ELSEWHERE_SECONDS and b'"event":"process.end"' not in _tail(os.path.join(folder, file))
-    except (OSError, ValueError, IndexError):
+    except ours(OSError, ValueError, IndexError):
         return False
 
 

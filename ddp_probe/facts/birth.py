@@ -4,6 +4,7 @@ import os
 from typing import List, Optional
 
 from ddp_probe.facts.secrets import mask_argv
+from ddp_probe.ours import ours
 
 _START_TIME = 19  # Of the fields after the name in brackets, which may itself hold spaces and brackets.
 _MOST = 1 << 16
@@ -13,7 +14,7 @@ def born() -> Optional[int]:
     """Return the start of this process in clock ticks since the host's."""
     try:
         return int(_read("/proc/self/stat").rpartition(b")")[2].split()[_START_TIME])
-    except (IndexError, ValueError):
+    except ours(IndexError, ValueError):
         return None
 
 
@@ -32,5 +33,5 @@ def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read(_MOST)
-    except OSError:
+    except ours(OSError):
         return b""

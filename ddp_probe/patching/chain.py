@@ -108,7 +108,7 @@ def _inside(found: Any) -> List[Any]:
 def _attributes(found: Any) -> List[Any]:
     try:
         held = object.__getattribute__(found, "__dict__")
-    except AttributeError:
+    except ours(AttributeError):
         return []
     return list(held.values()) if type(held) is dict else []
 

@@ -22,7 +22,7 @@ def point_at(folder: str) -> None:
     os.symlink(run, temporary)
     try:
         os.replace(temporary, pointer)
-    except OSError:  # another user's link, in a folder where only its owner may replace it: that one stays
+    except ours(OSError):  # another user's link, in a folder where only its owner may replace it: that one stays
         os.unlink(temporary)
 
 
