@@ -392,7 +392,7 @@ class Restored(Event, tag="probe.restored", kw_only=True, omit_defaults=True):
 
 
 class Warned(Event, tag="probe.warning", kw_only=True, omit_defaults=True):
-    """A line went to stderr."""
+    """A warning. It goes to stderr as one line; of ranks of one host that warn alike the first says it for all."""
 
     text: str = ""
 

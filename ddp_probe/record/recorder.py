@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Set
 from ddp_probe import schema, settings
 from ddp_probe.ours import ours
 
-from . import _models, _stderr
+from . import _models, _once, _stderr
 from ._writer import Plan, Writer
 from .span import Span
 
@@ -91,7 +91,7 @@ class Recorder:
         return Span(self, next(self._spans), event)
 
     def warn(self, text: str) -> None:
-        """Write a warning, and say it on stderr unless that is switched off."""
+        """Write a warning, and say it on stderr unless that is switched off or another rank of this host has said the same."""
         self.write(schema.Warned(text=text), "point", {})
 
     def model(self, digest: str, rows: List[Any]) -> None:
@@ -156,10 +156,15 @@ class Recorder:
             if self._echo == "all" and type(event) is not schema.Warned:
                 _stderr.tell(event, phase, self._envelope.get("rank"), more)
             elif self._echo != "off" and isinstance(event, schema.Warned):
-                _stderr.say(event.text)
+                self._say(event.text)
         except ours(Exception):
             if self._strict:
                 raise
+
+    def _say(self, text: str) -> None:
+        line = _once.line(text, self._plan.directory, self._envelope)
+        if line:
+            _stderr.say(line)
 
     def _fault(self, exc: Exception) -> None:
         """Say once what hinders us. A full disk is the job's affair; anything else is our own fault, which tests want raised."""
