@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, List
+from typing import Any, Dict, List, Optional
 
 import pytest
 
@@ -16,11 +16,12 @@ _LEFT_BEHIND = (
 def judge_cases(repo: Path, tmp_path: Path, run_python: Any) -> Any:
     """Run the script over cases of the given causes and texts."""
 
-    def run(cases: List[Any], vocabulary: str = VOCABULARY) -> Any:
-        lines = [json.dumps({"id": "C%d" % number, "cause_key": cause, "error_text": words}) for number, (cause, words) in enumerate(cases)]
+    def run(cases: List[Any], vocabulary: str = VOCABULARY, part: str = "", more: Optional[Dict[str, Any]] = None) -> Any:
+        rows = [{"id": "C%d" % number, "cause_key": cause, "error_text": words} for number, (cause, words) in enumerate(cases)]
+        lines = [json.dumps({**row, **(more or {})}) for row in rows]
         (tmp_path / "cases.jsonl").write_text("\n".join(lines))
         (tmp_path / "README.md").write_text(vocabulary)
-        return run_python([repo / "scripts" / "judge_cases", tmp_path / "cases.jsonl", "--vocabulary", tmp_path / "README.md"])
+        return run_python([repo / "scripts" / "judge_cases", tmp_path / "cases.jsonl", "--vocabulary", tmp_path / "README.md", "--part", part])
 
     return run
 
@@ -36,6 +37,15 @@ def test_counts(judge_cases: Any) -> None:
         ["2", "of", "3", "0.67"],
         ["1", "of", "3", "0.33"],
     ]
+
+
+def test_unseen_part(judge_cases: Any) -> None:
+    """Cases of the unseen part are counted and not shown; a healthy log with a cause is an alarm, and ranks that are not the text's are not right."""
+    more = {"part": "unseen", "ranks": [3], "group": "own"}
+    done = judge_cases([("port", "[rank1]: " + _LEFT_BEHIND), (None, _LEFT_BEHIND), (None, "all is well")], part="unseen", more=more)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split("  target")[0].split() for line in done.stdout.splitlines() if line]
+    assert [line[-4:-1] for line in lines] == [["1", "of", "1"], ["0", "of", "1"], ["0", "of", "1"], ["0", "of", "1"], ["1", "of", "2"]]
 
 
 @pytest.mark.parametrize("arguments", [["nowhere.jsonl"], ["nowhere.jsonl", "--vocabulary", "nowhere.md"]])
