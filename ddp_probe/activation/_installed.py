@@ -29,6 +29,9 @@ _served: Set[str] = set()  # top-level names that were found for us and have not
 _kept: Dict[str, ModuleType] = {}  # ours that the job would not find under these names
 _theirs: Dict[str, Optional[ModuleType]] = {}  # what stands under these names while one of our imports is open
 _listed: Dict[str, List[str]] = {}
+_vetted: Dict[str, ModuleType] = {}  # under these names: known to come from where it is installed
+_site: List[str] = []
+_is_site: Dict[str, bool] = {}  # by folder: one of those
 
 
 class own_modules:  # noqa: N801  # a statement of its own: with own_modules():
@@ -132,7 +135,7 @@ def _loadable(spec: Optional[ModuleSpec]) -> Optional[ModuleSpec]:
 
 def _is_installed(name: str, entry: str) -> bool:
     """Tell a folder that something has been installed into from one that somebody works in: it holds the record of what was installed."""
-    if os.path.realpath(entry) in _site_folders():
+    if _is_site_folder(entry):
         return True
     if entry not in _listed:
         try:
@@ -142,21 +145,40 @@ def _is_installed(name: str, entry: str) -> bool:
     return any(each.startswith((name.lower() + "_", name.lower() + ".")) for each in _listed[entry])
 
 
+def _is_site_folder(entry: str) -> bool:
+    """Tell whether something is installed into this folder as a whole; asked of the same few folders at each import, so a full path is known."""
+    found = _is_site.get(entry)
+    if found is None:
+        found = os.path.realpath(entry) in _site_folders()
+        if _site and os.path.isabs(entry):
+            _is_site[entry] = found
+    return found
+
+
 def _site_folders() -> List[str]:
+    if _site:
+        return _site
     site: Any = sys.modules.get("site")
     found = [_HOME]
     for ask in ("getsitepackages", "getusersitepackages"):
         answer: Any = getattr(site, ask, list)()
         found += [answer] if type(answer) is str else answer
-    return [os.path.realpath(folder) for folder in found]
+    found = [os.path.realpath(folder) for folder in found]
+    if site is not None:  # with python -S it may come later
+        _site[:] = found
+    return found
 
 
 def _put_ours_in() -> None:
     """Let our names mean ours: hide what the job has loaded under them from its own folders."""
     for name in _NEEDED:
         module = sys.modules.get(name)
-        if module is not None and name not in _kept and not _comes_from_where_it_is_installed(name, module):
+        if module is None or name in _kept or module is _vetted.get(name):
+            continue
+        if not _comes_from_where_it_is_installed(name, module):
             _hide(name)
+        elif type(getattr(module, "__file__", None)) is str:
+            _vetted[name] = module
     for name, module in list(_kept.items()):
         if sys.modules.get(name) is not module:
             _theirs[name] = sys.modules.get(name)

@@ -29,10 +29,11 @@ def accelerators(dev: str = "/dev") -> List[Card]:
     shim, named = shim_module(), _private_name()
     cards: List[Card] = []
     claimed: Set[str] = set()
+    listed: Dict[str, List[str]] = {}
     for known in ACCELERATORS:
         if known.name == "privateuseone":
             known = _renamed(known, named, claimed)  # noqa: PLW2901  # the record takes the name that the plugin chose
-        card = _card(known, dev, shim)
+        card = _card(known, dev, shim, listed)
         if _exists(known, card):
             cards.append(card)
             claimed.update(known.device_types)
@@ -52,9 +53,9 @@ def _renamed(known: Accelerator, named: str, claimed: Set[str]) -> Accelerator:
     return Accelerator(name=named, vendor=known.vendor, device_types=(named,), torch_attribute=named)
 
 
-def _card(known: Accelerator, dev: str, shim: str) -> Card:
+def _card(known: Accelerator, dev: str, shim: str, listed: Dict[str, List[str]]) -> Card:
     module = next((name for name in known.modules if name in sys.modules), "")
-    files = _device_files(known, dev)
+    files = _device_files(known, dev, listed)
     runtime = _runtime(known)
     card = Card(name=known.name, device_type=_device_type(known, module), module=module or _name_of(runtime))
     card.module_version = version_of(known.modules[0]) if known.modules else ""
@@ -84,16 +85,22 @@ def _device_type(known: Accelerator, module: str) -> str:
     return known.device_types[0] if known.device_types else ""
 
 
-def _device_files(known: Accelerator, dev: str) -> List[str]:
+def _device_files(known: Accelerator, dev: str, listed: Dict[str, List[str]]) -> List[str]:
     found: List[str] = []
     for pattern in known.device_files:
-        folder = os.path.join(dev, os.path.dirname(pattern))
-        try:
-            names = os.listdir(folder)
-        except ours(OSError):
-            continue
-        found += [os.path.join(folder, name) for name in names if fnmatch(name, os.path.basename(pattern))]
+        folder, wanted = os.path.join(dev, os.path.dirname(pattern)), os.path.basename(pattern)
+        if folder not in listed:
+            listed[folder] = _list(folder)
+        begins = wanted.partition("[")[0].partition("*")[0].partition("?")[0]  # fnmatch compiles a pattern, and most of these cards are not here
+        found += [os.path.join(folder, name) for name in listed[folder] if name.startswith(begins) and fnmatch(name, wanted)]
     return sorted(found, key=lambda path: (len(path), path))
+
+
+def _list(folder: str) -> List[str]:
+    try:
+        return os.listdir(folder)
+    except ours(OSError):
+        return []
 
 
 def _runtime(known: Accelerator) -> Any:

@@ -5,7 +5,9 @@ once a text holds its gate, a few letters without which it cannot match: a rank 
 """
 
 import re
-from typing import Any, Optional, Pattern, Tuple
+from typing import Any, Tuple
+
+from ddp_probe.facts._expression import Expression
 
 MASK = "***"
 
@@ -23,7 +25,7 @@ _PREFIXES = tuple(
     access-sandbox- access-development- access-production- tk- maxmind_ AKIA ASIA ABIA ACCA A3T
     """.split()
 )
-_TOKEN = re.compile(r"(?<![\w/.-])[A-Za-z0-9][\w./+~-]{11,}=*")
+_TOKEN = Expression(r"(?<![\w/.-])[A-Za-z0-9][\w./+~-]{11,}=*")
 _LONG = re.compile(r"[\w+=~-]{12}")  # No vendor's key is shorter.
 
 
@@ -32,17 +34,13 @@ class _Form:
 
     def __init__(self, gates: Tuple[str, ...], pattern: str, instead: str = MASK, flags: int = 0) -> None:
         self._gates = gates
-        self._pattern = pattern
+        self._expression = Expression(pattern, flags)
         self._instead = instead
-        self._flags = flags
-        self._compiled: Optional[Pattern[str]] = None
 
     def masked(self, text: str, small: str) -> str:
         if not any(gate in small for gate in self._gates):
             return text
-        if self._compiled is None:
-            self._compiled = re.compile(self._pattern, self._flags)
-        return self._compiled.sub(self._instead, text)
+        return self._expression.sub(self._instead, text)
 
 
 _FORMS = (
@@ -87,11 +85,12 @@ _FORMS = (
     _Form(("bearer",), r"\b(bearer\s+)(?!\*)[A-Za-z0-9._~+/=-]{6,}", r"\1" + MASK, re.I),
 )
 
-_RUN = re.compile(r"[A-Za-z0-9+/]{15,}")
-_SHORT_RUN = re.compile(r"[A-Za-z0-9]{10,}")
-_HEX = re.compile(r"(?<![0-9a-fA-F])(?=[a-fA-F]{0,31}[0-9])(?=[0-9]{0,31}[a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")
-_UUID = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9a-fA-F])")
-_TURN = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9a-z])|(?<=[0-9])(?=[A-Za-z])")
+_SHORTEST_RUN = 15
+_RUN = Expression(r"[A-Za-z0-9+/]{%d,}" % _SHORTEST_RUN)
+_SHORT_RUN = Expression(r"[A-Za-z0-9]{10,}")
+_HEX = Expression(r"(?<![0-9a-fA-F])(?=[a-fA-F]{0,31}[0-9])(?=[0-9]{0,31}[a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")
+_UUID = Expression(r"(?<![0-9a-fA-F])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9a-fA-F])")
+_TURN = Expression(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9a-z])|(?<=[0-9])(?=[A-Za-z])")
 
 
 def mask_forms(text: str) -> str:
@@ -121,6 +120,8 @@ def _mixed(run: str, share: int) -> bool:
 
 def random_looking(text: str) -> bool:
     """Tell whether a value holds a run of mixed letters and digits that nobody would choose for a name, or a long hexadecimal number."""
+    if len(text) < _SHORTEST_RUN:
+        return False
     return _HEX.search(text) is not None or _UUID.search(text) is not None or any(_mixed(run, 4) for run in _RUN.findall(text))
 
 

@@ -3,13 +3,15 @@
 import re
 from typing import List
 
+from ddp_probe.facts._expression import Expression
+
 # One of these as a word of a variable's or an option's name makes its value a secret.
 _WORDS = frozenset(
     "key keys apikey token tokens secret secrets password passwords passwd passwds passphrase passcode pass pwd pw credential credentials cred creds"
     " auth authorization bearer cookie cookies signature sig jwt pat dsn private psk otp".split()
 )
 # Written without a space between: authtoken, accesskey, dbpass, PGPASSWORD.
-_GLUED = re.compile(
+_GLUED = Expression(
     r"(?:tokens?|passwords?|passwd|passphrase|secrets?|credentials?|(?:api|access|secret|auth|private|account|license|ssh)keys?|(?<!com)(?<!by)pass|pwd)$"
 )
 _NOT_GLUED = frozenset("compass bypass encompass surpass trespass subtoken pretokens".split())
@@ -23,9 +25,9 @@ _COMMON = frozenset("key keys pass private sig pat signature pwd pw dsn token to
 _KEY_OF = frozenset(
     "api access secret private auth encryption signing ssh account service master wandb license client app user db hf bot refresh id".split()
 )
-_PLURAL = re.compile(r"(?:tokens|keys|secrets|passwords|passwds|credentials|creds|cookies)$", re.I)
+_PLURAL = Expression(r"(?:tokens|keys|secrets|passwords|passwds|credentials|creds|cookies)$", re.I)
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORD = Expression(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 def _words(name: str) -> List[str]:

@@ -4,6 +4,8 @@ import re
 import struct
 from typing import Callable, Iterator, List, NamedTuple, Optional
 
+from ddp_probe.facts._expression import Expression
+
 ReadAt = Callable[[int, int], bytes]  # (offset, how many bytes)
 
 _TAIL = (1 << 16) + 22  # the longest comment, and the end-of-archive record
@@ -16,8 +18,8 @@ _LOCATIONS = 64
 _STRING = rb"(?:X(?P<length>[\x01-\x20])\0\0\0|\x8c(?P<short>[\x01-\x20]))(?P<location>[a-z_]{2,24}(?::\d{1,4})?)(?:q.|r....|\x94)?"
 _MEMO = rb"h(?P<memo>.)|j(?P<far>....)"
 _SIZE = rb"(?:K.|M..|J....|\x8a[\x01-\x08].{1,8}?)(?:q.|r....|\x94)?N?"
-_STORAGE = re.compile(rb"(?:" + _STRING + rb"|" + _MEMO + rb")" + _SIZE + rb"t(?:q.|r....|\x94)?Q", re.S)
-_MEMOISED = re.compile(rb"X[\x01-\x20]\0\0\0(?P<location>[a-z_]{2,24}(?::\d{1,4})?)(?:q(?P<near>.)|r(?P<far>....))", re.S)
+_STORAGE = Expression(rb"(?:" + _STRING + rb"|" + _MEMO + rb")" + _SIZE + rb"t(?:q.|r....|\x94)?Q", re.S)
+_MEMOISED = Expression(rb"X[\x01-\x20]\0\0\0(?P<location>[a-z_]{2,24}(?::\d{1,4})?)(?:q(?P<near>.)|r(?P<far>....))", re.S)
 
 
 class Directory(NamedTuple):
@@ -85,7 +87,7 @@ def _member(read_at: ReadAt, offset: int, length: int) -> bytes:
 
 
 # An xla tensor has no storage to speak of: torch pickles its numbers by numpy, with the device's name beside them.
-_BARE = re.compile(rb"X[\x03-\x14]\x00\x00\x00(?P<location>[a-z]+:[0-9]{1,4})", re.DOTALL)
+_BARE = Expression(rb"X[\x03-\x14]\x00\x00\x00(?P<location>[a-z]+:[0-9]{1,4})", re.DOTALL)
 
 
 def _number(near: Optional[bytes], far: Optional[bytes]) -> int:

@@ -3,6 +3,7 @@
 import re
 from typing import Any, Iterable, List, Optional
 
+from ddp_probe.facts._expression import Expression
 from ddp_probe.facts._secret_forms import MASK, mask_forms, perhaps_random, random_looking
 from ddp_probe.facts._secret_names import names_several, perhaps_secret, secret_in_text, secret_name
 
@@ -11,25 +12,26 @@ __all__ = ["MASK", "mask", "mask_argv", "masked", "secret_name"]
 _ARGUMENTS = 200
 _CHARACTERS = 1000
 
-_LIST = re.compile(r"[\[({]\s*(?=['\"])[^\])}]*[\])}]?")
-_VALUE = re.compile(r"\"[^\"]*\"?|'[^']*'?|[^\s'\"]+")
+_LIST = Expression(r"[\[({]\s*(?=['\"])[^\])}]*[\])}]?")
+_VALUE = Expression(r"\"[^\"]*\"?|'[^']*'?|[^\s'\"]+")
 _GLANCE = 128  # So much of a value tells what it is; each of a thousand names in one text costs no more.
-_NAME = re.compile(r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(['\"]?\]?\s*(?:=>|[=:])\s*(?!//)|(?<=\w)\s+(?!-))(?=\S)")
+_NAME = Expression(r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(['\"]?\]?\s*(?:=>|[=:])\s*(?!//)|(?<=\w)\s+(?!-))(?=\S)")
 # "Incorrect API key provided: X", "Password 'X' rejected", "token X is invalid".
-_SAID = re.compile(
+_SAID = Expression(
     r"\b((?:api|access|secret|private|auth)[ _-]?key|password|passwd|passphrase|passcode|secret|token|credentials?)"
     r"((?:[ \t]+[A-Za-z]+(?=[ \t:=])){0,3}[ \t]*[:=]?[ \t]*)(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|[^\s'\"`,;()<>\[\]{}]{8,})",
     re.I,
 )
 # Most texts are names of backends, devices, classes and files: one look spares them the rest.
 _SUSPECT = re.compile(r"[=:]| -|(?i:pass|secret|token|key|credential)")
-_PLAIN_VALUE = re.compile(
+_PLAIN_VALUE = Expression(
     r"['\"]?(?:none|null|true|false|yes|no|auto|on|off|[-+]?[0-9][0-9_.,]{0,6}(?:e-?[0-9]{1,3}|[kmgt]b?)?)['\"]?[,;)\]}]*$",
     re.I,
 )
-_PATH = re.compile(r"['\"]?(?:/|\.{1,2}/|~/)[\w.@%+-]+(?:/[\w.@%+-]+)+['\"]?$")
-_USER = re.compile(r"((?:-u|--(?:[\w-]+-)?user(?:name)?)=[^\s:=/]+:)\S")
-_NAMES_A_VERSION = re.compile(
+_PATH = Expression(r"['\"]?(?:/|\.{1,2}/|~/)[\w.@%+-]+(?:/[\w.@%+-]+)+['\"]?$")
+_USER = Expression(r"((?:-u|--(?:[\w-]+-)?user(?:name)?)=[^\s:=/]+:)\S")
+_GLUED_PASSWORD = Expression(r"-p(?=\S*\d)(?=\S*[A-Za-z])(?!y\d|ython)[^\s=]{6,}$")
+_NAMES_A_VERSION = Expression(
     r"(?:commit|sha\d*|hash|digest|rev|revision|version|checksum|md5|uuid|id|fingerprint|etag|build)['\"]?\]?\s*[=:]?\s*$",
     re.I,
 )
@@ -132,12 +134,13 @@ class _CommandLine:
 
     def _hide(self, option: str, text: str) -> Optional[str]:
         """Return what stands for an item that is a secret by its place or its looks."""
-        user = _USER.match(text if "=" in text else option + "=" + text)
+        given = text if "=" in text else option + "=" + text
+        user = given.startswith("-") and _USER.match(given)
         if user:
             return (user.group(1) if "=" in text else user.group(1).partition("=")[2]) + MASK
         if option in ("-p", "-P", "-pw") and not _harmless("", text) and "/" not in text and "=" not in text and ":" not in text:
             return MASK
-        if re.match(r"-p(?=\S*\d)(?=\S*[A-Za-z])(?!y\d|ython)[^\s=]{6,}$", text):
+        if text.startswith("-p") and _GLUED_PASSWORD.match(text):
             return "-p" + MASK
         if self._login and not text.startswith("-") and len(text) >= 12 and "." not in text:
             return MASK
