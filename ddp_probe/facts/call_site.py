@@ -14,12 +14,18 @@ _THROUGH = 8
 PROBE = ("ddp_probe", "wrapt")
 # contextlib and functools stand between a library and its caller where a decorator is used as one.
 BETWEEN = ("contextlib", "functools", "typing_extensions")
+_NEVER_THE_JOBS = FRAMEWORKS | frozenset(BETWEEN)
 
 
 def module_of(frame: FrameType) -> str:
     """Return the name of the module that a frame's code belongs to."""
     name: Any = dict.get(frame.f_globals, "__name__")
     return name if type(name) is str else ""
+
+
+def _top(frame: FrameType) -> str:
+    name: Any = dict.get(frame.f_globals, "__name__")
+    return name.partition(".")[0] if type(name) is str else ""
 
 
 def within(module: str, packages: Tuple[str, ...]) -> bool:
@@ -43,9 +49,9 @@ def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], 
     for _ in range(_FRAMES):
         if walked is None:
             break
-        top = module_of(walked).split(".", 1)[0]
+        top = _top(walked)
         if top not in PROBE:
-            if top not in FRAMEWORKS and top not in BETWEEN and not foreign(walked.f_code.co_filename):
+            if top not in _NEVER_THE_JOBS and not foreign(walked.f_code.co_filename):
                 return site(walked.f_code, walked.f_lineno), _sites(inside)
             inside.append(walked)
         walked = walked.f_back
@@ -54,13 +60,18 @@ def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], 
 
 
 def _sites(frames: List[FrameType]) -> List[Site]:
-    shown = [frame for frame in frames if _lies_on_the_way(frame)]
-    return [site(frame.f_code, frame.f_lineno) for frame in reversed(shown[:_THROUGH])]
+    shown: List[Site] = []
+    for frame in frames:
+        if _lies_on_the_way(frame):
+            shown.append(site(frame.f_code, frame.f_lineno))
+            if len(shown) == _THROUGH:
+                break
+    return shown[::-1]
 
 
 def _lies_on_the_way(frame: FrameType) -> bool:
     """Leave out the standard library: decorators and context managers pass no arguments of their own."""
-    return package(frame.f_code.co_filename) != "" or module_of(frame).split(".", 1)[0] in FRAMEWORKS
+    return _top(frame) in FRAMEWORKS or package(frame.f_code.co_filename) != ""
 
 
 def caller_package(start_frame: Optional[FrameType] = None) -> str:
