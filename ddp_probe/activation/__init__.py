@@ -122,6 +122,14 @@ def _ready(names: List[str], late: bool) -> None:
 
 def session() -> Any:
     """Return what watches and writes in this process, loading it first; by name, so that nothing here depends on it."""
+    if _session is None or not _session.begun:
+        from ddp_probe.activation._collector import without_collections
+
+        without_collections(_load)
+    return _session
+
+
+def _load() -> None:
     global _session
     if _session is None:
         import importlib
@@ -130,7 +138,6 @@ def session() -> Any:
     if not _session.begun:
         _session.begin()
         _listen_also([row.module for row in _session.further_rows()])
-    return _session
 
 
 def _listen_also(names: List[str]) -> None:
