@@ -54,7 +54,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
     "checkpoint_vs_loader": ("weights_only_default", "module_prefix_mismatch", "checkpoint_vs_code_mismatch"),
     "port_or_stale_process": ("master_port_in_use", "stale_process_holds_device"),
     "unused_parameters": ("unused_parameters",),
-    "out_of_memory": ("card_out_of_memory",),
+    "out_of_memory": ("card_out_of_memory", "host_out_of_memory"),
     "own_failure": ("own_exception",),
 }
 

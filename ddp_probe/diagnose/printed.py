@@ -40,6 +40,8 @@ def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], boo
             continue
         if printed.beside and not searchable(printed.beside).search(around) and not _in_log(printed.beside, failure, run, beside):
             continue
+        if printed.nowhere and (searchable(printed.nowhere).search(around) or _in_log(printed.nowhere, failure, run, beside)):
+            continue
         yield Match(failure, printed, found)
         return
 

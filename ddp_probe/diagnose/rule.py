@@ -58,6 +58,7 @@ class Printed(NamedTuple):
     pattern: str  # In "Type: message" of one exception, or in one passage of a plain log. Dots match line breaks; case matters.
     beside: str = ""  # Also there: in the exception, its frames ("file:line in function: source"), or anywhere in the plain log.
     unless: str = ""  # Not there: neither in the exception nor in its frames.
+    nowhere: str = ""  # Nor there: neither in the exception, nor in its frames, nor anywhere in the plain log.
     says: str = ""  # The verdict; {name} stands for a named group. Without it the rule's title is said.
     ranks: bool = True  # Whether who printed it is guilty of it.
 

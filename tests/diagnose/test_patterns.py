@@ -31,7 +31,7 @@ def _cpu(work: Any) -> float:
 def test_time_grows_with_the_text(rule: Any) -> None:
     """Four times the text takes no more than about four times as long, for every text that is made of a pattern's own beginnings."""
     slow: List[str] = []
-    for pattern in {each for printed in rule.printed for each in (printed.pattern, printed.beside, printed.unless) if each}:
+    for pattern in {each for printed in rule.printed for each in (printed.pattern, printed.beside, printed.unless, printed.nowhere) if each}:
         searchable = Searchable(pattern)
         for grower in growers(pattern, re.DOTALL):
             short, long = ((grower * (size // len(grower) + 1))[:size] for size in (SHORT, LONG))

@@ -1,7 +1,7 @@
 """Rank 1 meets a large sample and asks for more memory than it may have: a limit on the address space stands in for the host.
 
 Command: torchrun --nproc_per_node=2 12_out_of_memory.py
-Root cause to name: rank_stopped_participating; rank 1 runs out of memory, rank 0 loses its peer.
+Root cause to name: host_out_of_memory; rank 1 runs out of memory, rank 0 loses its peer.
 """
 
 import resource

@@ -304,7 +304,7 @@ JOBS = (
     Job("12_killed_by_sigsegv", "rank_stopped_participating", (1,), (r"Signal 11 \(SIGSEGV\)",)),
     Job("12_sys_exit_of_one_rank", "rank_stopped_participating", (1,), (r"\[rank 1\] early stopping", _PEER_GONE)),
     Job("12_data_error_on_one_rank", "rank_stopped_participating", (1,), (r"FileNotFoundError: .*000042\.png",)),
-    Job("12_out_of_memory", "rank_stopped_participating", (1,), (r"DefaultCPUAllocator: can't allocate memory",)),
+    Job("12_out_of_memory", "host_out_of_memory", (1,), (r"DefaultCPUAllocator: can't allocate memory",)),
     Job(
         "13_mixed_versions",
         "version_skew_across_nodes",

@@ -35,12 +35,12 @@ RULE = Rule(
         Printed(r"process (?P<rank>\d+) terminated with signal (?P<signal>SIG(?:KILL|SEGV|BUS))", says="Process {rank} was ended by {signal}."),
         Printed(r"died with <Signals\.(?P<signal>SIG(?:KILL|SEGV|BUS)): \d+>", says="A rank was ended by {signal}.", ranks=False),
         Printed(r"failed \(exitcode: -(?P<code>9|11|7)\) local_rank: (?P<local>\d+)", says="The process with local rank {local} was ended by signal {code}.", ranks=False),
-        Printed(r"srun: error: [^\n]*task (?P<rank>\d+): (?P<how>Out Of Memory|Segmentation fault|Bus error)", says="Task {rank} was ended: {how}."),
+        Printed(r"srun: error: [^\n]*task (?P<rank>\d+): (?P<how>Segmentation fault|Bus error)", says="Task {rank} was ended: {how}."),
         Printed(r"exits with return code = -(?P<code>9|11|7)\b", says="A process of the job was ended by signal {code}.", ranks=False),
         Printed(r"(?:RayActorError|ActorDiedError): The actor died (?:unexpectedly|because)[^\n]*", says="An actor of Ray, which was a rank, died.", ranks=False),
-        Printed(r"[Dd]etected \d+ oom[-_]kill event", says="The kernel killed a process of the job for want of memory.", ranks=False),
-        Printed(r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: (?P<how>Killed|Segmentation fault)", says="A worker of the DataLoader was killed: {how}."),
+        Printed(r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: (?P<how>Segmentation fault)", says="A worker of the DataLoader was killed: {how}."),
     ),
+    yields_to=("host-out-of-memory",),
 )
 
 EXAMPLES = (
@@ -92,8 +92,9 @@ EXAMPLES = (
         answer="undecided",
     ),
     Example(
-        "The launcher's table is all there is.",
-        """torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+        "A peer is lost, and the launcher's table tells who was killed.",
+        """RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 ======================================================
 /train/train.py FAILED
 ------------------------------------------------------

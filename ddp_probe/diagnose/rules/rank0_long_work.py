@@ -42,7 +42,8 @@ RULE = Rule(
         ),
         Printed(
             _GAVE_UP,
-            beside=r"\A(?!.*\[Rank 0\][^\n]*[Ww]atchdog caught)(?=.*?(?:" + _FOR_RANK_0 + r"))",
+            beside=_FOR_RANK_0,
+            nowhere=r"\[Rank 0\][^\n]*[Ww]atchdog caught",
             says="The other ranks gave up in a call in which they wait for what rank 0 does alone.",
             ranks=False,
         ),

@@ -41,7 +41,7 @@ RULE = Rule(
         Printed(r"(?:NCCL|WARN)[^\n]*Socket creation failed : Address family not supported", says="NCCL finds no network interface that it can use."),
         Printed(r"[Gg]loo[^\n]*(?:connect|Connect)[^\n]*(?:No route to host|Network is unreachable|Connection refused|timed out|timeout)[^\n]*remote=\[127\.", says="gloo tries to reach another host under this one's own address."),
         # After a restart it is the address of a rank that is gone: no interface is at fault.
-        Printed(r"[Cc]onnectFullMesh failed", beside=r"\A(?!.*(?:restart_count=[1-9]|Restart(?:ing)? worker|[Ww]ill restart|attempts left))", says="gloo does not get all ranks connected."),
+        Printed(r"[Cc]onnectFullMesh failed", nowhere=r"restart_count=[1-9]|Restart(?:ing)? worker|[Ww]ill restart|attempts left", says="gloo does not get all ranks connected."),
     ),
 )
 

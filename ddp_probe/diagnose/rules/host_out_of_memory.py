@@ -1,0 +1,117 @@
+"""The host has no memory left: an allocation fails, or the kernel kills a process."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose.printed import by_text
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
+from ddp_probe.read.model import Run
+
+_SIZE = r"[\d.]+ ?(?:[KMGTP]i?B|bytes)"
+# Somebody else failed, gave up or was interrupted: then a launcher, a scheduler or a person may have sent the signal.
+_OTHERWISE = (
+    r"Connection (?:closed|reset) by (?:remote )?peer|[Rr]emote process exited|ncclRemoteError|[Ww]atchdog caught|Timed out waiting|[Tt]imeout\(ms\)"
+    r"|CANCELLED|DUE TO TIME LIMIT|PREEMPT|KeyboardInterrupt|death signal|exitcode\s{0,20}: (?!-9\b|-15\b)-?[1-9]"
+)
+_ENTRY = r"rank\s{0,20}: (?P<rank>\d+) \(local_rank: \d+\)\s{1,40}exitcode\s{0,20}: -9\b"
+_KILLED = "by SIGKILL, and nothing else failed; most often the kernel sends it when the host runs out of memory."
+
+_SAID = (
+    Printed(
+        r"DefaultCPUAllocator: (?:can't allocate|not enough|cannot allocate) memory: you tried to allocate (?P<asked>\d+ bytes)",
+        says="The host has no room for the {asked} that the job asks of it.",
+    ),
+    Printed(r"Unable to allocate (?P<asked>%s) for an array" % _SIZE, says="The host has no room for the {asked} that the job asks of it."),
+    Printed(r"\[Errno 12\] Cannot allocate memory|unable to mmap \d+ bytes from [^\n]*Cannot allocate memory"),
+    Printed(r"(?<![\w.])MemoryError\b|(?:what\(\): {1,4}|Error: )std::bad_alloc", unless=r"[Cc]uda|CUDA|rmm|GPU|static TLS"),
+    Printed(r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Killed", says="A worker of the DataLoader was killed, as the kernel does when the host runs out of memory."),
+    Printed(r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Bus error", says="The workers of the DataLoader have no room left in shared memory (/dev/shm)."),
+    Printed(r"[Dd]etected \d+ oom[-_]kill event|oom-kill:constraint=|(?:[Oo]ut of memory|OOM): Kill(?:ed)? process|\bOOMKilled\b", says="The kernel killed a process of the job when the host ran out of memory.", ranks=False),
+    Printed(r"srun: error: [^\n]*task (?P<rank>\d+): Out Of Memory", says="Task {rank} was ended: its memory is used up."),
+    Printed(r"killed due to the node running low on memory|killed due to memory pressure \(OOM\)", says="Ray killed a process of the job when the host ran out of memory.", ranks=False),
+)
+# SIGKILL alone: torchrun itself sends it only after SIGTERM, so it is never what the rank that failed first was ended by.
+_SIGKILL = (
+    Printed(
+        r"Root Cause \(first observed failure\):\s{1,40}\[\d{1,6}\]:\s{1,40}(?:[^\n]{0,200}\n\s{0,40}){1,3}?" + _ENTRY,
+        nowhere=_OTHERWISE,
+        says="The launcher saw rank {rank} end first, " + _KILLED,
+    ),
+    Printed(r"failed \(exitcode: -9\) local_rank: (?P<rank>\d+)", nowhere=_OTHERWISE + r"|(?:--|\b)(?:nnodes|node_rank|group_rank)[= ](?![01]\b)\d", says="The launcher saw local rank {rank} end first, " + _KILLED),
+    Printed(r"failed \(exitcode: -9\) local_rank: (?P<local>\d+)", nowhere=_OTHERWISE, says="The launcher saw local rank {local} of one host end first, " + _KILLED, ranks=False),
+    Printed(r"process (?P<rank>\d+) terminated with signal SIGKILL", nowhere=_OTHERWISE, says="Process {rank} was ended " + _KILLED),
+    Printed(r"died with <Signals\.SIGKILL: 9>|exits with return code = -9\b", nowhere=_OTHERWISE, says="A process of the job was ended " + _KILLED, ranks=False),
+    Printed(r"process rank (?P<rank>\d+) with PID [^\n]* exited on signal 9 \(Killed\)", nowhere=_OTHERWISE, says="Rank {rank} was ended " + _KILLED),
+    Printed(r": line \d+: +\d+ Killed\b|(?m:^Killed {0,4}$)|\(interrupted by signal 9: ?SIGKILL\)", nowhere=_OTHERWISE, says="The program was ended " + _KILLED, ranks=False),
+)
+
+RULE = Rule(
+    id="DDP223",
+    slug="host-out-of-memory",
+    cause="host_out_of_memory",
+    title="The host has no memory left for what the job asks of it.",
+    symptom="'DefaultCPUAllocator: can't allocate memory', MemoryError, 'DataLoader worker is killed by signal: Killed', or exit code -9 (SIGKILL) of one rank and no traceback.",
+    evidence="The allocator's or the kernel's own words. In a plain log also a SIGKILL with which a launcher saw a rank end first, if nothing else failed.",
+    remedy="Look for the kernel's word (dmesg -T | grep -i 'out of memory'; memory.events of the container), then hold less in each rank: fewer DataLoader workers, "
+    "no copy of the data or of the checkpoint per rank (map_location='meta' or mmap=True, load on one rank), no offload to the CPU; or ask the scheduler for more memory. "
+    "For a bus error enlarge /dev/shm (docker run --shm-size=16g).",
+    needs=("process.end",),
+    printed=_SAID + _SIGKILL,
+    yields_to=("card-out-of-memory",),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 asks for more than there is, and rank 0 loses it.",
+        """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/train.py", line 31, in main
+[rank1]:     cache = torch.ones(2**30)
+[rank1]: RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 4294967296 bytes. Error code 12 (Cannot allocate memory)
+[rank0]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "A rank is killed, and nothing else fails.",
+        """W1120 17:08:29.101000 27450 torch/distributed/elastic/multiprocessing/api.py:900] Sending process 27461 closing signal SIGTERM
+E1120 17:08:29.401000 27450 torch/distributed/elastic/multiprocessing/api.py:874] failed (exitcode: -9) local_rank: 1 (pid: 27464) of binary: /env/bin/python
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+======================================================
+/train/train.py FAILED
+------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-20_17:08:29
+  host      : localhost
+  rank      : 1 (local_rank: 1)
+  exitcode  : -9 (pid: 27464)
+  error_file: <N/A>
+  traceback : Signal 9 (SIGKILL) received by PID 27464
+======================================================
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "A worker of rank 3's DataLoader is killed.",
+        """[rank3]: Traceback (most recent call last):
+[rank3]:   File "/train/train.py", line 31, in main
+[rank3]:     for batch in loader:
+[rank3]: RuntimeError: DataLoader worker (pid 5124) is killed by signal: Killed.
+""",
+        ranks=(3,),
+    ),
+    Example("Rank 0 asks for a large array.", '{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"numpy.core._exceptions._ArrayMemoryError","message":"Unable to allocate 23.4 GiB for an array with shape (1000, 1000, 3144) and data type float64"}}', ranks=(0,)),
+    Example("Slurm tells of the kernel's killer.", "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.\n"),
+    Example(
+        "A scheduler cancels the job, and the launcher kills what is left.",
+        """slurmstepd: error: *** STEP 4711.0 ON node3 CANCELLED AT 2026-11-20T17:08:29 DUE TO TIME LIMIT ***
+failed (exitcode: -9) local_rank: 1 (pid: 27464) of binary: /env/bin/python
+""",
+        answer="clear",
+    ),
+    Example("A process of a list of healthy ones.", "INFO: Killed processes of the last run: 0\nstep 10 loss 0.31, host memory 31.2 of 512 GiB\n", answer="clear"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the words of those that ran out of memory; who sent a signal that a launcher tells of is another rule's question."""
+    return by_text(RULE._replace(printed=_SAID), run)
