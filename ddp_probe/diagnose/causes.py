@@ -29,8 +29,14 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "cuda_shim_misdetection",
         "dtype_unsupported_on_device",
         "device_init_before_set_device",
+        "op_unsupported_by_backend",
     ),
-    "ranks_take_different_paths": ("rank_divergent_control_flow", "rank0_only_collective", "uneven_batches", "rank_stopped_participating"),
+    "ranks_take_different_paths": (
+        "rank_divergent_control_flow",
+        "rank0_only_collective",
+        "uneven_batches",
+        "rank_stopped_participating",
+    ),
     "comm_path_broken": ("comm_failure_reported_as_param_mismatch", "wrong_network_interface", "master_addr_unreachable"),
     "version_or_build_skew": (
         "version_skew_across_nodes",

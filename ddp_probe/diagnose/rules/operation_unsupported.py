@@ -1,0 +1,67 @@
+"""The communication backend lacks the collective, or the reduction, that the job asks of it."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose.printed import by_text
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
+from ddp_probe.read.model import Run
+
+_BACKEND = r"(?P<backend>[Gg]loo|NCCL|nccl|MPI|mpi|HCCL|hccl|CNCL|cncl|MCCL|mccl|ECCL|eccl|XCCL|xccl|UCC|ucc|oneCCL|CCL|ccl|[Ff]lag[Cc][Xx])"
+
+RULE = Rule(
+    id="DDP225",
+    slug="operation-unsupported",
+    cause="op_unsupported_by_backend",
+    title="The communication backend lacks an operation that the job asks of it.",
+    symptom="'Cannot use ReduceOp.AVG with Gloo', 'ProcessGroupGloo does not support reduce_scatter', 'average operation is not supported', ERR02007 or EI0003 of an Ascend.",
+    evidence="The exception names the backend and the operation.",
+    remedy="Use an operation that the backend has: SUM, and divide by the number of ranks, for AVG; all_reduce and a slice for reduce_scatter; all_gather for gather. "
+    "Or give the group a backend that has it, or a later version of the vendor's plugin.",
+    needs=("process.end",),
+    printed=(
+        Printed(r"Cannot use ReduceOp\.(?P<op>\w+) with (?P<why>boolean inputs|non-integral dtype)", says="The backend does not reduce with {op} over {why}."),
+        Printed(r"Cannot use ReduceOp\.?(?P<op>\w+) with (?P<backend>\w+)", says="{backend} does not reduce with {op}."),
+        Printed(r"Unsupported (?:ReduceOp|reduce op\w*|reduction) for (?P<backend>\w+)|Unhandled ReduceOp|ValueError: Invalid reduce op\b", says="The backend lacks the reduction that the job asks of it."),
+        Printed(r"(?:RedOp|ReduceOp|PREMUL_SUM|PreMulSum|premul_sum)[^\n]{0,60} (?:requires NCCL|is not supported|not supported)", says="The backend lacks the reduction that the job asks of it."),
+        Printed(r"\b(?P<op>average|product|min|max|sum|avg|AVG|PROD) (?:operation|reduction) is not supported", says="The backend does not reduce with {op} here."),
+        Printed(r"ProcessGroup ?(?P<backend>(?!Wrapper)[A-Za-z]+?) ?does not support (?P<op>\w+)", says="{backend} has no {op}."),
+        Printed(r"Error: (?:\[Rank \d+\] )?[Bb]ackend (?P<backend>\w+?) ?does not support (?P<op>\w+)", says="{backend} has no {op}."),
+        Printed(r"Error: (?:[Tt]he )?" + _BACKEND + r"(?: backend)? (?:does not|doesn't|do not) support (?P<op>\w+)", unless=r"(?:bf16|bfloat16|[Ff]loat|[Dd]ouble|dtype|data ?type)", says="{backend} does not support {op}."),
+        Printed(r"Error: [^\n]{0,200} is only (?:supported|implemented|available) (?:for|by|with|in|on) (?:the )?(?P<need>NCCL|nccl|GLOO|gloo|Gloo|MPI|mpi) backend", says="The job's backend lacks the operation: only {need} has it."),
+        Printed(r"Error: [^\n]{0,200}(?:reduce ?op\w*|reduction|[Rr]educeOp)[^\n]{0,60}not supported (?:by|in|on|for|with) (?:the )?" + _BACKEND, says="{backend} lacks the reduction that the job asks of it."),
+        Printed(r"ERR02007 DIST (?:feature )?not support\w*", unless=r"[Dd]ata ?type|dtype", says="HCCL lacks an operation that the job asks of it."),
+        Printed(r"EI0003:[^\n]*(?:[Rr]educe ?[Oo]p|optype|opType|parameter \[op\])", says="HCCL does not take the reduction that the job asks of it."),
+        Printed(r"HCCL only supports? (?P<only>[^\n.]{1,80})", unless=r"[Ww]arning", says="HCCL supports {only} only."),
+    ),
+    yields_to=("backend-does-not-fit-device",),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 averages over gloo.",
+        """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/train.py", line 31, in main
+[rank1]:     dist.all_reduce(loss, op=dist.ReduceOp.AVG)
+[rank1]: RuntimeError: Cannot use ReduceOp.AVG with Gloo
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "oneCCL has no reduce_scatter.",
+        '{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"ProcessGroupCCL does not support reduce_scatter","frames":[{"file":"/train/t.py","line":31,"function":"main"}]}}',
+        ranks=(0,),
+    ),
+    Example("oneCCL does not average on this path.", "[rank2]: RuntimeError: oneCCL: coll_param.cpp:455 validate: EXCEPTION: average operation is not supported for the scheduler path\n", ranks=(2,)),
+    Example("Gaudi's HCCL lacks a reduction.", "RuntimeError: Unsupported ReduceOp for HCCL process group\n"),
+    Example("An Ascend's HCCL lacks an operation.", "[ERROR] 2026-11-20-10:00:01 (PID:77, Device:0, RankID:0) ERR02007 DIST feature not supported\n"),
+    Example(
+        "HCCL warns of a gather that it makes of another operation.",
+        "/env/site-packages/torch_npu/distributed/distributed_c10d.py:114: UserWarning: HCCL doesn't support gather at the moment. Implemented with allgather instead.\n",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the backend's own words."""
+    return by_text(RULE, run)
