@@ -54,7 +54,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "init_failure_swallowed",
     ),
     "missing_map_location": ("missing_map_location",),
-    "checkpoint_file_bad": ("truncated_checkpoint", "checkpoint_write_read_race", "disk_full", "not_a_checkpoint_file"),
+    "checkpoint_file_bad": ("truncated_checkpoint", "checkpoint_write_read_race", "disk_full", "not_a_checkpoint_file", "folder_on_one_rank_only"),
     "rank0_long_work_timeout": ("rank0_long_work_timeout",),
     "per_rank_nondeterminism": ("hash_seed_skew", "rank_dependent_model_build", "rank_dependent_buffer_shape", "silent_replica_divergence"),
     "checkpoint_vs_loader": ("weights_only_default", "module_prefix_mismatch", "checkpoint_vs_code_mismatch"),

@@ -1,0 +1,92 @@
+"""A folder is there for some ranks only: all make it and one is first, or one makes it and the others do not wait, or have another disk."""
+
+import re
+from typing import Iterator
+
+from ddp_probe.diagnose.printed import by_text, matches
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
+from ddp_probe.read.model import Run
+
+_MADE = r"\bin (?:os\.)?(?:makedirs|mkdir\w*|mkdir_or_exist|touch_dir|create_dir\w*)\b|\bmakedirs?\(|\bmkdir\("
+_WRITES = r"open\([^\n]{0,200}['\"][wax]b?\+?['\"]|torch\.save\(|FileHandler|json\.dump|yaml\.dump|SummaryWriter|save_pretrained|\bin (?:_?save\w*|dump|_save_checkpoint)\b"
+_FOLDERS = r"(?:work_?dirs?|outputs?|results?|checkpoints?|ckpts?|logs?|runs|exps?|experiments?|saved?|snapshots?)\b"
+_SEVERAL = re.compile(r"torchrun|torch[./]distributed|ChildFailedError|local_rank|LOCAL_RANK|init_process_group|Process \d+ terminated|DistributedDataParallel|deepspeed|accelerate")
+
+RULE = Rule(
+    id="DDP521",
+    slug="folder-on-one-rank",
+    cause="folder_on_one_rank_only",
+    title="A folder is there for some ranks, and not for others.",
+    symptom="FileExistsError from os.makedirs on all ranks but one, or FileNotFoundError on some for a folder that another rank makes.",
+    evidence="The error's path, and the call that made the folder or wrote into it, on some of several ranks.",
+    remedy="Use os.makedirs(path, exist_ok=True) on every rank; or let rank 0 make the folder, and call torch.distributed.barrier() before the others use it. "
+    "A name that holds the time is another one on each rank: broadcast it. On nodes without a shared disk each node's first rank has to make it.",
+    needs=("process.end",),
+    printed=(
+        Printed(r"FileExistsError: \[(?:Errno 17|WinError 183)\] [A-Z][\w ]+: '(?P<path>[^'\n]+)'", beside=_MADE, says="{path} was there already: another rank had made it a moment before."),
+        Printed(r"RuntimeError: Parent directory (?P<path>[^\n]{1,300}?) does not exist", says="The folder {path} is not there for this rank: another one makes it."),
+        Printed(r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}" + _FOLDERS + r"[^'\n]{0,300})'", beside=_MADE + "|" + _WRITES, unless=r" -> ", says="The folder of {path} is not there for this rank: another one makes it."),
+        Printed(
+            r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}(?:checkpoint-|global_step)\d+[^'\n]{0,100})'",
+            beside=r"\bin (?:rmtree|_rmtree\w*|_rotate_checkpoints|_save_rng_state|_save_checkpoint|_load_rng_state)\b",
+            unless=r" -> ",
+            says="{path} is not there for this rank: another one makes it, or has removed it.",
+        ),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 3 comes second.",
+        """[rank3]: Traceback (most recent call last):
+[rank3]:   File "/train/train.py", line 12, in main
+[rank3]:     os.makedirs(args.output)
+[rank3]:   File "/python/lib/python3.11/os.py", line 225, in makedirs
+[rank3]:     mkdir(name, mode)
+[rank3]: FileExistsError: [Errno 17] File exists: 'work_dirs/run1'
+""",
+        ranks=(3,),
+    ),
+    Example("Rank 8 saves where only rank 0 has a folder.", "[rank8]: RuntimeError: Parent directory /out/step_100 does not exist.\n", ranks=(8,)),
+    Example(
+        "Of two ranks one comes second.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"process.start","rank":1,"world_size":2}
+{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"FileExistsError","message":"[Errno 17] File exists: 'out'","frames":[{"file":"/train/t.py","line":12,"function":"main"},{"file":"/python/lib/python3.11/os.py","line":225,"function":"makedirs"}]}}
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "On all ranks the folder is one of an earlier run.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"process.start","rank":1,"world_size":2}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"FileExistsError","message":"[Errno 17] File exists: 'out'","frames":[{"file":"/python/lib/python3.11/os.py","line":225,"function":"makedirs"}]}}
+{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"FileExistsError","message":"[Errno 17] File exists: 'out'","frames":[{"file":"/python/lib/python3.11/os.py","line":225,"function":"makedirs"}]}}
+""",
+        answer="clear",
+    ),
+    Example(
+        "A program that is not distributed meets a folder.",
+        """Traceback (most recent call last):
+  File "/train/convert.py", line 3, in main
+    os.makedirs("out")
+FileExistsError: [Errno 17] File exists: 'out'
+""",
+        answer="clear",
+    ),
+    Example("A file of data is not there.", "[rank1]: FileNotFoundError: [Errno 2] No such file or directory: 'data/train/000042.png'\n", answer="clear"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take the error's words, if some ranks had no such error: a folder that all find is of an earlier run."""
+    met = {match.failure.rank for match in matches(RULE, run) if match.failure.process is not None}
+    return by_text(RULE, run) if 0 < len(met) < max(run.expected or 0, len(run.ranks)) else iter(())
+
+
+def read(run: Run) -> Iterator[Finding]:
+    """Take the error's words, if something in the plain log tells of several ranks."""
+    several = any(failure.rank is not None for failure in run.failures) or any(_SEVERAL.search(log.text) for log in run.texts)
+    return by_text(RULE, run, plain=True) if several else iter(())
