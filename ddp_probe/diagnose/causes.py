@@ -36,6 +36,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "rank0_only_collective",
         "uneven_batches",
         "rank_stopped_participating",
+        "collective_dtype_mismatch",
     ),
     "comm_path_broken": ("comm_failure_reported_as_param_mismatch", "wrong_network_interface", "master_addr_unreachable"),
     "version_or_build_skew": (

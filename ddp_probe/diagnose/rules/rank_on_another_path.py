@@ -51,7 +51,7 @@ RULE = Rule(
         Printed(r"NCCL WARN Mismatched collective detected[^\n]*?rank (?P<a>\d+)", says="NCCL sees other collectives, or other sizes of one, at and around rank {a}.", ranks=False),
         # What torch's analysis of the Flight Recorder prints.
         Printed(
-            r"Culprit rank (?P<rank>\d+); Error type: (?P<what>(?:COLLECTIVE_TYPE|SIZE_OR_SYNTAX|COLLECTIVE_DTYPE)_MISMATCH)",
+            r"Culprit rank (?P<rank>\d+); Error type: (?P<what>(?:COLLECTIVE_TYPE|SIZE_OR_SYNTAX)_MISMATCH)",
             says="The Flight Recorder of rank {rank} has another collective there than the others ({what}).",
         ),
         Printed(
@@ -73,7 +73,13 @@ RULE = Rule(
             says="A rank sends {sent} bytes to one that expects {room}: they are in different collectives, or bring tensors of different sizes to one.",
             ranks=False,
         ),
+        Printed(
+            r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[(?P<what>(?!data_?[tT]ype)\w+)\], local ?\[(?P<one>[^\]\n]+)\], remote ?\[(?P<two>[^\]\n]+)\]",
+            says="Ranks bring two values of {what} to one collective: {one} and {two}.",
+            ranks=False,
+        ),
     ),
+    yields_to=("collective-dtype-mismatch", "uneven-batches"),
 )
 
 _MISMATCH = (
