@@ -46,6 +46,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "op_not_built_for_device",
         "env_var_skew",
         "hardware_skew_across_nodes",
+        "torch_fault",
     ),
     "launch_protocol": (
         "launcher_env_missing",

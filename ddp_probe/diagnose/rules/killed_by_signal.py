@@ -40,7 +40,7 @@ RULE = Rule(
         Printed(r"(?:RayActorError|ActorDiedError): The actor died (?:unexpectedly|because)[^\n]*", says="An actor of Ray, which was a rank, died.", ranks=False),
         Printed(r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: (?P<how>Segmentation fault)", says="A worker of the DataLoader was killed: {how}."),
     ),
-    yields_to=("host-out-of-memory",),
+    yields_to=("host-out-of-memory", "torch-fault"),
 )
 
 EXAMPLES = (

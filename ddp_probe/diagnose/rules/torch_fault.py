@@ -1,0 +1,63 @@
+"""A fault of torch itself: one of its own assertions fails, or a debugging aid of it crashes."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose.printed import by_text
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP813",
+    slug="torch-fault",
+    cause="torch_fault",
+    title="An assertion inside torch fails: a fault of torch, or a use of it that it does not check for.",
+    symptom="'INTERNAL ASSERT FAILED at …, please report a bug to PyTorch', or a segmentation fault with TORCH_DISTRIBUTED_DEBUG=DETAIL.",
+    evidence="torch's own words. What leads there is not in them.",
+    remedy="Search torch's issues for the text of the assertion, and try the latest torch. Until then run without what is named beside it: TORCH_DISTRIBUTED_DEBUG=DETAIL, "
+    "static_graph, torch.compile, empty batches, a model whose parameters change after the wrap.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"(?P<what>[^\n\"]{0,120}?)\s{0,2}INTERNAL ASSERT FAILED at \"?(?P<place>[^\s\":,]{1,200})",
+            unless=r"NVML|num_gpus|CUDAContext|CUDAFunctions|device_count|rebuilt_param_indices|CUDA error|out of memory|PytorchStreamReader|inline_container",
+            says="An assertion inside torch fails, in {place}.",
+        ),
+        Printed(r"Error: [^\n]{0,300}[Pp]lease (?:report|file) (?:a bug|an issue) (?:to|with|at) (?:PyTorch|pytorch|https://github\.com/pytorch)", unless=r"NVML|INTERNAL ASSERT|CUDA error", says="torch meets a fault of its own."),
+        Printed(
+            r"Segmentation fault|Signal 11 \(SIGSEGV\)|exitcode\s{0,20}: -11\b",
+            beside=r"TORCH_DISTRIBUTED_DEBUG['\"]?\]?\s{0,4}[=:]\s{0,4}['\"]?DETAIL|ProcessGroupWrapper",
+            says="A process crashes under TORCH_DISTRIBUTED_DEBUG=DETAIL, as torch's comparison of the collectives can do; run without it.",
+        ),
+    ),
+    yields_to=("framework-version-incompatible",),
+)
+
+EXAMPLES = (
+    Example(
+        "The reducer's assertion fails on rank 1.",
+        """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/train.py", line 31, in main
+[rank1]:     out = model(batch)
+[rank1]:   File "/env/site-packages/torch/nn/parallel/distributed.py", line 993, in forward
+[rank1]:     if torch.is_grad_enabled() and self.reducer._rebuild_buckets():
+[rank1]: RuntimeError: bucket_count == per_bucket_sizes.size() INTERNAL ASSERT FAILED at "../torch/csrc/distributed/c10d/reducer.cpp":963, please report a bug to PyTorch.
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "A rank crashes while torch compares the collectives.",
+        """+ export TORCH_DISTRIBUTED_DEBUG=DETAIL
+Fatal Python error: Segmentation fault
+""",
+    ),
+    Example(
+        "NVML does not answer: that is the host's.",
+        'RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp":1131, please report a bug to PyTorch.\n',
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Take torch's own words."""
+    return by_text(RULE, run)
