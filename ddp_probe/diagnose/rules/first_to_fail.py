@@ -29,6 +29,13 @@ RULE = Rule(
             says="The log says that a peer is gone, not why: look for the rank that ended first.",
             ranks=False,
         ),
+        # In the backward pass all ranks exchange gradients: one that does not come has left the loop, or is held up in it.
+        Printed(
+            r"Timed out waiting \d+ ?ms for (?:recv|send) operation",
+            beside=r"\.backward\(|\bin backward\b",
+            says="A rank gave up waiting for the gradients of another one, which had left the training loop or was held up: look at what the ranks that printed nothing did last.",
+            ranks=False,
+        ),
     ),
     last_resort=True,
     needs_all=True,
@@ -69,6 +76,15 @@ EXAMPLES = (
   File "/train/train.py", line 35, in train_step
     loss.backward()
 RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
+""",
+    ),
+    Example(
+        "A rank waits for gradients that do not come.",
+        """ 43%|####3     | 215/500 [25:11<33:23,  7.03s/it]
+[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/train.py", line 31, in main
+[rank1]:     loss.backward()
+[rank1]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete
 """,
     ),
     Example(

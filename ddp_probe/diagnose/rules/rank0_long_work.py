@@ -8,11 +8,12 @@ from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, fir
 from ddp_probe.read.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
-_GAVE_UP = _TIMEOUT + r"|RuntimeError: Socket Timeout|Timeout waiting for key|[Ww]ait timeout after \d+ ?ms"
+_GAVE_UP = _TIMEOUT + r"|Error: Socket Timeout|Timeout waiting for key|[Ww]ait timeout after \d+ ?ms"
 # What one rank prints while it evaluates, saves or prepares data, with no line of training after it.
 _ALONE = (
     r"(?:Evaluating \w+|Running per image evaluation|Evaluate annotation type|Accumulating evaluation results|Loading and preparing results|Epoch\(val\)"
     r"|[Vv]alidating|[Rr]unning (?:evaluation|validation)|\*+ Running [Ee]valuation|Saving (?:the )?(?:model )?checkpoint|[Tt]okenizing|[Pp]reprocessing|[Dd]ownloading|Generating \w+ split|Map(?: \(num_proc=\d+\))?:\s+\d+%"
+    r"|(?:Evaluat\w+|Validat\w+|[Ee]val|Test\w*|Predict\w*|Infer\w*|Generat\w+|Sampling|Saving|Tokeniz\w+|Pre-?process\w+|Caching|Filter)\b[^\n|%]{0,40}: +\d+%\|"
     r"|Running tokenizer on|Evaluating the results|Results writes to|Formating bboxes|Converting format of dataset|Grouping texts in chunks|(?:train|val): (?:Scanning|Caching) )"
 )
 # The calls in which the others wait until rank 0 has done its part.
@@ -35,8 +36,8 @@ RULE = Rule(
     fix="timeout",
     printed=(
         Printed(
-            _TIMEOUT,
-            beside=_ALONE + r"(?:(?!" + _TRAINING + r").){0,1500}?(?:" + _TIMEOUT + r")",
+            _GAVE_UP,
+            beside=_ALONE + r"(?:(?!" + _TRAINING + r").){0,1500}?(?:" + _GAVE_UP + r")",
             says="The other ranks gave up waiting while one was still evaluating, saving or preparing data.",
             ranks=False,
         ),
@@ -67,6 +68,16 @@ EXAMPLES = (
 10/26 11:58:01 - mmengine - INFO - Evaluating segm...
 Running per image evaluation...
 [E ProcessGroupNCCL.cpp:828] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=311, OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800312 milliseconds before timing out.
+""",
+    ),
+    Example(
+        "gloo gives up while a progress bar of an evaluation stands.",
+        """100%|##########| 5000/5000 [10:00<00:00,  8.33it/s]
+Evaluating:  43%|####3     | 215/500 [25:11<33:23,  7.03s/it]
+[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/train.py", line 31, in main
+[rank1]:     dist.barrier()
+[rank1]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete
 """,
     ),
     Example(
