@@ -8,6 +8,8 @@ from ddp_probe.read.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
 
+_GATHER = r"OpType=(?P<op>_?ALLGATHER(?:_BASE)?|GATHER), TensorShape=\["
+
 RULE = Rule(
     id="DDP611",
     slug="uneven-batches",
@@ -23,6 +25,30 @@ RULE = Rule(
             _TIMEOUT,
             beside=r"Epoch(?:\(train\))?\s+\[(?P<epoch>\d+)\]\[\s*\d+/(?P<total>\d+)\].{0,300}?Epoch(?:\(train\))?\s+\[(?P=epoch)\]\[\s*\d+/(?!(?P=total)\])\d+\]",
             says="The ranks count different numbers of batches in one epoch, and some gave up waiting for the others.",
+            ranks=False,
+        ),
+        Printed(
+            r"Detected mismatch between collectives on ranks\.[^\n]{1,200}?" + _GATHER + r"(?P<one>\d{1,6})(?P<rest>[^\]\d][^\]]*)?\].{1,2000}?"
+            r"OpType=(?P=op), TensorShape=\[(?!(?P=one)\b)(?P<two>\d{1,6})(?(rest)(?P=rest))\]",
+            unless=r"sync_batch_?norm|SyncBatchNorm|[Ff]sdp|FSDP|zero[/\\]",
+            says="The ranks gather tensors of {one} and of {two} rows: their last batches differ in length.",
+            ranks=False,
+        ),
+        Printed(
+            r"gather\w*: invalid tensor size at index \d+ \(expected [\[(](?P<one>\d+)(?P<rest>[^\])\n]*)[\])], got [\[(](?!(?P=one)\b)(?P<two>\d+)(?P=rest)[\])]",
+            says="A gather expects {one} rows, and gets {two}: the last batches of the ranks differ in length.",
+            ranks=False,
+        ),
+        Printed(
+            r"enforce fail at [^\n]*gloo[^\n]*\bop\.preamble\.length <= op\.nbytes\. (?P<sent>\d+) vs (?P<room>\d+)",
+            beside=r"\bin (?:all_gather|gather|all_gather_into_tensor|_all_gather_base|concat_all_gather|gather_for_metrics)\b",
+            unless=r"_verify_param|all_gather_object|gather_object|sync_batch_?norm",
+            says="A gather gets {sent} bytes where {room} are expected: the last batches of the ranks differ in length.",
+            ranks=False,
+        ),
+        Printed(
+            r"due to shape mismatches\. All shapes across devices must be valid\.[^\n]{0,40}\s{1,4}Operation: `[^`\n]*gather",
+            says="The ranks gather tensors of different shapes: their last batches differ in length.",
             ranks=False,
         ),
     ),
@@ -41,6 +67,18 @@ EXAMPLES = (
 11/20 10:00:01 - mmengine - INFO - Epoch(train) [1][3/3]  loss: 0.5532
 RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete
 """,
+    ),
+    Example(
+        "Two ranks gather 12 and 16 rows.",
+        "[rank1]: RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=45, OpType=ALLGATHER, TensorShape=[12, 10], TensorDtypes=Float, "
+        "TensorDeviceTypes=x), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=45, OpType=ALLGATHER, TensorShape=[16, 10], TensorDtypes=Float, TensorDeviceTypes=x)."
+        "Collectives differ in the following aspects: \t Tensor Tensor shapes: 12, 10vs 16, 10\n",
+    ),
+    Example(
+        "Two ranks gather other rows, of other lengths.",
+        "[rank1]: RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=45, OpType=ALLGATHER, TensorShape=[12, 10], TensorDtypes=Float, "
+        "TensorDeviceTypes=x), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=45, OpType=ALLGATHER, TensorShape=[16, 20], TensorDtypes=Float, TensorDeviceTypes=x).\n",
+        answer="clear",
     ),
     Example(
         "A timeout in an epoch of one length.",
