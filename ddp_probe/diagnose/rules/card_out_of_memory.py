@@ -24,6 +24,7 @@ RULE = Rule(
             says="A card has no room for the {asked} that the job asks of it.",
         ),
         Printed(r"NCCL WARN Cuda failure (?:\d{1,4} )?'out of memory'", says="A card has no memory left for what NCCL asks of it.", ranks=False),
+        Printed(r"(?:CUDA|HIP) error: out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory|CUBLAS_STATUS_ALLOC_FAILED", says="A card has no memory left for what the job asks of it."),
         Printed(r"(?:torch\.|\b)OutOfMemoryError: " + _CARD + r" out of memory", says="A card has no memory left for what the job asks of it."),
     ),
     yields_to=("stale-process-holds-card", "map-location-missing"),

@@ -23,6 +23,20 @@ RULE = Rule(
         Printed(r"(?:cannot allocate|version [`'\"]?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*['\"]? not found|symbol lookup error)", unless=r"memory"),
         Printed(r"has no attribute '(?P<name>_(?:init_names|initExtension|set_default_tensor_type|jit_\w+|dynamo|_C|storage_classes))'", beside=r"torch[/\\]__init__|torch\._C|torch[/\\]_"),
         Printed(r"partially initialized module '(?P<module>torch\w*(?:\.\w+)*|mm\w+(?:\.\w+)*)' has no attribute", says="{module} is imported while it is being imported: another file or installation of that name comes first."),
+        Printed(
+            r"cannot import name '(?:_C\w*|_ext|\w+_cuda|_version|version|__version__)' from (?:partially initialized module )?'(?P<module>[\w.]+)'[^\n]{0,80}\((?![^\n)]*(?:site|dist)-packages)(?P<path>/[^\n)]+)\)",
+            says="{module} comes from the source tree at {path}, which has no compiled part and stands before the installed package.",
+        ),
+        Printed(
+            r"No module named '(?P<module>\w+\.(?:_C\w*|_ext|_version|version|lib\w*|\w*_cuda)|amp_C|\w+_C|\w+_cuda)'",
+            beside=r"(?:^|\n)(?!(?:[^\n]{0,200}(?:site|dist)-packages))[^\n]{0,200}[/\\](?P<tree>\w+)[/\\](?P=tree)[/\\][^\n]{0,80}\.py:\d",
+            says="{module} is not there: a source tree, in which nothing is compiled, stands before the installed package.",
+        ),
+        Printed(
+            r"cannot import name '\w+' from '(?P<module>[\w.]+)' \(unknown location\)",
+            says="{module} is a folder without an __init__.py: one of that name stands before the installed package.",
+        ),
+        Printed(r"you should not try to import (?P<module>numpy) from\s{1,20}its source directory", says="{module} comes from its source tree, which stands before the installed package."),
         Printed(r"No module named 'torch\._C|[Ff]ailed to load PyTorch C extensions|cannot import name '\w+' from 'torch\._C'"),
         Printed(r"operator torchvision::\w+ does not exist|[Cc]ouldn't load custom C\+\+ ops|torchvision[^\n]*compiled with different CUDA|compiled with different CUDA (?:major )?versions"),
         Printed(r"Error: (?:numpy\.(?:dtype|ndarray) size changed|module compiled against (?:API|ABI) version|Numpy is not available|numpy\.core\.multiarray failed to import)"),

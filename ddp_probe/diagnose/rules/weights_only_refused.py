@@ -26,6 +26,12 @@ RULE = Rule(
         Printed(r"Trying to (?:load|call reduce for|instantiate) unsupported (?:GLOBAL|class|unpickled)[^\n]*? (?P<name>[\w.]+\.\w+)", beside=r"[Ww]eights.?only"),
         Printed(r"Weights only load failed.*(?:types allowlisted via|classes allowlisted via|Can only (?:build|create new object for|build SETITEM))"),
         Printed(r"Weights only load failed.*Unsupported operand (?:1[3-9]\d|2[0-4]\d)\b", says="weights_only reads pickle protocol 2, and the checkpoint has a later one."),
+        # The words of torch 2.0 to 2.5 and of 2.6, where the reason is cut off; a file that is no checkpoint has a reason of its own.
+        Printed(
+            r"Weights only load failed\. (?:Re-running|In PyTorch 2\.6|This file can still be loaded)",
+            unless=r"Unsupported operand|invalid load key|Ran out of input|[Ii]nvalid magic|unexpected EOF|truncated",
+            says="weights_only refuses what the checkpoint holds.",
+        ),
     ),
     yields_to=("not-a-checkpoint-file",),
 )

@@ -24,6 +24,8 @@ RULE = Rule(
     remedy="Name the interface that leads to the other hosts (ip route get <their address>): NCCL_SOCKET_IFNAME=<name>, GLOO_SOCKET_IFNAME=<name>; or unset them; for NCCL, '^docker,br-,veth,lo' leaves bridges out.",
     needs=("dist.init_process_group", "process.start"),
     printed=(
+        Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>\^[^\s\]]*)", says="gloo is given the list {name}, which only NCCL reads: GLOO_SOCKET_IFNAME takes the names of interfaces."),
+        Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>[\da-f]{1,4}[.:][\da-f.:]*/?\d*)(?:[\s\]]|\Z)", says="gloo is given the address {name}, and takes the name of an interface."),
         Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>[^\s\]]+)", says="There is no interface {name} on this host."),
         Printed(r"no (?:NCCL_SOCKET_IFNAME |socket )?interface found|connecting to address [^\n]*with family (?!0\b)\d+ is neither AF_INET|Unable to resolve hostname to a \(local\) address"),
         Printed(r"(?:Unable|[Ff]ailed) to (?:find|get|resolve)[^\n]{0,40}(?:network )?(?:interface|ifname|NIC)\b|HCCL_SOCKET_IFNAME[^\n]*(?:not|invalid|fail)|HCCL_IF_IP[^\n]*(?:not|invalid|fail)"),
@@ -88,6 +90,11 @@ EXAMPLES = (
 {"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
 """,
         ranks=(0,),
+    ),
+    Example(
+        "gloo is given NCCL's list of what to leave out.",
+        "[rank1]: RuntimeError: [enforce fail at ../third_party/gloo/gloo/transport/tcp/device.cc:84] ifa != nullptr. Unable to find address for: ^lo\n",
+        ranks=(1,),
     ),
     Example(
         "NCCL finds no interface of the name.",
