@@ -16,7 +16,8 @@ RULE = Rule(
     remedy="Compare the driver (nvidia-smi, or the vendor's tool) with the runtime (python -c \"import torch; print(torch.version.cuda)\"): update the driver, or install a torch built for an older runtime; in a container also look for a compat folder on LD_LIBRARY_PATH. After a driver update on a running host, reboot it.",
     needs=("process.start",),
     printed=(
-        Printed(r"The NVIDIA driver on your system is too old \(found version (?P<version>\d+)\)", says="The NVIDIA driver is too old for this torch: it serves CUDA {version} at most."),
+        Printed(r"The NVIDIA driver on your system is too old \(found version (?P<major>\d{1,2}?)0(?P<minor>\d)0\)", says="The NVIDIA driver is too old for this torch: it serves CUDA {major}.{minor} at most."),
+        Printed(r"The NVIDIA driver on your system is too old"),
         Printed(r"CUDA driver version is insufficient for CUDA runtime version|cudaErrorInsufficientDriver|provided PTX was compiled with an unsupported toolchain"),
         Printed(r"(?:[Ee]rror ?\(?=? ?|runtime error \()(?P<code>80[34])\)? ?: ?(?P<words>[\w /]+)", says="CUDA's error {code}: {words}."),
         Printed(r"system has unsupported display driver (?:/ cuda driver )?combination|[Ff]orward compatibility was attempted on non supported HW"),

@@ -20,13 +20,21 @@ RULE = Rule(
     title="The launcher's --local-rank (or --local_rank) is no argument of the program.",
     symptom="'error: unrecognized arguments: --local-rank=0', and exit code 2 before anything happens.",
     evidence="The command line of the rank has the argument that torch.distributed.launch adds (--local_rank up to torch 1.13, --local-rank since 2.0), and the rank left with exit code 2, which argparse takes, without an exception and before any call that is watched.",
-    remedy="Start with torchrun, which passes no such argument, and read int(os.environ['LOCAL_RANK']); or accept both: parser.add_argument('--local-rank', '--local_rank', type=int, default=int(os.environ.get('LOCAL_RANK', 0))).",
+    remedy="Correct the argument that the line names, and put those of the launcher before the program. For --local-rank start with torchrun, which passes no such argument, and read int(os.environ['LOCAL_RANK']); or accept both: parser.add_argument('--local-rank', '--local_rank', type=int, default=int(os.environ.get('LOCAL_RANK', 0))).",
     needs=("process.start", "launcher.child"),
     printed=(
         Printed(r"(?:unrecognized arguments?|[Uu]nknown (?:command line )?(?:flag|option|argument)s?|[Nn]o such option|[Cc]ould not consume arg)[^\n]*?(?P<argument>-{0,2}local[-_]rank)", says="The program does not know the argument {argument} that the launcher passes."),
         Printed(r"not used by the HfArgumentParser: \[[^\]\n]*(?P<argument>--local[-_]rank)", says="The program does not know the argument {argument} that the launcher passes."),
         Printed(r"the following arguments are required: [^\n]*(?P<argument>--local[-_]rank)", says="The program requires {argument}, which its launcher does not pass."),
-        Printed(r"(?:torchrun|launch\.py|run\.py|accelerate|deepspeed): error: (?P<what>unrecognized arguments|argument)[^\n]*", says="The launcher itself does not take one of its arguments.", ranks=False),
+        Printed(r"(?:torchrun|launch\.py|run\.py|accelerate|deepspeed)(?: <command>)?[^\n:]{0,40}: error: (?P<what>(?:unrecognized|argument|the following|ambiguous|expected|invalid)[^\n]{0,200})", says="The launcher itself does not take its command line: {what}.", ranks=False),
+        # Whose argument it is, and who passed it, the line says itself.
+        Printed(r"(?m:^)(?P<program>[\w./-]{1,200}\.py): error: (?P<what>unrecognized arguments: [^\n]{1,200})", says="{program} does not take all that its command line gives it: {what}.", ranks=False),
+        Printed(
+            r"(?m:^)(?P<program>[\w./-]{1,200}\.py): error: (?P<what>(?:argument|the following|ambiguous|expected|invalid)[^\n]{1,200})",
+            beside=r"torchrun|torch[./]distributed|exitcode\s{0,20}: 2\b|accelerate|deepspeed|srun",
+            says="{program} does not take its command line: {what}.",
+            ranks=False,
+        ),
         Printed(r"Namespace' object has no attribute '(?P<argument>local_rank)'", says="The program reads args.{argument}, which it was not given."),
     ),
 )
