@@ -1,4 +1,4 @@
-"""The device, or the backend, has no kernel for the data type that is asked of it."""
+"""The device has no kernel for the data type that is asked of it."""
 
 from typing import Iterator
 
@@ -10,15 +10,13 @@ RULE = Rule(
     id="DDP215",
     slug="dtype-unsupported",
     cause="dtype_unsupported_on_device",
-    title="The device or the backend does not support the data type that the job uses on it.",
-    symptom="'\"addmm_impl_cpu_\" not implemented for 'Half'', 'Input tensor data type is not supported for NCCL process group', 'does not support bfloat16'.",
-    evidence="The exception names the operator or the backend, and the type.",
-    remedy="Use float32 there (model.float(), no fp16/bf16 in the configuration, OptimWrapper in place of AmpOptimWrapper), or a device, a torch or a backend that has the type: CPU builds of torch 2.x multiply halves, gloo takes bfloat16 in newer ones.",
+    title="The device does not support the data type that the job uses on it.",
+    symptom="'\"addmm_impl_cpu_\" not implemented for 'Half'', 'does not support bfloat16'.",
+    evidence="The exception names the operator and the type. A data type that the communication backend lacks is operation-unsupported.",
+    remedy="Use float32 there (model.float(), no fp16/bf16 in the configuration, OptimWrapper in place of AmpOptimWrapper), or a device or a torch that has the type: CPU builds of torch 2.x multiply halves.",
     printed=(
         Printed(r"\"?'?(?P<operator>[\w:]+)\"?'? not implemented for '(?P<dtype>Half|BFloat16|ComplexHalf|Float8_\w+)'", says="{operator} is not implemented for {dtype} on this device."),
-        Printed(r"Input tensor data type is not supported for (?P<backend>\w+) process group: (?P<dtype>\w+)", says="{backend} does not exchange tensors of type {dtype}."),
         Printed(r"Type (?P<dtype>fp16|bf16|fp8) is not supported on your device|[Rr]equired aspect (?P<aspect>fp\d+) is not supported", says="The device does not support the data type."),
-        Printed(r"Unconvertible NCCL type|Unsupported data type for (?:NCCL|HCCL|CNCL|MCCL|ECCL)|RuntimeError: Invalid scalar type\b"),
         Printed(r"(?:[Dd]evice|GPU|setup|hardware|platform)[^\n]{0,40} (?:does not|doesn't|do not) support (?P<dtype>bf16|bfloat16|fp16|float16|fp8|float64)", says="The device does not support {dtype}."),
         Printed(r"(?P<dtype>[Bb]float16|bf16|fp8|FP8) (?:is )?(?:only )?(?:is )?supported (?:only )?on (?:\w+ )?(?:GPUs?|devices?) with compute capability", says="The cards are too old for {dtype}."),
         Printed(r"(?P<dtype>fp16|bf16|fp8) mixed precision requires|FP16 (?:Mixed precision )?(?:training|.{0,40}half precision)[^\n]{0,120}can only be used on (?:CUDA|GPU)", says="Mixed precision is asked for on a device that does not have it."),
@@ -35,13 +33,6 @@ EXAMPLES = (
 {"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"\\"nll_loss_out_frame\\" not implemented for 'Int'","frames":[{"file":"/train/t.py","line":31,"function":"main"}]},"exit_code":1,"uncaught":true}
 """,
         answer="clear",
-    ),
-    Example(
-        "NCCL gets shorts.",
-        """
-{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"Input tensor data type is not supported for NCCL process group: Short","frames":[{"file":"/train/t.py","line":31,"function":"main"}]},"exit_code":1,"uncaught":true}
-""",
-        ranks=(1,),
     ),
     Example("DeepSpeed asks its accelerator.", "ValueError: Type fp16 is not supported on your device.\n"),
 )

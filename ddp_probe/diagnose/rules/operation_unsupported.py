@@ -1,4 +1,4 @@
-"""The communication backend lacks the collective, or the reduction, that the job asks of it."""
+"""The communication backend lacks the collective, the reduction or the data type that the job asks of it."""
 
 from typing import Iterator
 
@@ -12,10 +12,10 @@ RULE = Rule(
     id="DDP225",
     slug="operation-unsupported",
     cause="op_unsupported_by_backend",
-    title="The communication backend lacks an operation that the job asks of it.",
-    symptom="'Cannot use ReduceOp.AVG with Gloo', 'ProcessGroupGloo does not support reduce_scatter', 'average operation is not supported', ERR02007 or EI0003 of an Ascend.",
-    evidence="The exception names the backend and the operation.",
-    remedy="Use an operation that the backend has: SUM, and divide by the number of ranks, for AVG; all_reduce and a slice for reduce_scatter; all_gather for gather. "
+    title="The communication backend lacks an operation, or a data type, that the job asks of it.",
+    symptom="'Cannot use ReduceOp.AVG with Gloo', 'ProcessGroupGloo does not support reduce_scatter', 'average operation is not supported', ERR02007 or EI0003 of an Ascend, 'Unsupported data type for HCCL process group'.",
+    evidence="The exception names the backend, and the operation or the type.",
+    remedy="Use an operation that the backend has: SUM, and divide by the number of ranks, for AVG; all_reduce and a slice for reduce_scatter; all_gather for gather; a tensor of float32 or int32 for one of bool, bfloat16 or float64. "
     "Or give the group a backend that has it, or a later version of the vendor's plugin.",
     needs=("process.end",),
     printed=(
@@ -31,6 +31,14 @@ RULE = Rule(
         Printed(r"Error: [^\n]{0,200}(?:reduce ?op\w*|reduction|[Rr]educeOp)[^\n]{0,60}not supported (?:by|in|on|for|with) (?:the )?" + _BACKEND, says="{backend} lacks the reduction that the job asks of it."),
         Printed(r"ERR02007 DIST (?:feature )?not support\w*", unless=r"[Dd]ata ?type|dtype", says="HCCL lacks an operation that the job asks of it."),
         Printed(r"EI0003:[^\n]*(?:[Rr]educe ?[Oo]p|optype|opType|parameter \[op\])", says="HCCL does not take the reduction that the job asks of it."),
+        Printed(r"Input tensor data type i[sn] not supported for (?P<backend>\w+) process group: (?P<dtype>\w+)", says="{backend} does not exchange tensors of type {dtype}."),
+        Printed(r"Unsupported (?:data ?type|dtype|scalar type) (?:for|in) (?:the )?" + _BACKEND, says="{backend} does not exchange tensors of this type."),
+        Printed(r"Unconvertible NCCL type|Unsupported Float8 type for NCCL|RuntimeError: Invalid scalar type\b", says="The backend does not exchange tensors of this type."),
+        Printed(
+            r"Error: [^\n]{0,200}?(?P<dtype>\b(?:torch\.)?(?:u?int\d+|bool|b?float\d*|bf16|fp16|fp64|double|half|complex\d*|[Bb][Ff]loat16|Bool|Long|Double|Half))\b[^\n]{0,40} not supported (?:by|in|on|for|with) (?:the )?" + _BACKEND,
+            says="{backend} does not exchange tensors of type {dtype}.",
+        ),
+        Printed(r"EI0003:[^\n]*(?:data ?[tT]ype|dtype)", says="HCCL does not take the data type that the job asks of it."),
         Printed(r"HCCL only supports? (?P<only>[^\n.]{1,80})", unless=r"[Ww]arning", says="HCCL supports {only} only."),
     ),
     yields_to=("backend-does-not-fit-device",),
@@ -52,6 +60,12 @@ EXAMPLES = (
         ranks=(0,),
     ),
     Example("oneCCL does not average on this path.", "[rank2]: RuntimeError: oneCCL: coll_param.cpp:455 validate: EXCEPTION: average operation is not supported for the scheduler path\n", ranks=(2,)),
+    Example(
+        "NCCL gets shorts.",
+        '{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"Input tensor data type is not supported for NCCL process group: Short","frames":[{"file":"/train/t.py","line":31,"function":"main"}]},"exit_code":1,"uncaught":true}',
+        ranks=(1,),
+    ),
+    Example("An Ascend's HCCL gets bools.", "[rank3]: RuntimeError: Unsupported data type for HCCL process group\n[ERROR] 2026-11-20-11:59:30 (PID:7277, Device:3, RankID:3) ERR02007 DIST feature not supported\n", ranks=(3,)),
     Example("Gaudi's HCCL lacks a reduction.", "RuntimeError: Unsupported ReduceOp for HCCL process group\n"),
     Example("An Ascend's HCCL lacks an operation.", "[ERROR] 2026-11-20-10:00:01 (PID:77, Device:0, RankID:0) ERR02007 DIST feature not supported\n"),
     Example(
