@@ -48,7 +48,7 @@ RULE = Rule(
             says="Ranks {a} and {b} go through the layers of the model in different orders.",
             ranks=False,
         ),
-        Printed(r"NCCL WARN Mismatched collective detected[^\n]*?rank (?P<a>\d+)", says="NCCL sees other collectives, or other sizes of one, at and around rank {a}.", ranks=False),
+        Printed(r"NCCL WARN Mismatched collective detected[^\n]*?rank (?P<rank>\d+)", says="NCCL sees other collectives, or other sizes of one, at and around rank {rank}."),
         # What torch's analysis of the Flight Recorder prints.
         Printed(
             r"Culprit rank (?P<rank>\d+); Error type: (?P<what>(?:COLLECTIVE_TYPE|SIZE_OR_SYNTAX)_MISMATCH)",
