@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.diagnose._pattern import Found, searchable
+from ddp_probe.diagnose._root_cause import root_cause
 from ddp_probe.diagnose.rule import HIGH, LOW, Evidence, Finding, Printed, Rule, failed, first_of, line
 from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Failed, Place, Run
@@ -65,6 +66,8 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Finding]:
     first = found[0]
     ranks = {rank for match in found for rank in _ranks(match)}
     from_probe = first.failure.process is not None
+    if plain and not ranks and first.printed.ranks:
+        ranks = set(root_cause(log.text for log in run.texts if log.file == first.failure.at.file))
     yield rule.found(
         ranks=sorted(ranks),
         verdict=_verdict(rule, first),

@@ -41,6 +41,46 @@ EXAMPLES = (
 """,
         ranks=(1,),
     ),
+    Example(
+        "Nothing tells who printed it but the launcher's table.",
+        """torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 39.39 GiB of which 1.12 GiB is free.
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+======================================================
+/train/train.py FAILED
+------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-20_17:08:29
+  host      : localhost
+  rank      : 11 (local_rank: 3)
+  exitcode  : 1 (pid: 27464)
+======================================================
+""",
+        ranks=(11,),
+    ),
+    Example(
+        "Only the launcher's local rank tells who it was, on one host.",
+        """torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 39.39 GiB of which 1.12 GiB is free.
+ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 3 (pid: 27464) of binary: /env/bin/python
+""",
+        ranks=(3,),
+    ),
+    Example(
+        "A program puts its rank in parentheses.",
+        """(RANK 3) Traceback (most recent call last):
+(RANK 3)   File "/train/train.py", line 31, in step
+(RANK 3) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+""",
+        ranks=(3,),
+    ),
+    Example(
+        "A program begins its lines with its rank.",
+        """Rank 1: Traceback (most recent call last):
+Rank 1:   File "/train/train.py", line 31, in step
+Rank 1: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+""",
+        ranks=(1,),
+    ),
     Example("A number of bytes in a training log.", "step 10 memory: 39000 out of 40000 MiB, loss: 0.31\n", answer="clear"),
 )
 

@@ -3,6 +3,7 @@
 import re
 from typing import Iterator, List
 
+from ddp_probe.diagnose._root_cause import root_cause
 from ddp_probe.diagnose._waits import TIMED_OUT
 from ddp_probe.diagnose._who import place, ranks
 from ddp_probe.diagnose.rule import LOW, MEDIUM, Example, Finding, Rule, failed
@@ -13,7 +14,6 @@ from ddp_probe.read.model import Failed, Run
 # What these raise is about the machine, the versions or the other ranks: a rule of its own has to know it.
 _LIBRARY = re.compile(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
 _SYSTEM = re.compile(r"NCCL|nccl|gloo|HCCL|[Cc]uda|CUDA|NPU|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory")
-_ROOT = re.compile(r"Root Cause \(first observed failure\):\s{1,40}\[\d{1,6}\]:\s{1,40}(?:[^\n]{0,200}\n\s{0,40}){1,3}?rank\s{0,20}: (\d{1,6}) ")
 _NOT_OWN = ("ImportError", "ModuleNotFoundError", "MemoryError", "OutOfMemoryError", "SystemExit", "ExceptionGroup", "DistBackendError", "DistNetworkError")
 
 RULE = Rule(
@@ -96,10 +96,9 @@ def _is_own(failure: Failed) -> bool:
 
 
 def _printed(alike: List[Failed], lost: List[Failed]) -> List[int]:
-    """Return who printed it; if nobody tells, whom torchrun's table names as the root cause."""
+    """Return who printed it; if nobody tells, whom the launcher names as the first to fail."""
     told = sorted({failure.rank for failure in alike if failure.rank is not None})
-    table = (_ROOT.search(failure.text) for failure in lost)
-    return told or [int(found.group(1)) for found in table if found][:1]
+    return told or root_cause(failure.text for failure in lost)
 
 
 def _who(guilty: List[int]) -> str:

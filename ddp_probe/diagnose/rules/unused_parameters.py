@@ -25,8 +25,8 @@ RULE = Rule(
     "mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg). Where each rank leaves out others, the ranks take different branches in forward.",
     needs=("process.end",),
     printed=(
+        Printed(r"Parameter indices which did not receive grad for rank (?P<rank>\d+): (?P<indices>\d[\d ]*)", says="Parameters {indices} of the model got no gradient."),
         Printed(r"Expected to have finished reduction in the prior iteration before starting a new one", says="Parameters of the model took no part in the loss."),
-        Printed(r"Parameter indices which did not receive grad for rank \d+: (?P<indices>\d[\d ]*)", says="Parameters {indices} of the model got no gradient."),
         Printed(r"LightningModule has parameters that were not used in producing the loss", says="Parameters of the model took no part in the loss."),
     ),
 )

@@ -19,6 +19,8 @@ NOBODY = Origin()
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?")  # kubectl --timestamps, CI
 _CERTAIN: Tuple[Pattern[str], ...] = (
     re.compile(r"\[ ?[Rr](?:ank|ANK) ?[:=]? ?(?P<rank>\d{1,6}) ?\](?:: ?| |$)"),  # torch 2.x, Lightning, hand-made ones
+    re.compile(r"\((?:[Rr]ank|RANK)[ :=]{1,2}(?P<rank>\d{1,6})\)(?:: ?| |$)"),
+    re.compile(r"(?:[Rr]ank|RANK)[ =](?P<rank>\d{1,6})(?:: | \| ?|:$)"),
     re.compile(r"\[(?P<role>default|trainer|worker|local_rank|[a-z]+er)_?(?P<local>\d{1,4})\]: ?"),  # torchrun --tee
     re.compile(r"\[\d+,(?P<rank>\d{1,6})\]<std(?:out|err|diag)>: ?"),  # mpirun --tag-output
     re.compile(r"\((?P<key>(?:[\w.:<>-]+ )*pid=\d+(?:, ip=[\d.]+)?)\) ?"),  # Ray
@@ -31,7 +33,7 @@ _CERTAIN: Tuple[Pattern[str], ...] = (
 _LIKELY: Tuple[Pattern[str], ...] = (
     re.compile(r" {0,4}(?P<rank>\d{1,6}): "),  # srun --label
     re.compile(r"(?P<key>(?=[\w.-]{0,120}\d)[a-z][\w.-]{0,120}(?<!\.py)(?<!\.so)(?<!\.so\.\d)): "),  # pdsh, by name
-    re.compile(r"\[(?P<rank>\d{1,6})\] "),  # mpiexec -prepend-rank
+    re.compile(r"\[(?P<rank>\d{1,6})\]:? "),  # mpiexec -prepend-rank, torchrun --log-line-prefix-template
 )
 _SHARE, _LEAST = 0.5, 2
 
