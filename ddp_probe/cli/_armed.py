@@ -12,6 +12,7 @@ from ddp_probe.activation.installer import _child, _needs
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?$")
 _FLAGS = re.compile(r"-[bBdEIOPqsSuv]+$")  # Options without a value, that decide what runs at the start.
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+_INSTALLED = "'python -m ddp_probe install' works there."
 _WORDS = 30  # So many words of the command are looked at.
 
 
@@ -30,18 +31,21 @@ def why_not(command: Sequence[str], env: Dict[str, str]) -> str:
         return ""
     if start.folder:
         env = {**env, "PYTHONPATH": os.pathsep.join([start.folder, env.get("PYTHONPATH", "")])}
+    command_line = " ".join(start.interpreter)
+    if any("S" in flags for flags in start.interpreter[1:]):
+        return "%s leaves out all that is installed. Start it without -S." % command_line
     found = _child.proof_in(start.interpreter, env, os.curdir)
     if found.missing:
-        return "%s lacks what recording needs: %s" % (start.interpreter[0], _needs.sentence(found.missing))
+        return "%s lacks what recording needs: %s Install it there." % (start.interpreter[0], _needs.sentence(found.missing))
     if found.complaint:
         return found.complaint.partition("not active: ")[2] or found.complaint
     if found.started:
         return ""
     if start.folder:
-        return "%s puts a sitecustomize of its own first (%s)." % (start.tool, os.path.join(start.folder, "sitecustomize.py"))
-    if any(set("IES") & set(flags) for flags in start.interpreter[1:]):
-        return "%s ignores PYTHONPATH." % " ".join(start.interpreter)
-    return "%s is not started by it: another sitecustomize comes first, or PYTHONPATH is not passed on." % start.interpreter[0]
+        return "%s puts a sitecustomize of its own first (%s). %s" % (start.tool, os.path.join(start.folder, "sitecustomize.py"), _INSTALLED)
+    if any(set("IE") & set(flags) for flags in start.interpreter[1:]):
+        return "%s ignores PYTHONPATH. %s" % (command_line, _INSTALLED)
+    return "%s is not started by it: another sitecustomize comes first, or PYTHONPATH is not passed on. %s" % (start.interpreter[0], _INSTALLED)
 
 
 def _start(command: Sequence[str], path: str) -> _Start:

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     why = _armed.why_not(args.command, env)
     if why:
-        sys.stderr.write("ddp_probe: not active: %s Nothing will be recorded. 'python -m ddp_probe install' there works in every case.\n" % why)
+        sys.stderr.write("ddp_probe: not active: %s Nothing will be recorded.\n" % why)
         env[settings.BROKEN.name] = "1"  # it has been said
     # Python ignores these two from its start on, and what is ignored stays ignored over exec.
     for name in ("SIGPIPE", "SIGXFSZ"):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple
 
-from table import JOBS, PROGRAMS, Row
+from advice_table import JOBS, PROGRAMS, Row
 
 from ddp_probe.diagnose import Diagnosis, judge
 from ddp_probe.read import load

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Callable, Dict
 
 import pytest
+from advice_table import FOUND_FALSE, NOT_FOLLOWED, ONE, OTHERS, Row
 from follow import Place
 from registry import stack
-from table import FOUND_FALSE, NOT_FOLLOWED, ONE, OTHERS, Row
 
 from ddp_probe.diagnose import judge
 from ddp_probe.diagnose.rule import ERROR

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple
 
 import pytest
-from table import PROGRAMS, Client
+from client_table import PROGRAMS, Client
 
 # Only .venv-clients has what the programs import.
 collect_ignore_glob = [] if find_spec("accelerate") else ["test_*.py"]

@@ -4,7 +4,7 @@ import re
 from typing import Any, Callable, Dict, List
 
 import pytest
-from table import ALONE, CLIENTS, WAYS, Client, lines
+from client_table import ALONE, CLIENTS, WAYS, Client, lines
 
 _COMPARED = ("elastic.py", "process_tuto.py")  # Besides the frameworks', these are compared to their run without the probe also without --all.
 _bare: Dict[str, List[Any]] = {}  # By program: how its healthy launch ends and what it prints without the probe.

@@ -99,7 +99,7 @@ def test_theirs_run_once_where_run_meets_an_installed_activator(make_venv, tmp_p
     chain.venv.install("sitecustomize")
     done = chain.venv.probe("run", "--", chain.venv.python, "-c", "import sys; print(sys.modules['sitecustomize'].__spec__.origin)", **chain.extra)
     assert (done.returncode, done.stdout, done.stderr) == (0, "%s\n" % (chain.theirs / "sitecustomize.py"), "")
-    assert chain.said() == ["sitecustomize", "usercustomize"] * 2  # once in the command, once in what it runs
+    assert chain.said() == ["sitecustomize", "usercustomize"] * 3  # in the command, in the interpreter that proves it, and in what it runs
 
 
 @pytest.mark.parametrize("which", ["oldest", "newest"])

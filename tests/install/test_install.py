@@ -219,7 +219,7 @@ def test_a_killed_install_is_recoverable(make_venv):
     for number, via in zip(range(20), itertools.cycle(["sitecustomize", "pth"])):
         env = venv.env(PYTHONPATH=None, PYTHONDONTWRITEBYTECODE="1")
         process = subprocess.Popen([venv.python, "-m", "ddp_probe", "install", "--via", via], env=env, cwd="/", stdout=-3, stderr=-3)
-        time.sleep(whole * (number + chance.random()) / 20)
+        time.sleep(whole * (number + chance.random()) / 12)
         process.send_signal(signal.SIGKILL)
         process.wait()
         time.sleep(0.05)  # its child may still be on its way out

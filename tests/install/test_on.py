@@ -1,5 +1,6 @@
 """On: every interpreter below the variable is started once, and loads the standard library only."""
 
+import re
 import sys
 
 import pytest
@@ -28,10 +29,12 @@ def test_run_starts_the_probe_without_the_heavy_modules(run_python):
 
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])
 def test_run_does_not_reach_isolated_interpreters(make_venv, option):
-    """Under run, an interpreter with -I, -E or -S is off, silently."""
+    """Under run, an interpreter with -I, -E or -S is off, and one line on stderr says why and what to do."""
     venv = make_venv()
     done = venv.probe("run", "--", venv.python, option, "-c", "import sys; print('ddp_probe' in sys.modules)")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
+    assert (done.returncode, done.stdout) == (0, "False\n")
+    then = "Start it without -S." if option == "-S" else "'python -m ddp_probe install' works there."
+    assert re.match(r"ddp_probe: not active: \S+ %s [\w ]+\. %s Nothing will be recorded\.\n\Z" % (option, re.escape(then)), done.stderr), done.stderr
 
 
 def test_run_reaches_an_interpreter_with_no_user_site(make_venv):
