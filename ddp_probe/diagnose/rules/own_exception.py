@@ -14,6 +14,8 @@ from ddp_probe.read.model import Failed, Run
 # What these raise is about the machine, the versions or the other ranks: a rule of its own has to know it.
 _LIBRARY = re.compile(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
 _SYSTEM = re.compile(r"NCCL|nccl|gloo|HCCL|[Cc]uda|CUDA|NPU|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory")
+# Raised by a program's own code nearly always: believed without a frame, where a listing has lost it.
+_PLAIN = ("KeyError", "IndexError", "NameError", "UnboundLocalError", "ZeroDivisionError", "JSONDecodeError", "RecursionError")
 _NOT_OWN = ("ImportError", "ModuleNotFoundError", "MemoryError", "OutOfMemoryError", "SystemExit", "ExceptionGroup", "DistBackendError", "DistNetworkError")
 
 RULE = Rule(
@@ -41,6 +43,16 @@ EXAMPLES = (
 [rank0]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
 """,
         ranks=(1,),
+    ),
+    Example(
+        "Of rich's listing only the end is left, and a progress bar goes on.",
+        """│ ❱  88 │   │   │   │   mask = batch["mask"]                                           │
+│    89 │   │   │   │   labels = batch["labels"]                                       │
+╰──────────────────────────────────────────────────────────────────────────────────────────────────╯
+KeyError: 'mask'
+steps:   0%|        | 0/186 [00:00<?, ?it/s]ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 76781) of binary: /env/bin/python
+""",
+        ranks=(0,),
     ),
     Example(
         "A program that is not distributed raises.",
@@ -90,6 +102,8 @@ def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[in
 
 def _is_own(failure: Failed) -> bool:
     """Tell an exception that the job's own code or data led to, from one about the machine, the versions or the other ranks."""
+    if not failure.frames and failure.process is None:
+        return failure.type.rpartition(".")[2] in _PLAIN and not _SYSTEM.search(failure.text)
     if not failure.frames or failure.site is None or failure.type.rpartition(".")[2] in _NOT_OWN:
         return False
     return not (_LIBRARY.search(failure.frames[-1].file) or _SYSTEM.search(failure.text) or TIMED_OUT.search(failure.text))

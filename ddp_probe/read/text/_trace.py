@@ -16,7 +16,7 @@ _RECENT = 4  # Lines, for each that is open, after which a traceback is no longe
 _RECORD = re.compile(  # The beginning of something else: no message goes on with it.
     r"\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d(?:/\d{4})? \d\d:|[IWEF]\d{4} |\[[IWEF][ \d\]]|\[?(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)\b|!!! |ddp_probe: "
     r"|\S+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL|\S+:\d+(?::\d+)?\] |terminate called|\S+\.py:\d+: |\w*Warning: |usage: |\S+\.py: error:|Fatal Python error"
-    r"|srun: |slurmstepd|Killed|Aborted|Segmentation fault|.*: line \d+: |\*{10}|(?:Current t|T)hread 0x|THCudaCheck|Epoch"
+    r"|[^%|]{0,80}?\d{1,3}%\||srun: |slurmstepd|Killed|Aborted|Segmentation fault|.*: line \d+: |\*{10}|(?:Current t|T)hread 0x|THCudaCheck|Epoch"
 )
 _GOES_ON = re.compile(
     r"Exception raised from|frame #|CUDA kernel errors|For debugging|Compile with|Last error|\[?\d+\]?[:.]|\(\d\)|Parameter|Please|Device-side"
