@@ -39,6 +39,7 @@ _SIGKILL = (
     Printed(r"failed \(exitcode: -9\) local_rank: (?P<rank>\d+)", nowhere=_OTHERWISE + r"|(?:--|\b)(?:nnodes|node_rank|group_rank)[= ](?![01]\b)\d", says="The launcher saw local rank {rank} end first, " + _KILLED),
     Printed(r"failed \(exitcode: -9\) local_rank: (?P<local>\d+)", nowhere=_OTHERWISE, says="The launcher saw local rank {local} of one host end first, " + _KILLED, ranks=False),
     Printed(r"process (?P<rank>\d+) terminated with signal SIGKILL", nowhere=_OTHERWISE, says="Process {rank} was ended " + _KILLED),
+    Printed(r"'--local_rank=(?P<rank>\d+)'[^\n]* exits with return code = -9\b", nowhere=_OTHERWISE, says="The process with local rank {rank} was ended " + _KILLED),
     Printed(r"died with <Signals\.SIGKILL: 9>|exits with return code = -9\b", nowhere=_OTHERWISE, says="A process of the job was ended " + _KILLED, ranks=False),
     Printed(r"process rank (?P<rank>\d+) with PID [^\n]* exited on signal 9 \(Killed\)", nowhere=_OTHERWISE, says="Rank {rank} was ended " + _KILLED),
     Printed(r": line \d+: +\d+ Killed\b|(?m:^Killed {0,4}$)|\(interrupted by signal 9: ?SIGKILL\)", nowhere=_OTHERWISE, says="The program was ended " + _KILLED, ranks=False),
