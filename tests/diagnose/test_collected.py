@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List
 
+import pytest
+
 from ddp_probe.diagnose import judge
 from ddp_probe.diagnose.causes import group_of
 from ddp_probe.read.load import from_lines
@@ -28,3 +30,20 @@ def test_ordinary_logs_have_no_cause() -> None:
     healthy = [case for case in CASES if not case["cause_key"]]
     assert [case["id"] for case in healthy if judge(from_lines(case["error_text"])).findings] == []
     assert len(healthy) == 3
+
+
+FROZEN: List[Dict[str, Any]] = [
+    json.loads(line) for line in (Path(__file__).parent / "collected" / "frozen.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize(("part", "answered", "keys"), [("work", 46, 43), ("unseen", 43, 40)])
+def test_frozen_failures_stay_answered(part: str, answered: int, keys: int) -> None:
+    """Of 53 failures in each part as many are answered as on the day they were first judged, each in the right group, and no healthy log is."""
+    cases = [case for case in FROZEN if case["part"] == part]
+    found = [(case, judge(from_lines(case["error_text"])).findings) for case in cases]
+    failures = [(case, findings[0].cause) for case, findings in found if case["cause_key"] and findings]
+    assert len(failures) >= answered
+    assert sum(case["group"] == group_of(cause) for case, cause in failures) == len(failures)
+    assert sum(case["cause_key"] == cause for case, cause in failures) >= keys
+    assert not [case["id"] for case, findings in found if not case["cause_key"] and any(one.cause != "own_exception" for one in findings)]
