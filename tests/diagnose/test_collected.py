@@ -37,9 +37,9 @@ FROZEN: List[Dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("part", "answered", "keys"), [("work", 46, 43), ("unseen", 43, 40)])
+@pytest.mark.parametrize(("part", "answered", "keys"), [("work", 53, 50), ("unseen", 43, 40)])
 def test_frozen_failures_stay_answered(part: str, answered: int, keys: int) -> None:
-    """Of 53 failures in each part as many are answered as on the day they were first judged, each in the right group, and no healthy log is."""
+    """Of 53 failures in each part as many are answered as before, each in the right group, and no healthy log is."""
     cases = [case for case in FROZEN if case["part"] == part]
     found = [(case, judge(from_lines(case["error_text"])).findings) for case in cases]
     failures = [(case, findings[0].cause) for case, findings in found if case["cause_key"] and findings]

@@ -33,6 +33,11 @@ RULE = Rule(
             says="{module} is not there: a source tree, in which nothing is compiled, stands before the installed package.",
         ),
         Printed(
+            r"No module named '(?P<module>torch_\w+)\._C\w*'",
+            nowhere=r"(?:site|dist)-packages[/\\]torch_",
+            says="{module} comes from a source tree, in which nothing is compiled and which stands before the installed package.",
+        ),
+        Printed(
             r"cannot import name '\w+' from '(?P<module>[\w.]+)' \(unknown location\)",
             says="{module} is a folder without an __init__.py: one of that name stands before the installed package.",
         ),
@@ -45,6 +50,14 @@ RULE = Rule(
 )
 
 EXAMPLES = (
+    Example(
+        "A plugin is imported from its source tree.",
+        """Traceback (most recent call last):
+  File "/work/src/pytorch/torch_npu/npu/utils.py", line 11, in <module>
+    import torch_npu._C
+ModuleNotFoundError: No module named 'torch_npu._C'
+""",
+    ),
     Example(
         "An extension asks for a symbol that torch does not have.",
         """

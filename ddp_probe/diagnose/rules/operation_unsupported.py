@@ -39,12 +39,21 @@ RULE = Rule(
             says="{backend} does not exchange tensors of type {dtype}.",
         ),
         Printed(r"EI0003:[^\n]*(?:data ?[tT]ype|dtype)", says="HCCL does not take the data type that the job asks of it."),
+        Printed(r"Error: collective [^\n]{0,60} is not supported during (?P<when>[^\n]{1,80})", says="The backend lacks the collective during {when}."),
         Printed(r"HCCL only supports? (?P<only>[^\n.]{1,80})", unless=r"[Ww]arning", says="HCCL supports {only} only."),
     ),
     yields_to=("backend-does-not-fit-device",),
 )
 
 EXAMPLES = (
+    Example(
+        "A collective is not there while a graph is captured.",
+        """Traceback (most recent call last):
+  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 2220, in all_reduce
+    work = group.allreduce([tensor], opts)
+RuntimeError: collective nonSFG is not supported during hpu graph capturing
+""",
+    ),
     Example(
         "Rank 1 averages over gloo.",
         """[rank1]: Traceback (most recent call last):

@@ -32,6 +32,15 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
+        "The log of one rank has its exception and nothing else.",
+        """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/train.py", line 31, in main
+[rank1]:     raise ValueError("loss is nan")
+[rank1]: ValueError: loss is nan
+""",
+        ranks=(1,),
+    ),
+    Example(
         "Rank 1 raises, and rank 0 loses its connection.",
         """[rank1]: Traceback (most recent call last):
 [rank1]:   File "/train/train.py", line 31, in main
@@ -81,7 +90,7 @@ def read(run: Run) -> Iterator[Finding]:
     fatal = [failure for failure in run.failures if failure.process is None and failure.fatal and failure.uncaught]
     own = next((failure for failure in fatal if failure.type and not failure.consequence), None)
     lost = [failure for failure in fatal if failure.consequence]
-    if own is None or not lost or not _is_own(own):
+    if own is None or not (lost or own.rank is not None) or not _is_own(own):
         return
     alike = [failure for failure in fatal if failure.text == own.text and failure.site == own.site]
     yield _found(own, alike, lost, _printed(alike, lost), LOW)

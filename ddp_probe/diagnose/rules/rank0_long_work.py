@@ -11,7 +11,7 @@ _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \
 _GAVE_UP = _TIMEOUT + r"|Error: Socket Timeout|Timeout waiting for key|[Ww]ait timeout after \d+ ?ms"
 # What one rank prints while it evaluates, saves or prepares data, with no line of training after it.
 _ALONE = (
-    r"(?:Evaluating \w+|Running per image evaluation|Evaluate annotation type|Accumulating evaluation results|Loading and preparing results|Epoch\(val\)"
+    r"(?:Evaluating \w+|Running per image evaluation|Evaluate annotation type|Accumulating evaluation results|Loading and preparing results|Epoch\(val\)|Preparing results for|Inference done \d+/\d+|Start inference on"
     r"|[Vv]alidating|[Rr]unning (?:evaluation|validation)|\*+ Running [Ee]valuation|Saving (?:the )?(?:model )?checkpoint|[Tt]okenizing|[Pp]reprocessing|[Dd]ownloading|Generating \w+ split|Map(?: \(num_proc=\d+\))?:\s+\d+%"
     r"|(?:Evaluat\w+|Validat\w+|[Ee]val|Test\w*|Predict\w*|Infer\w*|Generat\w+|Sampling|Saving|Tokeniz\w+|Pre-?process\w+|Caching|Filter)\b[^\n|%]{0,40}: +\d+%\|"
     r"|Running tokenizer on|Evaluating the results|Results writes to|Formating bboxes|Converting format of dataset|Grouping texts in chunks|(?:train|val): (?:Scanning|Caching) )"
@@ -61,6 +61,13 @@ RULE = Rule(
 )
 
 EXAMPLES = (
+    Example(
+        "One rank has gone through its images and prepares the results.",
+        """[07/01 11:20:44 d2.evaluation.evaluator]: Inference done 4980/5000. 0.0711 s / img. ETA=0:00:01
+[07/01 11:20:46 d2.evaluation.coco_evaluation]: Preparing results for COCO format ...
+RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:136] Timed out waiting 1800000ms for send operation to complete
+""",
+    ),
     Example(
         "A timeout follows the lines of an evaluation.",
         """10/26 11:27:48 - mmengine - INFO - Epoch(train) [1][7330/7330]  lr: 2.0000e-02  loss: 0.8121

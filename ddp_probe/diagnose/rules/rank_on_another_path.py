@@ -17,6 +17,11 @@ _UNLIKE = (
     r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WATCHDOG + r"(?P<n>\d+), OpType=(?P<op>\w+),(?: NumelIn=(?P<size>\d+),)?"
     r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"(?P=n), OpType=(?:(?!(?P=op),)\w+|(?P=op), NumelIn=(?(size)(?!(?P=size),)\d+|(?!)))"
 )
+# The same of two kinds of operation, whatever their numbers: one rank has gone another way before.
+_OTHER_KIND = (
+    r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WATCHDOG + r"\d+, OpType=(?P<op>\w+),"
+    r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"\d+, OpType=(?!(?P=op),)\w+"
+)
 
 _STACKS = "While it hangs, see where each rank stands (py-spy dump --pid PID), or start it with TORCH_DISTRIBUTED_DEBUG=INFO and a short timeout= in init_process_group."
 
@@ -58,6 +63,12 @@ RULE = Rule(
             _WATCHDOG,
             beside=_UNLIKE,
             says="The ranks wait in different collectives of one number, or bring tensors of different sizes to one.",
+            ranks=False,
+        ),
+        Printed(
+            _WATCHDOG,
+            beside=_OTHER_KIND,
+            says="The ranks wait in collectives of different kinds.",
             ranks=False,
         ),
         Printed(r"disagreement between rank0 and rank(?P<rank>\d+)", says="Rank {rank} and rank 0 are not at the same parameters."),
@@ -156,6 +167,12 @@ EXAMPLES = (
 {"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"%s","frames":[{"file":"/train/t.py","line":22,"function":"main"},{"file":"/env/site-packages/torch/distributed/distributed_c10d.py","line":2800,"function":"broadcast"}]}}
 """
         % _TWO_SIZES,
+    ),
+    Example(
+        "The watchdogs of the ranks tell of two kinds of collectives.",
+        """[rank1]:[E1120 10:31:07.200000000 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=88, OpType=BROADCAST, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600042 milliseconds before timing out.
+[rank0]:[E1120 10:31:07.300000000 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=90, OpType=_ALLGATHER_BASE, NumelIn=513, NumelOut=1026, Timeout(ms)=600000) ran for 600036 milliseconds before timing out.
+""",
     ),
     Example(
         "The watchdogs of two ranks name different operations of one number.",

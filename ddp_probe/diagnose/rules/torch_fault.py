@@ -28,6 +28,9 @@ RULE = Rule(
             beside=r"TORCH_DISTRIBUTED_DEBUG['\"]?\]?\s{0,4}[=:]\s{0,4}['\"]?DETAIL|ProcessGroupWrapper",
             says="A process crashes under TORCH_DISTRIBUTED_DEBUG=DETAIL, as torch's comparison of the collectives can do; run without it.",
         ),
+        Printed(r"use_libuv was requested but PyTorch was buil[dt] without libuv", says="This build of torch lacks libuv and asks for it all the same (Windows, torch 2.4 to 2.6): set USE_LIBUV=0."),
+        Printed(r"If capturable=False, state_steps should not be CUDA tensors", says="torch 1.12.0's Adam refuses a state that it has loaded itself: take 1.12.1, or set capturable=True in the optimizer's groups after loading."),
+        Printed(r"lazy wrapper should be called at most once", says="Several threads use torch.linalg for the first time at one time: call it once in the main thread before."),
     ),
     yields_to=("framework-version-incompatible",),
 )
@@ -48,6 +51,30 @@ EXAMPLES = (
         "A rank crashes while torch compares the collectives.",
         """+ export TORCH_DISTRIBUTED_DEBUG=DETAIL
 Fatal Python error: Segmentation fault
+""",
+    ),
+    Example(
+        "A build without libuv is asked for it.",
+        """Traceback (most recent call last):
+  File "/env/site-packages/torch/distributed/rendezvous.py", line 189, in _create_c10d_store
+    return TCPStore(
+RuntimeError: use_libuv was requested but PyTorch was build without libuv support
+""",
+    ),
+    Example(
+        "Adam of torch 1.12.0 goes on from a checkpoint.",
+        """Traceback (most recent call last):
+  File "/env/site-packages/torch/optim/adam.py", line 255, in _single_tensor_adam
+    assert not step_t.is_cuda, "If capturable=False, state_steps should not be CUDA tensors."
+AssertionError: If capturable=False, state_steps should not be CUDA tensors.
+""",
+    ),
+    Example(
+        "Two threads of DataParallel call torch.linalg first.",
+        """Traceback (most recent call last):
+  File "/train/model.py", line 77, in forward
+    _, u = torch.linalg.eigh(x)
+RuntimeError: lazy wrapper should be called at most once
 """,
     ),
     Example(
