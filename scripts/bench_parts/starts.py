@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 import venv
 from pathlib import Path
@@ -15,6 +16,7 @@ from bench_parts.rows import Question, Sample, answer, interleave, unanswered
 
 REPO = Path(__file__).resolve().parent.parent.parent
 WAYS = ("pth", "sitecustomize", "run")
+_NEEDED = ("wrapt", "structlog", "msgspec", "typing_extensions")
 _FILES = {"pth": "ddp_probe.pth", "sitecustomize": "sitecustomize.py"}
 _RANK = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
 _ENVIRONMENT = "import json; from ddp_probe.cli import run; print(json.dumps(run.environment({})))"
@@ -79,6 +81,9 @@ class Place:
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(str(REPO / "ddp_probe"), str(self.site / "ddp_probe"), ignore=ignore)
         shutil.copytree(str(REPO / "sitecustomize_templates"), str(self.site / "ddp_probe" / "sitecustomize_templates"), ignore=ignore)
+        for name in _NEEDED:
+            for found in Path(sysconfig.get_path("purelib")).glob(name + "*"):
+                (self.site / found.name).symlink_to(found)  # `install` refuses where they are missing; no start loads them
         (self.site / "a_inert.pth").write_text("# Python 3.8 loads _bootlocale for the first .pth file, whatever is in it.\n")
 
     def ask(self, *args: str) -> str:

