@@ -1,6 +1,8 @@
 """The lowest versions that setup.cfg allows are installed and used; they are those of Python 3.8."""
 
 import configparser
+import contextlib
+import os
 import sys
 import sysconfig
 from pathlib import Path
@@ -33,10 +35,11 @@ def lowest(setup_cfg: configparser.ConfigParser, wheel: Path, fresh_env: Callabl
     wanted = _lowest(setup_cfg)
     kept = Path(sys.prefix, "lowest-bounds-wheels", "_".join(wanted).replace("==", "-"))  # Downloaded once per environment.
     if not kept.is_dir():
-        partial = kept.with_name("partial")
+        partial = kept.with_name("partial-%d" % os.getpid())
         done = run_python(["-m", "pip", "download", "-q", "--only-binary=:all:", "-d", partial, *wanted], python=python, timeout=240)
         assert done.returncode == 0, done.stderr
-        partial.rename(kept)
+        with contextlib.suppress(OSError):  # Somebody else was faster.
+            partial.rename(kept)
     done = run_python(["-m", "pip", "install", "-q", "--no-index", "--find-links", kept, *wanted, wheel], python=python, timeout=120)
     assert done.returncode == 0, done.stderr
     where = run_python("import sysconfig; print(sysconfig.get_path('purelib'))", python=python).stdout.strip()
