@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 from typing import Callable, List
 
+from schedule import seed
+
 from ddp_probe.diagnose import judge
 from ddp_probe.read import load
 from ddp_probe.read.load import from_lines
@@ -73,15 +75,15 @@ def test_a_world_of_a_million() -> None:
     assert run.inventory.notes == ["A world size of 1000000 is not believed."]
 
 
-def test_any_text_is_read_and_judged() -> None:
-    """Texts put together at random from what logs consist of are read and judged without an exception, twice the same way."""
+def test_any_text_is_read_and_judged(whole: bool) -> None:
+    """Texts put together at random from what logs consist of, by the seed of the run, are read and judged twice, without an exception and alike."""
     pieces = """Traceback (most recent call last):|  File "/t.py", line 3, in main|    go()|RuntimeError: x|[rank1]: |[Rank 3] Watchdog|\r|\n|\n|
         |\x1b[31m|\u2502 |  + Exception Group Traceback (most recent call last):|ChildFailedError:|====
         |rank      : 1 (local_rank: 1)|exitcode  : -9 (pid: 1)
         |Root Cause (first observed failure):|[0]:|  |: |0|\u00e9|\0|Error|Connection closed by peer|----> 3 |CUDA out of memory. Tried|{|\\
         |%s""".split("|")
-    chance = random.Random(5)
-    for _ in range(150):
+    chance = random.Random(seed())
+    for _ in range(20_000 if whole else 150):
         log = "".join(chance.choice(pieces) for _ in range(chance.randint(1, 120)))
         answers = [[finding.verdict for finding in judge(from_lines(log)).findings] for _ in range(2)]
         assert answers[0] == answers[1], log
