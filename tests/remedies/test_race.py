@@ -49,13 +49,15 @@ def test_no_load_fails(race, tmp_path, whole):
 
 def test_settled_load_alone(race, whole):
     """settled-load alone reads whole checkpoints from a writer that saves in place and pauses in between."""
-    told = race(None, "settled-load", 1000 if whole else 250, 0.12)
+    loads = 1000 if whole else 250
+    told = race(None, "settled-load", loads, 0.12)
     assert (told["failed"], told["mixed"]) == (0, 0)
-    assert told["met"] > 10
+    assert told["met"] > loads / 100
 
 
 def test_atomic_save_alone(race, whole):
     """atomic-save alone is enough when every writer has it: the readers need nothing."""
-    told = race("atomic-save", None, 500 if whole else 250, 0)
+    loads = 500 if whole else 250
+    told = race("atomic-save", None, loads, 0)
     assert (told["failed"], told["mixed"]) == (0, 0)
-    assert told["met"] > 10
+    assert told["met"] > loads / 50
