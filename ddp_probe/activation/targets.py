@@ -36,7 +36,6 @@ class TargetRow:
         return "%s.%s" % (self.module, self.qualname)
 
 
-
 def _set_device(module: str, qualname: str) -> TargetRow:
     return TargetRow("set_device", module, qualname, optional=module != "torch.cuda")
 

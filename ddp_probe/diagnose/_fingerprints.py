@@ -6,9 +6,7 @@ TWO_SIZES = (
     r"Detected mismatch between collectives on ranks\. "
     + _RUNS
     + r"(?:SequenceNumber=(?P<n>\d+), )?OpType=BROADCAST, TensorShape=\[(?P<one>[^\]]*)\]"
-    r".{1,2000}?"
-    + _RUNS
-    + r"(?(n)SequenceNumber=(?P=n), )OpType=BROADCAST, TensorShape=\[(?!(?P=one)\])(?P<two>[^\]]*)\]"
+    r".{1,2000}?" + _RUNS + r"(?(n)SequenceNumber=(?P=n), )OpType=BROADCAST, TensorShape=\[(?!(?P=one)\])(?P<two>[^\]]*)\]"
 )
 # DDP's own exchange of parameters and buffers, as frames have it.
 DDP_SENDS = r"_sync_module_states|_sync_params_and_buffers|_sync_buffers|_distributed_broadcast_coalesced|_broadcast_coalesced"

@@ -140,7 +140,6 @@ class Fold:
                 self._lighten(call.answer)
         return self.process
 
-
     def _close_over_holes(self) -> None:
         """Take a call that was begun before a hole for one that has come back: its end may be what is missing, and the process went on."""
         for span, call in list(self.process.open.items()):

@@ -8,10 +8,13 @@ from ddp_probe.read.load import from_lines
 from ddp_probe.read.model import Run
 
 UNUSED = "Expected to have finished reduction in the prior iteration before starting a new one."
-KILLED = """
+KILLED = (
+    """
 {"event":"process.start","rank":0,"world_size":1}
 {"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"%s"}}
-""" % UNUSED
+"""
+    % UNUSED
+)
 FINE = '{"event":"process.start","rank":0,"world_size":1}\n{"event":"process.end","rank":0,"exit_code":0}'
 PORT = "RuntimeError: The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).\n"
 PEER = "RuntimeError: Connection closed by peer [127.0.0.1]:41680\n"

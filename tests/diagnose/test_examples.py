@@ -85,8 +85,7 @@ def test_names_remedies_that_exist() -> None:
 def test_finds_nothing_in_nothing() -> None:
     """A log of one rank that started and ended well is clear to every rule."""
     run = from_lines(
-        '{"event":"process.start","rank":0,"world_size":1,"role":"rank","launcher":"torchrun"}\n'
-        '{"event":"process.end","rank":0,"exit_code":0}'
+        '{"event":"process.start","rank":0,"world_size":1,"role":"rank","launcher":"torchrun"}\n{"event":"process.end","rank":0,"exit_code":0}'
     )
     assert judge(run).verdict == "clear"
 
@@ -96,9 +95,7 @@ def _recorded_events(job: str) -> List[Tuple[Any, ...]]:
     return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("module", "example"), [each for each in _examples() if each.values[1].job and each.values[1].log.lstrip().startswith("{")]
-)
+@pytest.mark.parametrize(("module", "example"), [each for each in _examples() if each.values[1].job and each.values[1].log.lstrip().startswith("{")])
 def test_example_is_cut_from_its_recording(module: Any, example: Example) -> None:
     """Each line of an example that names a job is part of a line that the job left, but for the counters of time and span."""
     events = _recorded_events(example.job)

@@ -57,8 +57,7 @@ def job(tmp_path: Path, repo: Path) -> Any:
 def _follow(args: List[str], env: Dict[str, str]) -> "subprocess.Popen[str]":
     # A shell starts what it runs in the background with SIGINT ignored, and that is inherited.
     code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from ddp_probe.cli import main; sys.exit(main(sys.argv[1:]))"
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\nfrom ddp_probe.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", code, "report", "--follow", *args]
     return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -15,8 +15,7 @@ from ddp_probe.report import terminal
 from ddp_probe.schema import Site
 
 _CRASH = (
-    "ValueError: DistributedDataParallel's input module must be on the same type of devices, "
-    "but input module parameters locate in {'cpu', 'cuda'}."
+    "ValueError: DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in {'cpu', 'cuda'}."
 )
 _JOBS = ["03_submodule_left_behind", "00_healthy_cards", "12_killed_by_sigkill", "10_rank_never_started", "09_other_shape_on_one_rank"]
 

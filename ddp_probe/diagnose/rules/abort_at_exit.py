@@ -52,7 +52,15 @@ def check(run: Run) -> Iterator[Finding]:
     for process in run.processes:
         death = told.get(process.rank) if process.rank is not None else None
         end = process.ended
-        if death is not None and death.signal == "SIGABRT" and end is not None and end.failure is None and not end.uncaught and end.process_group and joined(process):
+        if (
+            death is not None
+            and death.signal == "SIGABRT"
+            and end is not None
+            and end.failure is None
+            and not end.uncaught
+            and end.process_group
+            and joined(process)
+        ):
             aborted.append((process, death))
     if not aborted:
         return
@@ -62,6 +70,10 @@ def check(run: Run) -> Iterator[Finding]:
         ranks=guilty,
         verdict="%s came to the end of the program with an open process group, and %s aborted (SIGABRT) while the interpreter closed down; the work was done."
         % (who[:1].upper() + who[1:], "was" if len(guilty) == 1 else "were"),
-        evidence=[item for process, death in aborted[:3] for item in (line(process.last_at, "the end, without a failure"), line(death.at, "exit code %s (SIGABRT)" % death.exit_code))],
+        evidence=[
+            item
+            for process, death in aborted[:3]
+            for item in (line(process.last_at, "the end, without a failure"), line(death.at, "exit code %s (SIGABRT)" % death.exit_code))
+        ],
         when=max(process.last_when for process, _ in aborted),
     )

@@ -16,12 +16,29 @@ RULE = Rule(
     remedy="Make the group with the backend of these cards (eccl for gcu, hccl for npu, cncl for mlu, mccl for musa, xccl or ccl for xpu, nccl for cuda), after its plugin is imported; or 'cpu:gloo,cuda:nccl' where both are needed.",
     needs=("dist.init_process_group",),
     printed=(
-        Printed(r"No backend type associated with device type (?!cpu\b)(?P<kind>\w+)", says="The process group has no backend for tensors on {kind}."),
-        Printed(r"Could not run 'c10d::\w+' with arguments from the '(?!CPU|Meta|Sparse)(?P<kind>\w+)' backend", says="The process group has no backend for tensors on {kind}."),
-        Printed(r"ProcessGroupGloo::\w+: (?:unsupported device type|invalid (?:tensor )?(?:device|layout))[^\n]*", says="gloo does not serve the device that the tensors are on."),
-        Printed(r"\b(?P<operation>\w+) isn't implemented on backend \[(?P<kind>(?!cpu\b)\w+)\]", says="The backend has no {operation} for tensors on {kind}."),
-        Printed(r"Function argument device_ids not supported for the selected backend (?P<backend>\w+)", says="The job names a card to the barrier, and its backend {backend} serves none."),
-        Printed(r"ProcessGroupGloo::\w+: invalid tensor type at index[^\n]*expected [^\n]*device=cpu[^\n]* got [^\n]*device=(?P<kind>(?!cpu\b)\w+)", says="gloo does not serve tensors on {kind}."),
+        Printed(
+            r"No backend type associated with device type (?!cpu\b)(?P<kind>\w+)", says="The process group has no backend for tensors on {kind}."
+        ),
+        Printed(
+            r"Could not run 'c10d::\w+' with arguments from the '(?!CPU|Meta|Sparse)(?P<kind>\w+)' backend",
+            says="The process group has no backend for tensors on {kind}.",
+        ),
+        Printed(
+            r"ProcessGroupGloo::\w+: (?:unsupported device type|invalid (?:tensor )?(?:device|layout))[^\n]*",
+            says="gloo does not serve the device that the tensors are on.",
+        ),
+        Printed(
+            r"\b(?P<operation>\w+) isn't implemented on backend \[(?P<kind>(?!cpu\b)\w+)\]",
+            says="The backend has no {operation} for tensors on {kind}.",
+        ),
+        Printed(
+            r"Function argument device_ids not supported for the selected backend (?P<backend>\w+)",
+            says="The job names a card to the barrier, and its backend {backend} serves none.",
+        ),
+        Printed(
+            r"ProcessGroupGloo::\w+: invalid tensor type at index[^\n]*expected [^\n]*device=cpu[^\n]* got [^\n]*device=(?P<kind>(?!cpu\b)\w+)",
+            says="gloo does not serve tensors on {kind}.",
+        ),
         Printed(r"Default backend not registered for device : (?P<kind>\w+)", says="No backend is registered for {kind}."),
         Printed(r"CUDA tensor detected and the MPI used doesn't have CUDA-aware MPI support", says="This MPI does not take tensors on cards."),
     ),
@@ -44,7 +61,11 @@ EXAMPLES = (
         answer="clear",
     ),
     Example("The text of torch 2.", "[rank0]: RuntimeError: No backend type associated with device type npu\n", ranks=(0,)),
-    Example("The text of Intel's binding of oneCCL.", "[1] Traceback (most recent call last):\n[1]   File \"/train/t.py\", line 40, in main\n[1]     model = DDP(model)\n[1] RuntimeError: allgather isn't implemented on backend [xpu]\n", ranks=(1,)),
+    Example(
+        "The text of Intel's binding of oneCCL.",
+        '[1] Traceback (most recent call last):\n[1]   File "/train/t.py", line 40, in main\n[1]     model = DDP(model)\n[1] RuntimeError: allgather isn\'t implemented on backend [xpu]\n',
+        ranks=(1,),
+    ),
 )
 
 

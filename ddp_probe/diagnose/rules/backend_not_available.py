@@ -25,15 +25,39 @@ RULE = Rule(
         Printed(r"Distributed package doesn't have (?P<backend>\w+) built in", says="This torch is built without {backend}."),
         Printed(r"Invalid backend: '(?P<backend>[^']+)'", says="torch knows no backend named {backend}: nothing has registered it."),
         Printed(r"Unknown (?:c10d )?backend type (?P<backend>\w+)", says="torch knows no backend named {backend}: nothing has registered it."),
-        Printed(r"(?:has no attribute|cannot import name) '(?P<backend>ProcessGroup(?:NCCL|XCCL|UCC|MPI|Gloo|HCCL|CNCL|MCCL|ECCL))'", says="This torch is built without {backend}."),
-        Printed(r"module 'torch\.distributed' has no attribute '(?:init_process_group|is_initialized|ReduceOp|get_rank|group)'|(?:Distributed package|torch\.distributed)(?: package)? is not available", says="This torch is built without its distributed package.", unless=r"circular import"),
-        Printed(r"Could not retrieve or create the backend|(?:CCL|ccl|HCCL|hccl|CNCL|ECCL|MCCL) (?:backend )?is not (?:available|registered|supported)", says="The backend could not be created on this host."),
-        Printed(r"Expected one of [\w, ]*device type at start of device string: (?P<kind>gcu|npu|mlu|musa|hpu|dipu|dtu|xpu|mtia|sdaa|tpu|xla)\b", says="torch knows no device type {kind}: the plugin that brings it is not imported."),
-        Printed(r"[Yy]our assigned backend [^\n]{1,40} is not ava", says="accelerate does not have the backend that the job asks for on this device."),
-        Printed(r"We detected accelerator (?P<kind>\w+) on your machine\. But we don't know which communication backend", says="torch knows no backend for {kind}: none is named, and no plugin has registered one."),
-        Printed(r"strategies from the (?:DDP|FSDP) family are not supported on the (?P<kind>\w+) accelerator", says="There is no distributed backend for {kind}."),
+        Printed(
+            r"(?:has no attribute|cannot import name) '(?P<backend>ProcessGroup(?:NCCL|XCCL|UCC|MPI|Gloo|HCCL|CNCL|MCCL|ECCL))'",
+            says="This torch is built without {backend}.",
+        ),
+        Printed(
+            r"module 'torch\.distributed' has no attribute '(?:init_process_group|is_initialized|ReduceOp|get_rank|group)'|(?:Distributed package|torch\.distributed)(?: package)? is not available",
+            says="This torch is built without its distributed package.",
+            unless=r"circular import",
+        ),
+        Printed(
+            r"Could not retrieve or create the backend|(?:CCL|ccl|HCCL|hccl|CNCL|ECCL|MCCL) (?:backend )?is not (?:available|registered|supported)",
+            says="The backend could not be created on this host.",
+        ),
+        Printed(
+            r"Expected one of [\w, ]*device type at start of device string: (?P<kind>gcu|npu|mlu|musa|hpu|dipu|dtu|xpu|mtia|sdaa|tpu|xla)\b",
+            says="torch knows no device type {kind}: the plugin that brings it is not imported.",
+        ),
+        Printed(
+            r"[Yy]our assigned backend [^\n]{1,40} is not ava", says="accelerate does not have the backend that the job asks for on this device."
+        ),
+        Printed(
+            r"We detected accelerator (?P<kind>\w+) on your machine\. But we don't know which communication backend",
+            says="torch knows no backend for {kind}: none is named, and no plugin has registered one.",
+        ),
+        Printed(
+            r"strategies from the (?:DDP|FSDP) family are not supported on the (?P<kind>\w+) accelerator",
+            says="There is no distributed backend for {kind}.",
+        ),
         Printed(r"PyTorch is not linked with support for (?P<kind>(?!cuda\b)\w+) devices", says="This torch is built without support for {kind}."),
-        Printed(r"module 'torch' has no attribute '(?P<kind>gcu|npu|mlu|musa|hpu|dipu)'", says="torch has no torch.{kind}: the plugin that brings it is not imported."),
+        Printed(
+            r"module 'torch' has no attribute '(?P<kind>gcu|npu|mlu|musa|hpu|dipu)'",
+            says="torch has no torch.{kind}: the plugin that brings it is not imported.",
+        ),
     ),
     yields_to=("init-failure-swallowed",),
 )
@@ -69,9 +93,19 @@ EXAMPLES = (
         answer="clear",
     ),
     Example("torch 1.12 and a vendor's backend.", "ValueError: Invalid backend: 'hccl'\n"),
-    Example("A torch built for CUDA is asked for another card.", 'Traceback (most recent call last):\n  File "/train/t.py", line 12, in main\n    model.to("xpu")\nRuntimeError: PyTorch is not linked with support for xpu devices\n'),
-    Example("torch 2.6 on a Mac.", "ValueError: We detected accelerator mps on your machine. But we don't know which communication backend to use for this accelerator. Please specify the `backend` argument in the `init_process_group` call.\n"),
-    Example("A word that no vendor has.", "RuntimeError: Expected one of cpu, cuda, ipu, xpu, mkldnn, hip, xla, mps, meta, hpu, mtia device type at start of device string: gpu\n", answer="clear"),
+    Example(
+        "A torch built for CUDA is asked for another card.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 12, in main\n    model.to("xpu")\nRuntimeError: PyTorch is not linked with support for xpu devices\n',
+    ),
+    Example(
+        "torch 2.6 on a Mac.",
+        "ValueError: We detected accelerator mps on your machine. But we don't know which communication backend to use for this accelerator. Please specify the `backend` argument in the `init_process_group` call.\n",
+    ),
+    Example(
+        "A word that no vendor has.",
+        "RuntimeError: Expected one of cpu, cuda, ipu, xpu, mkldnn, hip, xla, mps, meta, hpu, mtia device type at start of device string: gpu\n",
+        answer="clear",
+    ),
 )
 
 
@@ -83,7 +117,9 @@ def check(run: Run) -> Iterator[Finding]:
     first = found[0].failure
     who = [match.failure.rank for match in found if match.failure.rank is not None]
     asked = _asked(first)
-    what = "init_process_group at %s asks for backend %s" % (place(first.site), asked) if asked else "%s needs what this torch lacks" % place(first.site)
+    what = (
+        "init_process_group at %s asks for backend %s" % (place(first.site), asked) if asked else "%s needs what this torch lacks" % place(first.site)
+    )
     yield RULE.found(
         ranks=who,
         verdict="%s on %s: %s." % (what, named(who), said(first)),
@@ -103,8 +139,11 @@ def _change(failure: Failed, asked: str) -> change.Change:
     by_name = any(isinstance(call.asked, schema.InitProcessGroup) for call in failure.calls)
     if module and not _installed(failure, asked):
         python = failure.process.started.executable if failure.process is not None else "python"
-        return ["%s is what registers %s, and %s does not have it: install the vendor's package into that interpreter, or start the ranks with the one that has it. "
-                "Then import %s before %s. On a CPU run ask for backend='gloo'." % (module, asked, python or "this interpreter", module, place(failure.site))]
+        return [
+            "%s is what registers %s, and %s does not have it: install the vendor's package into that interpreter, or start the ranks with the one that has it. "
+            "Then import %s before %s. On a CPU run ask for backend='gloo'."
+            % (module, asked, python or "this interpreter", module, place(failure.site))
+        ]
     if module:
         return [change.Import(failure.site, module), "Importing it registers %s. On a CPU run ask for backend='gloo'." % asked]
     if asked == "nccl" and by_name:

@@ -19,7 +19,14 @@ RULE = Rule(
     evidence="The placement written before the wrap has all parameters on a card and names buffers on cpu; the failure is DDP's exchange of buffers, or a forward that meets a card and cpu.",
     remedy="Register the buffer before model.to(device), or make it on the device: self.register_buffer('name', torch.ones(8, device=device)). A plain tensor attribute is not moved by to().",
     needs=("ddp.init",),
-    printed=(Printed(_wraps.CPU_TENSOR, beside=_SYNC, unless="_verify_param", says="DDP exchanges parameters and buffers over the card's backend, and a buffer is on cpu."),),
+    printed=(
+        Printed(
+            _wraps.CPU_TENSOR,
+            beside=_SYNC,
+            unless="_verify_param",
+            says="DDP exchanges parameters and buffers over the card's backend, and a buffer is on cpu.",
+        ),
+    ),
     yields_to=("model-never-moved", "device-ids-of-another-card", "init-failure-swallowed"),
 )
 

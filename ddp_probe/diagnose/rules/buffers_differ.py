@@ -25,7 +25,12 @@ RULE = Rule(
             says="While DDP sends parameters and buffers from rank 0, the ranks bring tensors of different shapes.",
             ranks=False,
         ),
-        Printed(TWO_SIZES, unless=JOB_BROADCASTS, says="Ranks bring tensors of different shapes to one broadcast: [{one}] and [{two}]; DDP sends buffers so.", ranks=False),
+        Printed(
+            TWO_SIZES,
+            unless=JOB_BROADCASTS,
+            says="Ranks bring tensors of different shapes to one broadcast: [{one}] and [{two}]; DDP sends buffers so.",
+            ranks=False,
+        ),
         Printed(
             r"enforce fail at [^\n]*gloo[^\n]*\bop\.preamble\.length <= op\.nbytes\. (?P<sent>\d+) vs (?P<room>\d+)",
             beside=DDP_SENDS,
@@ -100,12 +105,18 @@ def check(run: Run) -> Iterator[Finding]:
     failures = through(run, calls)
     yield RULE.found(
         ranks=[wrapped.process.rank for wrapped in odd if wrapped.process.rank is not None],
-        verdict="The parameters are the same, and the buffers are not: %s.%s" % ("; ".join(_told(shape, group) for shape, group in ordered[:3]), _end(run, wraps)),
-        evidence=[*(shown(group[0].call, "%d buffers, %d elements" % shape) for shape, group in ordered[:3]), *_deaths(run, wraps), *(failed(failure) for failure in failures[:2])],
+        verdict="The parameters are the same, and the buffers are not: %s.%s"
+        % ("; ".join(_told(shape, group) for shape, group in ordered[:3]), _end(run, wraps)),
+        evidence=[
+            *(shown(group[0].call, "%d buffers, %d elements" % shape) for shape, group in ordered[:3]),
+            *_deaths(run, wraps),
+            *(failed(failure) for failure in failures[:2]),
+        ],
         when=min(call.when for call in calls),
         severity=WARNING if all(wrapped.survived for wrapped in wraps) else "",
         explains=failures,
-        remedy="Give the buffers one shape on all ranks before the wrap at %s, or keep what is a rank's own in an attribute instead of register_buffer." % place(calls[0].site),
+        remedy="Give the buffers one shape on all ranks before the wrap at %s, or keep what is a rank's own in an attribute instead of register_buffer."
+        % place(calls[0].site),
     )
 
 

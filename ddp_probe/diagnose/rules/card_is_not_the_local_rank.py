@@ -20,7 +20,11 @@ RULE = Rule(
     needs=("device.set", "process.start"),
     printed=(
         Printed(_cards.NO_SUCH_CARD, beside=r"SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES"),
-        Printed(_cards.NO_SUCH_CARD, beside=r"set_device\((?:[\w.]+\.)?get_rank\(\)\)", says="The card's number is taken from the rank in the whole job, which goes on counting on the next host."),
+        Printed(
+            _cards.NO_SUCH_CARD,
+            beside=r"set_device\((?:[\w.]+\.)?get_rank\(\)\)",
+            says="The card's number is taken from the rank in the whole job, which goes on counting on the next host.",
+        ),
         Printed(r"LOCAL_RANK[^\n]{0,40} inconsistent\b"),
         # ignite takes the local rank of SLURM_LOCALID, where SLURM may have bound one card to each task.
         Printed(r"torch\._C\._cuda_setDevice|" + _cards.NO_SUCH_CARD, beside=r"ignite/distributed/comp_models/native\.py"),

@@ -19,7 +19,11 @@ RULE = Rule(
     evidence="The models of several ranks are on one card when they are wrapped, and each of them was told that card's number by set_device or by the move, though other cards are visible.",
     remedy="Take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), then set_device(local_rank) and model.to(torch.device(type, local_rank)); no 'cuda:0', no .cuda(0), no device_ids=[0].",
     needs=("ddp.init", "device.set", "module.move"),
-    printed=(Printed(_cards.DUPLICATE, beside=_NUMBER_IN_SOURCE, says="Rank {rank1} and rank {rank2} are on one card, whose number stands in the program."),),
+    printed=(
+        Printed(
+            _cards.DUPLICATE, beside=_NUMBER_IN_SOURCE, says="Rank {rank1} and rank {rank2} are on one card, whose number stands in the program."
+        ),
+    ),
 )
 
 EXAMPLES = (
@@ -70,15 +74,22 @@ def check(run: Run) -> Iterator[Finding]:
     calls = [call for call in map(_cards.named_card, first) if call is not None]
     site = calls[0].site
     where = "%s:%d" % (site.file, site.line) if site else "an unknown line"
-    what = "set_device(%s)" % calls[0].asked.device if isinstance(calls[0].asked, schema.SetDevice) else ".%s(%s)" % (calls[0].asked.method, calls[0].asked.destination)
+    what = (
+        "set_device(%s)" % calls[0].asked.device
+        if isinstance(calls[0].asked, schema.SetDevice)
+        else ".%s(%s)" % (calls[0].asked.method, calls[0].asked.destination)
+    )
     together = named([seat.process.rank for seat in first if seat.process.rank is not None])
     there = max((seat.there or 0 for seat in first), default=0)
     yield RULE.found(
         ranks=_cards.misplaced(run, groups),
-        verdict="%s are all on %s of %s%s, because %s names that card at %s." % (together.capitalize(), first[0].device, first[0].process.host, ", of %d" % there if there else "", what, where),
-        evidence=[shown(call, "%s" % what) for call in calls[:4]] + [shown(seat.call, "rank %s wraps a model on %s" % (seat.process.rank, seat.device)) for seat in first[:2]],
+        verdict="%s are all on %s of %s%s, because %s names that card at %s."
+        % (together.capitalize(), first[0].device, first[0].process.host, ", of %d" % there if there else "", what, where),
+        evidence=[shown(call, "%s" % what) for call in calls[:4]]
+        + [shown(seat.call, "rank %s wraps a model on %s" % (seat.process.rank, seat.device)) for seat in first[:2]],
         when=min(seat.call.when for group in groups for seat in group),
-        remedy="At %s take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), in place of %d, in set_device and in the model's device." % (where, first[0].slot),
+        remedy="At %s take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), in place of %d, in set_device and in the model's device."
+        % (where, first[0].slot),
         explains=losses,
         severity=ERROR if losses else WARNING,
     )

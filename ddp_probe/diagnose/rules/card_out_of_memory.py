@@ -20,11 +20,16 @@ RULE = Rule(
     needs=("process.end",),
     printed=(
         Printed(
-            r"(?m:^)(?![^\n]{0,200}(?:WARN|[Ww]arning|[Ss]kip|[Rr]etry))[^\n]*\b" + _CARD + r" out of memory\. Tried to allocate (?P<asked>[\d.]+ ?[KMGT]i?B)",
+            r"(?m:^)(?![^\n]{0,200}(?:WARN|[Ww]arning|[Ss]kip|[Rr]etry))[^\n]*\b"
+            + _CARD
+            + r" out of memory\. Tried to allocate (?P<asked>[\d.]+ ?[KMGT]i?B)",
             says="A card has no room for the {asked} that the job asks of it.",
         ),
         Printed(r"NCCL WARN Cuda failure (?:\d{1,4} )?'out of memory'", says="A card has no memory left for what NCCL asks of it.", ranks=False),
-        Printed(r"(?:CUDA|HIP) error: out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory|CUBLAS_STATUS_ALLOC_FAILED", says="A card has no memory left for what the job asks of it."),
+        Printed(
+            r"(?:CUDA|HIP) error: out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory|CUBLAS_STATUS_ALLOC_FAILED",
+            says="A card has no memory left for what the job asks of it.",
+        ),
         Printed(r"(?:torch\.|\b)OutOfMemoryError: " + _CARD + r" out of memory", says="A card has no memory left for what the job asks of it."),
     ),
     yields_to=("stale-process-holds-card", "map-location-missing"),
@@ -81,7 +86,11 @@ Rank 1: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
 """,
         ranks=(1,),
     ),
-    Example("A trainer skips a batch that does not fit.", "WARNING: OOM on batch 12, skipping: CUDA out of memory. Tried to allocate 2.00 GiB\nstep 13 loss 0.31\n", answer="clear"),
+    Example(
+        "A trainer skips a batch that does not fit.",
+        "WARNING: OOM on batch 12, skipping: CUDA out of memory. Tried to allocate 2.00 GiB\nstep 13 loss 0.31\n",
+        answer="clear",
+    ),
     Example("A number of bytes in a training log.", "step 10 memory: 39000 out of 40000 MiB, loss: 0.31\n", answer="clear"),
 )
 

@@ -41,21 +41,33 @@ RULE = Rule(
             r"While copying the parameter named (?P<name>[\w.']+), whose dimensions in the model are (?P<now>\S.*?) and whose dimensions in the checkpoint are (?P<was>[^\n]*)",
             says="{name} has other dimensions in the checkpoint than in the model.",
         ),
-        Printed(r"Error\(s\) in loading state_dict for \w+:\s+(?:Missing|Unexpected) key\(s\) in state_dict: \"(?P<name>[^\"]+)\"", says="The checkpoint and the model differ in {name} first."),
+        Printed(
+            r"Error\(s\) in loading state_dict for \w+:\s+(?:Missing|Unexpected) key\(s\) in state_dict: \"(?P<name>[^\"]+)\"",
+            says="The checkpoint and the model differ in {name} first.",
+        ),
         Printed(r"Missing key in checkpoint state_dict: (?P<name>[\w.]+)", says="{name} of the model is not in the checkpoint."),
-        Printed(r"Size mismatch between saved (?P<was>torch\.Size\(\[[^\]]*\]\)) and current: (?P<now>torch\.Size\(\[[^\]]*\]\)) for (?P<name>[\w.]+)", says="{name} has {was} in the checkpoint and {now} in the model."),
+        Printed(
+            r"Size mismatch between saved (?P<was>torch\.Size\(\[[^\]]*\]\)) and current: (?P<now>torch\.Size\(\[[^\]]*\]\)) for (?P<name>[\w.]+)",
+            says="{name} has {was} in the checkpoint and {now} in the model.",
+        ),
         Printed(
             r"checkpoint being loaded used a DP world size of (?P<was>\d+) but the current world size is (?P<now>\d+)",
             says="The optimizer's state is cut for {was} ranks, and there are {now}.",
             ranks=False,
         ),
-        Printed(r"loaded state dict (?:contains a parameter group that doesn't match the size of optimizer's group|has a different number of parameter groups)"),
+        Printed(
+            r"loaded state dict (?:contains a parameter group that doesn't match the size of optimizer's group|has a different number of parameter groups)"
+        ),
         Printed(
             r"KeyError: '(?P<name>(?:\w+_)?state_dict|model|net|module|optimizer|optim|(?:lr_)?scheduler|scaler|amp|ema|meta|epoch|iteration)'",
             beside=r"\b\w*(?:[Cc]heckpoint|ckpt)\w*\[['\"](?:(?:\w+_)?state_dict|model|net|module|optimizer|optim|(?:lr_)?scheduler|scaler|amp|ema|meta|epoch|iteration)['\"]\]",
             says="The checkpoint has no '{name}', which the code reads from it.",
         ),
-        Printed(r"Can't get attribute '(?P<name>\w+)' on <module '(?!torch\b)", beside=r"serialization\.py", says="The checkpoint holds an object of {name}, which the code no longer has."),
+        Printed(
+            r"Can't get attribute '(?P<name>\w+)' on <module '(?!torch\b)",
+            beside=r"serialization\.py",
+            says="The checkpoint holds an object of {name}, which the code no longer has.",
+        ),
     ),
     yields_to=("module-prefix",),
 )
@@ -111,7 +123,8 @@ def check(run: Run) -> Iterator[Finding]:
     says = found[0].printed.says.format(**{name: value or "?" for name, value in groups.items()}) if found[0].printed.says else RULE.title
     yield RULE.found(
         ranks=ranks(match.failure.process for match in found),
-        verdict="%s does not fit the model at %s: %s%s." % (path, place(failure.site), _keys(failure) or says.rstrip("."), " (%d more differ)" % more if more > 0 else ""),
+        verdict="%s does not fit the model at %s: %s%s."
+        % (path, place(failure.site), _keys(failure) or says.rstrip("."), " (%d more differ)" % more if more > 0 else ""),
         evidence=[failed(failure), *([shown(load, "load of %s" % path)] if load is not None else [])],
         when=failure.when,
         explains=[match.failure for match in found],
@@ -135,9 +148,15 @@ def _change(failure: Failed) -> change.Change:
     renamed = renaming(failure.message)
     if renamed is None:
         return [RULE.remedy]
-    return [renamed.edit(failure.site), "All %d names differ by this alone: '%s' in the file is '%s' in the model." % (renamed.names, renamed.old, renamed.new)]
+    return [
+        renamed.edit(failure.site),
+        "All %d names differ by this alone: '%s' in the file is '%s' in the model." % (renamed.names, renamed.old, renamed.new),
+    ]
 
 
 def _prefixed(failure: Failed) -> bool:
     """Names that differ by a wrapper's prefix are another rule's."""
-    return "size mismatch" not in failure.message and re.search(r'"(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.', failure.message) is not None
+    return (
+        "size mismatch" not in failure.message
+        and re.search(r'"(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.', failure.message) is not None
+    )

@@ -111,7 +111,8 @@ def _survived(run: Run, written: Saves) -> Iterator[Finding]:
     loads = "One load" if count == 1 else "%d loads" % count
     yield RULE.found(
         ranks=who,
-        verdict="%s failed on %s beside a save that was still running, and the job caught that and went on; the first: %s" % (loads, named(who), _verdict(load, found)),
+        verdict="%s failed on %s beside a save that was still running, and the job caught that and went on; the first: %s"
+        % (loads, named(who), _verdict(load, found)),
         evidence=_evidence(load, found),
         when=load.call.when,
         change=_change(load, found),
@@ -160,7 +161,10 @@ def _evidence(load: Broken, found: Race) -> List[Evidence]:
 
 def _change(load: Broken, found: Race) -> change.Change:
     """At the writer: a file that takes its name only when it is whole is safe whoever reads it, and a barrier hangs where not all ranks load."""
-    readers = "If nobody waits for the file before the load at %s, let all ranks call torch.distributed.barrier() after the save and before that load." % place(load.call.site)
+    readers = (
+        "If nobody waits for the file before the load at %s, let all ranks call torch.distributed.barrier() after the save and before that load."
+        % place(load.call.site)
+    )
     if found.save is None or found.save.asked.path == STREAM:
         return ["Write beside the name first: torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path).", readers]
     site = found.save.site

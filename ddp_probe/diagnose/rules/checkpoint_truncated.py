@@ -21,9 +21,18 @@ RULE = Rule(
     needs=("checkpoint.load",),
     fix="atomic-save",
     printed=(
-        Printed(r"PytorchStreamReader failed reading (?:zip archive|file [^\n:]+): (?P<why>failed finding central directory|not a ZIP archive|invalid header or archive is corrupted|file read failed|decompression failed[^\n.]*)", says="The file was not whole when it was read ({why}): cut off, or still being written."),
-        Printed(r"unexpected EOF(?:, expected (?P<missing>\d+) more bytes)?\. The file might be corrupted", says="The file lacks {missing} bytes at its end."),
-        Printed(r"(?:inline_container\.cc:\d+\][ .]*file not found: |PytorchStreamReader failed locating file )(?P<part>[\w./-]*data(?:/\d+|\.pkl))", says="The file lacks its part {part}."),
+        Printed(
+            r"PytorchStreamReader failed reading (?:zip archive|file [^\n:]+): (?P<why>failed finding central directory|not a ZIP archive|invalid header or archive is corrupted|file read failed|decompression failed[^\n.]*)",
+            says="The file was not whole when it was read ({why}): cut off, or still being written.",
+        ),
+        Printed(
+            r"unexpected EOF(?:, expected (?P<missing>\d+) more bytes)?\. The file might be corrupted",
+            says="The file lacks {missing} bytes at its end.",
+        ),
+        Printed(
+            r"(?:inline_container\.cc:\d+\][ .]*file not found: |PytorchStreamReader failed locating file )(?P<part>[\w./-]*data(?:/\d+|\.pkl))",
+            says="The file lacks its part {part}.",
+        ),
         Printed(r"unexpected EOF, expected \d+ more bytes"),
         Printed(r"pickle data was truncated", beside=_LOADING),
         Printed(r"invalid load key, '\\x00'", says="The file begins with zero bytes, as one does whose content was never written to disk."),
@@ -31,7 +40,9 @@ RULE = Rule(
         Printed(r"storage has wrong (?:byte )?size: expected -?\d+ got -?\d+"),
         Printed(r"OSError: \[Errno 22\] Invalid argument", beside=r"serialization\.py"),
         Printed(r"Error while deserializing header: (?:incomplete metadata|MetadataIncompleteBuffer|HeaderTooSmall|InvalidHeaderLength)"),
-        Printed(r"Unable to (?:synchronously )?open (?:object|file) \(?[^\n]*truncated file: eof = (?P<size>\d+)", says="The file ends at byte {size}."),
+        Printed(
+            r"Unable to (?:synchronously )?open (?:object|file) \(?[^\n]*truncated file: eof = (?P<size>\d+)", says="The file ends at byte {size}."
+        ),
     ),
     yields_to=("checkpoint-read-while-written",),
 )
@@ -146,7 +157,10 @@ def _evidence(load: Broken) -> List[Evidence]:
 
 
 def _remedy(load: Broken) -> str:
-    return "Load another checkpoint at %s, or write %s again; write checkpoints beside their name and rename them: torch.save(state, path + '.tmp'), os.replace(path + '.tmp', path)." % (
-        place(load.call.site),
-        load.file.path or "this one",
+    return (
+        "Load another checkpoint at %s, or write %s again; write checkpoints beside their name and rename them: torch.save(state, path + '.tmp'), os.replace(path + '.tmp', path)."
+        % (
+            place(load.call.site),
+            load.file.path or "this one",
+        )
     )

@@ -25,7 +25,9 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            r"Detected mismatch between collectives on ranks\.[^\n]{1,200}?" + _FINGERPRINT + r".{1,2000}?OpType=(?P=op), TensorShape=\[(?P=shape)\], TensorDtypes=(?!(?P=one)\b)(?P<two>\w+)",
+            r"Detected mismatch between collectives on ranks\.[^\n]{1,200}?"
+            + _FINGERPRINT
+            + r".{1,2000}?OpType=(?P=op), TensorShape=\[(?P=shape)\], TensorDtypes=(?!(?P=one)\b)(?P<two>\w+)",
             says=_SAYS,
             ranks=False,
         ),
@@ -34,12 +36,17 @@ RULE = Rule(
             r"ProcessGroupGloo::\w+: invalid tensor type at index[^\n]{1,80}dtype=(?P<one>[\w: ]{1,40})[^\n]{1,300}? got [^\n]{1,80}dtype=(?!(?P=one)[ (,])(?P<two>[\w:]{1,40})",
             says=_SAYS,
         ),
-        Printed(r"output tensor must have the same type as input tensor|Tensors must have identical type|Input tensor must be the same type as the out"),
+        Printed(
+            r"output tensor must have the same type as input tensor|Tensors must have identical type|Input tensor must be the same type as the out"
+        ),
         Printed(
             r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[data_?[tT]ype\], local ?\[(?P<one>\w+)\], remote ?\[(?P<two>\w+)\]",
             says=_SAYS,
         ),
-        Printed(r"Culprit rank (?P<rank>\d+); Error type: COLLECTIVE_DTYPE_MISMATCH", says="The Flight Recorder of rank {rank} has another data type there than the others."),
+        Printed(
+            r"Culprit rank (?P<rank>\d+); Error type: COLLECTIVE_DTYPE_MISMATCH",
+            says="The Flight Recorder of rank {rank} has another data type there than the others.",
+        ),
     ),
 )
 

@@ -91,7 +91,10 @@ def check(run: Run) -> Iterator[Finding]:
         ranks=guilty if len(guilty) < len(own) else [],
         verdict="DDP on rank %s reads that rank %d has %d parameters, and it has %d, like all the others: the number came from another collective, "
         "which rank %d had called before the wrap at %s." % (first.failure.rank, first.of, first.number, own[first.of], first.of, place(wrap.site)),
-        evidence=[failed(first.failure), *(shown(wrapped.call, "%d parameters, digest %s" % (wrapped.placement.parameters, wrapped.placement.digest)) for wrapped in wraps[:3])],
+        evidence=[
+            failed(first.failure),
+            *(shown(wrapped.call, "%d parameters, digest %s" % (wrapped.placement.parameters, wrapped.placement.digest)) for wrapped in wraps[:3]),
+        ],
         when=first.failure.when,
         explains=[claim.failure for claim in claims],
         remedy="Look at what rank %d calls before the wrap at %s and the others do not: a collective under 'if rank == 0', an asynchronous one that was not waited for, or one in a thread. "

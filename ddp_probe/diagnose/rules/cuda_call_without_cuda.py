@@ -85,7 +85,13 @@ def _call(failure: Failed) -> "Optional[Call[schema.Event]]":
 
 def _asked(call: "Optional[Call[schema.Event]]", lost: List[Failed]) -> str:
     asked = call.asked if call is not None else None
-    numbers = {(failure.process.local_rank, told.asked.device) for failure in lost if failure.process for told in failure.calls[:1] if isinstance(told.asked, schema.SetDevice)}
+    numbers = {
+        (failure.process.local_rank, told.asked.device)
+        for failure in lost
+        if failure.process
+        for told in failure.calls[:1]
+        if isinstance(told.asked, schema.SetDevice)
+    }
     if isinstance(asked, schema.SetDevice) and len({device for _, device in numbers}) > 1:
         own = all(str(local_rank) == device.rpartition(":")[2] for local_rank, device in numbers)
         return "%s(%s)" % (asked.target, "LOCAL_RANK" if own else listed(sorted(device for _, device in numbers), 4))

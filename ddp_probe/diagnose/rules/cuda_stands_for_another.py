@@ -10,7 +10,8 @@ from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Process, Run
 
 _REAL = (
-    NO_CUDA + r"|NVML|nvidia-smi|libcuda\.so|libcudart|libnccl|doesn't have NCCL built in|ProcessGroupNCCL|CUDA_HOME|nvcc|cudaError|CUDA error|No CUDA GPUs are available"
+    NO_CUDA
+    + r"|NVML|nvidia-smi|libcuda\.so|libcudart|libnccl|doesn't have NCCL built in|ProcessGroupNCCL|CUDA_HOME|nvcc|cudaError|CUDA error|No CUDA GPUs are available"
     r"|NCCL error|no attribute 'ProcessGroupNCCL'|aten::[\w.]+' with arguments from the 'CUDA' backend|got device type '?cuda|Expected one of .* device type at start of device string: cuda"
 )
 _SHIM = r"transfer_to_(?:npu|gcu|mlu|musa|xpu|dipu)|torch\.Tensor\.cuda and torch\.nn\.Module\.cuda are replaced with|The torch\.cuda\.\* and torch\.cuda\.amp\.\* are replaced|torch_dipu[^\n]*\bmock|gpu_migration"
@@ -80,4 +81,3 @@ def _shims(process: Process) -> List[schema.Card]:
 
 def _shown(process: Process, card: schema.Card) -> Evidence:
     return Evidence(process.file, 1, None, "torch.cuda is that of %s" % card.shim)
-

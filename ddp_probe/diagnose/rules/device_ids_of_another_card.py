@@ -18,9 +18,15 @@ RULE = Rule(
     remedy="Use one number for both: model.to(torch.device('cuda', local_rank)) and DistributedDataParallel(model, device_ids=[local_rank]); or leave device_ids out.",
     needs=("ddp.init",),
     printed=(
-        Printed(r"[Ii]nconsistent compute device and ?\W?device_id ?\W? ?on rank (?P<rank>\d+): (?P<found>\S+) vs (?P<wanted>\w+:\d+)", says="FSDP is given device_id {wanted}, and the model is on {found}."),
+        Printed(
+            r"[Ii]nconsistent compute device and ?\W?device_id ?\W? ?on rank (?P<rank>\d+): (?P<found>\S+) vs (?P<wanted>\w+:\d+)",
+            says="FSDP is given device_id {wanted}, and the model is on {found}.",
+        ),
         Printed(r"[Aa]ll tensors must be on devices\[0\]", says="The model is on another card than device_ids[0]."),
-        Printed(r"You can't train a model that has been loaded in \S+ (?:or \S+ )?precision on a different device than the one you're training on", says="The model was loaded onto another card than the one it is trained on."),
+        Printed(
+            r"You can't train a model that has been loaded in \S+ (?:or \S+ )?precision on a different device than the one you're training on",
+            says="The model was loaded onto another card than the one it is trained on.",
+        ),
     ),
     yields_to=("device-ids-on-old-torch", "init-failure-swallowed"),
 )

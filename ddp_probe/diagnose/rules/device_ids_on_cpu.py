@@ -19,7 +19,13 @@ RULE = Rule(
     remedy="Pass device_ids=None on a CPU run: DistributedDataParallel(model). With mmengine: model_wrapper_cfg=dict(type='MMDistributedDataParallel', device_ids=None), written out, since leaving it out makes it [LOCAL_RANK].",
     needs=("ddp.init",),
     fix="device-ids",
-    printed=(Printed(_wraps.ON_CPU, beside=_CPU_RUN, says="DDP is given device_ids for a model on cpu, in a job that runs on the CPU by its own account or in mmengine's wrap_model."),),
+    printed=(
+        Printed(
+            _wraps.ON_CPU,
+            beside=_CPU_RUN,
+            says="DDP is given device_ids for a model on cpu, in a job that runs on the CPU by its own account or in mmengine's wrap_model.",
+        ),
+    ),
     yields_to=("mmengine-does-not-know-card", "init-failure-swallowed"),
 )
 
@@ -82,7 +88,12 @@ def check(run: Run) -> Iterator[Finding]:
         ranks=_wraps.ranks(lost),
         verdict="DDP gets device_ids %s on %s from %s, while all %d parameters are on cpu and no accelerator is there."
         % (_wraps.all_ids(lost), named(_wraps.ranks(lost)), _wraps.giver(first), first.placement.parameters),
-        evidence=first_of([shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, _wraps.giver(each), each.placement.parameters)) for each in lost]),
+        evidence=first_of(
+            [
+                shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, _wraps.giver(each), each.placement.parameters))
+                for each in lost
+            ]
+        ),
         when=min(each.call.when for each in lost),
         change=_wrap_changes.only_on_a_card(first),
         explains=_wraps.failures(run, lost),

@@ -20,7 +20,9 @@ RULE = Rule(
     remedy="Leave device_ids out: DistributedDataParallel(model), with the model already on its card; or use torch 2.1 or newer.",
     needs=("ddp.init",),
     fix="device-ids",
-    printed=(Printed(r"IndexError: " + _STREAM, beside=r" in (?:\w+\.)*_get_stream", says="DDP asks CUDA for a stream of a card that is not CUDA's."),),
+    printed=(
+        Printed(r"IndexError: " + _STREAM, beside=r" in (?:\w+\.)*_get_stream", says="DDP asks CUDA for a stream of a card that is not CUDA's."),
+    ),
     yields_to=("init-failure-swallowed",),
 )
 

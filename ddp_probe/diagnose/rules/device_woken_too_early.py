@@ -15,9 +15,16 @@ RULE = Rule(
     evidence="The runtime says so in the child, or the framework before it forks. What woke the device is an import or a line before: torch.cuda.*, .cuda(), device_count() of some plugins.",
     remedy="Touch the device only in the process that uses it: no .cuda() and no torch.cuda.* at import or before the launch, set_device(local_rank) first in each rank; in DataLoader workers no device tensors, or multiprocessing_context='spawn'.",
     printed=(
-        Printed(r"Cannot re-initialize (?P<kind>CUDA|NPU|MLU|MUSA|XPU|HPU|GCU|DIPU) in forked subprocess", says="{kind} was initialised before this process was forked."),
-        Printed(r"can.t create new processes if CUDA is already initialized|CUDA has been initialized before the `notebook_launcher` could create a forked subprocess|avoid running any instruction using `torch\.cuda` in any cell before calling"),
-        Printed(r"Runtime is already initialized\. Do not use the XLA device|Cannot replicate if number of devices \(\d+\) is different from|should only be initialized inside your training function"),
+        Printed(
+            r"Cannot re-initialize (?P<kind>CUDA|NPU|MLU|MUSA|XPU|HPU|GCU|DIPU) in forked subprocess",
+            says="{kind} was initialised before this process was forked.",
+        ),
+        Printed(
+            r"can.t create new processes if CUDA is already initialized|CUDA has been initialized before the `notebook_launcher` could create a forked subprocess|avoid running any instruction using `torch\.cuda` in any cell before calling"
+        ),
+        Printed(
+            r"Runtime is already initialized\. Do not use the XLA device|Cannot replicate if number of devices \(\d+\) is different from|should only be initialized inside your training function"
+        ),
     ),
     yields_to=("init-failure-swallowed",),
 )
@@ -37,7 +44,10 @@ EXAMPLES = (
 """,
         answer="clear",
     ),
-    Example("Lightning looks before it forks.", "RuntimeError: Lightning can't create new processes if CUDA is already initialized. Did you manually call `torch.cuda.*` functions, have moved the model to the device, or allocated memory on the GPU any other way? Please remove any such calls, or change the selected strategy.\n"),
+    Example(
+        "Lightning looks before it forks.",
+        "RuntimeError: Lightning can't create new processes if CUDA is already initialized. Did you manually call `torch.cuda.*` functions, have moved the model to the device, or allocated memory on the GPU any other way? Please remove any such calls, or change the selected strategy.\n",
+    ),
 )
 
 

@@ -25,7 +25,9 @@ RULE = Rule(
         Printed(r"\[Errno 28\] No space left on device|No space left on device \(os error 28\)", unless=_NO_DISK, says="The disk is full."),
         Printed(r"\[Errno 122\] Disk quota exceeded|Disk quota exceeded \(os error 122\)", says="The disk quota is used up."),
         Printed(r"\[Errno 27\] File too large", says="The file has reached the largest size that this process may write."),
-        Printed(r"inline_container\.cc:\d+\][ .]*unexpected pos (?P<pos>\d+) vs (?P<done>\d+)", says="The file could not be written past byte {done}."),
+        Printed(
+            r"inline_container\.cc:\d+\][ .]*unexpected pos (?P<pos>\d+) vs (?P<done>\d+)", says="The file could not be written past byte {done}."
+        ),
         Printed(r"PytorchStreamWriter failed (?:writing|closing)[^\n]*"),
         Printed(r"basic_ios::clear: iostream error|ios_base::clear[^\n]*iostream error"),
         Printed(r"write\(\): fd \d+ failed with (?P<why>[^\n]+)", says="Writing failed with: {why}."),

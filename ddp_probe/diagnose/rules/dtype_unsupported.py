@@ -15,18 +15,39 @@ RULE = Rule(
     evidence="The exception names the operator and the type. A data type that the communication backend lacks is operation-unsupported.",
     remedy="Use float32 there (model.float(), no fp16/bf16 in the configuration, OptimWrapper in place of AmpOptimWrapper), or a device or a torch that has the type: CPU builds of torch 2.x multiply halves.",
     printed=(
-        Printed(r"\"?'?(?P<operator>[\w:]+)\"?'? not implemented for '(?P<dtype>Half|BFloat16|ComplexHalf|Float8_\w+)'", says="{operator} is not implemented for {dtype} on this device."),
-        Printed(r"Type (?P<dtype>fp16|bf16|fp8) is not supported on your device|[Rr]equired aspect (?P<aspect>fp\d+) is not supported", says="The device does not support the data type."),
-        Printed(r"(?:[Dd]evice|GPU|setup|hardware|platform)[^\n]{0,40} (?:does not|doesn't|do not) support (?P<dtype>bf16|bfloat16|fp16|float16|fp8|float64)", says="The device does not support {dtype}."),
-        Printed(r"(?P<dtype>[Bb]float16|bf16|fp8|FP8) (?:is )?(?:only )?(?:is )?supported (?:only )?on (?:\w+ )?(?:GPUs?|devices?) with compute capability", says="The cards are too old for {dtype}."),
-        Printed(r"(?P<dtype>fp16|bf16|fp8) mixed precision requires|FP16 (?:Mixed precision )?(?:training|.{0,40}half precision)[^\n]{0,120}can only be used on (?:CUDA|GPU)", says="Mixed precision is asked for on a device that does not have it."),
+        Printed(
+            r"\"?'?(?P<operator>[\w:]+)\"?'? not implemented for '(?P<dtype>Half|BFloat16|ComplexHalf|Float8_\w+)'",
+            says="{operator} is not implemented for {dtype} on this device.",
+        ),
+        Printed(
+            r"Type (?P<dtype>fp16|bf16|fp8) is not supported on your device|[Rr]equired aspect (?P<aspect>fp\d+) is not supported",
+            says="The device does not support the data type.",
+        ),
+        Printed(
+            r"(?:[Dd]evice|GPU|setup|hardware|platform)[^\n]{0,40} (?:does not|doesn't|do not) support (?P<dtype>bf16|bfloat16|fp16|float16|fp8|float64)",
+            says="The device does not support {dtype}.",
+        ),
+        Printed(
+            r"(?P<dtype>[Bb]float16|bf16|fp8|FP8) (?:is )?(?:only )?(?:is )?supported (?:only )?on (?:\w+ )?(?:GPUs?|devices?) with compute capability",
+            says="The cards are too old for {dtype}.",
+        ),
+        Printed(
+            r"(?P<dtype>fp16|bf16|fp8) mixed precision requires|FP16 (?:Mixed precision )?(?:training|.{0,40}half precision)[^\n]{0,120}can only be used on (?:CUDA|GPU)",
+            says="Mixed precision is asked for on a device that does not have it.",
+        ),
         Printed(r"AmpOptimizerWrapper`* is only available training on", says="AmpOptimWrapper does not know this device."),
-        Printed(r"not implemented for DT_(?P<dtype>BFLOAT16|FLOAT16|DOUBLE|COMPLEX\w+)|Cannot convert a MPS Tensor to float64|BFloat16 is not supported on MPS", says="The device has no kernel for this data type."),
+        Printed(
+            r"not implemented for DT_(?P<dtype>BFLOAT16|FLOAT16|DOUBLE|COMPLEX\w+)|Cannot convert a MPS Tensor to float64|BFloat16 is not supported on MPS",
+            says="The device has no kernel for this data type.",
+        ),
     ),
 )
 
 EXAMPLES = (
-    Example("Half precision on a CPU.", "Traceback (most recent call last):\n  File \"/train/t.py\", line 15, in main\n    model(torch.ones(4, 8).half())\n  File \"/env/site-packages/torch/nn/modules/linear.py\", line 114, in forward\n    return F.linear(input, self.weight, self.bias)\nRuntimeError: \"addmm_impl_cpu_\" not implemented for 'Half'\n"),
+    Example(
+        "Half precision on a CPU.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 15, in main\n    model(torch.ones(4, 8).half())\n  File "/env/site-packages/torch/nn/modules/linear.py", line 114, in forward\n    return F.linear(input, self.weight, self.bias)\nRuntimeError: "addmm_impl_cpu_" not implemented for \'Half\'\n',
+    ),
     Example(
         "A rank's loss is on integers, which no device differentiates.",
         """

@@ -8,7 +8,9 @@ from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, R
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Place, Run
 
-_COMPARED = re.compile(r"^(TORCH_|NCCL_|RCCL_|GLOO_|[EHCMX]?CCL_|UCX_|FI_|USE_LIBUV$|PYTORCH_|CUDA_(LAUNCH|DEVICE)_|HSA_|ENABLE_I64|TOPS_|XLA_|PJRT_|PT_HPU_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*)")
+_COMPARED = re.compile(
+    r"^(TORCH_|NCCL_|RCCL_|GLOO_|[EHCMX]?CCL_|UCX_|FI_|USE_LIBUV$|PYTORCH_|CUDA_(LAUNCH|DEVICE)_|HSA_|ENABLE_I64|TOPS_|XLA_|PJRT_|PT_HPU_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*)"
+)
 # These rightly differ from rank to rank or host to host, or change what is printed and nothing else.
 _OWN = re.compile(
     r"RANK|WORLD_SIZE|(^|_)ID$|HOSTID|ADDR|PORT|IFNAME|IF_IP|_HCA|NET_DEVICES|FILE|DIR$|DIR_|PATH|CACHE|HOME|_DEBUG$|DEBUG_SUBSYS|LOG|TRACE|VERBOSE|STACK|AFFINITY|TORCHELASTIC|INDEX$"
@@ -33,10 +35,25 @@ RULE = Rule(
     needs=("process.start",),
     printed=(
         # torch makes these keys and calls only with TORCH_DISTRIBUTED_DEBUG=DETAIL; a rank without it never comes there.
-        Printed(r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*pg_wrapper", says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and others do not come where it waits."),
-        Printed(r"Socket Timeout|[Tt]imed out", beside=r"in _create_process_group_wrapper\b", says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and others do not come where it waits."),
-        Printed(r"NET/\w+ : [^\n]*message truncated : receiving (?P<here>\d+) bytes instead of (?P<there>\d+)", says="A rank's NCCL sends {here} bytes where another one's expects {there}: their settings (NCCL_*), versions or sizes differ.", ranks=False),
-        Printed(r"collective mismatch error, local size (?P<here>\d+) remote size (?P<there>\d+)", says="Two hosts' NCCL cut messages differently, {here} and {there} bytes: their settings (NCCL_*) or versions differ.", ranks=False),
+        Printed(
+            r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*pg_wrapper",
+            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and others do not come where it waits.",
+        ),
+        Printed(
+            r"Socket Timeout|[Tt]imed out",
+            beside=r"in _create_process_group_wrapper\b",
+            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and others do not come where it waits.",
+        ),
+        Printed(
+            r"NET/\w+ : [^\n]*message truncated : receiving (?P<here>\d+) bytes instead of (?P<there>\d+)",
+            says="A rank's NCCL sends {here} bytes where another one's expects {there}: their settings (NCCL_*), versions or sizes differ.",
+            ranks=False,
+        ),
+        Printed(
+            r"collective mismatch error, local size (?P<here>\d+) remote size (?P<there>\d+)",
+            says="Two hosts' NCCL cut messages differently, {here} and {there} bytes: their settings (NCCL_*) or versions differ.",
+            ranks=False,
+        ),
     ),
 )
 
@@ -79,13 +96,19 @@ def check(run: Run) -> Iterator[Finding]:
     first, others = skews[0], [skew.name for skew in skews[1:]]
     shown = set(first.ranks or first.all)
     lost = _lost(run) if _BREAKS.match(first.name) else []
-    starts = [line(Place(process.file, 1), "rank %s: %s=%s" % (process.rank, first.name, first.all[process.rank])) for process in run.processes if process.rank is not None and process.rank in shown]
+    starts = [
+        line(Place(process.file, 1), "rank %s: %s=%s" % (process.rank, first.name, first.all[process.rank]))
+        for process in run.processes
+        if process.rank is not None and process.rank in shown
+    ]
     yield RULE.found(
         ranks=first.ranks,
-        verdict="%s differs between the ranks: %s%s." % (first.name, first.told(), "; %s differ%s too" % (", ".join(others[:4]), "s" if len(others) == 1 else "") if others else ""),
+        verdict="%s differs between the ranks: %s%s."
+        % (first.name, first.told(), "; %s differ%s too" % (", ".join(others[:4]), "s" if len(others) == 1 else "") if others else ""),
         evidence=starts[:4] + [failed(failure) for failure in lost[:2]],
         when=min(failure.when for failure in lost) if lost else min(process.start_when for process in run.processes),
-        remedy="%s %s%s, and look in what starts that shell (login scripts, the image, the start script)." % ("Unset" if first.usual == "" else "Set", first.name, _where(first)),
+        remedy="%s %s%s, and look in what starts that shell (login scripts, the image, the start script)."
+        % ("Unset" if first.usual == "" else "Set", first.name, _where(first)),
         explains=lost,
         severity=ERROR if lost else WARNING,
     )
@@ -102,7 +125,9 @@ def _names(run: Run) -> List[str]:
 
 
 def _compare(run: Run, name: str) -> Optional[_skew.Skew]:
-    values = {process.rank: process.started.environment.get(name, "") for process in run.processes if process.rank is not None and process.start is not None}
+    values = {
+        process.rank: process.started.environment.get(name, "") for process in run.processes if process.rank is not None and process.start is not None
+    }
     launchers = [start.environment.get(name, "") for start in _skew.started(run)]
     if "VISIBLE" in name:  # Which cards is each rank's own; how many is not.
         values = {rank: _how_many(value) for rank, value in values.items()}

@@ -126,7 +126,9 @@ def _own(failure: Failed) -> bool:
 
 def _losers(run: Run, when: float, guilty: Set[int]) -> List[int]:
     """Return the ranks that reported a loss after this moment, gave up waiting, or were ended by the launcher."""
-    told = {failure.rank for failure in run.failures if failure.fatal and failure.when >= when and (failure.consequence == PEER_GONE or waited(failure))}
+    told = {
+        failure.rank for failure in run.failures if failure.fatal and failure.when >= when and (failure.consequence == PEER_GONE or waited(failure))
+    }
     ended = {death.rank for death in run.deaths if death.signal in ("SIGTERM", "SIGKILL")}
     return sorted(rank for rank in told | ended if rank is not None and rank not in guilty)
 
@@ -146,5 +148,8 @@ def _who(guilty: List[int]) -> str:
 def _remedy(first: Failed) -> str:
     rank = spans([first.rank]) if first.rank is not None else "that failed"
     if _MEMORY.search(first.text):
-        return "Give rank %s less to hold at %s: compare its batch sizes, its caches and what else runs on its card or host with those of the others." % (rank, place(first.site))
+        return (
+            "Give rank %s less to hold at %s: compare its batch sizes, its caches and what else runs on its card or host with those of the others."
+            % (rank, place(first.site))
+        )
     return "Mend what rank %s failed with at %s; the other ranks' exceptions follow from it." % (rank, place(first.site))

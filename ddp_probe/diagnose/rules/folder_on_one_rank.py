@@ -10,7 +10,9 @@ from ddp_probe.read.model import Run
 _MADE = r"\bin (?:os\.)?(?:makedirs|mkdir\w*|mkdir_or_exist|touch_dir|create_dir\w*)\b|\bmakedirs?\(|\bmkdir\("
 _WRITES = r"open\([^\n]{0,200}['\"][wax]b?\+?['\"]|torch\.save\(|FileHandler|json\.dump|yaml\.dump|SummaryWriter|save_pretrained|\bin (?:_?save\w*|dump|_save_checkpoint)\b"
 _FOLDERS = r"(?:work_?dirs?|outputs?|results?|checkpoints?|ckpts?|logs?|runs|exps?|experiments?|saved?|snapshots?)\b"
-_SEVERAL = re.compile(r"torchrun|torch[./]distributed|ChildFailedError|local_rank|LOCAL_RANK|init_process_group|Process \d+ terminated|DistributedDataParallel|deepspeed|accelerate")
+_SEVERAL = re.compile(
+    r"torchrun|torch[./]distributed|ChildFailedError|local_rank|LOCAL_RANK|init_process_group|Process \d+ terminated|DistributedDataParallel|deepspeed|accelerate"
+)
 
 RULE = Rule(
     id="DDP521",
@@ -23,9 +25,21 @@ RULE = Rule(
     "A name that holds the time is another one on each rank: broadcast it. On nodes without a shared disk each node's first rank has to make it.",
     needs=("process.end",),
     printed=(
-        Printed(r"FileExistsError: \[(?:Errno 17|WinError 183)\] [A-Z][\w ]+: '(?P<path>[^'\n]+)'", beside=_MADE, says="{path} was there already: another rank had made it a moment before."),
-        Printed(r"RuntimeError: Parent directory (?P<path>[^\n]{1,300}?) does not exist", says="The folder {path} is not there for this rank: another one makes it."),
-        Printed(r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}" + _FOLDERS + r"[^'\n]{0,300})'", beside=_MADE + "|" + _WRITES, unless=r" -> ", says="The folder of {path} is not there for this rank: another one makes it."),
+        Printed(
+            r"FileExistsError: \[(?:Errno 17|WinError 183)\] [A-Z][\w ]+: '(?P<path>[^'\n]+)'",
+            beside=_MADE,
+            says="{path} was there already: another rank had made it a moment before.",
+        ),
+        Printed(
+            r"RuntimeError: Parent directory (?P<path>[^\n]{1,300}?) does not exist",
+            says="The folder {path} is not there for this rank: another one makes it.",
+        ),
+        Printed(
+            r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}" + _FOLDERS + r"[^'\n]{0,300})'",
+            beside=_MADE + "|" + _WRITES,
+            unless=r" -> ",
+            says="The folder of {path} is not there for this rank: another one makes it.",
+        ),
         Printed(
             r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}(?:checkpoint-|global_step)\d+[^'\n]{0,100})'",
             beside=r"\bin (?:rmtree|_rmtree\w*|_rotate_checkpoints|_save_rng_state|_save_checkpoint|_load_rng_state)\b",
@@ -76,7 +90,9 @@ FileExistsError: [Errno 17] File exists: 'out'
 """,
         answer="clear",
     ),
-    Example("A file of data is not there.", "[rank1]: FileNotFoundError: [Errno 2] No such file or directory: 'data/train/000042.png'\n", answer="clear"),
+    Example(
+        "A file of data is not there.", "[rank1]: FileNotFoundError: [Errno 2] No such file or directory: 'data/train/000042.png'\n", answer="clear"
+    ),
 )
 
 

@@ -27,25 +27,80 @@ RULE = Rule(
     remedy="Install the version that the code was written for, or change the call to what this version has; for OpenMMLab take mmcv, mmengine and torch from one row of its compatibility table.",
     needs=("process.end", "process.start"),
     printed=(
-        Printed(r"AttributeError: module '(?P<module>(?:mmcv|mmengine|mmdet|mmseg|distutils|numpy)(?:\.\w+)*)' has no attribute '(?P<name>\w+)'", unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
-        Printed(r"AttributeError: %smodule '(?P<module>torch(?:\.\w+)*)' has no attribute '(?!(?:%s))(?P<name>\w+)'" % (ATTRIBUTE, _OTHERWISE), unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
-        Printed(r"AttributeError: module '(?P<module>torch(?:\.\w+)*)' has no attribute '(?!(?:%s))(?P<name>\w+)'" % _OTHERWISE, beside=FROM_LIBRARY, unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
-        Printed(r"cannot import name '(?P<name>\w+)' from '(?P<module>mmcv(?:\.\w+)*|mmengine(?:\.\w+)*)'", unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
-        Printed(IMPORTED + r"cannot import name '(?P<name>\w+)' from '(?P<module>torch(?!\._C)(?:\.\w+)*)'", unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
-        Printed(r"cannot import name '(?P<name>\w+)' from '(?P<module>torch(?!\._C)(?:\.\w+)*)'", beside=FROM_LIBRARY, unless=_CIRCULAR, says="{module} of the installed version has no {name}."),
-        Printed(r"is a zip archive \(did you mean to use torch\.jit\.load\(\)\?\)|Attempted to read a PyTorch file with version \d+, but the maximum supported version for reading is \d+", says="The checkpoint is in the format of a later torch than the one installed."),
-        Printed(r"Can't get attribute '(?P<name>\w+)' on <module '(?P<module>torch(?:\.\w+)*)'", says="The checkpoint needs {name} of {module}, which the installed version does not have."),
-        Printed(r"No module named '(?P<module>numpy\._core[\w.]*|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+|torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)\.(?!_C\b)[\w.]+)'", says="The installed version has no {module}."),
+        Printed(
+            r"AttributeError: module '(?P<module>(?:mmcv|mmengine|mmdet|mmseg|distutils|numpy)(?:\.\w+)*)' has no attribute '(?P<name>\w+)'",
+            unless=_CIRCULAR,
+            says="{module} of the installed version has no {name}.",
+        ),
+        Printed(
+            r"AttributeError: %smodule '(?P<module>torch(?:\.\w+)*)' has no attribute '(?!(?:%s))(?P<name>\w+)'" % (ATTRIBUTE, _OTHERWISE),
+            unless=_CIRCULAR,
+            says="{module} of the installed version has no {name}.",
+        ),
+        Printed(
+            r"AttributeError: module '(?P<module>torch(?:\.\w+)*)' has no attribute '(?!(?:%s))(?P<name>\w+)'" % _OTHERWISE,
+            beside=FROM_LIBRARY,
+            unless=_CIRCULAR,
+            says="{module} of the installed version has no {name}.",
+        ),
+        Printed(
+            r"cannot import name '(?P<name>\w+)' from '(?P<module>mmcv(?:\.\w+)*|mmengine(?:\.\w+)*)'",
+            unless=_CIRCULAR,
+            says="{module} of the installed version has no {name}.",
+        ),
+        Printed(
+            IMPORTED + r"cannot import name '(?P<name>\w+)' from '(?P<module>torch(?!\._C)(?:\.\w+)*)'",
+            unless=_CIRCULAR,
+            says="{module} of the installed version has no {name}.",
+        ),
+        Printed(
+            r"cannot import name '(?P<name>\w+)' from '(?P<module>torch(?!\._C)(?:\.\w+)*)'",
+            beside=FROM_LIBRARY,
+            unless=_CIRCULAR,
+            says="{module} of the installed version has no {name}.",
+        ),
+        Printed(
+            r"is a zip archive \(did you mean to use torch\.jit\.load\(\)\?\)|Attempted to read a PyTorch file with version \d+, but the maximum supported version for reading is \d+",
+            says="The checkpoint is in the format of a later torch than the one installed.",
+        ),
+        Printed(
+            r"Can't get attribute '(?P<name>\w+)' on <module '(?P<module>torch(?:\.\w+)*)'",
+            says="The checkpoint needs {name} of {module}, which the installed version does not have.",
+        ),
+        Printed(
+            r"No module named '(?P<module>numpy\._core[\w.]*|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+|torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)\.(?!_C\b)[\w.]+)'",
+            says="The installed version has no {module}.",
+        ),
         Printed(MODULE + r"No module named '(?P<module>torch\.(?!_C\b)[\w.]+)'", says="The installed version has no {module}."),
         Printed(r"No module named '(?P<module>torch\.(?!_C\b)[\w.]+)'", beside=FROM_LIBRARY, says="The installed version has no {module}."),
-        Printed(r"(?:MM)?(?:Distributed)?DataParallel' object has no attribute '(?P<name>_\w+)'", says="DistributedDataParallel of the installed torch has no {name}."),
-        Printed(r"got an unexpected keyword argument '(?P<name>%s)'" % _KEYWORDS, beside=r"torch[/\\.]|mmengine|mmcv|DistributedDataParallel", says="The installed version does not know the argument {name}."),
+        Printed(
+            r"(?:MM)?(?:Distributed)?DataParallel' object has no attribute '(?P<name>_\w+)'",
+            says="DistributedDataParallel of the installed torch has no {name}.",
+        ),
+        Printed(
+            r"got an unexpected keyword argument '(?P<name>%s)'" % _KEYWORDS,
+            beside=r"torch[/\\.]|mmengine|mmcv|DistributedDataParallel",
+            says="The installed version does not know the argument {name}.",
+        ),
         Printed(r"'(?P<name>%s)' is an invalid keyword argument" % _KEYWORDS, says="The installed version does not know the argument {name}."),
         Printed(r"rebuilt_param_indices_?[^\n]* INTERNAL ASSERT FAILED", ranks=False),
-        Printed(r"(?P<what>(?:MMCV|MMEngine|mmcv|mmengine|MMDet\w*|mmdet\w*)\s?==\s?[\w.]+) is used but (?:is )?incompatible[^\n]*?install (?P<need>[^\n]+)", says="{what} is installed, and {need} is needed."),
-        Printed(RAISED + r"(?:requires|needs|[Pp]lease (?:upgrade|install|use))[^\n]{0,60}\b(?:torch|PyTorch|pytorch|mmcv|mmengine)\b ?(?:version )?(?:>=|<=|==|>|<|~=) ?[\d.]+", unless=r"--index-url"),
-        Printed(r"[Ii]nstalled CUDA version (?P<here>[\d.]+) does not match the version torch was compiled with (?P<torch>[\d.]+)", says="nvcc is of CUDA {here}, torch of {torch}."),
-        Printed(r"detected CUDA version \((?P<here>[\d.]+)\) mismatches the version that was used to compile\s+PyTorch \((?P<torch>[\d.]+)\)", says="nvcc is of CUDA {here}, torch of {torch}."),
+        Printed(
+            r"(?P<what>(?:MMCV|MMEngine|mmcv|mmengine|MMDet\w*|mmdet\w*)\s?==\s?[\w.]+) is used but (?:is )?incompatible[^\n]*?install (?P<need>[^\n]+)",
+            says="{what} is installed, and {need} is needed.",
+        ),
+        Printed(
+            RAISED
+            + r"(?:requires|needs|[Pp]lease (?:upgrade|install|use))[^\n]{0,60}\b(?:torch|PyTorch|pytorch|mmcv|mmengine)\b ?(?:version )?(?:>=|<=|==|>|<|~=) ?[\d.]+",
+            unless=r"--index-url",
+        ),
+        Printed(
+            r"[Ii]nstalled CUDA version (?P<here>[\d.]+) does not match the version torch was compiled with (?P<torch>[\d.]+)",
+            says="nvcc is of CUDA {here}, torch of {torch}.",
+        ),
+        Printed(
+            r"detected CUDA version \((?P<here>[\d.]+)\) mismatches the version that was used to compile\s+PyTorch \((?P<torch>[\d.]+)\)",
+            says="nvcc is of CUDA {here}, torch of {torch}.",
+        ),
     ),
     yields_to=("mixed-installations",),
 )
@@ -76,7 +131,9 @@ EXAMPLES = (
         answer="clear",
     ),
     Example("A typo.", "AttributeError: module 'torch.nn' has no attribute 'Liner'. Did you mean: 'Linear'?\n", answer="clear"),
-    Example("A typo in an import.", "ImportError: cannot import name 'Liner' from 'torch.nn' (/env/site-packages/torch/nn/__init__.py)\n", answer="clear"),
+    Example(
+        "A typo in an import.", "ImportError: cannot import name 'Liner' from 'torch.nn' (/env/site-packages/torch/nn/__init__.py)\n", answer="clear"
+    ),
     Example(
         "A library asks for a name that nobody has listed.",
         """
@@ -110,7 +167,11 @@ def check(run: Run) -> Iterator[Finding]:
     process = first.failure.process
     versions = process.started.versions if process is not None else {}
     installed = ", ".join("%s %s" % (name, versions[name]) for name in ("torch", "mmengine", "mmcv", "python") if name in versions)
-    said = first.printed.says.format_map({"name": "?", "module": "?", **{key: value or "?" for key, value in first.found.groupdict().items()}}) if first.printed.says else RULE.title
+    said = (
+        first.printed.says.format_map({"name": "?", "module": "?", **{key: value or "?" for key, value in first.found.groupdict().items()}})
+        if first.printed.says
+        else RULE.title
+    )
     yield RULE.found(
         ranks=sorted({match.failure.rank for match in found if match.failure.rank is not None and match.printed.ranks}),
         verdict="%s%s." % (said.rstrip("."), " (%s)" % installed if installed else ""),

@@ -16,8 +16,12 @@ RULE = Rule(
     remedy="Run the job on hosts of one kind; where a host shows fewer cards than it has, look at it with the vendor's tool (nvidia-smi, npu-smi info, efsmi) and at its container's device list.",
     needs=("process.start", "ddp.init"),
     printed=(
-        Printed(r"ranks? (?:have|has|use|with)[^\n]{0,30}different (?:GPU|device|accelerator|compute capability)|(?:GPUs?|devices) (?:are|of) (?:of )?different (?:types?|models?|architectures?|compute capabilit)"),
-        Printed(r"[Mm]ismatch(?:ed)?[^\n]{0,40}(?:GPU (?:type|model|arch\w*)|compute capabilit\w+|number of (?:GPUs|NICs|HCAs|rails))[^\n]{0,60}(?:rank|node|host)"),
+        Printed(
+            r"ranks? (?:have|has|use|with)[^\n]{0,30}different (?:GPU|device|accelerator|compute capability)|(?:GPUs?|devices) (?:are|of) (?:of )?different (?:types?|models?|architectures?|compute capabilit)"
+        ),
+        Printed(
+            r"[Mm]ismatch(?:ed)?[^\n]{0,40}(?:GPU (?:type|model|arch\w*)|compute capabilit\w+|number of (?:GPUs|NICs|HCAs|rails))[^\n]{0,60}(?:rank|node|host)"
+        ),
     ),
 )
 
@@ -64,7 +68,11 @@ def check(run: Run) -> Iterator[Finding]:
         return
     guilty = set(skew.ranks)
     hosts = sorted({process.host for process in ranks if process.rank in guilty})
-    evidence = [line(Place(process.file, 1), "rank %s on %s: %s" % (process.rank, process.host, skew.all[process.rank])) for process in ranks if process.rank in skew.odd]
+    evidence = [
+        line(Place(process.file, 1), "rank %s on %s: %s" % (process.rank, process.host, skew.all[process.rank]))
+        for process in ranks
+        if process.rank in skew.odd
+    ]
     yield RULE.found(
         ranks=skew.ranks,
         verdict="The hosts differ in their accelerators: %s%s." % (skew.told("none"), " (%s)" % ", ".join(hosts[:4]) if hosts else ""),

@@ -23,11 +23,25 @@ _SAID = (
     Printed(r"Unable to allocate (?P<asked>%s) for an array" % _SIZE, says="The host has no room for the {asked} that the job asks of it."),
     Printed(r"\[Errno 12\] Cannot allocate memory|unable to mmap \d+ bytes from [^\n]*Cannot allocate memory"),
     Printed(r"(?<![\w.])MemoryError\b|(?:what\(\): {1,4}|Error: )std::bad_alloc", unless=r"[Cc]uda|CUDA|rmm|GPU|static TLS"),
-    Printed(r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Killed", says="A worker of the DataLoader was killed, as the kernel does when the host runs out of memory."),
-    Printed(r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Bus error", says="The workers of the DataLoader have no room left in shared memory (/dev/shm)."),
-    Printed(r"[Dd]etected \d+ oom[-_]kill event|oom-kill:constraint=|(?:[Oo]ut of memory|OOM): Kill(?:ed)? process|\bOOMKilled\b", says="The kernel killed a process of the job when the host ran out of memory.", ranks=False),
+    Printed(
+        r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Killed",
+        says="A worker of the DataLoader was killed, as the kernel does when the host runs out of memory.",
+    ),
+    Printed(
+        r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Bus error",
+        says="The workers of the DataLoader have no room left in shared memory (/dev/shm).",
+    ),
+    Printed(
+        r"[Dd]etected \d+ oom[-_]kill event|oom-kill:constraint=|(?:[Oo]ut of memory|OOM): Kill(?:ed)? process|\bOOMKilled\b",
+        says="The kernel killed a process of the job when the host ran out of memory.",
+        ranks=False,
+    ),
     Printed(r"srun: error: [^\n]*task (?P<rank>\d+): Out Of Memory", says="Task {rank} was ended: its memory is used up."),
-    Printed(r"killed due to the node running low on memory|killed due to memory pressure \(OOM\)", says="Ray killed a process of the job when the host ran out of memory.", ranks=False),
+    Printed(
+        r"killed due to the node running low on memory|killed due to memory pressure \(OOM\)",
+        says="Ray killed a process of the job when the host ran out of memory.",
+        ranks=False,
+    ),
 )
 # SIGKILL alone: torchrun itself sends it only after SIGTERM, so it is never what the rank that failed first was ended by.
 _SIGKILL = (
@@ -36,13 +50,36 @@ _SIGKILL = (
         nowhere=_OTHERWISE,
         says="The launcher saw rank {rank} end first, " + _KILLED,
     ),
-    Printed(r"failed \(exitcode: -9\) local_rank: (?P<rank>\d+)", nowhere=_OTHERWISE + r"|(?:--|\b)(?:nnodes|node_rank|group_rank)[= ](?![01]\b)\d", says="The launcher saw local rank {rank} end first, " + _KILLED),
-    Printed(r"failed \(exitcode: -9\) local_rank: (?P<local>\d+)", nowhere=_OTHERWISE, says="The launcher saw local rank {local} of one host end first, " + _KILLED, ranks=False),
+    Printed(
+        r"failed \(exitcode: -9\) local_rank: (?P<rank>\d+)",
+        nowhere=_OTHERWISE + r"|(?:--|\b)(?:nnodes|node_rank|group_rank)[= ](?![01]\b)\d",
+        says="The launcher saw local rank {rank} end first, " + _KILLED,
+    ),
+    Printed(
+        r"failed \(exitcode: -9\) local_rank: (?P<local>\d+)",
+        nowhere=_OTHERWISE,
+        says="The launcher saw local rank {local} of one host end first, " + _KILLED,
+        ranks=False,
+    ),
     Printed(r"process (?P<rank>\d+) terminated with signal SIGKILL", nowhere=_OTHERWISE, says="Process {rank} was ended " + _KILLED),
-    Printed(r"'--local_rank=(?P<rank>\d+)'[^\n]* exits with return code = -9\b", nowhere=_OTHERWISE, says="The process with local rank {rank} was ended " + _KILLED),
-    Printed(r"died with <Signals\.SIGKILL: 9>|exits with return code = -9\b", nowhere=_OTHERWISE, says="A process of the job was ended " + _KILLED, ranks=False),
+    Printed(
+        r"'--local_rank=(?P<rank>\d+)'[^\n]* exits with return code = -9\b",
+        nowhere=_OTHERWISE,
+        says="The process with local rank {rank} was ended " + _KILLED,
+    ),
+    Printed(
+        r"died with <Signals\.SIGKILL: 9>|exits with return code = -9\b",
+        nowhere=_OTHERWISE,
+        says="A process of the job was ended " + _KILLED,
+        ranks=False,
+    ),
     Printed(r"process rank (?P<rank>\d+) with PID [^\n]* exited on signal 9 \(Killed\)", nowhere=_OTHERWISE, says="Rank {rank} was ended " + _KILLED),
-    Printed(r": line \d+: +\d+ Killed\b|(?m:^Killed {0,4}$)|\(interrupted by signal 9: ?SIGKILL\)", nowhere=_OTHERWISE, says="The program was ended " + _KILLED, ranks=False),
+    Printed(
+        r": line \d+: +\d+ Killed\b|(?m:^Killed {0,4}$)|\(interrupted by signal 9: ?SIGKILL\)",
+        nowhere=_OTHERWISE,
+        says="The program was ended " + _KILLED,
+        ranks=False,
+    ),
 )
 
 RULE = Rule(
@@ -100,8 +137,15 @@ Root Cause (first observed failure):
 """,
         ranks=(3,),
     ),
-    Example("Rank 0 asks for a large array.", '{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"numpy.core._exceptions._ArrayMemoryError","message":"Unable to allocate 23.4 GiB for an array with shape (1000, 1000, 3144) and data type float64"}}', ranks=(0,)),
-    Example("Slurm tells of the kernel's killer.", "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.\n"),
+    Example(
+        "Rank 0 asks for a large array.",
+        '{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"numpy.core._exceptions._ArrayMemoryError","message":"Unable to allocate 23.4 GiB for an array with shape (1000, 1000, 3144) and data type float64"}}',
+        ranks=(0,),
+    ),
+    Example(
+        "Slurm tells of the kernel's killer.",
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.\n",
+    ),
     Example(
         "A scheduler cancels the job, and the launcher kills what is left.",
         """slurmstepd: error: *** STEP 4711.0 ON node3 CANCELLED AT 2026-11-20T17:08:29 DUE TO TIME LIMIT ***
@@ -109,7 +153,11 @@ failed (exitcode: -9) local_rank: 1 (pid: 27464) of binary: /env/bin/python
 """,
         answer="clear",
     ),
-    Example("A process of a list of healthy ones.", "INFO: Killed processes of the last run: 0\nstep 10 loss 0.31, host memory 31.2 of 512 GiB\n", answer="clear"),
+    Example(
+        "A process of a list of healthy ones.",
+        "INFO: Killed processes of the last run: 0\nstep 10 loss 0.31, host memory 31.2 of 512 GiB\n",
+        answer="clear",
+    ),
 )
 
 

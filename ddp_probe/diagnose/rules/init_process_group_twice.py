@@ -70,7 +70,8 @@ def check(run: Run) -> Iterator[Finding]:
     evidence = [_made(first)] if first is not None else []
     yield RULE.found(
         ranks=[failure.rank for failure in found if failure.rank is not None],
-        verdict="init_process_group is called at %s although %s has made the default group." % (_at(second.site), _at(first.site) if first is not None else "another call"),
+        verdict="init_process_group is called at %s although %s has made the default group."
+        % (_at(second.site), _at(first.site) if first is not None else "another call"),
         evidence=evidence + [failed(failure) for failure in found[:4]],
         when=found[0].when,
         change=[

@@ -31,14 +31,29 @@ RULE = Rule(
         ),
         Printed(_ENTRY + r"(?P<code>11|7)\b", says="The launcher saw rank {rank} end by signal {code}."),
         # A launcher kills those that do not stop in time; where a peer has lost its connection, somebody was gone before that.
-        Printed(_ENTRY + r"(?P<code>9)\b", beside=r"Connection (?:closed|reset) by peer|[Rr]emote process exited", says="The launcher saw rank {rank} end by signal {code}."),
+        Printed(
+            _ENTRY + r"(?P<code>9)\b",
+            beside=r"Connection (?:closed|reset) by peer|[Rr]emote process exited",
+            says="The launcher saw rank {rank} end by signal {code}.",
+        ),
         Printed(r"process (?P<rank>\d+) terminated with signal (?P<signal>SIG(?:KILL|SEGV|BUS))", says="Process {rank} was ended by {signal}."),
         Printed(r"died with <Signals\.(?P<signal>SIG(?:KILL|SEGV|BUS)): \d+>", says="A rank was ended by {signal}.", ranks=False),
-        Printed(r"failed \(exitcode: -(?P<code>9|11|7)\) local_rank: (?P<local>\d+)", says="The process with local rank {local} was ended by signal {code}.", ranks=False),
+        Printed(
+            r"failed \(exitcode: -(?P<code>9|11|7)\) local_rank: (?P<local>\d+)",
+            says="The process with local rank {local} was ended by signal {code}.",
+            ranks=False,
+        ),
         Printed(r"srun: error: [^\n]*task (?P<rank>\d+): (?P<how>Segmentation fault|Bus error)", says="Task {rank} was ended: {how}."),
         Printed(r"exits with return code = -(?P<code>9|11|7)\b", says="A process of the job was ended by signal {code}.", ranks=False),
-        Printed(r"(?:RayActorError|ActorDiedError): The actor died (?:unexpectedly|because)[^\n]*", says="An actor of Ray, which was a rank, died.", ranks=False),
-        Printed(r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: (?P<how>Segmentation fault)", says="A worker of the DataLoader was killed: {how}."),
+        Printed(
+            r"(?:RayActorError|ActorDiedError): The actor died (?:unexpectedly|because)[^\n]*",
+            says="An actor of Ray, which was a rank, died.",
+            ranks=False,
+        ),
+        Printed(
+            r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: (?P<how>Segmentation fault)",
+            says="A worker of the DataLoader was killed: {how}.",
+        ),
     ),
     yields_to=("host-out-of-memory", "torch-fault"),
 )
@@ -132,7 +147,9 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     guilty = ranks(process for process, _ in killed)
     names = sorted({death.signal for _, death in killed})
     if len(guilty) * 2 > max(len(run.ranks), run.expected or 0) and len(guilty) > 1:
-        yield RULE.undecided("%s were all ended by %s, so none of them is the one that left the others." % (_capital(named(guilty)), ", ".join(names)), then=_WHO)
+        yield RULE.undecided(
+            "%s were all ended by %s, so none of them is the one that left the others." % (_capital(named(guilty)), ", ".join(names)), then=_WHO
+        )
         return
     process = killed[0][0]
     lost = [failure for failure in run.failures if failure.consequence or waited(failure)]
@@ -151,11 +168,19 @@ def _vanished(run: Run) -> Iterator[Undecided]:
     """Without a launcher's file nothing tells how a rank ended that left no end."""
     told = deaths(run)
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
-    gone = [process for process in run.processes if process.end is None and process.rank is not None and process.rank not in told and process.rank not in run.running]
+    gone = [
+        process
+        for process in run.processes
+        if process.end is None and process.rank is not None and process.rank not in told and process.rank not in run.running
+    ]
     if not lost or not gone or _own_failure(run):
         return
     who = named([process.rank for process in gone if process.rank is not None])
-    yield RULE.undecided("%s left no end: rank %s %s; %s lost it. No launcher's file tells whether a signal ended it." % (_capital(who), gone[0].rank, last_seen(gone[0]), _losers(lost)), then=_WHO)
+    yield RULE.undecided(
+        "%s left no end: rank %s %s; %s lost it. No launcher's file tells whether a signal ended it."
+        % (_capital(who), gone[0].rank, last_seen(gone[0]), _losers(lost)),
+        then=_WHO,
+    )
 
 
 def _deaths(run: Run) -> List[Tuple[Process, Death]]:
@@ -185,7 +210,10 @@ def _evidence(killed: List[Tuple[Process, Death]]) -> List[Evidence]:
 def _remedy(signal: str, guilty: List[int]) -> str:
     who = spans(guilty)
     if signal == _KILL:
-        return "Look for who killed rank %s: the kernel for want of memory (dmesg -T | grep -i 'out of memory'; memory.events of the container), a scheduler, or a person. Give it less to hold where it was memory." % who
+        return (
+            "Look for who killed rank %s: the kernel for want of memory (dmesg -T | grep -i 'out of memory'; memory.events of the container), a scheduler, or a person. Give it less to hold where it was memory."
+            % who
+        )
     if signal == "SIGBUS":
         return "Enlarge /dev/shm (docker run --shm-size=16g), or use fewer DataLoader workers; a file that is cut off while it is mapped does it too."
     return "Run with PYTHONFAULTHANDLER=1 to have rank %s print the line at which it crashes; a native library there is at fault." % who

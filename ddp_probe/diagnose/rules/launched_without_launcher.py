@@ -23,8 +23,16 @@ RULE = Rule(
     remedy="Start with torchrun --nproc_per_node=<cards> train.py, and give the runner launcher='pytorch' (the command's --launcher pytorch).",
     needs=("process.start", "mmengine.wrap_model"),
     printed=(
-        Printed(RAISED + r"Expected (?:the (?:script|program) )?to be (?:launched|run) (?:by|with|using|via) (?:`?torchrun|`?python -m torch\.distributed)", ranks=False),
-        Printed(RAISED + r"[Pp]lease (?:use|run|launch|start)[^\n]{0,60}(?:torchrun|torch\.distributed\.(?:launch|run)|accelerate launch)", unless=r"--local[-_]rank", ranks=False),
+        Printed(
+            RAISED
+            + r"Expected (?:the (?:script|program) )?to be (?:launched|run) (?:by|with|using|via) (?:`?torchrun|`?python -m torch\.distributed)",
+            ranks=False,
+        ),
+        Printed(
+            RAISED + r"[Pp]lease (?:use|run|launch|start)[^\n]{0,60}(?:torchrun|torch\.distributed\.(?:launch|run)|accelerate launch)",
+            unless=r"--local[-_]rank",
+            ranks=False,
+        ),
     ),
 )
 
@@ -102,7 +110,8 @@ def _asked_for_more(process: Process) -> List[Finding]:
             verdict="accelerate launch was asked for %d processes, and started one, which trains alone." % count,
             evidence=[line(Place(process.file, 1), "No rank is set, and the process above is: %s" % " ".join(words))],
             when=process.start_when,
-            remedy="Give accelerate launch --multi_gpu, or on a host without cards --cpu, beside --num_processes %d; or start with torchrun --nproc_per_node=%d." % (count, count),
+            remedy="Give accelerate launch --multi_gpu, or on a host without cards --cpu, beside --num_processes %d; or start with torchrun --nproc_per_node=%d."
+            % (count, count),
             severity=WARNING,
         )
     ]
@@ -122,7 +131,8 @@ def _each_alone(ranks: List[Process], alone: "List[Call[schema.WrapModel]]") -> 
     who = named([process.rank for process in ranks if process.rank is not None])
     return RULE.found(
         ranks=[],
-        verdict="%s started %d processes, and each of them trains alone: the runner%s has launcher='%s', and no rank joined a process group." % (ranks[0].started.launcher, len(ranks), at, told),
+        verdict="%s started %d processes, and each of them trains alone: the runner%s has launcher='%s', and no rank joined a process group."
+        % (ranks[0].started.launcher, len(ranks), at, told),
         evidence=[shown(call, "rank %s: launcher='%s', not distributed" % (process.rank, told)) for process, call in list(zip(ranks, alone))[:4]],
         when=min(call.when for call in alone),
         change=_joined(ranks[0], first, told, who),
@@ -149,7 +159,10 @@ def _one_of_many(process: Process) -> Iterator[Finding]:
         return
     device = _accelerator(moves[-1].answer.devices if moves[-1].answer else {})
     command = " ".join(part for part in process.started.argv[1:] if part != "-u")
-    evidence: List[Evidence] = [line(Place(process.file, 1), "No launcher has set a rank: %s" % " ".join(process.started.argv)), shown(moves[-1], "the model is on %s" % device)]
+    evidence: List[Evidence] = [
+        line(Place(process.file, 1), "No launcher has set a rank: %s" % " ".join(process.started.argv)),
+        shown(moves[-1], "the model is on %s" % device),
+    ]
     yield RULE.found(
         ranks=[],
         verdict="One process trains on %s, and %d cards are visible: no launcher started it." % (device, cards),

@@ -37,11 +37,31 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(r"(?:rank|world size) parameter missing", says="Neither the environment nor the call tells rank and world size.", ranks=False),
-        Printed(r"ValueError: invalid literal for int\(\) with base 10: ''", beside=r"(?:environ(?:\.get)?|getenv)[\[(]['\"]%s['\"]" % _NAMES, says="A variable of the launcher's is empty.", ranks=False),
+        Printed(
+            r"ValueError: invalid literal for int\(\) with base 10: ''",
+            beside=r"(?:environ(?:\.get)?|getenv)[\[(]['\"]%s['\"]" % _NAMES,
+            says="A variable of the launcher's is empty.",
+            ranks=False,
+        ),
         # Without a launcher's variables DeepSpeed asks MPI who it is.
-        Printed(r"No module named 'mpi4py'", beside=r"mpi_discovery|deepspeed[/\\]comm|init_distributed", says="No launcher's variables are set, so DeepSpeed looks for MPI.", ranks=False),
-        Printed(RAISED + r"(?:Missing|missing|[Nn]o|must set|[Pp]lease set|is not set|are not set)[^\n]{0,60}\b(?P<name>%s)\b[^\n]{0,40}(?:environment|env)" % _NAMES, says="The environment variable {name} is not set.", ranks=False),
-        Printed(RAISED + r"\b(?P<name>%s)\b[^\n]{0,30}(?:is not set|not set in|not found in|must be set)" % _NAMES, says="The environment variable {name} is not set.", ranks=False),
+        Printed(
+            r"No module named 'mpi4py'",
+            beside=r"mpi_discovery|deepspeed[/\\]comm|init_distributed",
+            says="No launcher's variables are set, so DeepSpeed looks for MPI.",
+            ranks=False,
+        ),
+        Printed(
+            RAISED
+            + r"(?:Missing|missing|[Nn]o|must set|[Pp]lease set|is not set|are not set)[^\n]{0,60}\b(?P<name>%s)\b[^\n]{0,40}(?:environment|env)"
+            % _NAMES,
+            says="The environment variable {name} is not set.",
+            ranks=False,
+        ),
+        Printed(
+            RAISED + r"\b(?P<name>%s)\b[^\n]{0,30}(?:is not set|not set in|not found in|must be set)" % _NAMES,
+            says="The environment variable {name} is not set.",
+            ranks=False,
+        ),
     ),
 )
 
@@ -76,7 +96,7 @@ EXAMPLES = (
     ),
     Example(
         "mmengine's init_dist prints a traceback.",
-        'Traceback (most recent call last):\n  File "/env/site-packages/mmengine/dist/utils.py", line 103, in _init_dist_pytorch\n    rank = int(os.environ[\'RANK\'])\n'
+        "Traceback (most recent call last):\n  File \"/env/site-packages/mmengine/dist/utils.py\", line 103, in _init_dist_pytorch\n    rank = int(os.environ['RANK'])\n"
         "  File \"/python/lib/python3.8/os.py\", line 675, in __getitem__\n    raise KeyError(key) from None\nKeyError: 'RANK'\n",
     ),
 )
@@ -97,7 +117,13 @@ def check(run: Run) -> Iterator[Finding]:
     site = first.site
     yield RULE.found(
         ranks=[],
-        verdict="The environment variable %s is not set%s: %s, and its environment has %s." % (name, ", asked for at %s:%d" % (site.file, site.line) if site else "", started, ", ".join(has) or "no variable that tells a rank who it is"),
+        verdict="The environment variable %s is not set%s: %s, and its environment has %s."
+        % (
+            name,
+            ", asked for at %s:%d" % (site.file, site.line) if site else "",
+            started,
+            ", ".join(has) or "no variable that tells a rank who it is",
+        ),
         evidence=first_of([failed(match.failure) for match in found]),
         when=first.when,
         change=_change(process, name, first),

@@ -89,7 +89,11 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     guilty = ranks(left.process for left in gone)
     if len(guilty) * 2 > len(run.ranks):
-        yield RULE.undecided("Ranks %s had ended in good order when rank %s still needed them, %s; which of them had the wrong number of steps, the logs do not say." % (spans(guilty), first.rank, stood(first)), then=_STEPS)
+        yield RULE.undecided(
+            "Ranks %s had ended in good order when rank %s still needed them, %s; which of them had the wrong number of steps, the logs do not say."
+            % (spans(guilty), first.rank, stood(first)),
+            then=_STEPS,
+        )
         return
     earliest = min(gone, key=lambda left: left.when)
     yield RULE.found(
@@ -106,7 +110,11 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
 def _failures(run: Run) -> Tuple[List[Failed], bool]:
     """Return who lost a peer, and whether anybody failed otherwise."""
     fatal = [failure for failure in run.failures if failure.fatal]
-    lost = [failure for failure in fatal if failure.process is not None and joined(failure.process) and (failure.consequence == PEER_GONE or waited(failure))]
+    lost = [
+        failure
+        for failure in fatal
+        if failure.process is not None and joined(failure.process) and (failure.consequence == PEER_GONE or waited(failure))
+    ]
     return lost, any(not failure.consequence and not waited(failure) for failure in fatal)
 
 
@@ -139,6 +147,12 @@ def _evidence(left: _Left) -> List[Evidence]:
 def _remedy(left: _Left) -> str:
     """Fewer batches and an early end look alike: batches are not in the events."""
     rank = left.process.rank
-    batches = "Print len(loader) on each rank: if rank %s has fewer batches than the others, give all the same number (DistributedSampler, drop_last=True, or Join([model]) around the loop)." % rank
+    batches = (
+        "Print len(loader) on each rank: if rank %s has fewer batches than the others, give all the same number (DistributedSampler, drop_last=True, or Join([model]) around the loop)."
+        % rank
+    )
     where = " on the way to %s" % place(left.leave.site) if left.leave is not None else ""
-    return "%s If the numbers are equal, rank %s stopped by a decision of its own%s: take it on one rank, torch.distributed.broadcast it, and stop all ranks in the same step." % (batches, rank, where)
+    return (
+        "%s If the numbers are equal, rank %s stopped by a decision of its own%s: take it on one rank, torch.distributed.broadcast it, and stop all ranks in the same step."
+        % (batches, rank, where)
+    )

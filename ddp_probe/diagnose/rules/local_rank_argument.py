@@ -23,12 +23,29 @@ RULE = Rule(
     remedy="Correct the argument that the line names, and put those of the launcher before the program. For --local-rank start with torchrun, which passes no such argument, and read int(os.environ['LOCAL_RANK']); or accept both: parser.add_argument('--local-rank', '--local_rank', type=int, default=int(os.environ.get('LOCAL_RANK', 0))).",
     needs=("process.start", "launcher.child"),
     printed=(
-        Printed(r"(?:unrecognized arguments?|[Uu]nknown (?:command line )?(?:flag|option|argument)s?|[Nn]o such option|[Cc]ould not consume arg)[^\n]*?(?P<argument>-{0,2}local[-_]rank)", says="The program does not know the argument {argument} that the launcher passes."),
-        Printed(r"not used by the HfArgumentParser: \[[^\]\n]*(?P<argument>--local[-_]rank)", says="The program does not know the argument {argument} that the launcher passes."),
-        Printed(r"the following arguments are required: [^\n]*(?P<argument>--local[-_]rank)", says="The program requires {argument}, which its launcher does not pass."),
-        Printed(r"(?:torchrun|launch\.py|run\.py|accelerate|deepspeed)(?: <command>)?[^\n:]{0,40}: error: (?P<what>(?:unrecognized|argument|the following|ambiguous|expected|invalid)[^\n]{0,200})", says="The launcher itself does not take its command line: {what}.", ranks=False),
+        Printed(
+            r"(?:unrecognized arguments?|[Uu]nknown (?:command line )?(?:flag|option|argument)s?|[Nn]o such option|[Cc]ould not consume arg)[^\n]*?(?P<argument>-{0,2}local[-_]rank)",
+            says="The program does not know the argument {argument} that the launcher passes.",
+        ),
+        Printed(
+            r"not used by the HfArgumentParser: \[[^\]\n]*(?P<argument>--local[-_]rank)",
+            says="The program does not know the argument {argument} that the launcher passes.",
+        ),
+        Printed(
+            r"the following arguments are required: [^\n]*(?P<argument>--local[-_]rank)",
+            says="The program requires {argument}, which its launcher does not pass.",
+        ),
+        Printed(
+            r"(?:torchrun|launch\.py|run\.py|accelerate|deepspeed)(?: <command>)?[^\n:]{0,40}: error: (?P<what>(?:unrecognized|argument|the following|ambiguous|expected|invalid)[^\n]{0,200})",
+            says="The launcher itself does not take its command line: {what}.",
+            ranks=False,
+        ),
         # Whose argument it is, and who passed it, the line says itself.
-        Printed(r"(?m:^)(?P<program>[\w./-]{1,200}\.py): error: (?P<what>unrecognized arguments: [^\n]{1,200})", says="{program} does not take all that its command line gives it: {what}.", ranks=False),
+        Printed(
+            r"(?m:^)(?P<program>[\w./-]{1,200}\.py): error: (?P<what>unrecognized arguments: [^\n]{1,200})",
+            says="{program} does not take all that its command line gives it: {what}.",
+            ranks=False,
+        ),
         Printed(
             r"(?m:^)(?P<program>[\w./-]{1,200}\.py): error: (?P<what>(?:argument|the following|ambiguous|expected|invalid)[^\n]{1,200})",
             beside=r"torchrun|torch[./]distributed|exitcode\s{0,20}: 2\b|accelerate|deepspeed|srun",
@@ -84,7 +101,8 @@ def check(run: Run) -> Iterator[Finding]:
     launchers = [launcher.start.launcher for launcher in run.launchers if isinstance(launcher.start, schema.LauncherStart)]
     yield RULE.found(
         ranks=ranks,
-        verdict="%s left with exit code 2 before it did anything: %s passes %s, which the program does not take." % (named([refused[0].rank or 0]).capitalize(), launchers[0] if launchers else "the launcher", spelling),
+        verdict="%s left with exit code 2 before it did anything: %s passes %s, which the program does not take."
+        % (named([refused[0].rank or 0]).capitalize(), launchers[0] if launchers else "the launcher", spelling),
         evidence=_evidence(run, given),
         when=min(process.start_when for process, _ in given),
         change=_change(given[0][0], spelling, other),

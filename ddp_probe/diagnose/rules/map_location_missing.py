@@ -27,7 +27,10 @@ RULE = Rule(
             r"Attempting to deserialize object on (?:an? )?(?P<device>\w+) device(?P<index> \d+)? but torch\.[\w.]+\(\) is (?P<has>False|\d+)",
             says="The checkpoint was saved from a {device} device, and this process has none that fits.",
         ),
-        Printed(r"don't know how to restore data location of [\w.]+ \(tagged with (?P<device>[^)]+)\)", says="The checkpoint was saved from {device}, which this torch does not know."),
+        Printed(
+            r"don't know how to restore data location of [\w.]+ \(tagged with (?P<device>[^)]+)\)",
+            says="The checkpoint was saved from {device}, which this torch does not know.",
+        ),
         Printed(
             r"CUDA out of memory",
             beside=r"in (?:_cuda_deserialize|default_restore_location|restore_location)\b",
@@ -96,7 +99,6 @@ RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.i
 )
 
 
-
 def check(run: Run) -> Iterator[Finding]:
     """Take the loads that failed over a device, and those of several ranks that met on one card."""
     found = list(told(RULE, run))
@@ -120,7 +122,8 @@ def _refused(found: List[Match]) -> Finding:
     what = "map_location=%s" % given if given else "no map_location"
     return RULE.found(
         ranks=ranks(match.failure.process for match in found),
-        verdict="%s was saved from %s and is loaded at %s with %s: this process has no such device." % (path, device or found[0].found.groupdict().get("device"), site, what),
+        verdict="%s was saved from %s and is loaded at %s with %s: this process has no such device."
+        % (path, device or found[0].found.groupdict().get("device"), site, what),
         evidence=[*([shown(load, "load of %s, saved from %s" % (path, device))] if load is not None else []), failed(failure)],
         when=failure.when,
         explains=[match.failure for match in found],
@@ -133,7 +136,8 @@ def _shared(met: "List[Tuple[Process, Call[schema.Load]]]", guests: "List[Tuple[
     path = call.asked.file.path if call.asked.file is not None else "a checkpoint"
     return RULE.found(
         ranks=ranks(process for process, _ in guests),
-        verdict="%d ranks load %s at %s without map_location, and all of them put it onto %s, the card of one of them." % (len(met), path, place(call.site), _device(call)),
+        verdict="%d ranks load %s at %s without map_location, and all of them put it onto %s, the card of one of them."
+        % (len(met), path, place(call.site), _device(call)),
         evidence=first_of([shown(one, "storages of %s" % _device(one)) for _, one in guests]),
         when=min(one.when for _, one in met),
         severity=WARNING,

@@ -24,11 +24,21 @@ RULE = Rule(
     remedy="Choose a free port: torchrun --master_port=<free port>, or --rdzv_endpoint=localhost:0 --rdzv_backend=c10d (--standalone), which finds one; or end the process that has it: ss -ltnp | grep <port>.",
     needs=("dist.init_process_group", "launcher.agent"),
     printed=(
-        Printed(NO_WARNING + r"(?:port: ?|\]?:)(?P<port>\d{1,3})\b[^\n]*(?:%s|errno: 98|errno: 13|EACCES)" % _TAKEN, says="Port {port} is one of the system's: it came from another variable (PORT) or was mistyped."),
+        Printed(
+            NO_WARNING + r"(?:port: ?|\]?:)(?P<port>\d{1,3})\b[^\n]*(?:%s|errno: 98|errno: 13|EACCES)" % _TAKEN,
+            says="Port {port} is one of the system's: it came from another variable (PORT) or was mistyped.",
+        ),
         Printed(NO_WARNING + r"port: ?(?P<port>\d+)[^\n]*(?:%s)" % _TAKEN, says="Port {port} is taken by another process."),
         Printed(NO_WARNING + r":(?P<port>\d+) \(errno: 98", says="Port {port} is taken by another process."),
-        Printed(NO_WARNING + r"server socket has failed to listen on any local network address", beside=r":(?P<port>\d+) \(errno: 98|" + _TAKEN, says="The port is taken by another process."),
-        Printed(r"launch distributed communication on port `?(?P<port>\d+)`?, but another process is utilizing it", says="Port {port} is taken by another process."),
+        Printed(
+            NO_WARNING + r"server socket has failed to listen on any local network address",
+            beside=r":(?P<port>\d+) \(errno: 98|" + _TAKEN,
+            says="The port is taken by another process.",
+        ),
+        Printed(
+            r"launch distributed communication on port `?(?P<port>\d+)`?, but another process is utilizing it",
+            says="Port {port} is taken by another process.",
+        ),
         Printed(NO_WARNING + r"(?:%s|errno: 98\b|WinError 10048)" % _TAKEN, unless=r"tensorboard|uvicorn|gradio|visdom|jupyter"),
     ),
 )
@@ -114,7 +124,8 @@ def _of_rank(found: List[Failed]) -> Finding:
         verdict="%s cannot listen on %s: another process has it.%s" % (named([first.rank or 0]).capitalize(), _called(port), named_here),
         evidence=first_of([failed(failure) for failure in found]),
         when=first.when,
-        remedy="Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that has %s: ss -ltnp | grep %s." % (port or "it", port or "<port>"),
+        remedy="Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that has %s: ss -ltnp | grep %s."
+        % (port or "it", port or "<port>"),
         explains=found,
     )
 
@@ -133,8 +144,10 @@ def _of_launcher(launcher: Process, call: "Call[schema.LauncherAgent]", told: st
     asked = call.asked.nproc_per_node
     return RULE.found(
         ranks=[],
-        verdict="%s cannot listen on %s%s: another process has it. No rank was started%s." % (kind or "The launcher", _called(port), " of " + launcher.host if launcher.host else "", ", of %d" % asked if asked else ""),
+        verdict="%s cannot listen on %s%s: another process has it. No rank was started%s."
+        % (kind or "The launcher", _called(port), " of " + launcher.host if launcher.host else "", ", of %d" % asked if asked else ""),
         evidence=[Evidence(at.file, at.line, call.site, cut(told, 300))],
         when=call.until or call.when,
-        remedy="Choose a free port: --master_port=<free port>, or --standalone, which finds one on a single host; or end the process that has %s: ss -ltnp | grep %s." % (port or "it", port or "<port>"),
+        remedy="Choose a free port: --master_port=<free port>, or --standalone, which finds one on a single host; or end the process that has %s: ss -ltnp | grep %s."
+        % (port or "it", port or "<port>"),
     )

@@ -24,13 +24,36 @@ RULE = Rule(
     remedy="Check MASTER_ADDR and MASTER_PORT on every host: the address of the host where rank 0 runs, as the other hosts see it (not localhost); start rank 0; open the port in the firewall (nc -zv <address> <port>).",
     needs=("dist.init_process_group",),
     printed=(
-        Printed(NO_WARNING + r"client socket has (?:timed out|failed)[^\n]*(?:connect to|address of) \(?\[?(?P<address>[^\s,\])]+)\]?[,:] ?(?P<port>\d*)", says="{address}, port {port}, cannot be reached.", ranks=False),
-        Printed(NO_WARNING + r"addresses of \(?\[?(?P<address>[^\s,\])]+)\]?[,:] ?(?P<port>\d+)\)? cannot be retrieved \(gai error", says="The name {address} leads to no address.", ranks=False),
-        Printed(r"RendezvousConnectionError: The connection to the C10d store has failed|[Cc]onnection to (?:the )?(?:C10d|etcd) (?:store|server)[^\n]* (?:has )?failed", ranks=False),
+        Printed(
+            NO_WARNING + r"client socket has (?:timed out|failed)[^\n]*(?:connect to|address of) \(?\[?(?P<address>[^\s,\])]+)\]?[,:] ?(?P<port>\d*)",
+            says="{address}, port {port}, cannot be reached.",
+            ranks=False,
+        ),
+        Printed(
+            NO_WARNING + r"addresses of \(?\[?(?P<address>[^\s,\])]+)\]?[,:] ?(?P<port>\d+)\)? cannot be retrieved \(gai error",
+            says="The name {address} leads to no address.",
+            ranks=False,
+        ),
+        Printed(
+            r"RendezvousConnectionError: The connection to the C10d store has failed|[Cc]onnection to (?:the )?(?:C10d|etcd) (?:store|server)[^\n]* (?:has )?failed",
+            ranks=False,
+        ),
         Printed(r"RendezvousTimeoutError", says="The other hosts did not join the launcher's rendezvous in time.", ranks=False),
-        Printed(r"connect\(\) timed out(?:\. Original timeout was \d+ ms)?|connect\(\): (?:No route to host|Network is unreachable|Connection refused)", ranks=False),
-        Printed(NO_WARNING + r"(?:gai error: -\d|socket\.gaierror|Name or service not known|Temporary failure in name resolution|nodename nor servname)", unless=r"huggingface|https?:|urllib|requests/|[Uu][Rr][Ll]|wandb|github", ranks=False),
-        Printed(NO_WARNING + r"(?:No route to host|[Nn]etwork is unreachable|[Cc]onnection refused|[Cc]onnection timed out)", beside=r"TCPStore|rendezvous|init_process_group|_create_c10d_store", unless=r"NCCL|https?:|urllib", ranks=False),
+        Printed(
+            r"connect\(\) timed out(?:\. Original timeout was \d+ ms)?|connect\(\): (?:No route to host|Network is unreachable|Connection refused)",
+            ranks=False,
+        ),
+        Printed(
+            NO_WARNING + r"(?:gai error: -\d|socket\.gaierror|Name or service not known|Temporary failure in name resolution|nodename nor servname)",
+            unless=r"huggingface|https?:|urllib|requests/|[Uu][Rr][Ll]|wandb|github",
+            ranks=False,
+        ),
+        Printed(
+            NO_WARNING + r"(?:No route to host|[Nn]etwork is unreachable|[Cc]onnection refused|[Cc]onnection timed out)",
+            beside=r"TCPStore|rendezvous|init_process_group|_create_c10d_store",
+            unless=r"NCCL|https?:|urllib",
+            ranks=False,
+        ),
     ),
     yields_to=("wrong-network-interface",),
 )
@@ -90,7 +113,9 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     elif master.count(schema.InitProcessGroup):
         yield _found(found, "though rank 0 was in init_process_group on %s" % master.host)
     else:
-        yield RULE.undecided("%s found nobody at the master's address, and rank 0 never called init_process_group." % named(_ranks(found)).capitalize(), then=_RANK_0)
+        yield RULE.undecided(
+            "%s found nobody at the master's address, and rank 0 never called init_process_group." % named(_ranks(found)).capitalize(), then=_RANK_0
+        )
 
 
 def _ranks(found: List[Failed]) -> List[int]:
@@ -107,10 +132,17 @@ def _found(found: List[Failed], because: str) -> Finding:
     waited = " in %.0f s" % (call.until - call.when) if call is not None and call.until is not None else ""
     return RULE.found(
         ranks=[],
-        verdict="%s could not reach the master at %s, port %s%s: %s." % (named(_ranks(found)).capitalize(), address or "MASTER_ADDR", port or "MASTER_PORT", waited, because),
+        verdict="%s could not reach the master at %s, port %s%s: %s."
+        % (named(_ranks(found)).capitalize(), address or "MASTER_ADDR", port or "MASTER_PORT", waited, because),
         evidence=first_of([failed(failure) for failure in found]),
         when=first.when,
         remedy="%sCheck that rank 0 runs at %s and listens on port %s (nc -zv %s %s from the other hosts), and that MASTER_ADDR and MASTER_PORT are the same for all ranks."
-        % ("Check that the name is known there: getent hosts %s. " % address if name else "", address or "MASTER_ADDR", port or "MASTER_PORT", address or "$MASTER_ADDR", port or "$MASTER_PORT"),
+        % (
+            "Check that the name is known there: getent hosts %s. " % address if name else "",
+            address or "MASTER_ADDR",
+            port or "MASTER_PORT",
+            address or "$MASTER_ADDR",
+            port or "$MASTER_PORT",
+        ),
         explains=found,
     )

@@ -21,7 +21,11 @@ RULE = Rule(
     needs=("mmengine.wrap_model", "ddp.init"),
     fix="mmengine-device",
     printed=(
-        Printed(_wraps.ON_CPU, beside=r"(?=.*\bin wrap_model\b).*" + _VENDORS, says="mmengine wraps a model on cpu with device_ids, and the log speaks of an accelerator."),
+        Printed(
+            _wraps.ON_CPU,
+            beside=r"(?=.*\bin wrap_model\b).*" + _VENDORS,
+            says="mmengine wraps a model on cpu with device_ids, and the log speaks of an accelerator.",
+        ),
     ),
     yields_to=("init-failure-swallowed",),
 )
@@ -76,12 +80,25 @@ def check(run: Run) -> Iterator[Finding]:
     outer, card = _wraps.runner(first), _wraps.card(first.process, first.call)
     assert outer is not None
     there = _wraps.seen(card) if card else "the backend is %s" % first.call.asked.backend
-    numbers = (named(_wraps.ranks(left.found)), there, first.placement.parameters, _wraps.all_ids(left.found) or "None", outer.asked.get_device_because)
+    numbers = (
+        named(_wraps.ranks(left.found)),
+        there,
+        first.placement.parameters,
+        _wraps.all_ids(left.found) or "None",
+        outer.asked.get_device_because,
+    )
     yield RULE.found(
         ranks=_wraps.ranks(left.found),
-        verdict=("get_device() of mmengine answers cpu on %s though %s, so wrap_model keeps all %d parameters there, with device_ids %s. %s" % numbers).strip(),
+        verdict=(
+            "get_device() of mmengine answers cpu on %s though %s, so wrap_model keeps all %d parameters there, with device_ids %s. %s" % numbers
+        ).strip(),
         evidence=[
-            *[shown(call, "get_device() is cpu: %s" % call.asked.get_device_because) for each in left.found[:2] for call in [_wraps.runner(each)] if call],
+            *[
+                shown(call, "get_device() is cpu: %s" % call.asked.get_device_because)
+                for each in left.found[:2]
+                for call in [_wraps.runner(each)]
+                if call
+            ],
             *[shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found[:2]],
         ],
         when=min(each.call.when for each in left.found),

@@ -148,7 +148,14 @@ def _verdict(run: Run, usual: List[Wrapped], odd: List[Wrapped]) -> str:
     ranks = [[wrapped.process.rank or 0 for wrapped in group] for group in (odd, usual)]
     who, others = named(ranks[0]), named(ranks[1])
     one, other = odd[0].placement, usual[0].placement
-    what = "%d parameters with %d elements where %s wrap%s %d with %d" % (one.parameters, one.elements, others, "s" if len(ranks[1]) == 1 else "", other.parameters, other.elements)
+    what = "%d parameters with %d elements where %s wrap%s %d with %d" % (
+        one.parameters,
+        one.elements,
+        others,
+        "s" if len(ranks[1]) == 1 else "",
+        other.parameters,
+        other.elements,
+    )
     first = difference(run, odd[0], usual[0])
     return "%s wrap%s %s%s." % (who[:1].upper() + who[1:], "s" if len(ranks[0]) == 1 else "", what, "; %s" % first if first else "")
 

@@ -18,7 +18,10 @@ RULE = Rule(
     needs=("ddp.init",),
     fix="move-model",
     printed=(
-        Printed(_wraps.ON_CPU, says="All parameters are on cpu when DDP wraps the model with device_ids: nobody has moved it to its card, or this is a CPU run, where device_ids is to be None."),
+        Printed(
+            _wraps.ON_CPU,
+            says="All parameters are on cpu when DDP wraps the model with device_ids: nobody has moved it to its card, or this is a CPU run, where device_ids is to be None.",
+        ),
         Printed(
             _wraps.CPU_TENSOR,
             beside=r"in _verify_param_shape_across_processes|in _verify_model_across_ranks|_verify_params_across_processes",
@@ -28,9 +31,18 @@ RULE = Rule(
             r"module must have its parameters and buffers on device \S+ \(device_ids\[0\]\) but found one of them on device: cpu",
             says="A parameter or buffer is on cpu when the model is wrapped.",
         ),
-        Printed(_wraps.CUT_OFF, says="DDP refuses device_ids: the model is not on one card of its own, and most often it is still on cpu. The rest of the message, which names the devices, is not there."),
-        Printed(r"FSDP-managed module unexpectedly has parameters on cpu|Expects tensor to be on the compute device (?P<wanted>\w+:\d+), was on cpu", says="FSDP finds parameters on cpu."),
-        Printed(r"SyncBatchNorm expected input tensor to be on (?:GPU|cuda)|SyncBatchNorm layers only work with (?:GPU|CUDA) modules", says="A SyncBatchNorm layer works on the CPU."),
+        Printed(
+            _wraps.CUT_OFF,
+            says="DDP refuses device_ids: the model is not on one card of its own, and most often it is still on cpu. The rest of the message, which names the devices, is not there.",
+        ),
+        Printed(
+            r"FSDP-managed module unexpectedly has parameters on cpu|Expects tensor to be on the compute device (?P<wanted>\w+:\d+), was on cpu",
+            says="FSDP finds parameters on cpu.",
+        ),
+        Printed(
+            r"SyncBatchNorm expected input tensor to be on (?:GPU|cuda)|SyncBatchNorm layers only work with (?:GPU|CUDA) modules",
+            says="A SyncBatchNorm layer works on the CPU.",
+        ),
     ),
     yields_to=("device-ids-on-cpu", "mmengine-does-not-know-card", "init-failure-swallowed"),
 )
@@ -90,7 +102,9 @@ def check(run: Run) -> Iterator[Finding]:
         ranks=_wraps.ranks(left.found),
         verdict="%s: DDP gets a model whose %d parameters are all on cpu, with device_ids %s, though %s; %s."
         % (who, first.placement.parameters, _wraps.all_ids(left.found) or "None", there, story),
-        evidence=first_of([shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found]),
+        evidence=first_of(
+            [shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found]
+        ),
         when=min(each.call.when for each in left.found),
         change=_wrap_changes.moved(first, card.device_type if card else "cuda"),
         explains=left.explains,

@@ -17,9 +17,19 @@ RULE = Rule(
     remedy="For data parallelism put each rank's whole model on its own card: model.to(local_rank's device), in place of device_map='auto' or balanced maps. For model parallelism inside DDP pass device_ids=None and output_device=None.",
     needs=("ddp.init",),
     printed=(
-        Printed(_wraps.DEVICE_IDS + r"\{(?P<devices>device\(type='(?P<kind>(?!cpu)\w+)',\s*index=\d+\),\s*device\(type='(?P=kind)',\s*index=\d+\)[^}]*)(?:\}|$)", says="The parameters of one rank are on {devices}."),
-        Printed(r"module must have its parameters and buffers on device (?P<wanted>\S+) \(device_ids\[0\]\) but found one of them on device: (?P<found>(?!cpu)\S+)", says="A parameter is on {found} and DataParallel wants all of them on {wanted}."),
-        Printed(r"You can't train a model that has been loaded with `?device_map='auto'`? in any distributed mode", says="The model was loaded with device_map='auto', which spreads it over the cards of all ranks."),
+        Printed(
+            _wraps.DEVICE_IDS
+            + r"\{(?P<devices>device\(type='(?P<kind>(?!cpu)\w+)',\s*index=\d+\),\s*device\(type='(?P=kind)',\s*index=\d+\)[^}]*)(?:\}|$)",
+            says="The parameters of one rank are on {devices}.",
+        ),
+        Printed(
+            r"module must have its parameters and buffers on device (?P<wanted>\S+) \(device_ids\[0\]\) but found one of them on device: (?P<found>(?!cpu)\S+)",
+            says="A parameter is on {found} and DataParallel wants all of them on {wanted}.",
+        ),
+        Printed(
+            r"You can't train a model that has been loaded with `?device_map='auto'`? in any distributed mode",
+            says="The model was loaded with device_map='auto', which spreads it over the cards of all ranks.",
+        ),
     ),
     yields_to=("init-failure-swallowed",),
 )

@@ -24,14 +24,21 @@ RULE = Rule(
     needs=("process.end",),
     printed=(
         Printed(
-            r"Missing key\(s\) in state_dict:?\s*\"(?!(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.)[^\"]+\".*Unexpected key\(s\) in state_dict:?\s*\"" + _PREFIX,
+            r"Missing key\(s\) in state_dict:?\s*\"(?!(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.)[^\"]+\".*Unexpected key\(s\) in state_dict:?\s*\""
+            + _PREFIX,
             says="The checkpoint's names begin with '{prefix}.' and the model's do not: it was saved from the wrapper.",
         ),
         Printed(
-            r"Missing key\(s\) in state_dict:?\s*\"" + _PREFIX + r"[^\"]*\".*Unexpected key\(s\) in state_dict:?\s*\"(?!(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.)",
+            r"Missing key\(s\) in state_dict:?\s*\""
+            + _PREFIX
+            + r"[^\"]*\".*Unexpected key\(s\) in state_dict:?\s*\"(?!(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.)",
             says="The model's names begin with '{prefix}.' and the checkpoint's do not: it is loaded into the wrapper.",
         ),
-        Printed(r"unexpected key in source state_dict: " + _PREFIX, says="The checkpoint's names begin with '{prefix}.', and none of them is loaded.", ranks=False),
+        Printed(
+            r"unexpected key in source state_dict: " + _PREFIX,
+            says="The checkpoint's names begin with '{prefix}.', and none of them is loaded.",
+            ranks=False,
+        ),
     ),
 )
 

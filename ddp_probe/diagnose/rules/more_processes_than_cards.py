@@ -18,15 +18,40 @@ RULE = Rule(
     remedy="Start as many processes as cards are visible: torchrun --nproc_per_node=<cards>; or make more cards visible (CUDA_VISIBLE_DEVICES and its like, the container's and the scheduler's limits).",
     needs=("device.set", "process.start"),
     printed=(
-        Printed(_cards.NO_SUCH_CARD, unless=r"cudaGetDeviceCount|SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|comp_models/native\.py"),
-        Printed(r"You requested (?:gpu|GPU)s?: (?P<asked>[^\n]*)\n? *But your machine only has: (?P<there>(?!\[\])[^\n]*)", says="Cards {asked} are asked for; the host has {there}.", ranks=False),
-        Printed(r"No slot '?(?P<slot>\d+)'? specif\w+ on host", says="Card {slot} is asked for, and the launcher knows of no such card.", ranks=False),
+        Printed(
+            _cards.NO_SUCH_CARD,
+            unless=r"cudaGetDeviceCount|SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|comp_models/native\.py",
+        ),
+        Printed(
+            r"You requested (?:gpu|GPU)s?: (?P<asked>[^\n]*)\n? *But your machine only has: (?P<there>(?!\[\])[^\n]*)",
+            says="Cards {asked} are asked for; the host has {there}.",
+            ranks=False,
+        ),
+        Printed(
+            r"No slot '?(?P<slot>\d+)'? specif\w+ on host", says="Card {slot} is asked for, and the launcher knows of no such card.", ranks=False
+        ),
         Printed(r"insufficient CUDA devices for DDP|not enough GPUs? (?:available )?for (?:the )?(?:requested )?\w*processes"),
-        Printed(r"AssertionError|assert [^\n]*<=? *torch\.cuda\.device_count\(\)", beside=r"assert [^\n]*<=? *torch\.cuda\.device_count\(\)", says="More cards are asked for on this host than torch.cuda.device_count()."),
-        Printed(r"Invalid CUDA '(?:--)?device[ =](?P<asked>[\d,]+)' requested", beside=r"torch\.cuda\.device_count\(\): [1-9]", says="Cards {asked} are asked for, and torch does not see all of them.", ranks=False),
-        Printed(r"tensor_parallel_size \(\d+\) to less than max local gpu count|number of required GPUs exceeds the total number of available|(?:runtime result = |ErrCode=|error code is )107001\b|device (?:id )?is out of range"),
+        Printed(
+            r"AssertionError|assert [^\n]*<=? *torch\.cuda\.device_count\(\)",
+            beside=r"assert [^\n]*<=? *torch\.cuda\.device_count\(\)",
+            says="More cards are asked for on this host than torch.cuda.device_count().",
+        ),
+        Printed(
+            r"Invalid CUDA '(?:--)?device[ =](?P<asked>[\d,]+)' requested",
+            beside=r"torch\.cuda\.device_count\(\): [1-9]",
+            says="Cards {asked} are asked for, and torch does not see all of them.",
+            ranks=False,
+        ),
+        Printed(
+            r"tensor_parallel_size \(\d+\) to less than max local gpu count|number of required GPUs exceeds the total number of available|(?:runtime result = |ErrCode=|error code is )107001\b|device (?:id )?is out of range"
+        ),
         # NCCL before 2.13 does not say which cards; of what it calls invalid usage when a group is made this is the most frequent.
-        Printed(r"NCCL error in[^\n]*invalid usage[^\n]*", unless=r"Last error:", says="NCCL refuses the ranks' cards without a word more: most often two ranks are on one card.", ranks=False),
+        Printed(
+            r"NCCL error in[^\n]*invalid usage[^\n]*",
+            unless=r"Last error:",
+            says="NCCL refuses the ranks' cards without a word more: most often two ranks are on one card.",
+            ranks=False,
+        ),
         Printed(_cards.DUPLICATE, says="Rank {rank1} and rank {rank2} are on one card."),
     ),
     yields_to=("set-device-missing", "card-number-fixed", "visible-cards-wrong", "card-is-not-the-local-rank"),
@@ -76,7 +101,10 @@ EXAMPLES = (
         'Traceback (most recent call last):\n  File "/train/launch.py", line 82, in worker\n    assert gpus_per_machine <= torch.cuda.device_count()\nAssertionError\n',
     ),
     Example("An older Lightning names the cards.", "MisconfigurationException: You requested GPUs: [0, 1, 2]\n But your machine only has: [0, 1]\n"),
-    Example("The runtime of an Ascend card.", "RuntimeError: SetDevice:torch_npu/csrc/core/npu/NPUFunctions.cpp:57 NPU function error: aclrtSetDevice(device), error code is 107001\n"),
+    Example(
+        "The runtime of an Ascend card.",
+        "RuntimeError: SetDevice:torch_npu/csrc/core/npu/NPUFunctions.cpp:57 NPU function error: aclrtSetDevice(device), error code is 107001\n",
+    ),
 )
 
 
@@ -98,7 +126,11 @@ def check(run: Run) -> Iterator[Finding]:
 def _refusal(run: Run, beyond: "list[_cards.Refused]") -> Finding:
     first = beyond[0]
     hosts = {_cards.machine(refusal.process): refusal.there or 0 for refusal in beyond}
-    ranks = [process.rank for process in run.processes if process.rank is not None and (process.local_rank or 0) >= hosts.get(_cards.machine(process), 1 << 30)]
+    ranks = [
+        process.rank
+        for process in run.processes
+        if process.rank is not None and (process.local_rank or 0) >= hosts.get(_cards.machine(process), 1 << 30)
+    ]
     because = " ".join("%s=%s" % each for each in sorted(_cards.visible(first.process).items()))
     processes = first.process.started.environment.get("LOCAL_WORLD_SIZE", "")
     verdict = "%s asked for card %d where %d %s visible%s%s." % (
@@ -109,9 +141,17 @@ def _refusal(run: Run, beyond: "list[_cards.Refused]") -> Finding:
         " (%s)" % because if because else "",
         ", and %s processes were started on %s" % (processes, first.process.host) if processes else "",
     )
-    remedy = "Start with --nproc_per_node=%d, or make %s cards visible%s." % (first.there or 0, processes or "as many as processes", ": change %s" % because if because else "")
-    evidence = [failed(refusal.failure, "%s asks for card %d: %s" % (refusal.call.name, refusal.slot, refusal.failure.text)) for refusal in beyond[:4]]
-    return RULE.found(ranks=ranks, verdict=verdict, evidence=evidence, when=first.failure.when, remedy=remedy, explains=[refusal.failure for refusal in beyond])
+    remedy = "Start with --nproc_per_node=%d, or make %s cards visible%s." % (
+        first.there or 0,
+        processes or "as many as processes",
+        ": change %s" % because if because else "",
+    )
+    evidence = [
+        failed(refusal.failure, "%s asks for card %d: %s" % (refusal.call.name, refusal.slot, refusal.failure.text)) for refusal in beyond[:4]
+    ]
+    return RULE.found(
+        ranks=ranks, verdict=verdict, evidence=evidence, when=first.failure.when, remedy=remedy, explains=[refusal.failure for refusal in beyond]
+    )
 
 
 def _sharing(run: Run, few: "list[list[_cards.Seat]]") -> Finding:
@@ -131,4 +171,6 @@ def _sharing(run: Run, few: "list[list[_cards.Seat]]") -> Finding:
     evidence = [shown(seat.call, "rank %s wraps a model on %s, %d visible" % (seat.process.rank, seat.device, seat.there or 0)) for seat in first[:4]]
     when = min(seat.call.when for group in few for seat in group)
     remedy = "Start with --nproc_per_node=%d, or make more cards visible." % cards
-    return RULE.found(ranks=ranks, verdict=verdict, evidence=evidence, when=when, remedy=remedy, explains=losses, severity=ERROR if losses else WARNING)
+    return RULE.found(
+        ranks=ranks, verdict=verdict, evidence=evidence, when=when, remedy=remedy, explains=losses, severity=ERROR if losses else WARNING
+    )

@@ -25,18 +25,48 @@ RULE = Rule(
     fix="backend",
     printed=(
         Printed(r"ProcessGroup(?P<backend>\w+) is only supported with \w+, no \w+ found", says="The backend {backend} finds no card."),
-        Printed(r"ZeroDivisionError: integer (?:division or )?modulo by zero", beside="(?:" + IN_INIT_DIST + r")|" + _COUNT, says="The launch code divides by the number of cards, and it is 0.", ranks=False),
+        Printed(
+            r"ZeroDivisionError: integer (?:division or )?modulo by zero",
+            beside="(?:" + IN_INIT_DIST + r")|" + _COUNT,
+            says="The launch code divides by the number of cards, and it is 0.",
+            ranks=False,
+        ),
         Printed(r"No (?:available )?(?:NPU|MLU|XPU|HPU|GCU)s? (?:found|available|device)"),
-        Printed(r"no CUDA-capable device is detected|CUDA driver initialization failed, you might not have a CUDA gpu|cudaErrorNoDevice|hipErrorNoDevice|CUDA_ERROR_NO_DEVICE|no ROCm-capable device is detected"),
-        Printed(r"No supported gpu backend found|You requested (?:gpu|GPU)s?: \[[^\]]*\]\s*But your machine only has: \[\]|`?\w+Accelerator`? can(?: ?not|'t) run on your system since the accelerator is not available"),
-        Printed(r"(?:AssertionError|RuntimeError|ValueError|EnvironmentError|OSError|SystemExit|Exception)[^\n]{0,40}(?:CUDA|[Cc]uda|GPU|gpu)s? (?:is|are) not (?:available|found|detected)|No GPU (?:found|available|detected)|requires (?:at least one|a) (?:CUDA |NVIDIA )?GPU\b", unless=r"is_available\(\) is False|map_location"),
-        Printed(r"AssertionError|assert torch\.cuda\.is_available\(\)", beside=r"assert torch\.cuda\.is_available\(\)", says="The job asserts that torch.cuda.is_available(), and it is not."),
-        Printed(r"Invalid CUDA '(?:--)?device", beside=r"torch\.cuda\.device_count\(\): 0\b", says="Cards are asked for, and torch.cuda.device_count() is 0."),
-        Printed(r"Invalid CUDA '(?:--)?device[ =](?:0|cuda)' requested, use|valid devices are 0 - -1", says="Card 0 is asked for, and torch sees none."),
+        Printed(
+            r"no CUDA-capable device is detected|CUDA driver initialization failed, you might not have a CUDA gpu|cudaErrorNoDevice|hipErrorNoDevice|CUDA_ERROR_NO_DEVICE|no ROCm-capable device is detected"
+        ),
+        Printed(
+            r"No supported gpu backend found|You requested (?:gpu|GPU)s?: \[[^\]]*\]\s*But your machine only has: \[\]|`?\w+Accelerator`? can(?: ?not|'t) run on your system since the accelerator is not available"
+        ),
+        Printed(
+            r"(?:AssertionError|RuntimeError|ValueError|EnvironmentError|OSError|SystemExit|Exception)[^\n]{0,40}(?:CUDA|[Cc]uda|GPU|gpu)s? (?:is|are) not (?:available|found|detected)|No GPU (?:found|available|detected)|requires (?:at least one|a) (?:CUDA |NVIDIA )?GPU\b",
+            unless=r"is_available\(\) is False|map_location",
+        ),
+        Printed(
+            r"AssertionError|assert torch\.cuda\.is_available\(\)",
+            beside=r"assert torch\.cuda\.is_available\(\)",
+            says="The job asserts that torch.cuda.is_available(), and it is not.",
+        ),
+        Printed(
+            r"Invalid CUDA '(?:--)?device",
+            beside=r"torch\.cuda\.device_count\(\): 0\b",
+            says="Cards are asked for, and torch.cuda.device_count() is 0.",
+        ),
+        Printed(
+            r"Invalid CUDA '(?:--)?device[ =](?:0|cuda)' requested, use|valid devices are 0 - -1", says="Card 0 is asked for, and torch sees none."
+        ),
         Printed(r"Unable to proceed, no GPU resources available|Failed to infer device type|Device not found\] Device acquire failed"),
-        Printed(r"No HIP GPUs are available", says="torch's HIP build sees no card: the driver's device files or the user's right to them are missing, or the card is not supported."),
-        Printed(r"nvml error: driver not loaded|could not select device driver \S+ with capabilities: \[\[gpu\]\]", says="The container runtime finds no card's driver."),
-        Printed(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver|NVMLError_DriverNotLoaded|Failed to initialize NVML: (?:Unknown Error|Driver Not Loaded|No supported GPUs)"),
+        Printed(
+            r"No HIP GPUs are available",
+            says="torch's HIP build sees no card: the driver's device files or the user's right to them are missing, or the card is not supported.",
+        ),
+        Printed(
+            r"nvml error: driver not loaded|could not select device driver \S+ with capabilities: \[\[gpu\]\]",
+            says="The container runtime finds no card's driver.",
+        ),
+        Printed(
+            r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver|NVMLError_DriverNotLoaded|Failed to initialize NVML: (?:Unknown Error|Driver Not Loaded|No supported GPUs)"
+        ),
     ),
     yields_to=("visible-cards-wrong", "cuda-stands-for-another", "driver-mismatch", "init-failure-swallowed"),
 )
@@ -102,7 +132,8 @@ def check(run: Run) -> Iterator[Finding]:
     first = lost[0][0]
     yield RULE.found(
         ranks=ranks(failure.process for failure, guilty in lost if guilty),
-        verdict="The job needs a card at %s, and %s sees none: %s%s." % (place(first.site), named(_of([failure for failure, _ in lost])), said(first), _why(first)),
+        verdict="The job needs a card at %s, and %s sees none: %s%s."
+        % (place(first.site), named(_of([failure for failure, _ in lost])), said(first), _why(first)),
         evidence=first_of([failed(failure) for failure, _ in lost]),
         when=first.when,
         change=_change(first),

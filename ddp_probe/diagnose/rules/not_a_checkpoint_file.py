@@ -20,7 +20,10 @@ RULE = Rule(
         Printed(r"invalid load key, '(?P<key>v)'", says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…)."),
         Printed(r"invalid load key, '(?P<key><)'", says="The file begins with '<', as a page of HTML or XML does."),
         Printed(r"invalid load key, '(?P<key>[^P\\']|\\(?:n|r|t|x1f|ufeff|xef))'", says="The file begins with '{key}', as no checkpoint does."),
-        Printed(r"Weights only load failed.*Unsupported operand 118\b", says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…)."),
+        Printed(
+            r"Weights only load failed.*Unsupported operand 118\b",
+            says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…).",
+        ),
         Printed(r"Weights only load failed.*Unsupported operand 60\b", says="The file begins with '<', as a page of HTML or XML does."),
         Printed(r"Weights only load failed.*Unsupported operand (?:123|91|35|10|31|37)\b", says="The file does not begin as a checkpoint does."),
         Printed(r"Invalid magic number; corrupt file\?", says="The file does not begin as a checkpoint does."),
@@ -78,7 +81,9 @@ _DO: Dict[str, str] = {
 def check(run: Run) -> Iterator[Finding]:
     """Take the loads that ended a process over a file of another kind, or whose loader found a first byte that is none of a checkpoint's."""
     texts = {id(match.failure): match for match in told(RULE, run)}
-    loads = [load for load in broken(run) if load.file.kind in _IS or (id(load.failure) in texts and load.file.kind not in ("zip", "legacy", "empty"))]
+    loads = [
+        load for load in broken(run) if load.file.kind in _IS or (id(load.failure) in texts and load.file.kind not in ("zip", "legacy", "empty"))
+    ]
     if not loads:
         return
     first = loads[0]

@@ -19,27 +19,62 @@ RULE = Rule(
     "Or give the group a backend that has it, or a later version of the vendor's plugin.",
     needs=("process.end",),
     printed=(
-        Printed(r"Cannot use ReduceOp\.(?P<op>\w+) with (?P<why>boolean inputs|non-integral dtype)", says="The backend does not reduce with {op} over {why}."),
+        Printed(
+            r"Cannot use ReduceOp\.(?P<op>\w+) with (?P<why>boolean inputs|non-integral dtype)",
+            says="The backend does not reduce with {op} over {why}.",
+        ),
         Printed(r"Cannot use ReduceOp\.?(?P<op>\w+) with (?P<backend>\w+)", says="{backend} does not reduce with {op}."),
-        Printed(r"Unsupported (?:ReduceOp|reduce op\w*|reduction) for (?P<backend>\w+)|Unhandled ReduceOp|ValueError: Invalid reduce op\b", says="The backend lacks the reduction that the job asks of it."),
-        Printed(r"(?:RedOp|ReduceOp|PREMUL_SUM|PreMulSum|premul_sum)[^\n]{0,60} (?:requires NCCL|is not supported|not supported)", says="The backend lacks the reduction that the job asks of it."),
-        Printed(r"\b(?P<op>average|product|min|max|sum|avg|AVG|PROD) (?:operation|reduction) is not supported", says="The backend does not reduce with {op} here."),
+        Printed(
+            r"Unsupported (?:ReduceOp|reduce op\w*|reduction) for (?P<backend>\w+)|Unhandled ReduceOp|ValueError: Invalid reduce op\b",
+            says="The backend lacks the reduction that the job asks of it.",
+        ),
+        Printed(
+            r"(?:RedOp|ReduceOp|PREMUL_SUM|PreMulSum|premul_sum)[^\n]{0,60} (?:requires NCCL|is not supported|not supported)",
+            says="The backend lacks the reduction that the job asks of it.",
+        ),
+        Printed(
+            r"\b(?P<op>average|product|min|max|sum|avg|AVG|PROD) (?:operation|reduction) is not supported",
+            says="The backend does not reduce with {op} here.",
+        ),
         Printed(r"ProcessGroup ?(?P<backend>(?!Wrapper)[A-Za-z]+?) ?does not support (?P<op>\w+)", says="{backend} has no {op}."),
         Printed(r"Error: (?:\[Rank \d+\] )?[Bb]ackend (?P<backend>\w+?) ?does not support (?P<op>\w+)", says="{backend} has no {op}."),
-        Printed(r"Error: (?:[Tt]he )?" + _BACKEND + r"(?: backend)? (?:does not|doesn't|do not) support (?P<op>\w+)", unless=r"(?:bf16|bfloat16|[Ff]loat|[Dd]ouble|dtype|data ?type)", says="{backend} does not support {op}."),
-        Printed(r"Error: [^\n]{0,200} is only (?:supported|implemented|available) (?:for|by|with|in|on) (?:the )?(?P<need>NCCL|nccl|GLOO|gloo|Gloo|MPI|mpi) backend", says="The job's backend lacks the operation: only {need} has it."),
-        Printed(r"Error: [^\n]{0,200}(?:reduce ?op\w*|reduction|[Rr]educeOp)[^\n]{0,60}not supported (?:by|in|on|for|with) (?:the )?" + _BACKEND, says="{backend} lacks the reduction that the job asks of it."),
-        Printed(r"ERR02007 DIST (?:feature )?not support\w*", unless=r"[Dd]ata ?type|dtype", says="HCCL lacks an operation that the job asks of it."),
-        Printed(r"EI0003:[^\n]*(?:[Rr]educe ?[Oo]p|optype|opType|parameter \[op\])", says="HCCL does not take the reduction that the job asks of it."),
-        Printed(r"Input tensor data type i[sn] not supported for (?P<backend>\w+) process group: (?P<dtype>\w+)", says="{backend} does not exchange tensors of type {dtype}."),
-        Printed(r"Unsupported (?:data ?type|dtype|scalar type) (?:for|in) (?:the )?" + _BACKEND, says="{backend} does not exchange tensors of this type."),
-        Printed(r"Unconvertible NCCL type|Unsupported Float8 type for NCCL|RuntimeError: Invalid scalar type\b", says="The backend does not exchange tensors of this type."),
         Printed(
-            r"Error: [^\n]{0,200}?(?P<dtype>\b(?:torch\.)?(?:u?int\d+|bool|b?float\d*|bf16|fp16|fp64|double|half|complex\d*|[Bb][Ff]loat16|Bool|Long|Double|Half))\b[^\n]{0,40} not supported (?:by|in|on|for|with) (?:the )?" + _BACKEND,
+            r"Error: (?:[Tt]he )?" + _BACKEND + r"(?: backend)? (?:does not|doesn't|do not) support (?P<op>\w+)",
+            unless=r"(?:bf16|bfloat16|[Ff]loat|[Dd]ouble|dtype|data ?type)",
+            says="{backend} does not support {op}.",
+        ),
+        Printed(
+            r"Error: [^\n]{0,200} is only (?:supported|implemented|available) (?:for|by|with|in|on) (?:the )?(?P<need>NCCL|nccl|GLOO|gloo|Gloo|MPI|mpi) backend",
+            says="The job's backend lacks the operation: only {need} has it.",
+        ),
+        Printed(
+            r"Error: [^\n]{0,200}(?:reduce ?op\w*|reduction|[Rr]educeOp)[^\n]{0,60}not supported (?:by|in|on|for|with) (?:the )?" + _BACKEND,
+            says="{backend} lacks the reduction that the job asks of it.",
+        ),
+        Printed(r"ERR02007 DIST (?:feature )?not support\w*", unless=r"[Dd]ata ?type|dtype", says="HCCL lacks an operation that the job asks of it."),
+        Printed(
+            r"EI0003:[^\n]*(?:[Rr]educe ?[Oo]p|optype|opType|parameter \[op\])", says="HCCL does not take the reduction that the job asks of it."
+        ),
+        Printed(
+            r"Input tensor data type i[sn] not supported for (?P<backend>\w+) process group: (?P<dtype>\w+)",
+            says="{backend} does not exchange tensors of type {dtype}.",
+        ),
+        Printed(
+            r"Unsupported (?:data ?type|dtype|scalar type) (?:for|in) (?:the )?" + _BACKEND, says="{backend} does not exchange tensors of this type."
+        ),
+        Printed(
+            r"Unconvertible NCCL type|Unsupported Float8 type for NCCL|RuntimeError: Invalid scalar type\b",
+            says="The backend does not exchange tensors of this type.",
+        ),
+        Printed(
+            r"Error: [^\n]{0,200}?(?P<dtype>\b(?:torch\.)?(?:u?int\d+|bool|b?float\d*|bf16|fp16|fp64|double|half|complex\d*|[Bb][Ff]loat16|Bool|Long|Double|Half))\b[^\n]{0,40} not supported (?:by|in|on|for|with) (?:the )?"
+            + _BACKEND,
             says="{backend} does not exchange tensors of type {dtype}.",
         ),
         Printed(r"EI0003:[^\n]*(?:data ?[tT]ype|dtype)", says="HCCL does not take the data type that the job asks of it."),
-        Printed(r"Error: collective [^\n]{0,60} is not supported during (?P<when>[^\n]{1,80})", says="The backend lacks the collective during {when}."),
+        Printed(
+            r"Error: collective [^\n]{0,60} is not supported during (?P<when>[^\n]{1,80})", says="The backend lacks the collective during {when}."
+        ),
         Printed(r"HCCL only supports? (?P<only>[^\n.]{1,80})", unless=r"[Ww]arning", says="HCCL supports {only} only."),
     ),
     yields_to=("backend-does-not-fit-device",),
@@ -68,13 +103,21 @@ RuntimeError: collective nonSFG is not supported during hpu graph capturing
         '{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"ProcessGroupCCL does not support reduce_scatter","frames":[{"file":"/train/t.py","line":31,"function":"main"}]}}',
         ranks=(0,),
     ),
-    Example("oneCCL does not average on this path.", "[rank2]: RuntimeError: oneCCL: coll_param.cpp:455 validate: EXCEPTION: average operation is not supported for the scheduler path\n", ranks=(2,)),
+    Example(
+        "oneCCL does not average on this path.",
+        "[rank2]: RuntimeError: oneCCL: coll_param.cpp:455 validate: EXCEPTION: average operation is not supported for the scheduler path\n",
+        ranks=(2,),
+    ),
     Example(
         "NCCL gets shorts.",
         '{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"Input tensor data type is not supported for NCCL process group: Short","frames":[{"file":"/train/t.py","line":31,"function":"main"}]},"exit_code":1,"uncaught":true}',
         ranks=(1,),
     ),
-    Example("An Ascend's HCCL gets bools.", "[rank3]: RuntimeError: Unsupported data type for HCCL process group\n[ERROR] 2026-11-20-11:59:30 (PID:7277, Device:3, RankID:3) ERR02007 DIST feature not supported\n", ranks=(3,)),
+    Example(
+        "An Ascend's HCCL gets bools.",
+        "[rank3]: RuntimeError: Unsupported data type for HCCL process group\n[ERROR] 2026-11-20-11:59:30 (PID:7277, Device:3, RankID:3) ERR02007 DIST feature not supported\n",
+        ranks=(3,),
+    ),
     Example("Gaudi's HCCL lacks a reduction.", "RuntimeError: Unsupported ReduceOp for HCCL process group\n"),
     Example("An Ascend's HCCL lacks an operation.", "[ERROR] 2026-11-20-10:00:01 (PID:77, Device:0, RankID:0) ERR02007 DIST feature not supported\n"),
     Example(

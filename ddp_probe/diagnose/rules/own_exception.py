@@ -13,10 +13,21 @@ from ddp_probe.read.model import Failed, Run
 
 # What these raise is about the machine, the versions or the other ranks: a rule of its own has to know it.
 _LIBRARY = re.compile(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
-_SYSTEM = re.compile(r"NCCL|nccl|gloo|HCCL|[Cc]uda|CUDA|NPU|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory")
+_SYSTEM = re.compile(
+    r"NCCL|nccl|gloo|HCCL|[Cc]uda|CUDA|NPU|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory"
+)
 # Raised by a program's own code nearly always: believed without a frame, where a listing has lost it.
 _PLAIN = ("KeyError", "IndexError", "NameError", "UnboundLocalError", "ZeroDivisionError", "JSONDecodeError", "RecursionError")
-_NOT_OWN = ("ImportError", "ModuleNotFoundError", "MemoryError", "OutOfMemoryError", "SystemExit", "ExceptionGroup", "DistBackendError", "DistNetworkError")
+_NOT_OWN = (
+    "ImportError",
+    "ModuleNotFoundError",
+    "MemoryError",
+    "OutOfMemoryError",
+    "SystemExit",
+    "ExceptionGroup",
+    "DistBackendError",
+    "DistNetworkError",
+)
 
 RULE = Rule(
     id="DDP623",

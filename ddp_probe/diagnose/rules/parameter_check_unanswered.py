@@ -21,10 +21,22 @@ RULE = Rule(
     remedy="Look for why the ranks could not talk, not at the model: cards shared by two ranks, network interface (NCCL_SOCKET_IFNAME, NCCL_IB_DISABLE=1), P2P (NCCL_P2P_DISABLE=1), a rank that was late or gone. NCCL_DEBUG=INFO shows the path that it took.",
     needs=("ddp.init",),
     printed=(
-        Printed(_ZERO, ranks=False, says="A rank's parameter count did not arrive: 0 is no count; the communication failed, the models need not differ."),
-        Printed(r"appears not to match (?:sizes|strides) of the same param in process", beside=_TIMED_OUT, ranks=False, says="The comparison of the models timed out; the mismatch that it reports need not be there."),
+        Printed(
+            _ZERO, ranks=False, says="A rank's parameter count did not arrive: 0 is no count; the communication failed, the models need not differ."
+        ),
+        Printed(
+            r"appears not to match (?:sizes|strides) of the same param in process",
+            beside=_TIMED_OUT,
+            ranks=False,
+            says="The comparison of the models timed out; the mismatch that it reports need not be there.",
+        ),
         Printed(r"appears not to match (?:sizes|strides) of the same param in process", beside=_ZERO, ranks=False),
-        Printed(_TIMED_OUT, beside=r"in _verify_(?:param_shape|params)_across_processes\b|_verify_(?:params_across_processes|model_across_ranks)\(", ranks=False, says="The comparison of the models, the first thing that DDP's ranks exchange, timed out."),
+        Printed(
+            _TIMED_OUT,
+            beside=r"in _verify_(?:param_shape|params)_across_processes\b|_verify_(?:params_across_processes|model_across_ranks)\(",
+            ranks=False,
+            says="The comparison of the models, the first thing that DDP's ranks exchange, timed out.",
+        ),
     ),
 )
 
@@ -72,7 +84,10 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         ranks=[],
         verdict="All %d ranks that came to the wrap%s hold the same model (digest %s, %d parameters): the count of 0 is an answer that did not arrive."
         % (len(wraps), missing, digests.pop(), _parameters([call for _, call in wraps])),
-        evidence=first_of([failed(failure) for failure in found[:2]] + [shown(call, "rank %d: digest %s" % (rank, call.asked.placement.digest if call.asked.placement else "unknown")) for rank, call in wraps]),
+        evidence=first_of(
+            [failed(failure) for failure in found[:2]]
+            + [shown(call, "rank %d: digest %s" % (rank, call.asked.placement.digest if call.asked.placement else "unknown")) for rank, call in wraps]
+        ),
         when=found[0].when,
         explains=found,
     )

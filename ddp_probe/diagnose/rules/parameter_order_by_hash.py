@@ -77,7 +77,9 @@ def check(run: Run) -> Iterator[Finding]:
         if same and _seeds_differ(firsts):
             yield _found(run, wraps, firsts, HIGH if all(found is not None for found in listed) else MEDIUM)
     for match in list(told(RULE, run))[:1]:
-        yield RULE.found(ranks=[], verdict=str(match.printed.says), evidence=[failed(match.failure)], when=match.failure.when, explains=[match.failure])
+        yield RULE.found(
+            ranks=[], verdict=str(match.printed.says), evidence=[failed(match.failure)], when=match.failure.when, explains=[match.failure]
+        )
 
 
 def _seeds_differ(wraps: List[Wrapped]) -> bool:
@@ -103,7 +105,11 @@ def _found(run: Run, wraps: List[Wrapped], firsts: List[Wrapped], confidence: st
             place_of or "their lists are not at hand",
             "; all shapes fit, so DDP averages gradients of different layers" if silent else "",
         ),
-        evidence=[*(shown(wrapped.call, "digest %s" % wrapped.placement.digest) for wrapped in firsts[:3]), *_starts(firsts), *(failed(failure) for failure in failures[:2])],
+        evidence=[
+            *(shown(wrapped.call, "digest %s" % wrapped.placement.digest) for wrapped in firsts[:3]),
+            *_starts(firsts),
+            *(failed(failure) for failure in failures[:2]),
+        ],
         when=min(call.when for call in calls),
         severity=WARNING if silent else "",
         confidence=confidence,
@@ -120,4 +126,9 @@ def _seeds(wraps: List[Wrapped]) -> str:
 
 
 def _starts(wraps: List[Wrapped]) -> List[Evidence]:
-    return [line(call.at, "PYTHONHASHSEED %s" % call.asked.hash_seed) for wrapped in wraps[:2] for call in wrapped.process.every() if hasattr(call.asked, "hash_seed")]
+    return [
+        line(call.at, "PYTHONHASHSEED %s" % call.asked.hash_seed)
+        for wrapped in wraps[:2]
+        for call in wrapped.process.every()
+        if hasattr(call.asked, "hash_seed")
+    ]

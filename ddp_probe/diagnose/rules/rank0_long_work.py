@@ -131,7 +131,8 @@ def check(run: Run) -> Iterator[Finding]:
     failure = found[0].failure
     yield RULE.found(
         ranks=[],
-        verdict="%s came out of step at %s, at the end of '%s', which one rank does alone." % (_named(found), place(failure.site), found[0].found.group("name")),
+        verdict="%s came out of step at %s, at the end of '%s', which one rank does alone."
+        % (_named(found), place(failure.site), found[0].found.group("name")),
         evidence=first_of([failed(match.failure) for match in found]),
         when=failure.when,
         explains=[match.failure for match in found],

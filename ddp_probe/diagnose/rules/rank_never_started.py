@@ -27,14 +27,25 @@ RULE = Rule(
     needs=("dist.init_process_group", "process.start"),
     printed=(
         # Between hosts it may as well be that the others cannot reach the master.
-        Printed(r"(?P<joined>\d+)/(?P<all>\d+) clients joined", beside=r"\blocalhost\b|127\.0\.0\.1", says="Only {joined} of {all} ranks came to init_process_group.", ranks=False),
+        Printed(
+            r"(?P<joined>\d+)/(?P<all>\d+) clients joined",
+            beside=r"\blocalhost\b|127\.0\.0\.1",
+            says="Only {joined} of {all} ranks came to init_process_group.",
+            ranks=False,
+        ),
         Printed(
             r"Timed out [^\n]*store based barrier[^\n]*world_size=(?P<all>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)",
             unless=r"_create_process_group_wrapper|" + _TOO_MANY,
             says="Only {joined} of {all} ranks came to the end of init_process_group.",
             ranks=False,
         ),
-        Printed(r"Socket Timeout", beside=r"in _new_process_group_helper\b|ProcessGroupGloo\(", unless=r"_create_process_group_wrapper", says="A rank did not come to init_process_group.", ranks=False),
+        Printed(
+            r"Socket Timeout",
+            beside=r"in _new_process_group_helper\b|ProcessGroupGloo\(",
+            unless=r"_create_process_group_wrapper",
+            says="A rank did not come to init_process_group.",
+            ranks=False,
+        ),
     ),
     yields_to=("environment-skew",),
 )
@@ -99,14 +110,29 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     site = call.site
     seconds = (call.until or process.last_when) - call.when
     told = "waited %.0f s" % seconds if call.answer is not None else "still waits"
-    ended = ["%s ended with %s" % (named([death.rank or 0]), death.signal or "exit code %s" % death.exit_code) for death in run.deaths if death.rank in missing and death.exit_code]
+    ended = [
+        "%s ended with %s" % (named([death.rank or 0]), death.signal or "exit code %s" % death.exit_code)
+        for death in run.deaths
+        if death.rank in missing and death.exit_code
+    ]
     yield RULE.found(
         ranks=missing,
         verdict="%s of %s never came%s: %s %s in init_process_group%s."
-        % (named(missing).capitalize(), run.expected, " (%s)" % ", ".join(ended) if ended else "", named([each.rank or 0 for each, _, _ in waited]), told, " at %s:%d" % (site.file, site.line) if site else ""),
-        evidence=first_of([failed(failure) for failure in failures[:4]] or [shown(each, "rank %s waits for the others" % waiting.rank) for waiting, each, _ in waited]),
+        % (
+            named(missing).capitalize(),
+            run.expected,
+            " (%s)" % ", ".join(ended) if ended else "",
+            named([each.rank or 0 for each, _, _ in waited]),
+            told,
+            " at %s:%d" % (site.file, site.line) if site else "",
+        ),
+        evidence=first_of(
+            [failed(failure) for failure in failures[:4]]
+            or [shown(each, "rank %s waits for the others" % waiting.rank) for waiting, each, _ in waited]
+        ),
         when=min(each.when for _, each, _ in waited),
-        remedy="Start %s (WORLD_SIZE is %s), with the same MASTER_ADDR and MASTER_PORT; where it was started, look at what it printed before the probe came in." % (named(missing), run.expected),
+        remedy="Start %s (WORLD_SIZE is %s), with the same MASTER_ADDR and MASTER_PORT; where it was started, look at what it printed before the probe came in."
+        % (named(missing), run.expected),
         explains=failures,
         confidence=MEDIUM if ended else HIGH,
     )

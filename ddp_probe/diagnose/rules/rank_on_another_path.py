@@ -10,7 +10,9 @@ from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, 
 from ddp_probe.diagnose.words import named, spans
 from ddp_probe.read.model import Failed, Process, Run
 
-_LIST = r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"
+_LIST = (
+    r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"
+)
 # The watchdogs of two ranks tell of one number and of another operation, or of another size; in a group of its own each number counts for itself.
 _WATCHDOG = r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum="
 _UNLIKE = (
@@ -46,14 +48,24 @@ RULE = Rule(
             r"\[(?P<rank>\d+)\] finished collective #\d+, but didn't join collective #(?P<next>\d+)",
             says="Rank {rank} did not join collective number {next}, in which the others are.",
         ),
-        Printed(r"ranks? \[(?P<rank>\d+)\] (?:are|is) the lagging ranks? that caused this timeout", says="Rank {rank} never joined the collective in which the others wait."),
-        Printed(r"\[Rank 0\]: Ranks? " + _LIST + r" failed to pass monitoredBarrier", unless=r"Connection (?:closed|reset) by peer", says="Rank {rank1} and those named with it did not come to the barrier."),
+        Printed(
+            r"ranks? \[(?P<rank>\d+)\] (?:are|is) the lagging ranks? that caused this timeout",
+            says="Rank {rank} never joined the collective in which the others wait.",
+        ),
+        Printed(
+            r"\[Rank 0\]: Ranks? " + _LIST + r" failed to pass monitoredBarrier",
+            unless=r"Connection (?:closed|reset) by peer",
+            says="Rank {rank1} and those named with it did not come to the barrier.",
+        ),
         Printed(
             r"Forward order differs across ranks: rank (?P<a>\d+) is all-gathering (?P<what>[^\n]*?) while rank (?P<b>\d+) is",
             says="Ranks {a} and {b} go through the layers of the model in different orders.",
             ranks=False,
         ),
-        Printed(r"NCCL WARN Mismatched collective detected[^\n]*?rank (?P<rank>\d+)", says="NCCL sees other collectives, or other sizes of one, at and around rank {rank}."),
+        Printed(
+            r"NCCL WARN Mismatched collective detected[^\n]*?rank (?P<rank>\d+)",
+            says="NCCL sees other collectives, or other sizes of one, at and around rank {rank}.",
+        ),
         # What torch's analysis of the Flight Recorder prints.
         Printed(
             r"Culprit rank (?P<rank>\d+); Error type: (?P<what>(?:COLLECTIVE_TYPE|SIZE_OR_SYNTAX)_MISMATCH)",
@@ -218,7 +230,9 @@ def _own(run: Run) -> bool:
 
 
 def _hang(run: Run, waiting: List[Failed]) -> str:
-    parts = ["%s waited %s %s" % (named([failure.rank] if failure.rank is not None else []), stood(failure), since(failure)) for failure in waiting[:8]]
+    parts = [
+        "%s waited %s %s" % (named([failure.rank] if failure.rank is not None else []), stood(failure), since(failure)) for failure in waiting[:8]
+    ]
     rest = others(run, waiting)
     parts += ["rank %s %s" % (process.rank, last_seen(process)) for process in rest[:8]]
     more = max(len(waiting) - 8, 0) + max(len(rest) - 8, 0)
@@ -238,9 +252,12 @@ def _abort(run: Run, process: Process) -> str:
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
     parts = ["rank %s was ended by SIGABRT: it %s" % (process.rank, last_seen(process).partition(" and was ended")[0])]
     parts += ["rank %s lost it %s" % (failure.rank, stood(failure)) for failure in lost[:4]]
-    return "%s. gloo and NCCL end a process so when ranks %s are in different collectives or bring tensors of different sizes to one; which ones is not recorded." % (
-        _sentence(parts),
-        spans(ranks(run.processes)),
+    return (
+        "%s. gloo and NCCL end a process so when ranks %s are in different collectives or bring tensors of different sizes to one; which ones is not recorded."
+        % (
+            _sentence(parts),
+            spans(ranks(run.processes)),
+        )
     )
 
 

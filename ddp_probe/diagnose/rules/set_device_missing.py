@@ -30,9 +30,17 @@ RULE = Rule(
             unless=r"Last error:|set_device",
             says="NCCL refuses the ranks' cards in the exchange of objects, which is sent by way of the current card: no rank has chosen its own.",
         ),
-        Printed(r"Expects tensor to be on the compute device (?P<wanted>(?!\w+:0)\w+:\d+)(?!, was on cpu)", says="FSDP computes on {wanted}, and this process's own card is another one: it has not chosen its card."),
-        Printed(r"FSDP-managed module unexpectedly has parameters on (?P<found>\w+:\d+)", says="FSDP finds the parameters on {found}, which is not this process's card."),
-        Printed(r"Could not compute stream ID for [^\n]* on device -1\b", says="A stream is asked for on device -1: this process has not chosen its card."),
+        Printed(
+            r"Expects tensor to be on the compute device (?P<wanted>(?!\w+:0)\w+:\d+)(?!, was on cpu)",
+            says="FSDP computes on {wanted}, and this process's own card is another one: it has not chosen its card.",
+        ),
+        Printed(
+            r"FSDP-managed module unexpectedly has parameters on (?P<found>\w+:\d+)",
+            says="FSDP finds the parameters on {found}, which is not this process's card.",
+        ),
+        Printed(
+            r"Could not compute stream ID for [^\n]* on device -1\b", says="A stream is asked for on device -1: this process has not chosen its card."
+        ),
     ),
     yields_to=("card-number-fixed",),
 )
@@ -91,8 +99,11 @@ def check(run: Run) -> Iterator[Finding]:
     there = first[0].there
     yield RULE.found(
         ranks=_cards.misplaced(run, groups),
-        verdict="%s wrap their models on %s of %s%s, and none of them chose a card before." % (together.capitalize(), first[0].device, first[0].process.host, ", which shows %d cards" % there if there else ""),
-        evidence=first_of([shown(seat.call, "rank %s wraps a model on %s; no set_device before" % (seat.process.rank, seat.device)) for seat in first]),
+        verdict="%s wrap their models on %s of %s%s, and none of them chose a card before."
+        % (together.capitalize(), first[0].device, first[0].process.host, ", which shows %d cards" % there if there else ""),
+        evidence=first_of(
+            [shown(seat.call, "rank %s wraps a model on %s; no set_device before" % (seat.process.rank, seat.device)) for seat in first]
+        ),
         when=min(seat.call.when for group in groups for seat in group),
         change=_change(first[0]),
         explains=losses,
@@ -106,5 +117,10 @@ def _change(seat: _cards.Seat) -> change.Change:
     site = group.site if group is not None else seat.call.site
     known = next((each for each in ACCELERATORS if seat.kind in each.device_types and each.modules), None)
     module = known.modules[0] if known is not None else "torch"
-    text = "%s.set_device(int(os.environ['LOCAL_RANK']))" % (module if known is not None and "%s:set_device" % module in known.set_device else "torch.%s" % seat.kind)
-    return [change.Lines(site, (text,), ("os", module)), "Let the model's device have no number, or this one: torch.device('%s', local_rank)." % seat.kind]
+    text = "%s.set_device(int(os.environ['LOCAL_RANK']))" % (
+        module if known is not None and "%s:set_device" % module in known.set_device else "torch.%s" % seat.kind
+    )
+    return [
+        change.Lines(site, (text,), ("os", module)),
+        "Let the model's device have no number, or this one: torch.device('%s', local_rank)." % seat.kind,
+    ]

@@ -19,7 +19,11 @@ RULE = Rule(
     needs=("process.end",),
     printed=(
         Printed(r"(?:all )?CUDA-capable device(?:s|\(s\))? (?:is/)?are busy or unavailable|devicesUnavailable|cudaErrorDevicesUnavailable"),
-        Printed(r"CUDA error: out of memory", beside=r"_cuda_init|_cuda_setDevice|in _lazy_init\b|in set_device\b", says="The card has no memory left for this process to begin with."),
+        Printed(
+            r"CUDA error: out of memory",
+            beside=r"_cuda_init|_cuda_setDevice|in _lazy_init\b|in set_device\b",
+            says="The card has no memory left for this process to begin with.",
+        ),
         Printed(r"[Ll]ast training process is running|Failed to initialize the HCCP process|HCCP process [^\n]*already"),
         Printed(r"\[?Device already acquired|[Dd]evice acquire failed"),
         Printed(r"Failed to bind the IP port|IP address and port have been bound already|Communication_Error_Bind_IP_Port"),
@@ -30,11 +34,13 @@ RULE = Rule(
         ),
         # In a container the processes' numbers are other ones: none of them is called this one.
         Printed(
-            r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>\d\d[\d.]* GiB) memory in use\..*?Of the allocated memory (?P<own>[\d.]+ (?:MiB|KiB|bytes)) is allocated by PyTorch" % _SMALL,
+            r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>\d\d[\d.]* GiB) memory in use\..*?Of the allocated memory (?P<own>[\d.]+ (?:MiB|KiB|bytes)) is allocated by PyTorch"
+            % _SMALL,
             says="Process {pid} holds {held} of the card, this one {own}.",
         ),
         Printed(
-            r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>[\d.]+ GiB) memory in use\. Including non-PyTorch memory, this process has (?P<own>[\d.]+ MiB) memory" % _SMALL,
+            r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>[\d.]+ GiB) memory in use\. Including non-PyTorch memory, this process has (?P<own>[\d.]+ MiB) memory"
+            % _SMALL,
             says="Process {pid} holds {held} of the card, this one {own}.",
         ),
     ),

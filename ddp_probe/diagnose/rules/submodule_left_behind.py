@@ -21,7 +21,10 @@ RULE = Rule(
             r"input\s+module must be on\s+the same type of devices, but input module parameters locate in\s+\{(?=[^}]*'cpu')(?P<devices>[^}]*)\}",
             says="When DDP wraps the model its parameters are on {devices}.",
         ),
-        Printed(r"Different devices for the bucket and the param, cannot proceed: (?P<devices>\S+ - cpu|cpu - \S+)", says="A parameter and the bucket that it belongs to are on {devices}."),
+        Printed(
+            r"Different devices for the bucket and the param, cannot proceed: (?P<devices>\S+ - cpu|cpu - \S+)",
+            says="A parameter and the bucket that it belongs to are on {devices}.",
+        ),
         Printed(
             _wraps.DEVICE_IDS + r"\{(?=[^}]*type='cpu')(?=[^}]*index=)(?P<devices>[^}]*)\}",
             says="When DDP wraps the model its parameters are on {devices}: a part was converted after the move, or never moved.",

@@ -20,8 +20,16 @@ RULE = Rule(
     needs=("process.end",),
     printed=(
         Printed(_NO_GROUP, beside=_NORM),
-        Printed(_NO_GROUP, beside=r"train_step|run_iter|mmcv/runner|mmseg|mmdet", unless=r"DistributedSampler|DistributedDataParallel|init_dist|get_rank\b"),
-        Printed(_NO_GROUP, unless=r"\.py", says="Something asks for the process group, and none was made; in training on one card that is mostly SyncBatchNorm."),
+        Printed(
+            _NO_GROUP,
+            beside=r"train_step|run_iter|mmcv/runner|mmseg|mmdet",
+            unless=r"DistributedSampler|DistributedDataParallel|init_dist|get_rank\b",
+        ),
+        Printed(
+            _NO_GROUP,
+            unless=r"\.py",
+            says="Something asks for the process group, and none was made; in training on one card that is mostly SyncBatchNorm.",
+        ),
     ),
 )
 

@@ -22,15 +22,28 @@ RULE = Rule(
             unless=r"NVML|num_gpus|CUDAContext|CUDAFunctions|device_count|rebuilt_param_indices|CUDA error|out of memory|PytorchStreamReader|inline_container",
             says="An assertion inside torch fails, in {place}.",
         ),
-        Printed(r"Error: [^\n]{0,300}[Pp]lease (?:report|file) (?:a bug|an issue) (?:to|with|at) (?:PyTorch|pytorch|https://github\.com/pytorch)", unless=r"NVML|INTERNAL ASSERT|CUDA error", says="torch meets a fault of its own."),
+        Printed(
+            r"Error: [^\n]{0,300}[Pp]lease (?:report|file) (?:a bug|an issue) (?:to|with|at) (?:PyTorch|pytorch|https://github\.com/pytorch)",
+            unless=r"NVML|INTERNAL ASSERT|CUDA error",
+            says="torch meets a fault of its own.",
+        ),
         Printed(
             r"Segmentation fault|Signal 11 \(SIGSEGV\)|exitcode\s{0,20}: -11\b",
             beside=r"TORCH_DISTRIBUTED_DEBUG['\"]?\]?\s{0,4}[=:]\s{0,4}['\"]?DETAIL|ProcessGroupWrapper",
             says="A process crashes under TORCH_DISTRIBUTED_DEBUG=DETAIL, as torch's comparison of the collectives can do; run without it.",
         ),
-        Printed(r"use_libuv was requested but PyTorch was buil[dt] without libuv", says="This build of torch lacks libuv and asks for it all the same (Windows, torch 2.4 to 2.6): set USE_LIBUV=0."),
-        Printed(r"If capturable=False, state_steps should not be CUDA tensors", says="torch 1.12.0's Adam refuses a state that it has loaded itself: take 1.12.1, or set capturable=True in the optimizer's groups after loading."),
-        Printed(r"lazy wrapper should be called at most once", says="Several threads use torch.linalg for the first time at one time: call it once in the main thread before."),
+        Printed(
+            r"use_libuv was requested but PyTorch was buil[dt] without libuv",
+            says="This build of torch lacks libuv and asks for it all the same (Windows, torch 2.4 to 2.6): set USE_LIBUV=0.",
+        ),
+        Printed(
+            r"If capturable=False, state_steps should not be CUDA tensors",
+            says="torch 1.12.0's Adam refuses a state that it has loaded itself: take 1.12.1, or set capturable=True in the optimizer's groups after loading.",
+        ),
+        Printed(
+            r"lazy wrapper should be called at most once",
+            says="Several threads use torch.linalg for the first time at one time: call it once in the main thread before.",
+        ),
     ),
     yields_to=("framework-version-incompatible",),
 )

@@ -25,8 +25,14 @@ RULE = Rule(
     "mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg). Where each rank leaves out others, the ranks take different branches in forward.",
     needs=("process.end",),
     printed=(
-        Printed(r"Parameter indices which did not receive grad for rank (?P<rank>\d+): (?P<indices>\d[\d ]*)", says="Parameters {indices} of the model got no gradient."),
-        Printed(r"Expected to have finished reduction in the prior iteration before starting a new one", says="Parameters of the model took no part in the loss."),
+        Printed(
+            r"Parameter indices which did not receive grad for rank (?P<rank>\d+): (?P<indices>\d[\d ]*)",
+            says="Parameters {indices} of the model got no gradient.",
+        ),
+        Printed(
+            r"Expected to have finished reduction in the prior iteration before starting a new one",
+            says="Parameters of the model took no part in the loss.",
+        ),
         Printed(r"LightningModule has parameters that were not used in producing the loss", says="Parameters of the model took no part in the loss."),
     ),
 )
@@ -91,7 +97,11 @@ def check(run: Run) -> Iterator[Finding]:
     wrap = first.failure.process.first(schema.Wrap) if first.failure.process is not None else None
     yield RULE.found(
         ranks=ranks(match.failure.process for match in found),
-        verdict=(_differ(list(groups.values())) if by_rank else "%s took no part in the loss" % (_what(first) if first.names else _what(first).capitalize()))
+        verdict=(
+            _differ(list(groups.values()))
+            if by_rank
+            else "%s took no part in the loss" % (_what(first) if first.names else _what(first).capitalize())
+        )
         + ", and DDP, stepping at %s, waits for the gradients of all." % place(first.failure.site),
         evidence=[failed(match.failure) for match in found[:3]] + ([shown(wrap, "the wrap")] if wrap is not None else []),
         when=first.failure.when,
@@ -104,7 +114,10 @@ def _differ(groups: List[List[_Left]]) -> str:
     """Each rank leaves out others: no parameter is unused, the ranks take different branches."""
     told_ = ["%s on %s" % (_what(group[0]), named([one.failure.rank for one in group if one.failure.rank is not None])) for group in groups[:3]]
     more = len(groups) - 3
-    return "The ranks use different parameters: %s%s took no part in the loss there" % ("; ".join(told_), " and others on %d more" % more if more > 0 else "")
+    return "The ranks use different parameters: %s%s took no part in the loss there" % (
+        "; ".join(told_),
+        " and others on %d more" % more if more > 0 else "",
+    )
 
 
 def _what(left: _Left) -> str:
@@ -134,7 +147,10 @@ def _names(run: Run, failure: Failed, indices: List[int]) -> List[str]:
 def _change(wrap: "Optional[Call[schema.Wrap]]", what: str, by_rank: bool) -> change.Change:
     """Have DDP look for such parameters, by the switch of whoever made the wrap; what else helps is for a person to choose."""
     site = wrap.site if wrap is not None else None
-    otherwise = "Or use %s in the loss, or freeze before the wrap at %s what is not to be trained (parameter.requires_grad_(False))." % (what, place(site))
+    otherwise = "Or use %s in the loss, or freeze before the wrap at %s what is not to be trained (parameter.requires_grad_(False))." % (
+        what,
+        place(site),
+    )
     if by_rank:
         otherwise = "Or, if that is not meant, let all ranks take the same branches in forward: look there for what depends on the rank or on a rank's own data."
     packages = {package(frame.file) for frame in wrap.asked.through} if wrap is not None else set()

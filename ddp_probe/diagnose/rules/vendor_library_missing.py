@@ -14,7 +14,10 @@ _NAMES = (
 # Not in a line in which a library says what it looks for and does without.
 _NO_REMARK = r"(?m:^)(?![^\n]*(?:NCCL INFO|NET/Plugin|dso_loader))[^\n]*?"
 
-_PLUGIN = Printed(r"No module named '(?P<library>torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)|intel_extension_for_pytorch|oneccl_bindings_for_pytorch|habana_frameworks(?:\.torch)?)'", says="The plugin {library} is not installed in this interpreter.")
+_PLUGIN = Printed(
+    r"No module named '(?P<library>torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)|intel_extension_for_pytorch|oneccl_bindings_for_pytorch|habana_frameworks(?:\.torch)?)'",
+    says="The plugin {library} is not installed in this interpreter.",
+)
 
 RULE = Rule(
     id="DDP211",
@@ -26,11 +29,27 @@ RULE = Rule(
     remedy="Install the vendor's runtime of the version that the plugin asks for, or put its folder on LD_LIBRARY_PATH in the environment that the ranks get (source the vendor's set_env.sh before the launcher, and pass it through the scheduler and the container).",
     needs=("process.end",),
     printed=(
-        Printed(_NO_REMARK + r"(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*): cannot open shared object file", unless=r"No backend type associated|Failed to load image Python extension|dso_loader|tensorflow/", says="The loader does not find {library}."),
-        Printed(r"(?:Could not load library|[Uu]nable to load(?: any of)?|[Cc]annot load|[Ff]ailed to (?:load|dlopen)|dlopen[^\n]{0,20}failed)[^\n]{0,20}?(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*)", unless=r"dso_loader|tensorflow/|Failed to load image Python extension", says="{library} cannot be loaded."),
-        Printed(r"No module named '(?P<library>tbe|te|te_fusion|topi|acl|auto_tune|mspti)(?:\.[\w.]+)?'", says="The toolkit's Python module {library} is not on the path: its environment script was not sourced."),
+        Printed(
+            _NO_REMARK + r"(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*): cannot open shared object file",
+            unless=r"No backend type associated|Failed to load image Python extension|dso_loader|tensorflow/",
+            says="The loader does not find {library}.",
+        ),
+        Printed(
+            r"(?:Could not load library|[Uu]nable to load(?: any of)?|[Cc]annot load|[Ff]ailed to (?:load|dlopen)|dlopen[^\n]{0,20}failed)[^\n]{0,20}?(?P<library>"
+            + _NAMES
+            + r"[\w.-]*\.so[\w.]*)",
+            unless=r"dso_loader|tensorflow/|Failed to load image Python extension",
+            says="{library} cannot be loaded.",
+        ),
+        Printed(
+            r"No module named '(?P<library>tbe|te|te_fusion|topi|acl|auto_tune|mspti)(?:\.[\w.]+)?'",
+            says="The toolkit's Python module {library} is not on the path: its environment script was not sourced.",
+        ),
         _PLUGIN,
-        Printed(r"cuda driver can't be loaded, is cuda enabled|NVML Shared Library Not Found|NVMLError_LibraryNotFound|libcuda\.so(?:\.\d+)?: (?:file too short|cannot open)", says="The driver's library is not there."),
+        Printed(
+            r"cuda driver can't be loaded, is cuda enabled|NVML Shared Library Not Found|NVMLError_LibraryNotFound|libcuda\.so(?:\.\d+)?: (?:file too short|cannot open)",
+            says="The driver's library is not there.",
+        ),
     ),
     yields_to=("cuda-stands-for-another", "init-failure-swallowed"),
 )
@@ -57,8 +76,14 @@ EXAMPLES = (
 """,
         answer="clear",
     ),
-    Example("The Ascend toolkit is not sourced.", "ImportError: libhccl.so: cannot open shared object file: No such file or directory. Please check that the cann package is installed. Please run 'source set_env.sh' in the CANN installation path.\n"),
-    Example("The user part of a card's driver is not in the container.", "ImportError: libsrv_um_MUSA.so: cannot open shared object file: No such file or directory\n"),
+    Example(
+        "The Ascend toolkit is not sourced.",
+        "ImportError: libhccl.so: cannot open shared object file: No such file or directory. Please check that the cann package is installed. Please run 'source set_env.sh' in the CANN installation path.\n",
+    ),
+    Example(
+        "The user part of a card's driver is not in the container.",
+        "ImportError: libsrv_um_MUSA.so: cannot open shared object file: No such file or directory\n",
+    ),
     Example(
         "RCCL looks for a plugin that is not needed.",
         "node1:5049:5049 [0] NCCL INFO NET/Plugin : Plugin load (librccl-net.so) returned 2 : librccl-net.so: cannot open shared object file: No such file or directory\n"
@@ -81,5 +106,7 @@ def check(run: Run) -> Iterator[Finding]:
 def _install(plugin: Match) -> str:
     process = plugin.failure.process
     python = (process.started.executable if process is not None else "") or "python"
-    text = "Install the vendor's package of %s for this torch into %s (-m pip install its wheel), or start the ranks with the interpreter that has it."
+    text = (
+        "Install the vendor's package of %s for this torch into %s (-m pip install its wheel), or start the ranks with the interpreter that has it."
+    )
     return text % (plugin.found.group("library"), python)

@@ -21,8 +21,14 @@ RULE = Rule(
     needs=("process.start",),
     printed=(
         # NCCL's own greeting has another length in another version.
-        Printed(r"bootstrap\.cc[^\n]*Message truncated|connecting to address [^\n]*with family 0 is neither AF_INET", says="NCCL's first messages do not fit between two hosts, as with two versions of it.", ranks=False),
-        Printed(r"[Mm]ismatched NCCL version|NCCL version mismatch|ranks? (?:have|has|with|use)[^\n]{0,20}different (?:PyTorch|torch|NCCL|CUDA) versions?"),
+        Printed(
+            r"bootstrap\.cc[^\n]*Message truncated|connecting to address [^\n]*with family 0 is neither AF_INET",
+            says="NCCL's first messages do not fit between two hosts, as with two versions of it.",
+            ranks=False,
+        ),
+        Printed(
+            r"[Mm]ismatched NCCL version|NCCL version mismatch|ranks? (?:have|has|with|use)[^\n]{0,20}different (?:PyTorch|torch|NCCL|CUDA) versions?"
+        ),
     ),
 )
 
@@ -69,14 +75,25 @@ def check(run: Run) -> Iterator[Finding]:
     first = next((skew for skew in skews if skew.name == "torch"), skews[0])
     others = [skew.name for skew in skews if skew is not first and skew.name != "torch.git"]
     ranks, shown = first.ranks, set(first.ranks or first.all)
-    evidence = [line(Place(process.file, 1), "rank %s: %s %s" % (process.rank, first.name, first.all.get(process.rank or 0) or "not installed")) for process in run.processes if process.rank in shown]
+    evidence = [
+        line(Place(process.file, 1), "rank %s: %s %s" % (process.rank, first.name, first.all.get(process.rank or 0) or "not installed"))
+        for process in run.processes
+        if process.rank in shown
+    ]
     yield RULE.found(
         ranks=ranks,
-        verdict="The ranks run different versions of %s: %s%s." % (first.name, first.told("none"), "; %s differ%s too" % (", ".join(others), "s" if len(others) == 1 else "") if others else ""),
+        verdict="The ranks run different versions of %s: %s%s."
+        % (first.name, first.told("none"), "; %s differ%s too" % (", ".join(others), "s" if len(others) == 1 else "") if others else ""),
         evidence=evidence[:4],
         when=min(process.start_when for process in run.processes),
         remedy="Install %s %s%s, or take the other one off the path there (python -c 'import %s; print(%s.__file__)')."
-        % (first.name, first.usual or "in one version", " for " + named(ranks) if ranks else " on all hosts", _module(first.name), _module(first.name)),
+        % (
+            first.name,
+            first.usual or "in one version",
+            " for " + named(ranks) if ranks else " on all hosts",
+            _module(first.name),
+            _module(first.name),
+        ),
         severity=WARNING,
     )
 
@@ -88,7 +105,9 @@ def _names(run: Run) -> List[str]:
 
 def _compare(run: Run, name: str) -> Optional[_skew.Skew]:
     """A package that a rank lacks altogether counts, unless it is one that its program never asks for."""
-    values = {process.rank: process.started.versions[name] for process in run.processes if process.rank is not None and name in process.started.versions}
+    values = {
+        process.rank: process.started.versions[name] for process in run.processes if process.rank is not None and name in process.started.versions
+    }
     launchers = [start.versions[name] for start in _skew.started(run) if name in start.versions]
     return _skew.compare(name, values, launchers)
 

@@ -21,11 +21,24 @@ RULE = Rule(
     needs=("process.start", "ddp.init"),
     printed=(
         Printed(_NONE_LEFT, unless=r"Found no NVIDIA driver|Torch not compiled with CUDA|No HIP GPUs"),
-        Printed(r"No slot '?(?P<slot>\d+)'? specif\w+ on host", beside=r"Detected \w*VISIBLE_DEVICES=", says="DeepSpeed counts the cards that the variable leaves, and reads its numbers as theirs: there is no card {slot} among them.", ranks=False),
+        Printed(
+            r"No slot '?(?P<slot>\d+)'? specif\w+ on host",
+            beside=r"Detected \w*VISIBLE_DEVICES=",
+            says="DeepSpeed counts the cards that the variable leaves, and reads its numbers as theirs: there is no card {slot} among them.",
+            ranks=False,
+        ),
         Printed(r"No HIP GPUs are available", beside=r"_VISIBLE_DEVICES|\b[Rr]ay\b|RayWorker|TaskRunner"),
-        Printed(r"\b(?P<name>\w+_VISIBLE_DEVICES)\b[^\n]{0,80}(?:must be configured in ascending order|is set to empty string)", says="{name} has a value that the runtime does not take."),
-        Printed(r"raylet with \d+ GPUs, but (?P<name>\w+_VISIBLE_DEVICES) contains|Inconsistent values found in `?\w+_VISIBLE_DEVICES|(?:use|set) \w+_VISIBLE_DEVICES (?:instead of|when) \w+_VISIBLE_DEVICES"),
-        Printed(r"invalid literal for int\(\) with base 10: '(?P<card>(?:GPU|MIG)-[0-9a-f]{4}[^']*)'", says="A visible-device variable names a card by its UUID {card}, where a number is read."),
+        Printed(
+            r"\b(?P<name>\w+_VISIBLE_DEVICES)\b[^\n]{0,80}(?:must be configured in ascending order|is set to empty string)",
+            says="{name} has a value that the runtime does not take.",
+        ),
+        Printed(
+            r"raylet with \d+ GPUs, but (?P<name>\w+_VISIBLE_DEVICES) contains|Inconsistent values found in `?\w+_VISIBLE_DEVICES|(?:use|set) \w+_VISIBLE_DEVICES (?:instead of|when) \w+_VISIBLE_DEVICES"
+        ),
+        Printed(
+            r"invalid literal for int\(\) with base 10: '(?P<card>(?:GPU|MIG)-[0-9a-f]{4}[^']*)'",
+            says="A visible-device variable names a card by its UUID {card}, where a number is read.",
+        ),
     ),
 )
 
@@ -60,8 +73,14 @@ EXAMPLES = (
 """,
         ranks=(0,),
     ),
-    Example("torch finds no card.", 'Traceback (most recent call last):\n  File "/train/t.py", line 7, in <module>\n    torch.cuda.set_device(0)\nRuntimeError: No CUDA GPUs are available\n'),
-    Example("An Ascend runtime reads the variable.", "EE1001: The argument is invalid.Reason: set ASCEND_RT_VISIBLE_DEVICES:3,1,2 error, it must be configured in ascending order\n"),
+    Example(
+        "torch finds no card.",
+        'Traceback (most recent call last):\n  File "/train/t.py", line 7, in <module>\n    torch.cuda.set_device(0)\nRuntimeError: No CUDA GPUs are available\n',
+    ),
+    Example(
+        "An Ascend runtime reads the variable.",
+        "EE1001: The argument is invalid.Reason: set ASCEND_RT_VISIBLE_DEVICES:3,1,2 error, it must be configured in ascending order\n",
+    ),
 )
 
 
@@ -70,7 +89,11 @@ def check(run: Run) -> Iterator[Finding]:
     groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.HIDDEN]
     if groups:
         yield _same(run, groups)
-    hidden = [(failure, failure.process) for failure in run.failures if failure.process is not None and failure.fatal and _found(failure) and _cards.visible(failure.process)]
+    hidden = [
+        (failure, failure.process)
+        for failure in run.failures
+        if failure.process is not None and failure.fatal and _found(failure) and _cards.visible(failure.process)
+    ]
     if hidden:
         yield _none(hidden)
 
@@ -89,7 +112,8 @@ def _same(run: Run, groups: "List[List[_cards.Seat]]") -> Finding:
         evidence=[line(_start(seat.process), "rank %s: %s" % (seat.process.rank, variables)) for seat in first[:4]]
         + [shown(seat.call, "rank %s wraps a model on %s, the only card that it sees" % (seat.process.rank, seat.device)) for seat in first[:2]],
         when=min(seat.call.when for group in groups for seat in group),
-        remedy="Take %s out of what starts the ranks (%s), and choose the card by LOCAL_RANK: set_device(int(os.environ['LOCAL_RANK']))." % (variables, _command(run)),
+        remedy="Take %s out of what starts the ranks (%s), and choose the card by LOCAL_RANK: set_device(int(os.environ['LOCAL_RANK']))."
+        % (variables, _command(run)),
         explains=losses,
         severity=ERROR if losses else WARNING,
     )

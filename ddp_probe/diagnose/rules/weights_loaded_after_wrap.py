@@ -106,7 +106,8 @@ def check(run: Run) -> Iterator[Finding]:
         evidence=[shown(calls[0], "load of %s" % _path(calls[0])), shown(wrapped.call, "the wrap, before it")],
         when=calls[0].when,
         confidence=MEDIUM,
-        remedy="Move the load at %s before the wrap at %s, where DDP sends the weights of rank 0 to all, or let all ranks load the file." % (place(calls[0].site), place(wrapped.call.site)),
+        remedy="Move the load at %s before the wrap at %s, where DDP sends the weights of rank 0 to all, or let all ranks load the file."
+        % (place(calls[0].site), place(wrapped.call.site)),
     )
 
 
@@ -130,5 +131,10 @@ def _path(call: "Call[schema.Load]") -> str:
 
 def _verdict(guilty: List[int], others: str, wrapped: Wrapped, call: "Call[schema.Load]") -> str:
     late = (call.when - (wrapped.call.until or call.when)) * 1000
-    text = "%s is loaded at %s, %.0f ms after the wrap at %s had made all replicas alike, by " % (_path(call), place(call.site), late, place(wrapped.call.site))
+    text = "%s is loaded at %s, %.0f ms after the wrap at %s had made all replicas alike, by " % (
+        _path(call),
+        place(call.site),
+        late,
+        place(wrapped.call.site),
+    )
     return "%s%s and not by %s: weights that go into the wrapped model from there are on some ranks alone." % (text, named(guilty), others)

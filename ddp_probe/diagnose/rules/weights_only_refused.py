@@ -21,11 +21,25 @@ RULE = Rule(
     needs=("checkpoint.load",),
     fix="weights-only",
     printed=(
-        Printed(r"Unsupported (?:global|class): (?:GLOBAL )?(?P<name>[\w.]+) was not an allowed global", says="weights_only refuses {name}, which the checkpoint holds."),
-        Printed(r"Weights only load failed.*Unsupported (?:global|class):?\s+(?:GLOBAL )?(?P<name>[\w.]+)", says="weights_only refuses {name}, which the checkpoint holds."),
-        Printed(r"Trying to (?:load|call reduce for|instantiate) unsupported (?:GLOBAL|class|unpickled)[^\n]*? (?P<name>[\w.]+\.\w+)", beside=r"[Ww]eights.?only"),
-        Printed(r"Weights only load failed.*(?:types allowlisted via|classes allowlisted via|Can only (?:build|create new object for|build SETITEM))"),
-        Printed(r"Weights only load failed.*Unsupported operand (?:1[3-9]\d|2[0-4]\d)\b", says="weights_only reads pickle protocol 2, and the checkpoint has a later one."),
+        Printed(
+            r"Unsupported (?:global|class): (?:GLOBAL )?(?P<name>[\w.]+) was not an allowed global",
+            says="weights_only refuses {name}, which the checkpoint holds.",
+        ),
+        Printed(
+            r"Weights only load failed.*Unsupported (?:global|class):?\s+(?:GLOBAL )?(?P<name>[\w.]+)",
+            says="weights_only refuses {name}, which the checkpoint holds.",
+        ),
+        Printed(
+            r"Trying to (?:load|call reduce for|instantiate) unsupported (?:GLOBAL|class|unpickled)[^\n]*? (?P<name>[\w.]+\.\w+)",
+            beside=r"[Ww]eights.?only",
+        ),
+        Printed(
+            r"Weights only load failed.*(?:types allowlisted via|classes allowlisted via|Can only (?:build|create new object for|build SETITEM))"
+        ),
+        Printed(
+            r"Weights only load failed.*Unsupported operand (?:1[3-9]\d|2[0-4]\d)\b",
+            says="weights_only reads pickle protocol 2, and the checkpoint has a later one.",
+        ),
         # The words of torch 2.0 to 2.5 and of 2.6, where the reason is cut off; a file that is no checkpoint has a reason of its own.
         Printed(
             r"Weights only load failed\. (?:Re-running|In PyTorch 2\.6|This file can still be loaded)",
@@ -111,9 +125,12 @@ def _remedy(names: List[str], site: "Site | None") -> str:
     if not names:
         return ""
     more = " mmengine's checkpoints also need %s." % _MORE if _MMENGINE in names else " The next load may name another class."
-    return "Before %s: %s; torch.serialization.add_safe_globals([%s]).%s Where the file is of unknown origin, do not give weights_only=False: it runs what the file says." % (
-        place(site),
-        "; ".join("import %s" % name.rpartition(".")[0] for name in names if "." in name),
-        ", ".join(names),
-        more,
+    return (
+        "Before %s: %s; torch.serialization.add_safe_globals([%s]).%s Where the file is of unknown origin, do not give weights_only=False: it runs what the file says."
+        % (
+            place(site),
+            "; ".join("import %s" % name.rpartition(".")[0] for name in names if "." in name),
+            ", ".join(names),
+            more,
+        )
     )

@@ -24,15 +24,36 @@ RULE = Rule(
     remedy="Name the interface that leads to the other hosts (ip route get <their address>): NCCL_SOCKET_IFNAME=<name>, GLOO_SOCKET_IFNAME=<name>; or unset them; for NCCL, '^docker,br-,veth,lo' leaves bridges out.",
     needs=("dist.init_process_group", "process.start"),
     printed=(
-        Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>\^[^\s\]]*)", says="gloo is given the list {name}, which only NCCL reads: GLOO_SOCKET_IFNAME takes the names of interfaces."),
-        Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>[\da-f]{1,4}[.:][\da-f.:]*/?\d*)(?:[\s\]]|\Z)", says="gloo is given the address {name}, and takes the name of an interface."),
+        Printed(
+            r"Unable to find (?:address|interface) for: ?\[?(?P<name>\^[^\s\]]*)",
+            says="gloo is given the list {name}, which only NCCL reads: GLOO_SOCKET_IFNAME takes the names of interfaces.",
+        ),
+        Printed(
+            r"Unable to find (?:address|interface) for: ?\[?(?P<name>[\da-f]{1,4}[.:][\da-f.:]*/?\d*)(?:[\s\]]|\Z)",
+            says="gloo is given the address {name}, and takes the name of an interface.",
+        ),
         Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>[^\s\]]+)", says="There is no interface {name} on this host."),
-        Printed(r"no (?:NCCL_SOCKET_IFNAME |socket )?interface found|connecting to address [^\n]*with family (?!0\b)\d+ is neither AF_INET|Unable to resolve hostname to a \(local\) address"),
-        Printed(r"(?:Unable|[Ff]ailed) to (?:find|get|resolve)[^\n]{0,40}(?:network )?(?:interface|ifname|NIC)\b|HCCL_SOCKET_IFNAME[^\n]*(?:not|invalid|fail)|HCCL_IF_IP[^\n]*(?:not|invalid|fail)"),
-        Printed(r"ncclSystemError|unhandled system error", beside=_BRIDGES, says="NCCL has taken a bridge of containers for a way to the other hosts."),
-        Printed(r"ibv_(?:modify_qp|reg_mr\w*|create_\w+|open_device)\b[^\n]*failed|Got completion[^\n]* with (?:error|status=?) ?(?:12\b|IBV_WC_RETRY_EXC_ERR)", says="The InfiniBand or RoCE path between two hosts does not work (NCCL_IB_HCA, NCCL_IB_GID_INDEX)."),
-        Printed(r"(?:NCCL[^\n]*Call to bind|\bCall to connect|\b[Cc]onnect to [^\s<]+<\d+>|socket\w*Connect:)[^\n]*?%s" % _NO_WAY, says="NCCL gets no connection to another rank: {why}."),
-        Printed(r"NCCL WARN[^\n]*(?:progressing operation=Connect|to execute operation Connect from rank \d+)", says="NCCL gets no connection between two ranks."),
+        Printed(
+            r"no (?:NCCL_SOCKET_IFNAME |socket )?interface found|connecting to address [^\n]*with family (?!0\b)\d+ is neither AF_INET|Unable to resolve hostname to a \(local\) address"
+        ),
+        Printed(
+            r"(?:Unable|[Ff]ailed) to (?:find|get|resolve)[^\n]{0,40}(?:network )?(?:interface|ifname|NIC)\b|HCCL_SOCKET_IFNAME[^\n]*(?:not|invalid|fail)|HCCL_IF_IP[^\n]*(?:not|invalid|fail)"
+        ),
+        Printed(
+            r"ncclSystemError|unhandled system error", beside=_BRIDGES, says="NCCL has taken a bridge of containers for a way to the other hosts."
+        ),
+        Printed(
+            r"ibv_(?:modify_qp|reg_mr\w*|create_\w+|open_device)\b[^\n]*failed|Got completion[^\n]* with (?:error|status=?) ?(?:12\b|IBV_WC_RETRY_EXC_ERR)",
+            says="The InfiniBand or RoCE path between two hosts does not work (NCCL_IB_HCA, NCCL_IB_GID_INDEX).",
+        ),
+        Printed(
+            r"(?:NCCL[^\n]*Call to bind|\bCall to connect|\b[Cc]onnect to [^\s<]+<\d+>|socket\w*Connect:)[^\n]*?%s" % _NO_WAY,
+            says="NCCL gets no connection to another rank: {why}.",
+        ),
+        Printed(
+            r"NCCL WARN[^\n]*(?:progressing operation=Connect|to execute operation Connect from rank \d+)",
+            says="NCCL gets no connection between two ranks.",
+        ),
         # Without the ranks all there, NCCL makes no communicator, and torch counts no first operation.
         Printed(
             r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum=1,",
@@ -41,9 +62,16 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(r"(?:NCCL|WARN)[^\n]*Socket creation failed : Address family not supported", says="NCCL finds no network interface that it can use."),
-        Printed(r"[Gg]loo[^\n]*(?:connect|Connect)[^\n]*(?:No route to host|Network is unreachable|Connection refused|timed out|timeout)[^\n]*remote=\[127\.", says="gloo tries to reach another host under this one's own address."),
+        Printed(
+            r"[Gg]loo[^\n]*(?:connect|Connect)[^\n]*(?:No route to host|Network is unreachable|Connection refused|timed out|timeout)[^\n]*remote=\[127\.",
+            says="gloo tries to reach another host under this one's own address.",
+        ),
         # After a restart it is the address of a rank that is gone: no interface is at fault.
-        Printed(r"[Cc]onnectFullMesh failed", nowhere=r"restart_count=[1-9]|Restart(?:ing)? worker|[Ww]ill restart|attempts left", says="gloo does not get all ranks connected."),
+        Printed(
+            r"[Cc]onnectFullMesh failed",
+            nowhere=r"restart_count=[1-9]|Restart(?:ing)? worker|[Ww]ill restart|attempts left",
+            says="gloo does not get all ranks connected.",
+        ),
     ),
 )
 
@@ -132,7 +160,8 @@ def check(run: Run) -> Iterator[Finding]:
     host = first.process.host if first.process is not None else ""
     yield RULE.found(
         ranks=ranks,
-        verdict="%s cannot find the network interface %s%s%s." % (named(ranks).capitalize(), _name(found), " on %s" % host if host else "", ": the environment has %s" % said if said else ""),
+        verdict="%s cannot find the network interface %s%s%s."
+        % (named(ranks).capitalize(), _name(found), " on %s" % host if host else "", ": the environment has %s" % said if said else ""),
         evidence=first_of([failed(match.failure) for match in found]),
         when=first.when,
         change=[

@@ -199,5 +199,3 @@ class _Reader:
         if not found and len(self._dull) < _PATTERNS:
             self._dull.update(kind for kind in kinds if len(kind) < 1000)
         return found
-
-

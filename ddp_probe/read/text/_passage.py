@@ -108,5 +108,3 @@ def _by_place(lines: List[Tuple[int, str]], file: str) -> Dict[Tuple[str, int], 
         key = (file, number)
         found[key] = found[key] + "\n" + text if key in found else text
     return found
-
-

@@ -158,5 +158,3 @@ class Stream:
             if self.origin.rank is not None:
                 failed.rank = self.origin.rank
         return found
-
-
