@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Dict, List, Optional
 
+    from ddp_probe.activation._import_hook import ImportHook
     from ddp_probe.activation._process import Process
-    from ddp_probe.activation._watcher import Watcher
 
 started = False
 """The probe is on in this process, in whatever role."""
 
 process: Optional[Process] = None
-_listener: Optional[Watcher] = None
+_listener: Optional[ImportHook] = None
 _session: Any = None
 _forks_watched = False
 
@@ -63,8 +63,8 @@ def complain(exc: BaseException) -> None:
 def _start(asked: bool) -> None:
     global started, process, _listener, _forks_watched
     from ddp_probe.activation import targets
+    from ddp_probe.activation._import_hook import ImportHook
     from ddp_probe.activation._process import Process
-    from ddp_probe.activation._watcher import Watcher
 
     started = True
     if process is None:
@@ -75,7 +75,7 @@ def _start(asked: bool) -> None:
         return
     if _listener is not None:
         _listener.cancel()
-    _listener = Watcher(targets.modules(process.role.name), _executed)
+    _listener = ImportHook(targets.modules(process.role.name), _executed)
     _listener.start()
     if asked and _session is not None:  # a fork of an armed process asks for itself
         from ddp_probe.activation._installed import own_modules
@@ -160,7 +160,7 @@ def promote(given: Dict[str, Any]) -> None:
     if process is None:
         return
     from ddp_probe.activation import targets
-    from ddp_probe.activation._watcher import Watcher
+    from ddp_probe.activation._import_hook import ImportHook
 
     process.promote(given)
     from ddp_probe.activation._installed import own_modules
@@ -169,7 +169,7 @@ def promote(given: Dict[str, Any]) -> None:
         session().promoted()
     if _listener is not None:
         _listener.cancel()
-    _listener = Watcher(targets.modules(process.role.name), _executed)
+    _listener = ImportHook(targets.modules(process.role.name), _executed)
     _listener.start()
     _catch_up()
 

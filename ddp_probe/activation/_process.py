@@ -19,7 +19,7 @@ class Process:
     def __init__(self) -> None:
         self.program = program(command_line())
         self.role = _roles.decide(self.program, os.environ)
-        self.place = _roles.place(os.environ)
+        self.rank_info = _roles.rank_info(os.environ)
         self.pid = os.getpid()
         self.promoted = False
         self.folder = ""
@@ -28,7 +28,7 @@ class Process:
 
     def settle(self) -> None:
         """Decide the run's folder and tell what this process starts."""
-        self.folder = _run.folder(self.role.name, self.place.rank, os.environ)
+        self.folder = _run.folder(self.role.name, self.rank_info.rank, os.environ)
         if self.role.name == _roles.SOLO:
             os.environ[settings.ORIGIN.name] = self.folder
             return
@@ -46,22 +46,22 @@ class Process:
 
     def promote(self, given: Dict[str, Any]) -> None:
         """Become the rank that init_process_group was called for."""
-        self.place = _roles.place(os.environ)
-        if self.place.rank is None:
-            self.place.launcher = "multiprocessing"
+        self.rank_info = _roles.rank_info(os.environ)
+        if self.rank_info.rank is None:
+            self.rank_info.launcher = "multiprocessing"
         rank, world_size = given.get("rank"), given.get("world_size")
         if isinstance(rank, int) and rank >= 0:
-            self.place.rank = rank
+            self.rank_info.rank = rank
         if isinstance(world_size, int) and world_size > 0:
-            self.place.world_size = world_size
+            self.rank_info.world_size = world_size
         self.promoted = True
         self.role = _roles.Role(_roles.RANK, "A child that calls init_process_group.")
-        self.folder = _run.folder(_roles.RANK, self.place.rank, os.environ)
+        self.folder = _run.folder(_roles.RANK, self.rank_info.rank, os.environ)
 
     def arm_anyway(self) -> None:
         """Take the part that the environment names, because the program itself asked to be armed."""
         if self.role.name in (_roles.HELPER, _roles.NOTHING):
-            name = _roles.SOLO if self.place.rank is None else _roles.RANK
+            name = _roles.SOLO if self.rank_info.rank is None else _roles.RANK
             self.role = _roles.Role(name, "The program called ddp_probe.activate().")
             self.settle()
 
@@ -73,4 +73,4 @@ class Process:
     @property
     def rank(self) -> Optional[int]:
         """The rank to write under; a program on its own is rank 0."""
-        return 0 if self.place.rank is None and self.role.name == _roles.SOLO else self.place.rank
+        return 0 if self.rank_info.rank is None and self.role.name == _roles.SOLO else self.rank_info.rank

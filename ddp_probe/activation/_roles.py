@@ -30,7 +30,7 @@ class Role:
         self.because = because
 
 
-class Place:
+class RankInfo:
     """Where in the job a process stands, as its environment tells."""
 
     __slots__ = ("launcher", "local_rank", "rank", "world_size")
@@ -74,20 +74,20 @@ def _number(text: Optional[str]) -> Optional[int]:
         return None
 
 
-def place(environ: Mapping[str, str]) -> Place:
+def rank_info(environ: Mapping[str, str]) -> RankInfo:
     """Read rank, local rank and world size from whichever launcher has set them."""
     for launcher, rank, local, world, needs in _SOURCES:
         number = _number(environ.get(rank))
         if number is not None and (not needs or environ.get(needs)):
-            return Place(launcher, number, _number(environ.get(local)), _number(environ.get(world)))
+            return RankInfo(launcher, number, _number(environ.get(local)), _number(environ.get(world)))
     local_rank = _number(environ.get("LOCAL_RANK"))
     if local_rank is None:
-        return Place("none", None, None, None)
+        return RankInfo("none", None, None, None)
     # Lightning's children know their local rank only; the host's number makes it a rank.
     world_size = _number(environ.get("WORLD_SIZE"))
     per_host = _number(environ.get("LOCAL_WORLD_SIZE")) or (world_size or 1) // max(1, _number(environ.get("NUM_NODES")) or 1)
     rank_here = (_number(environ.get("NODE_RANK")) or 0) * per_host + local_rank
-    return Place("environment", rank_here, local_rank, world_size)
+    return RankInfo("environment", rank_here, local_rank, world_size)
 
 
 def launcher_name(program: Program) -> str:
@@ -120,7 +120,7 @@ def armed_above(environ: Mapping[str, str]) -> str:
 
 def armed_as(environ: Mapping[str, str]) -> str:
     """Return how a rank is named in the mark that it leaves to what it starts."""
-    here = place(environ)
+    here = rank_info(environ)
     return "%s:%s" % (here.rank, here.local_rank)
 
 
@@ -138,7 +138,7 @@ def decide(program: Program, environ: Mapping[str, str]) -> Role:
     above = armed_above(environ)
     if above:
         return Role(HELPER, "Process %s above is this rank already." % above)
-    here = place(environ)
+    here = rank_info(environ)
     if here.rank is not None:
         return Role(RANK, "The environment names rank %d (%s)." % (here.rank, here.launcher))
     return Role(SOLO, "No launcher has set a rank.")

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe import schema
-from ddp_probe.read.model import Call, Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 DUPLICATE = r"Duplicated? GPU (?:device|detected)[^\n]*?[Rr]ank \[?(?P<rank1>\d+)\]? and rank \[?(?P<rank2>\d+)\]?"
 NO_SUCH_CARD = (
@@ -18,11 +18,11 @@ _NUMBER = re.compile(r"(?:^|:)(\d+)$")
 _NO_LIST = re.compile(r"^\s*(all|void|none|\d+-\d+)\s*$")
 
 
-class Seat(NamedTuple):
+class CardUse(NamedTuple):
     """The card that a rank's model was on when it was wrapped."""
 
-    process: Process
-    call: "Call[Any]"
+    process: LoggedProcess
+    call: "LoggedCall[Any]"
     kind: str  # What torch calls the device: gcu, cuda, xla.
     slot: int  # Its number, as this process counts.
     there: Optional[int]  # Cards that this process could see.
@@ -42,7 +42,7 @@ class Seat(NamedTuple):
         return "%s:%d" % (self.kind, self.slot)
 
 
-def machine(process: Process) -> Tuple[str, str]:
+def machine(process: LoggedProcess) -> Tuple[str, str]:
     """Return what tells the host of a process from others, also where all of them are called localhost."""
     environment = process.started.environment
     return process.host, environment.get("GROUP_RANK") or environment.get("SLURM_NODEID") or ""
@@ -53,23 +53,23 @@ def listed(value: str) -> Tuple[str, ...]:
     return () if _NO_LIST.match(value) else tuple(part.strip() for part in value.split(",") if part.strip())
 
 
-def visible(process: Process) -> Dict[str, str]:
+def visible(process: LoggedProcess) -> Dict[str, str]:
     """Return the variables that limit which cards a process sees."""
     return {name: value for card in process.started.accelerators for name, value in card.visible.items()}
 
 
-def count(process: Process, kind: str = "") -> Optional[int]:
+def count(process: LoggedProcess, kind: str = "") -> Optional[int]:
     """Return how many cards a process could see, as far as it told."""
-    cards = [card for call in wraps(process) for card in call.asked.accelerators]
+    cards = [card for call in wraps(process) for card in call.begin.accelerators]
     cards += process.ended.accelerators if process.ended else []
     told = [card.count for card in cards if card.count is not None and card.initialised and kind in ("", card.device_type)]
     lists = [cards for cards in map(listed, visible(process).values()) if cards]
     return max(told) if told else len(lists[0]) if len(lists) == 1 else None
 
 
-def wraps(process: Process) -> "List[Call[Any]]":
+def wraps(process: LoggedProcess) -> "List[LoggedCall[Any]]":
     """Return the calls that wrapped a model."""
-    calls: List[Call[Any]] = [*process.calls(schema.Wrap)]
+    calls: List[LoggedCall[Any]] = [*process.calls(schema.Wrap)]
     return calls + [*process.calls(schema.WrapModel)]
 
 
@@ -79,73 +79,73 @@ def number(device: str) -> Optional[int]:
     return int(found.group(1)) if found else None
 
 
-def seats(run: Run) -> List[Seat]:
+def uses(run: Run) -> List[CardUse]:
     """Return the seats of all ranks that wrapped a model which is on one card."""
-    return [seat for process in run.processes if process.rank is not None for seat in [_seat(process)] if seat is not None]
+    return [use for process in run.processes if process.rank is not None for use in [_use(process)] if use is not None]
 
 
-def _seat(process: Process) -> Optional[Seat]:
+def _use(process: LoggedProcess) -> Optional[CardUse]:
     for call in wraps(process):
-        placement = (call.answer.placement if call.answer else None) or call.asked.placement
+        placement = (call.end.placement if call.end else None) or call.begin.placement
         devices = list(placement.devices) if placement else []
         index = number(devices[0]) if len(devices) == 1 else None
         if index is not None:
             kind = devices[0].partition(":")[0]
-            return Seat(process, call, kind, index, count(process, kind), visible(process))
+            return CardUse(process, call, kind, index, count(process, kind), visible(process))
     return None
 
 
-def shared(run: Run) -> List[List[Seat]]:
+def shared(run: Run) -> List[List[CardUse]]:
     """Return the seats of ranks that are on one card, card by card."""
-    groups: Dict[Tuple[object, ...], List[Seat]] = {}
-    for seat in seats(run):
-        groups.setdefault(seat.card, []).append(seat)
+    groups: Dict[Tuple[object, ...], List[CardUse]] = {}
+    for use in uses(run):
+        groups.setdefault(use.card, []).append(use)
     return [group for group in groups.values() if len(group) > 1 and not _perhaps_apart(group)]
 
 
-def _perhaps_apart(group: Sequence[Seat]) -> bool:
+def _perhaps_apart(group: Sequence[CardUse]) -> bool:
     """A scheduler may show each task a card of its own under the same number; and one local rank is not twice on a host."""
-    locals_ = [seat.process.local_rank for seat in group if seat.process.local_rank is not None]
-    scheduled = all(seat.process.started.launcher not in ("torchrun", "multiprocessing", "environment", "") and seat.there == 1 for seat in group)
+    locals_ = [use.process.local_rank for use in group if use.process.local_rank is not None]
+    scheduled = all(use.process.started.launcher not in ("torchrun", "multiprocessing", "environment", "") and use.there == 1 for use in group)
     return scheduled or len(set(locals_)) < len(locals_)
 
 
-def why(run: Run, group: Sequence[Seat]) -> str:
+def why(run: Run, group: Sequence[CardUse]) -> str:
     """Tell why ranks share a card."""
-    cards = max((seat.there or 0 for seat in group), default=0)
+    cards = max((use.there or 0 for use in group), default=0)
     if cards == 1:
         return HIDDEN if group[0].visible and not _launched_with(run, group[0]) else FEW
-    if cards and any((seat.process.local_rank or 0) >= cards for seat in group):
+    if cards and any((use.process.local_rank or 0) >= cards for use in group):
         return FEW
-    return FIXED if any(named_card(seat) for seat in group) else UNSET
+    return FIXED if any(named_card(use) for use in group) else UNSET
 
 
-def _launched_with(run: Run, seat: Seat) -> bool:
+def _launched_with(run: Run, use: CardUse) -> bool:
     """The launcher itself could see no more."""
-    return any(all(_environment(launcher).get(name) == value for name, value in seat.visible.items()) for launcher in run.launchers)
+    return any(all(_environment(launcher).get(name) == value for name, value in use.visible.items()) for launcher in run.launchers)
 
 
-def _environment(launcher: Process) -> Dict[str, str]:
+def _environment(launcher: LoggedProcess) -> Dict[str, str]:
     return launcher.start.environment if isinstance(launcher.start, schema.LauncherStart) else {}
 
 
-def named_card(seat: Seat) -> "Optional[Call[Any]]":
+def named_card(use: CardUse) -> "Optional[LoggedCall[Any]]":
     """Return the call by which the program named this card's number: set_device, or the model's move."""
-    sets, moves = seat.process.calls(schema.SetDevice), seat.process.calls(schema.ModuleMove)
-    told: List[Tuple[str, Call[Any]]] = [(call.asked.device, call) for call in reversed(sets)]
-    told += [(call.asked.destination, call) for call in reversed(moves)]
-    before = seat.call.at.line
-    return next((call for device, call in told if call.at.line < before and call.failure is None and number(device) == seat.slot), None)
+    sets, moves = use.process.calls(schema.SetDevice), use.process.calls(schema.ModuleMove)
+    told: List[Tuple[str, LoggedCall[Any]]] = [(call.begin.device, call) for call in reversed(sets)]
+    told += [(call.begin.destination, call) for call in reversed(moves)]
+    before = use.call.at.line
+    return next((call for device, call in told if call.at.line < before and call.failure is None and number(device) == use.slot), None)
 
 
-def misplaced(run: Run, groups: Sequence[Sequence[Seat]]) -> List[int]:
+def misplaced(run: Run, groups: Sequence[Sequence[CardUse]]) -> List[int]:
     """Return the ranks that should be elsewhere: all, where all of a host are on one card, else those whose number it is not."""
-    here = Counter(machine(seat.process) for seat in seats(run))
-    found: List[Seat] = []
+    here = Counter(machine(use.process) for use in uses(run))
+    found: List[CardUse] = []
     for group in groups:
-        astray = [seat for seat in group if seat.process.local_rank is not None and seat.process.local_rank != seat.slot]
+        astray = [use for use in group if use.process.local_rank is not None and use.process.local_rank != use.slot]
         found.extend(group if here[machine(group[0].process)] == len(group) or not astray else astray)
-    return [seat.process.rank for seat in found if seat.process.rank is not None]
+    return [use.process.rank for use in found if use.process.rank is not None]
 
 
 def lost(run: Run) -> List[Failed]:
@@ -156,8 +156,8 @@ def lost(run: Run) -> List[Failed]:
 class Refused(NamedTuple):
     """A rank that asked for a card that it does not have."""
 
-    process: Process
-    call: "Call[Any]"
+    process: LoggedProcess
+    call: "LoggedCall[Any]"
     failure: Failed
     slot: int
     there: Optional[int]  # Cards that it could see, by its own account or by that of another rank on its host.
@@ -172,7 +172,7 @@ def refused(run: Run) -> List[Refused]:
         if process is None or not failure.fatal or not re.search(NO_SUCH_CARD, failure.text):
             continue
         for call in failure.calls:
-            told = call.asked.device if isinstance(call.asked, schema.SetDevice) else getattr(call.asked, "destination", "")
+            told = call.begin.device if isinstance(call.begin, schema.SetDevice) else getattr(call.begin, "destination", "")
             index = number(told)
             if index is not None:
                 found.append(Refused(process, call, failure, index, count(process) or _neighbours(here[machine(process)], process)))
@@ -180,20 +180,20 @@ def refused(run: Run) -> List[Refused]:
     return found
 
 
-def hosts(run: Run) -> Dict[Tuple[str, str], List[Process]]:
+def hosts(run: Run) -> Dict[Tuple[str, str], List[LoggedProcess]]:
     """Return the processes, host by host."""
-    found: Dict[Tuple[str, str], List[Process]] = {}
+    found: Dict[Tuple[str, str], List[LoggedProcess]] = {}
     for process in run.processes:
         found.setdefault(machine(process), []).append(process)
     return found
 
 
-def own(here: Sequence[Process]) -> bool:
+def own(here: Sequence[LoggedProcess]) -> bool:
     """Tell that each rank of a host sees other cards than its neighbours."""
     return len({tuple(visible(other).values()) for other in here}) == len(here) > 1
 
 
-def _neighbours(here: Sequence[Process], process: Process) -> Optional[int]:
+def _neighbours(here: Sequence[LoggedProcess], process: LoggedProcess) -> Optional[int]:
     """Return what another rank of this host counted, where it looks through the same variables."""
     told = [count(other) for other in here if visible(other) == visible(process)]
     return max((cards for cards in told if cards is not None), default=None)

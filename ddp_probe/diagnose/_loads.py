@@ -6,25 +6,25 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import msgspec
 
 from ddp_probe import schema
-from ddp_probe.read.model import Call, Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 STREAM = "<stream>"  # What a save into memory has for a path; mmengine writes the bytes to disk right after it.
-Saved = Tuple[Process, "Call[schema.Save]"]
+Saved = Tuple[LoggedProcess, "LoggedCall[schema.Save]"]
 _RIGHT_AFTER = 60.0  # Seconds that writing such bytes may take.
 
 
 class Broken(NamedTuple):
     """A load that failed, and whose failure the process did not survive."""
 
-    process: Process
-    call: "Call[schema.Load]"
+    process: LoggedProcess
+    call: "LoggedCall[schema.Load]"
     failure: Failed
 
     @property
     def file(self) -> schema.CheckpointFile:
         """Return the file as it was before the load; what is in it is seen after the load, if it has not changed meanwhile."""
-        before = self.call.asked.file or schema.CheckpointFile()
-        seen = self.call.answer.file if isinstance(self.call.answer, schema.Load) else None
+        before = self.call.begin.file or schema.CheckpointFile()
+        seen = self.call.end.file if isinstance(self.call.end, schema.Load) else None
         if seen is None or before.kind:
             return before
         return msgspec.structs.replace(seen, age=before.age)
@@ -33,8 +33,8 @@ class Broken(NamedTuple):
 class Race(NamedTuple):
     """Somebody wrote to the file while it was read."""
 
-    writer: Optional[Process]
-    save: "Optional[Call[schema.Save]]"
+    writer: Optional[LoggedProcess]
+    save: "Optional[LoggedCall[schema.Save]]"
     overlap: Optional[float]  # Milliseconds; None where only the file's growth tells.
 
 
@@ -54,7 +54,7 @@ def _failed(run: Run, fatal: bool) -> List[Broken]:
         for failure in run.failures
         if failure.fatal == fatal and failure.process is not None
         for call in failure.calls
-        if isinstance(call.asked, schema.Load)
+        if isinstance(call.begin, schema.Load)
     ]
     return sorted(found, key=lambda one: one.call.when)
 
@@ -70,12 +70,12 @@ class Saves:
             for save in process.calls(schema.Save):
                 self._add(process, save)
 
-    def _add(self, process: Process, save: "Call[schema.Save]") -> None:
-        inode = save.answer.inode if isinstance(save.answer, schema.Save) else None
-        if save.asked.path == STREAM:
+    def _add(self, process: LoggedProcess, save: "LoggedCall[schema.Save]") -> None:
+        inode = save.end.inode if isinstance(save.end, schema.Save) else None
+        if save.begin.path == STREAM:
             self._streams.append((process, save))
-        elif save.asked.path:
-            self._by_path.setdefault(_whole(process, save.asked.path), []).append((process, save))
+        elif save.begin.path:
+            self._by_path.setdefault(_whole(process, save.begin.path), []).append((process, save))
         if inode is not None:
             self._by_inode.setdefault((process.host, inode), []).append((process, save))
 
@@ -99,7 +99,7 @@ def race(saves: Saves, load: Broken) -> Optional[Race]:
     together, writer, save = max(spans, key=lambda span: span[0], default=(0.0, None, None))
     if together > 0:
         return Race(writer, save, together * 1000)
-    after = load.call.answer.file_after if isinstance(load.call.answer, schema.Load) else None
+    after = load.call.end.file_after if isinstance(load.call.end, schema.Load) else None
     if after is None or (after.size, after.mtime) == (load.file.size, load.file.mtime):
         return None
     last = saves.last_stream(load)
@@ -112,11 +112,11 @@ def saved_before(saves: Saves, load: Broken) -> Optional[Saved]:
     return max(done, key=lambda one: one[1].until or 0.0) if done else None
 
 
-def _whole(process: Process, path: str) -> str:
+def _whole(process: LoggedProcess, path: str) -> str:
     return os.path.normpath(os.path.join(process.started.cwd, path))
 
 
-def _together(load: "Call[schema.Load]", save: "Call[schema.Save]") -> float:
+def _together(load: "LoggedCall[schema.Load]", save: "LoggedCall[schema.Save]") -> float:
     """Return for how many seconds both were under way; a save that never ended counts to the load's end, one whose end is lost to nothing."""
     if save.until is None and not save.open:
         return 0.0

@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import msgspec
 
 from ddp_probe import schema
-from ddp_probe.read.model import Call, Process, Run
+from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
 
 _BYTES = 1 << 26  # A list longer than this is not read.
 _WRAPPERS = ("DistributedDataParallel", "MMDistributedDataParallel")
@@ -19,26 +19,26 @@ _LIST = msgspec.json.Decoder(List[Tuple[str, Tuple[int, ...], str, bool, str]])
 class Wrapped(NamedTuple):
     """One rank's wrap of the model."""
 
-    process: Process
-    call: "Call[schema.Wrap]"
+    process: LoggedProcess
+    call: "LoggedCall[schema.Wrap]"
 
     @property
     def placement(self) -> schema.Placement:
         """Return what was wrapped."""
-        return self.call.asked.placement or schema.Placement()
+        return self.call.begin.placement or schema.Placement()
 
     @property
     def survived(self) -> bool:
         """Tell that the wrap came back."""
-        return self.call.answer is not None and self.call.failure is None
+        return self.call.end is not None and self.call.failure is None
 
 
 def first_wraps(run: Run) -> List[Wrapped]:
     """Return each rank's first wrap in the default group, by rank: a group of its own may well hold another model."""
     found: List[Wrapped] = []
     for process in run.processes:
-        call = next((call for call in process.calls(schema.Wrap) if _replicates(call.asked)), None)
-        placement = call.asked.placement if call is not None else None
+        call = next((call for call in process.calls(schema.Wrap) if _replicates(call.begin)), None)
+        placement = call.begin.placement if call is not None else None
         if call is not None and placement is not None and placement.digest and not placement.truncated:
             found.append(Wrapped(process, call))
     return found

@@ -12,7 +12,7 @@ from ddp_probe.diagnose.rule import Undecided
 from ddp_probe.diagnose.words import clock, subject
 from ddp_probe.read import inside as carried
 from ddp_probe.read.failures import INTERRUPTED
-from ddp_probe.read.model import Call, Failed, Process, Run, one_line
+from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run, one_line
 from ddp_probe.schema import Failure
 
 
@@ -32,7 +32,7 @@ def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]
         yield Undecided(gap.slug, _proof.sentence(gap, processes), next=gap.next)
 
 
-def _followed(gap: _proof.Gap, processes: List[Process], run: Run, known: Set[int]) -> bool:
+def _followed(gap: _proof.Gap, processes: List[LoggedProcess], run: Run, known: Set[int]) -> bool:
     if gap.slug == _proof.EXIT_CODE:
         return all(id(process.death) in known for process in processes)
     if gap.slug == _proof.SIGNAL:
@@ -49,7 +49,7 @@ def _nothing(run: Run) -> Iterator[Undecided]:
         said = "%s (%s)%s" % (why.rstrip("."), os.path.basename(file) or file, " and %d more" % more if more else "")
         yield Undecided("unreadable", "What there is of the run cannot be read: %s." % said, next=_readable(why))
         return
-    none = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup) if call.asked.asked == 0]
+    none = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup) if call.begin.asked == 0]
     if none:
         where = line_of(none[0].site)
         yield Undecided("no-rank-wrote", "No rank was started: the launch was asked for 0 processes at %s." % where, next=_next.NONE_ASKED)
@@ -160,7 +160,7 @@ def _alike(failures: Sequence[Failed]) -> List[Tuple[Tuple[str, str], List[Faile
 
 def _waiting(run: Run) -> Iterator[Undecided]:
     """Tell who is inside a call that did not come back, and since when."""
-    groups: Dict[Tuple[str, str], List[Tuple[Process, Call]]] = {}  # type: ignore[type-arg]  # calls of any kind
+    groups: Dict[Tuple[str, str], List[Tuple[LoggedProcess, LoggedCall]]] = {}  # type: ignore[type-arg]  # calls of any kind
     for process in run.processes:
         call = process.waiting
         if call is not None:

@@ -5,7 +5,7 @@ from typing import List, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS, Accelerator
 from ddp_probe.diagnose import change
-from ddp_probe.read.model import Call, Process
+from ddp_probe.read.model import LoggedCall, LoggedProcess
 
 _NO_CUDA = "not torch.cuda.is_available()"
 _LOCAL = "int(os.environ['LOCAL_RANK'])"
@@ -22,7 +22,7 @@ _PLACES = {
 _PORT = "os.environ.setdefault('MASTER_PORT', '29500')"
 
 
-def places(process: Process, launcher: str) -> Tuple[List[str], List[str]]:
+def places(process: LoggedProcess, launcher: str) -> Tuple[List[str], List[str]]:
     """Return the lines that name this process to torch from what its scheduler set, and what is to be imported; none for torchrun."""
     lines = list(_PLACES.get(launcher, ()))
     if not lines:
@@ -33,23 +33,23 @@ def places(process: Process, launcher: str) -> Tuple[List[str], List[str]]:
     return [*lines, _PORT], ["os", "subprocess"] if launcher == "slurm" else ["os"]
 
 
-def notes(process: Process, launcher: str) -> List[str]:
+def notes(process: LoggedProcess, launcher: str) -> List[str]:
     """Return what such lines cannot know."""
     set_ = process.started.environment
     several = launcher == "mpi" and set_.get("OMPI_COMM_WORLD_LOCAL_SIZE") != set_.get("OMPI_COMM_WORLD_SIZE") and not set_.get("MASTER_ADDR")
     return ["MPI does not tell the address of rank 0: start with mpirun -x MASTER_ADDR=<its host>."] if several else []
 
 
-def instead_of_init_dist(process: Process, call: "Call[schema.InitDist]") -> change.Change:
+def instead_of_init_dist(process: LoggedProcess, call: "LoggedCall[schema.InitDist]") -> change.Change:
     """Return the lines that make the group where CUDA is not there; a Runner takes a group that it finds, a bare call is not made then."""
-    launcher = call.asked.launcher
+    launcher = call.begin.launcher
     lines, imports = places(process, launcher)
-    card = accelerator(process, call.asked.backend)
+    card = accelerator(process, call.begin.backend)
     if card is not None:
         module, text = _set_device(card)
         lines.append("%s(%s)" % (text, _LOCAL))
         imports += ["os", module]
-    backend = call.asked.backend if card is not None and call.asked.backend in card.backends else card.backends[0] if card is not None else "gloo"
+    backend = call.begin.backend if card is not None and call.begin.backend in card.backends else card.backends[0] if card is not None else "gloo"
     lines.append("torch.distributed.init_process_group('%s')" % backend)
     needed = tuple(dict.fromkeys([*imports, "torch.distributed"]))
     if _in_a_runner(call):
@@ -59,7 +59,7 @@ def instead_of_init_dist(process: Process, call: "Call[schema.InitDist]") -> cha
     return [bare, *notes(process, launcher)]
 
 
-def accelerator(process: Process, backend: str = "") -> Optional[Accelerator]:
+def accelerator(process: LoggedProcess, backend: str = "") -> Optional[Accelerator]:
     """Return the accelerator that is meant: one that is awake or has device files, or the one whose backend is asked for, if its plugin is here."""
     for seen in process.started.accelerators:
         known = next((each for each in ACCELERATORS if each.name == seen.name and each.name not in ("cuda", "rocm") and each.backends), None)
@@ -76,5 +76,5 @@ def _set_device(card: Accelerator) -> Tuple[str, str]:
     return module, "%s.set_device" % (module if own else "torch." + card.torch_attribute)
 
 
-def _in_a_runner(call: "Call[schema.InitDist]") -> bool:
-    return any("/runner/" in frame.file.replace("\\", "/") for frame in call.asked.through)
+def _in_a_runner(call: "LoggedCall[schema.InitDist]") -> bool:
+    return any("/runner/" in frame.file.replace("\\", "/") for frame in call.begin.through)

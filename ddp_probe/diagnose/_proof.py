@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 from ddp_probe.diagnose import _next
 from ddp_probe.diagnose._who import place
 from ddp_probe.diagnose.words import subject
-from ddp_probe.read.model import Death, Process, Run
+from ddp_probe.read.model import Death, LoggedProcess, Run
 
 RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE, HOLES = (
     "still-running",
@@ -31,9 +31,9 @@ class Gap(NamedTuple):
     next: str
 
 
-def gaps(run: Run) -> Iterator[Tuple[Gap, List[Process]]]:
+def gaps(run: Run) -> Iterator[Tuple[Gap, List[LoggedProcess]]]:
     """Yield what is lacking, with the processes that lack it; nothing for a run in which every process is proven good."""
-    found: Dict[Gap, List[Process]] = {}
+    found: Dict[Gap, List[LoggedProcess]] = {}
     for process in run.processes:
         gap = unproven(run, process)
         if gap is not None:
@@ -41,13 +41,13 @@ def gaps(run: Run) -> Iterator[Tuple[Gap, List[Process]]]:
     yield from found.items()
 
 
-def sentence(gap: Gap, processes: List[Process]) -> str:
+def sentence(gap: Gap, processes: List[LoggedProcess]) -> str:
     """Return a gap as a sentence."""
     ranks = sorted({process.rank for process in processes if process.rank is not None})
     return "%s %s." % (subject(ranks), gap.one if len(processes) == 1 else gap.many)
 
 
-def unproven(run: Run, process: Process) -> Optional[Gap]:
+def unproven(run: Run, process: LoggedProcess) -> Optional[Gap]:
     """Return why this process is not proven to have done well, or None for one that is."""
     if process.rank is not None and process.rank in run.running:
         return Gap(RUNNING, "still runs", "still run", _next.FOLLOW)
@@ -60,19 +60,19 @@ def unproven(run: Run, process: Process) -> Optional[Gap]:
     return _by_codes(run, process, _codes(process, told))
 
 
-def word(run: Run, process: Process) -> Optional[Death]:
+def word(run: Run, process: LoggedProcess) -> Optional[Death]:
     """Return what this process's parent tells of its end; by pid, or by rank where a shell stands between the two."""
     if process.death is not None or process.rank is None:
         return process.death
     return run.death(process.rank)
 
 
-def _codes(process: Process, told: Optional[Death]) -> Set[int]:
+def _codes(process: LoggedProcess, told: Optional[Death]) -> Set[int]:
     codes = {getattr(process.end, "exit_code", None), told.exit_code if told is not None else None}
     return {code for code in codes if code is not None}
 
 
-def _by_codes(run: Run, process: Process, codes: Set[int]) -> Optional[Gap]:
+def _by_codes(run: Run, process: LoggedProcess, codes: Set[int]) -> Optional[Gap]:
     bad = sorted(codes - {0})
     if bad:
         site = process.ended.site if process.ended is not None else None

@@ -6,10 +6,10 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _wrap_changes, _wraps, change
 from ddp_probe.diagnose.rule import WARNING, Finding, Rule, shown
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Call, Process, Run
+from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
 
 _PRECAUTIONS = ("atomic-save",)  # Taken at every save, in jobs too that would do well without.
-_Made = List[Tuple[Process, "Call[schema.Remedied]"]]
+_Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
 
 
 def repairs(run: Run, rules: Sequence[Rule]) -> Iterator[Finding]:
@@ -17,10 +17,10 @@ def repairs(run: Run, rules: Sequence[Rule]) -> Iterator[Finding]:
     made: Dict[str, _Made] = {}
     for process in run.processes:
         for call in process.calls(schema.Remedied):
-            if call.asked.remedy not in _PRECAUTIONS:
-                made.setdefault(call.asked.remedy, []).append((process, call))
+            if call.begin.remedy not in _PRECAUTIONS:
+                made.setdefault(call.begin.remedy, []).append((process, call))
     for remedy, changes in made.items():
-        rule = _rule(remedy, changes[0][1].asked, rules)
+        rule = _rule(remedy, changes[0][1].begin, rules)
         if rule is not None:
             yield _finding(rule, remedy, changes, _for_good(run, rule, changes[0][0]))
 
@@ -32,7 +32,7 @@ def _rule(remedy: str, first: schema.Remedied, rules: Sequence[Rule]) -> Optiona
     return next(iter(by_torch if "this torch" in first.because else known), None)
 
 
-def _for_good(run: Run, rule: Rule, process: Process) -> change.Change:
+def _for_good(run: Run, rule: Rule, process: LoggedProcess) -> change.Change:
     """Return the change in the job's own call, for the rule that has one for a call which did not fail."""
     wrapped = next((each for each in _wraps.wraps(run) if each.process is process), None)
     return _wrap_changes.only_on_a_card(wrapped) if wrapped is not None and rule.slug == "device-ids-on-cpu" else ()
@@ -41,16 +41,16 @@ def _for_good(run: Run, rule: Rule, process: Process) -> change.Change:
 def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -> Finding:
     first = changes[0][1]
     ranks = [process.rank for process, _ in changes if process.rank is not None]
-    site = first.asked.site
+    site = first.begin.site
     where = " at %s:%d" % (site.file, site.line) if site is not None else ""
-    what = "%s became %s" % (_words(first.asked.before), _words(first.asked.after))
+    what = "%s became %s" % (_words(first.begin.before), _words(first.begin.after))
     return rule.found(
         ranks=ranks,
         verdict="The job did well because DDP_PROBE_FIX=%s changed a call%s on %s: %s, because %s."
-        % (remedy, where, named(sorted(set(ranks))), what, first.asked.because),
-        evidence=[shown(call, "%s became %s" % (_words(call.asked.before), _words(call.asked.after))) for _, call in changes[:4]],
+        % (remedy, where, named(sorted(set(ranks))), what, first.begin.because),
+        evidence=[shown(call, "%s became %s" % (_words(call.begin.before), _words(call.begin.after))) for _, call in changes[:4]],
         when=min(call.when for _, call in changes),
-        remedy=first.asked.for_good or rule.remedy,
+        remedy=first.begin.for_good or rule.remedy,
         change=for_good,
         severity=WARNING,
         fix=remedy,

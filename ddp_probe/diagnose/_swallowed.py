@@ -4,7 +4,7 @@ import re
 from typing import Any, List, NamedTuple, Optional
 
 from ddp_probe import schema
-from ddp_probe.read.model import Call, Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 _SET_UP = (schema.InitDist, schema.InitProcessGroup, schema.SetDevice)
 _SYMPTOM = re.compile(
@@ -18,8 +18,8 @@ class Swallowed(NamedTuple):
     """A failure of init or set_device that the job survived at first."""
 
     failure: Failed
-    call: "Call[Any]"
-    process: Process
+    call: "LoggedCall[Any]"
+    process: LoggedProcess
     group: bool  # A process group was there all the same.
     symptoms: List[Failed]  # What failed later for it, in this rank or in those that waited for it.
     alone: bool  # It went on without the others, and nothing failed.
@@ -30,41 +30,41 @@ def swallowed(run: Run) -> List[Swallowed]:
     return [found for process in run.processes for found in [_first(run, process)] if found is not None and (found.symptoms or found.alone)]
 
 
-def _first(run: Run, process: Process) -> Optional[Swallowed]:
+def _first(run: Run, process: LoggedProcess) -> Optional[Swallowed]:
     for failure in process.failures:
         if failure.uncaught:
             continue
-        call = next((call for call in failure.calls if isinstance(call.asked, _SET_UP)), None)
+        call = next((call for call in failure.calls if isinstance(call.begin, _SET_UP)), None)
         if call is not None and _went_on(process, failure) and not _made_good(process, call):
-            group = any(made.answer is not None and made.failure is None for made in process.calls(schema.InitProcessGroup))
+            group = any(made.end is not None and made.failure is None for made in process.calls(schema.InitProcessGroup))
             symptoms = _symptoms(run, process, failure)
             return Swallowed(failure, call, process, group, symptoms, not symptoms and _alone(process, group))
     return None
 
 
-def _went_on(process: Process, failure: Failed) -> bool:
+def _went_on(process: LoggedProcess, failure: Failed) -> bool:
     """The program made another call after it, or ended well, or died of something else that was not raised from it."""
     told = process.ended.failure if process.ended is not None else None
     if told is not None and told.cause and failure.type.endswith(told.cause):
         return False
-    last = max(call.answered_at.line for call in failure.calls if call.answered_at is not None)
+    last = max(call.ended_at.line for call in failure.calls if call.ended_at is not None)
     clean = (schema.DestroyProcessGroup, schema.ProcessEnd, schema.Coverage, schema.Warned, schema.Fault, schema.Restored, schema.Full)
-    if any(call.at.line > last and not isinstance(call.asked, clean) for call in process.every()):
+    if any(call.at.line > last and not isinstance(call.begin, clean) for call in process.every()):
         return True
     end = process.ended
     return end is not None and end.failure is None and not end.exit_code and not process.exit_code
 
 
-def _made_good(process: Process, call: "Call[Any]") -> bool:
+def _made_good(process: LoggedProcess, call: "LoggedCall[Any]") -> bool:
     """The same thing was done successfully later, or was done already: nothing was lost."""
-    if getattr(call.asked, "already_initialised", None):
+    if getattr(call.begin, "already_initialised", None):
         return True
-    kinds = (schema.SetDevice,) if isinstance(call.asked, schema.SetDevice) else (schema.InitDist, schema.InitProcessGroup)
-    after = [other for other in process.every() if isinstance(other.asked, kinds) and other.at.line > call.at.line]
-    return any(other.answer is not None and other.failure is None for other in after)
+    kinds = (schema.SetDevice,) if isinstance(call.begin, schema.SetDevice) else (schema.InitDist, schema.InitProcessGroup)
+    after = [other for other in process.every() if isinstance(other.begin, kinds) and other.at.line > call.at.line]
+    return any(other.end is not None and other.failure is None for other in after)
 
 
-def _symptoms(run: Run, process: Process, failure: Failed) -> List[Failed]:
+def _symptoms(run: Run, process: LoggedProcess, failure: Failed) -> List[Failed]:
     fatal = [other for other in run.failures if other.fatal and other is not failure and other.when >= failure.when]
     own = [other for other in fatal if other.process is process and not other.consequence and (_SYMPTOM.search(other.text) or _in_set_up(other))]
     if own or any(other.process is process for other in fatal):
@@ -74,12 +74,12 @@ def _symptoms(run: Run, process: Process, failure: Failed) -> List[Failed]:
 
 
 def _in_set_up(failure: Failed) -> bool:
-    return any(isinstance(call.asked, (schema.Wrap, schema.WrapModel, schema.InitProcessGroup, schema.SetDevice)) for call in failure.calls)
+    return any(isinstance(call.begin, (schema.Wrap, schema.WrapModel, schema.InitProcessGroup, schema.SetDevice)) for call in failure.calls)
 
 
-def _alone(process: Process, group: bool) -> bool:
+def _alone(process: LoggedProcess, group: bool) -> bool:
     """One of several ranks ends well without a wrap: with no group at all, or with one that it never closed because it does not know of it."""
     end = process.ended
     several = (process.world_size or 1) > 1
-    wrapped = any(call.answer is not None and call.failure is None for call in process.calls(schema.Wrap))
+    wrapped = any(call.end is not None and call.failure is None for call in process.calls(schema.Wrap))
     return end is not None and end.failure is None and several and not wrapped and (not group or end.process_group is True)

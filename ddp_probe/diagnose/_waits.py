@@ -7,7 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._who import place
 from ddp_probe.diagnose.words import clock
 from ddp_probe.own_code import foreign
-from ddp_probe.read.model import Call, Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 PEER_GONE = "a peer is gone"  # What read/failures.py calls it.
 TIMED_OUT = re.compile(
@@ -26,12 +26,12 @@ def waited(failure: Failed) -> bool:
 
 def starting(failure: Failed) -> bool:
     """Tell that the group was still being made, where a rank can be missing for reasons of the network and of the launch."""
-    return any(isinstance(call.asked, (schema.InitProcessGroup, schema.InitDist)) for call in failure.calls)
+    return any(isinstance(call.begin, (schema.InitProcessGroup, schema.InitDist)) for call in failure.calls)
 
 
-def joined(process: Process) -> bool:
+def joined(process: LoggedProcess) -> bool:
     """Tell that a process had become a member of the group."""
-    return any(call.answer is not None and call.failure is None for call in process.calls(schema.InitProcessGroup))
+    return any(call.end is not None and call.failure is None for call in process.calls(schema.InitProcessGroup))
 
 
 def milliseconds(failure: Failed) -> Optional[int]:
@@ -65,7 +65,7 @@ def since(failure: Failed) -> str:
     return "for %.1f s, since %s" % (gave_up / 1000, clock(failure.when - gave_up / 1000))
 
 
-def last_seen(process: Process) -> str:
+def last_seen(process: LoggedProcess) -> str:
     """Say what a process was at when its log ends, and how it ended."""
     call = _last_call(process)
     how = " and was ended by its launcher" if process.signal == "SIGTERM" else " and was ended by %s" % process.signal if process.signal else ""
@@ -75,13 +75,13 @@ def last_seen(process: Process) -> str:
     return "wrote nothing after %s %s at %s (%s)%s" % (call.name, state, clock(call.until or call.when), place(call.site), how)
 
 
-def _last_call(process: Process) -> "Optional[Call[schema.Event]]":
+def _last_call(process: LoggedProcess) -> "Optional[LoggedCall[schema.Event]]":
     marks = (schema.ProcessStart, schema.ProcessEnd, schema.Coverage)
-    calls = [call for call in process.every() if not isinstance(call.asked, marks)]
+    calls = [call for call in process.every() if not isinstance(call.begin, marks)]
     return max(calls, key=lambda call: call.until or call.when) if calls else None
 
 
-def others(run: Run, failures: List[Failed]) -> List[Process]:
+def others(run: Run, failures: List[Failed]) -> List[LoggedProcess]:
     """Return the ranks that none of these failures is of."""
     known = {id(failure.process) for failure in failures}
     return [process for process in run.processes if process.rank is not None and id(process) not in known]

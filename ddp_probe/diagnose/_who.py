@@ -4,11 +4,11 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from ddp_probe.diagnose.printed import Match, matches
 from ddp_probe.diagnose.rule import Rule
-from ddp_probe.read.model import Call, Death, Failed, Process, Run
+from ddp_probe.read.model import Death, Failed, LoggedCall, LoggedProcess, Run
 from ddp_probe.schema import Site
 
 
-def ranks(processes: Iterable[Optional[Process]]) -> List[int]:
+def ranks(processes: Iterable[Optional[LoggedProcess]]) -> List[int]:
     """Return the ranks of a launch among these processes."""
     return sorted({process.rank for process in processes if process is not None and process.rank is not None and not process.alone})
 
@@ -23,7 +23,7 @@ def deaths(run: Run) -> Dict[int, Death]:
     return {death.rank: death for death in reversed(run.deaths) if death.rank is not None}
 
 
-def through(run: Run, calls: "Iterable[Call[Any]]") -> List[Failed]:
+def through(run: Run, calls: "Iterable[LoggedCall[Any]]") -> List[Failed]:
     """Return the failures that went through one of these calls."""
     known = {id(call) for call in calls}
     return [failure for failure in run.failures if any(id(call) in known for call in failure.calls)]

@@ -42,7 +42,7 @@ def _in_the_config(wrapped: _wraps.Wrapped) -> change.Change:
     """The Runner reads model_wrapper_cfg from its configuration: a file, the argument of from_cfg, or its own argument cfg."""
     outer, site = _wraps.runner(wrapped), wrapped.call.site
     config = _config_file(wrapped)
-    given = outer.asked.wrapper_cfg if outer is not None else {}
+    given = outer.begin.wrapper_cfg if outer is not None else {}
     if given:
         where = Site(config, 1) if config else site
         return [change.Key(where, _WRAPPER, "device_ids", "None"), "Left out, wrap_model makes it [LOCAL_RANK]."]
@@ -58,7 +58,7 @@ def _in_the_config(wrapped: _wraps.Wrapped) -> change.Change:
 
 def _from_cfg(wrapped: _wraps.Wrapped) -> bool:
     outer = _wraps.runner(wrapped)
-    return outer is not None and any(frame.function.endswith("from_cfg") for frame in outer.asked.through)
+    return outer is not None and any(frame.function.endswith("from_cfg") for frame in outer.begin.through)
 
 
 def _config_file(wrapped: _wraps.Wrapped) -> str:
@@ -77,4 +77,4 @@ def _arguments(argv: List[str]) -> List[str]:
 
 
 def _by_a_library(wrapped: _wraps.Wrapped) -> bool:
-    return any(frame.function.rpartition(".")[2] != "__init__" for frame in wrapped.call.asked.through)
+    return any(frame.function.rpartition(".")[2] != "__init__" for frame in wrapped.call.begin.through)

@@ -6,7 +6,7 @@ from typing import List, NamedTuple, Optional, Sequence, Set
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.diagnose.words import listed
-from ddp_probe.read.model import Call, Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 # DDP's refusal of device_ids: torch 1.1 to 1.7 says "single-device CUDA modules" or "GPU modules", newer ones
 # "single-device/multiple-device GPU modules or CPU modules"; a terminal may have broken the line.
@@ -29,13 +29,13 @@ _CUDA = ("cuda", "rocm")
 class Wrapped(NamedTuple):
     """A rank that gave its model to DDP."""
 
-    process: Process
-    call: "Call[schema.Wrap]"
+    process: LoggedProcess
+    call: "LoggedCall[schema.Wrap]"
 
     @property
     def placement(self) -> schema.Placement:
         """Return where the model was."""
-        return self.call.asked.placement or schema.Placement()
+        return self.call.begin.placement or schema.Placement()
 
     @property
     def devices(self) -> List[str]:
@@ -51,14 +51,14 @@ class Wrapped(NamedTuple):
     @property
     def ids(self) -> str:
         """Return device_ids as the call had them, or nothing."""
-        given = self.call.asked.device_ids
+        given = self.call.begin.device_ids
         return "[%s]" % ", ".join(given) if given else ""
 
 
 def wraps(run: Run) -> List[Wrapped]:
     """Return what DDP itself was given; FSDP and MMSeparateDistributedDataParallel move a model themselves."""
     found = [Wrapped(process, call) for process in run.processes for call in process.calls(schema.Wrap)]
-    return [wrapped for wrapped in found if wrapped.devices and not re.search("FullySharded|fully_shard|Separate", wrapped.call.asked.wrapper)]
+    return [wrapped for wrapped in found if wrapped.devices and not re.search("FullySharded|fully_shard|Separate", wrapped.call.begin.wrapper)]
 
 
 def refused(run: Run, chosen: Sequence[Wrapped]) -> List[Wrapped]:
@@ -81,13 +81,13 @@ def later(_run: Run, wrapped: Wrapped, text: str) -> List[Failed]:
     return [failure for failure in mine if re.search(text, failure.text)]
 
 
-def card(process: Process, call: Optional["Call[schema.Wrap]"] = None) -> Optional[schema.Card]:
+def card(process: LoggedProcess, call: Optional["LoggedCall[schema.Wrap]"] = None) -> Optional[schema.Card]:
     """Return an accelerator that the program could have used, the vendors' before CUDA; None on a CPU run."""
-    seen = (call.asked.accelerators if call is not None else []) or process.started.accelerators
-    return next((each for each in seen if _usable(each, process, call.asked.backend if call is not None else "")), None)
+    seen = (call.begin.accelerators if call is not None else []) or process.started.accelerators
+    return next((each for each in seen if _usable(each, process, call.begin.backend if call is not None else "")), None)
 
 
-def _usable(found: schema.Card, process: Process, backend: str) -> bool:
+def _usable(found: schema.Card, process: LoggedProcess, backend: str) -> bool:
     if found.count == 0 or any(value.strip() in ("", "-1") for value in found.visible.values()):
         return False
     if found.name in _CUDA and "+cpu" in process.started.versions.get("torch", ""):
@@ -103,9 +103,9 @@ def seen(found: schema.Card) -> str:
     return "%s%s cards are there" % ("%d " % found.count if found.count else "", found.name)
 
 
-def runner(wrapped: Wrapped) -> Optional["Call[schema.WrapModel]"]:
+def runner(wrapped: Wrapped) -> Optional["LoggedCall[schema.WrapModel]"]:
     """Return mmengine's wrap_model around a wrap."""
-    if not any(frame.function.rpartition(".")[2] == "wrap_model" for frame in wrapped.call.asked.through):
+    if not any(frame.function.rpartition(".")[2] == "wrap_model" for frame in wrapped.call.begin.through):
         return None
     return next((call for call in reversed(wrapped.process.calls(schema.WrapModel)) if call.at.line < wrapped.call.at.line), None)
 
@@ -114,7 +114,7 @@ def giver(wrapped: Wrapped) -> str:
     """Tell whose line gave device_ids: the job's, or a library's on behalf of the job's."""
     site = wrapped.call.site
     own = "%s:%d" % (site.file, site.line) if site is not None else "an unknown line"
-    through = wrapped.call.asked.through
+    through = wrapped.call.begin.through
     makers = [frame for frame in through if frame.function.rpartition(".")[2] != "__init__"] or through
     if not makers:
         return own
@@ -128,19 +128,19 @@ def _short(file: str) -> str:
 
 def remedied(wrapped: Wrapped, *names: str) -> bool:
     """Tell that a remedy of this name was at work in the rank: what the call asked for is not what was done."""
-    return any(call.asked.remedy in names for call in wrapped.process.calls(schema.Remedied))
+    return any(call.begin.remedy in names for call in wrapped.process.calls(schema.Remedied))
 
 
-def moves(wrapped: Wrapped) -> List["Call[schema.ModuleMove]"]:
+def moves(wrapped: Wrapped) -> List["LoggedCall[schema.ModuleMove]"]:
     """Return the moves between devices before a wrap that went well, in order; a change of dtype alone is none."""
     calls = [call for call in wrapped.process.calls(schema.ModuleMove) if call.at.line < wrapped.call.at.line]
-    return [call for call in calls if call.answer is not None and call.failure is None and call.asked.destination]
+    return [call for call in calls if call.end is not None and call.failure is None and call.begin.destination]
 
 
-def moved(call: "Call[schema.ModuleMove]") -> str:
+def moved(call: "LoggedCall[schema.ModuleMove]") -> str:
     """Return a move as a sentence has it: TinyModel.to(gcu:0) at /train/t.py:29."""
     place = " at %s:%d" % (call.site.file, call.site.line) if call.site is not None else ""
-    return "%s.%s(%s)%s" % (call.asked.model.rpartition(".")[2], call.asked.method, call.asked.destination, place)
+    return "%s.%s(%s)%s" % (call.begin.model.rpartition(".")[2], call.begin.method, call.begin.destination, place)
 
 
 def all_ids(chosen: Sequence[Wrapped]) -> str:
@@ -186,7 +186,7 @@ def _no_way_for_cpu(run: Run, wrapped: Wrapped) -> bool:
 
 def _left_by_mmengine(wrapped: Wrapped) -> bool:
     call = runner(wrapped)
-    return call is not None and call.asked.get_device == "cpu"
+    return call is not None and call.begin.get_device == "cpu"
 
 
 def _though_ready(wrapped: Wrapped) -> bool:
@@ -194,4 +194,4 @@ def _though_ready(wrapped: Wrapped) -> bool:
     found = card(wrapped.process, wrapped.call)
     well = wrapped.call.until is not None and wrapped.call.failure is None
     mended = remedied(wrapped, "move-model", "mmengine-device")
-    return bool(found and found.initialised and well and not mended and all(call.asked.destination == "cpu" for call in moves(wrapped)))
+    return bool(found and found.initialised and well and not mended and all(call.begin.destination == "cpu" for call in moves(wrapped)))

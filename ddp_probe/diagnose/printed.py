@@ -7,7 +7,7 @@ from ddp_probe.diagnose._pattern import Found, searchable
 from ddp_probe.diagnose._root_cause import root_cause
 from ddp_probe.diagnose.rule import HIGH, LOW, Evidence, Finding, Printed, Rule, failed, first_of, line
 from ddp_probe.diagnose.words import cut
-from ddp_probe.read.model import Failed, Place, Run
+from ddp_probe.read.model import Failed, LogLine, Run
 
 
 class Match(NamedTuple):
@@ -90,7 +90,7 @@ def _shown(match: Match) -> Evidence:
     shown, at = failed(match.failure), _line(match)
     if match.failure.process is not None or at == match.failure.at.line:
         return shown
-    return line(Place(match.failure.at.file, at), cut(match.failure.source[(match.failure.at.file, at)], 300))
+    return line(LogLine(match.failure.at.file, at), cut(match.failure.source[(match.failure.at.file, at)], 300))
 
 
 def _one_a_rank(found: List[Match]) -> List[Match]:

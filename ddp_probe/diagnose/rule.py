@@ -5,7 +5,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import msgspec
 
 from ddp_probe.diagnose import change as changes
-from ddp_probe.read.model import Call, Failed, Place
+from ddp_probe.read.model import Failed, LoggedCall, LogLine
 from ddp_probe.schema import Site
 
 ERROR, WARNING = "error", "warning"
@@ -128,7 +128,7 @@ class Rule(NamedTuple):
         return Undecided(self.slug, because, tuple(explains), then or "python -m ddp_probe explain %s says what would settle it." % self.id)
 
 
-def shown(call: "Call[Any]", text: str) -> Evidence:
+def shown(call: "LoggedCall[Any]", text: str) -> Evidence:
     """Return a call as evidence, by the line written before it."""
     return Evidence(call.at.file, call.at.line, call.site, text)
 
@@ -146,6 +146,6 @@ def failed(failure: Failed, text: str = "") -> Evidence:
     return Evidence(failure.at.file, failure.at.line, failure.site, text or failure.said(300))
 
 
-def line(at: Place, text: str) -> Evidence:
+def line(at: LogLine, text: str) -> Evidence:
     """Return a line of a log as evidence."""
     return Evidence(at.file, at.line, None, text)

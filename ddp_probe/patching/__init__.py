@@ -5,10 +5,10 @@ from .certificate import Certificate, Entry
 from .frames import clean_exception, clean_traceback, is_our_frame
 from .guard import Guard, guard
 from .ledger import Ledger
+from .observer import Observer
 from .patch import Patch
 from .switch import Switch, switch
 from .target import Target
-from .watch import Watch
 
 __all__ = [
     "Call",
@@ -16,10 +16,10 @@ __all__ = [
     "Entry",
     "Guard",
     "Ledger",
+    "Observer",
     "Patch",
     "Switch",
     "Target",
-    "Watch",
     "clean_exception",
     "clean_traceback",
     "guard",

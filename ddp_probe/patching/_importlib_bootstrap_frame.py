@@ -6,9 +6,9 @@ every other. So this file's name holds both, and a warning of torch points at th
 
 from typing import Any, List
 
-from ddp_probe.patching._importlib_bootstrap_mended import mended
+from ddp_probe.patching._dispatch import begin, cut_short, end, fail
+from ddp_probe.patching._importlib_bootstrap_override import overridden
 from ddp_probe.patching._shed import shed
-from ddp_probe.patching._visit import begin, cut_short, end, fail
 from ddp_probe.patching.call import Call
 from ddp_probe.patching.guard import FRAGILE
 
@@ -30,7 +30,7 @@ def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: C901  # each 
         cut_short(calls, exc)
         raise
     try:
-        result = wrapped(*args, **kwargs) if not watched or not self._self_seat.mends else mended(self, wrapped, args, kwargs)
+        result = wrapped(*args, **kwargs) if not watched or not self._self_patch_site.overrides else overridden(self, wrapped, args, kwargs)
     except BaseException as exc:
         try:  # contextlib.suppress needs a frame, and there may be no room for one
             if watched:

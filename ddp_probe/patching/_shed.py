@@ -14,7 +14,7 @@ from .frames import is_our_frame
 _BY_ATTRIBUTE = sys.version_info >= (3, 11)
 # The files of the frames that stand between the job's call and the original; any other frame of ours in a traceback is a fault of ours, and stays.
 _HERE = os.path.dirname((lambda: None).__code__.co_filename)
-_BETWEEN = tuple(os.path.join(_HERE, "_importlib_bootstrap_%s.py" % name) for name in ("frame", "mended"))
+_BETWEEN = tuple(os.path.join(_HERE, "_importlib_bootstrap_%s.py" % name) for name in ("frame", "override"))
 _set: List[Callable[..., None]] = []
 
 

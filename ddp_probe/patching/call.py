@@ -8,7 +8,7 @@ from ddp_probe.ours import ours
 from .target import Target
 
 if TYPE_CHECKING:
-    from .patch import Patch, Seat
+    from .patch import Patch, PatchSite
 
 
 class Names:
@@ -35,10 +35,10 @@ class Names:
 class Call:
     """The target, what was passed, and a note that is the watch's own. Nothing in it is passed on to the original."""
 
-    __slots__ = ("instance", "args", "kwargs", "note", "seat", "patch")
+    __slots__ = ("instance", "args", "kwargs", "note", "patch_site", "patch")
 
-    def __init__(self, seat: "Seat", patch: "Patch", instance: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        self.seat = seat
+    def __init__(self, patch_site: "PatchSite", patch: "Patch", instance: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        self.patch_site = patch_site
         self.patch = patch
         self.instance = instance
         self.args = args
@@ -53,19 +53,19 @@ class Call:
     @property
     def wrapped(self) -> Callable[..., Any]:
         """The original, unbound."""
-        return self.seat.original
+        return self.patch_site.original
 
     def arguments(self) -> Dict[str, Any]:
         """Return what was passed, by parameter name; no defaults, no instance. Empty where the call does not fit the signature."""
-        signature = self.seat.names.signature()
+        signature = self.patch_site.names.signature()
         if signature is None:
             return {}
-        first: List[Any] = [self.instance] if self.seat.bound else []
+        first: List[Any] = [self.instance] if self.patch_site.bound else []
         try:
             found = dict(signature.bind(*first, *self.args, **self.kwargs).arguments)
         except ours(TypeError):
             return {}
-        if self.seat.bound:
+        if self.patch_site.bound:
             self._forget_instance(signature, found)
         return found
 
@@ -80,7 +80,7 @@ class Call:
 
     def defaults(self) -> Dict[str, Any]:
         """Return the defaults of the signature by parameter name."""
-        signature = self.seat.names.signature()
+        signature = self.patch_site.names.signature()
         if signature is None:
             return {}
         return {name: p.default for name, p in signature.parameters.items() if p.default is not inspect.Parameter.empty}

@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterator, List, Set, Tuple
 
 from ddp_probe.ours import ours
 
-from .place import Place, namespace
+from .slot import Slot, namespace
 
 _TRIES = 5
 
@@ -30,11 +30,11 @@ def spaces() -> Iterator[Tuple[str, Any, Dict[str, Any]]]:
             yield str(name), module, space
 
 
-def holders(wanted: Dict[int, Any]) -> Iterator[Tuple[Place, Any]]:
+def holders(wanted: Dict[int, Any]) -> Iterator[Tuple[Slot, Any]]:
     """Yield every module attribute that is one of these very objects, given by id: one pass, however many are wanted."""
     for name, module, space in spaces():
         for attribute, value in _found(space, wanted):
-            yield Place(module, attribute, True, "%s.%s" % (name, attribute)), value
+            yield Slot(module, attribute, True, "%s.%s" % (name, attribute)), value
 
 
 def _found(space: Dict[str, Any], wanted: Dict[int, Any]) -> List[Tuple[str, Any]]:

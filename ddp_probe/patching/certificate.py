@@ -11,7 +11,7 @@ class Entry(NamedTuple):
     """One place: attribute, alias, slot (made by us, removed), spliced, overwritten or unreachable."""
 
     target: Target
-    place: str
+    slot: str
     kind: str
     restored: bool
     why: str
@@ -34,7 +34,7 @@ class Certificate:
 
     def lines(self) -> List[str]:
         """Return one sentence for each entry."""
-        return ["%s: %s: %s" % (entry.place, entry.kind, entry.why) for entry in self.entries]
+        return ["%s: %s: %s" % (entry.slot, entry.kind, entry.why) for entry in self.entries]
 
     def as_dict(self) -> Dict[str, Any]:
         """Return the certificate as plain data."""

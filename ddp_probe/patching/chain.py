@@ -8,7 +8,7 @@ import wrapt
 
 from ddp_probe.ours import ours
 
-from .place import class_order, is_class
+from .slot import class_order, is_class
 from .wrapper import Bound, Wrapper, without_us, wrapper_in
 
 # Below every proxy class of wrapt in every version; its public name moved between 1.x and 2.x.
@@ -75,7 +75,7 @@ def _splice_proxy(found: Any) -> bool:
 
 def _retired(held: Any) -> bool:
     wrapper = wrapper_in(held)
-    return wrapper is not None and wrapper._self_seat.retired
+    return wrapper is not None and wrapper._self_patch_site.retired
 
 
 def _content(cell: Any) -> Any:

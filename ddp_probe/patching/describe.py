@@ -3,7 +3,7 @@
 import types
 from typing import Any
 
-from .place import is_class, namespace
+from .slot import is_class, namespace
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 _QUALNAME: Any = vars(type)["__qualname__"]

@@ -9,14 +9,14 @@ from .call import Names
 from .certificate import Entry
 from .chain import adopts, is_proxy, splice
 from .describe import describe
-from .patch import Seat
+from .patch import PatchSite
 from .wrapper import Bound, Wrapper
 
 _MOST = 50
 _LEVELS = 3
 _BINDINGS = (types.MethodType, Bound, classmethod, staticmethod)
 _CONTAINERS = (dict, list, tuple, set, frozenset, types.CellType, functools.partial) + _BINDINGS
-_SKIPPED = (types.FrameType, Seat, Names, Wrapper)
+_SKIPPED = (types.FrameType, PatchSite, Names, Wrapper)
 _WORDS: Dict[Any, str] = {kind: "a %s" % kind.__name__ for kind in (dict, list, tuple, set, frozenset)}
 _WORDS.update({types.CellType: "a closure", types.MethodType: "a bound method"})
 
@@ -24,17 +24,17 @@ _WORDS.update({types.CellType: "a closure", types.MethodType: "a bound method"})
 class _Trail:
     """From the thing that holds a wrapper up to something with a name."""
 
-    __slots__ = ("seat", "nodes")
+    __slots__ = ("patch_site", "nodes")
 
-    def __init__(self, seat: Seat, first: Any) -> None:
-        self.seat = seat
+    def __init__(self, patch_site: PatchSite, first: Any) -> None:
+        self.patch_site = patch_site
         self.nodes: List[Any] = [first]
 
     def still_holds(self) -> bool:
         """Tell whether the wrapper is still there, now that others have been spliced."""
         first = self.nodes[0]
         held = gc.get_referents(first)
-        return any(one is self.seat.wrapper for one in held)
+        return any(one is self.patch_site.wrapper for one in held)
 
     def described(self) -> str:
         """Say what holds the wrapper, and where that is."""
@@ -47,9 +47,9 @@ class _Trail:
         return len(self.nodes) == 1 and type(self.nodes[0]) in _BINDINGS
 
 
-def held_elsewhere(seats: List[Seat]) -> List[Entry]:
+def held_elsewhere(patch_sites: List[PatchSite]) -> List[Entry]:
     """Splice ours out of those who say that they wrap it, and name everybody else."""
-    trails = _trails(seats)
+    trails = _trails(patch_sites)
     for _ in range(_LEVELS):
         _climb(trails)
     entries = list(_spliced(trails))
@@ -57,12 +57,12 @@ def held_elsewhere(seats: List[Seat]) -> List[Entry]:
     return entries + [_entry(trail, "unreachable", False, "It keeps a switched-off wrapper, which calls the original.") for trail in rest]
 
 
-def keeping_originals(seats: List[Seat]) -> Dict[str, List[str]]:
+def keeping_originals(patch_sites: List[PatchSite]) -> Dict[str, List[str]]:
     """Name who holds an original past its replaced names, by target: a late patch does not see what goes through them."""
-    by_id = {id(seat.original): seat for seat in seats}
-    known = {id(seat.wrapper) for seat in seats}
+    by_id = {id(patch_site.original): patch_site for patch_site in patch_sites}
+    known = {id(patch_site.wrapper) for patch_site in patch_sites}
     trails: List[_Trail] = []
-    for one in _referrers([seat.original for seat in seats]):
+    for one in _referrers([patch_site.original for patch_site in patch_sites]):
         if type(one) not in _SKIPPED and id(one) not in known:
             trails += [_Trail(by_id[id(held)], one) for held in gc.get_referents(one) if id(held) in by_id]
     trails = trails[:_MOST]
@@ -71,21 +71,21 @@ def keeping_originals(seats: List[Seat]) -> Dict[str, List[str]]:
     found: Dict[str, List[str]] = {}
     for trail in trails:
         if not trail.in_passing():
-            found.setdefault(str(trail.seat.target), []).append(trail.described())
+            found.setdefault(str(trail.patch_site.target), []).append(trail.described())
     return found
 
 
 def _entry(trail: _Trail, kind: str, restored: bool, why: str) -> Entry:
-    return Entry(trail.seat.target, trail.described(), kind, restored, why)
+    return Entry(trail.patch_site.target, trail.described(), kind, restored, why)
 
 
-def _trails(seats: List[Seat]) -> List[_Trail]:
-    by_id = {id(seat.wrapper): seat for seat in seats}
+def _trails(patch_sites: List[PatchSite]) -> List[_Trail]:
+    by_id = {id(patch_site.wrapper): patch_site for patch_site in patch_sites}
     found: List[_Trail] = []
-    direct = {id(one): one for one in _referrers([seat.wrapper for seat in seats]) + _proxies() if type(one) not in _SKIPPED}
+    direct = {id(one): one for one in _referrers([patch_site.wrapper for patch_site in patch_sites]) + _proxies() if type(one) not in _SKIPPED}
     for one in direct.values():
         inside = {id(held) for held in gc.get_referents(one)}
-        found += [_Trail(seat, one) for key, seat in by_id.items() if key in inside]
+        found += [_Trail(patch_site, one) for key, patch_site in by_id.items() if key in inside]
     return found[:_MOST]
 
 
@@ -138,4 +138,4 @@ def _spliced(trails: List[_Trail]) -> Iterator[Entry]:
     for trail in trails:
         for node in trail.nodes:
             if adopts(node) and splice(node):
-                yield Entry(trail.seat.target, describe(node), "spliced", True, "It stays and calls the original.")
+                yield Entry(trail.patch_site.target, describe(node), "spliced", True, "It stays and calls the original.")

@@ -10,11 +10,11 @@ from .census import holders
 from .certificate import Certificate
 from .describe import describe
 from .holders import keeping_originals
-from .patch import Patch, Seat
-from .place import Place, is_class, locate
+from .observer import Observer
+from .patch import Patch, PatchSite
 from .restore import restore
+from .slot import Slot, is_class, locate
 from .target import Target
-from .watch import Watch
 from .wrapper import Wrapper, without_us, wrapper_in
 
 _lock = threading.RLock()
@@ -34,22 +34,22 @@ class Ledger:
 
     def __init__(self) -> None:
         self._patches: Dict[Tuple[Target, str], Patch] = {}
-        self._seats: List[Seat] = []
+        self._patch_sites: List[PatchSite] = []
 
-    def apply(self, target: Target, watch: Watch) -> Patch:
+    def apply(self, target: Target, observer: Observer) -> Patch:
         """Put the watch on the target, whose module has to be imported. The patch says whether that worked."""
-        return self.apply_all([(target, watch)])[0]
+        return self.apply_all([(target, observer)])[0]
 
-    def apply_all(self, pairs: Iterable[Tuple[Target, Watch]], aliases: bool = True) -> List[Patch]:
+    def apply_all(self, pairs: Iterable[Tuple[Target, Observer]], aliases: bool = True) -> List[Patch]:
         """Apply many with one look through sys.modules, which is what applying costs once torch is there (10 ms).
 
         A module that has this moment been executed has no aliases yet: say so, and the look is spared.
         """
         with _lock:
-            before = len(self._seats)
-            patches = [self._try(target, watch) for target, watch in pairs]
+            before = len(self._patch_sites)
+            patches = [self._try(target, observer) for target, observer in pairs]
             if aliases:
-                self._replace_aliases(self._seats[before:])
+                self._replace_aliases(self._patch_sites[before:])
             return patches
 
     def patches(self) -> List[Patch]:
@@ -58,17 +58,17 @@ class Ledger:
 
     def missed(self) -> Dict[str, List[str]]:
         """Name who kept an original from before it was patched, by target. Asks the garbage collector: for a late start, once."""
-        return keeping_originals(self._seats)
+        return keeping_originals(self._patch_sites)
 
     def undo(self) -> Certificate:
         """Put everything back and say what was found. A call that is running finishes as it began."""
         with _lock:
-            seats, self._seats = self._seats, []
+            patch_sites, self._patch_sites = self._patch_sites, []
             self._patches = {}
-            return Certificate(restore(seats))
+            return Certificate(restore(patch_sites))
 
-    def _try(self, target: Target, watch: Watch) -> Patch:
-        patch = self._patches.get((target, watch.name)) or Patch(target, watch)
+    def _try(self, target: Target, observer: Observer) -> Patch:
+        patch = self._patches.get((target, observer.name)) or Patch(target, observer)
         try:
             return self._apply(patch)
         except ours(Exception) as exc:  # A class that cannot be written to, or something stranger: the job goes on without this patch.
@@ -80,16 +80,16 @@ class Ledger:
         if isinstance(found, str):
             patch.why = patch.why if patch.state == "patched" else found
             return self._keep(patch)
-        place, raw = found
-        if patch.seat is not None and self._same(patch.seat.place, place) and patch.seat.holds():
+        slot, raw = found
+        if patch.patch_site is not None and self._same(patch.patch_site.slot, slot) and patch.patch_site.holds():
             return patch
-        seat = self._seat(patch.target, place, raw)
-        if isinstance(seat, str):
-            patch.state, patch.why = "skipped", seat
+        patch_site = self._seat(patch.target, slot, raw)
+        if isinstance(patch_site, str):
+            patch.state, patch.why = "skipped", patch_site
             return self._keep(patch)
-        present = seat.watched_by(patch.name)
+        present = patch_site.watched_by(patch.name)
         if present is None:
-            patch.take(seat)
+            patch.take(patch_site)
         return present or self._keep(patch)
 
     def _keep(self, patch: Patch) -> Patch:
@@ -97,46 +97,46 @@ class Ledger:
         return patch
 
     @staticmethod
-    def _same(one: Place, other: Place) -> bool:
+    def _same(one: Slot, other: Slot) -> bool:
         return one.holder is other.holder and one.attribute == other.attribute
 
-    def _seat(self, target: Target, place: Place, raw: Any) -> Union[Seat, str]:
+    def _seat(self, target: Target, slot: Slot, raw: Any) -> Union[PatchSite, str]:
         """Return the seat at this place, made now where there is none, or a sentence saying why there cannot be one."""
-        present = self._present(place, raw)
+        present = self._present(slot, raw)
         if present is not None:
             return present
-        wrapper = wrapper_in(raw) if place.existed else None
-        if wrapper is not None and not wrapper._self_seat.retired:
+        wrapper = wrapper_in(raw) if slot.existed else None
+        if wrapper is not None and not wrapper._self_patch_site.retired:
             return "%s is patched by another ledger." % str(target)
         raw = without_us(raw) if wrapper is not None else raw
         original = raw.__func__ if type(raw) in (classmethod, staticmethod) else raw
         if is_class(original) or not callable(original):
             return "%s is not a function but %s." % (target, describe(original))
-        return self._make(Seat(target, place, raw, original, place.in_class and type(raw) is not staticmethod))
+        return self._make(PatchSite(target, slot, raw, original, slot.in_class and type(raw) is not staticmethod))
 
-    def _present(self, place: Place, raw: Any) -> Optional[Seat]:
-        for seat in self._seats:
-            if (place.existed and raw is seat.placed) or (self._same(seat.place, place) and seat.holds()):
-                return seat
+    def _present(self, slot: Slot, raw: Any) -> Optional[PatchSite]:
+        for patch_site in self._patch_sites:
+            if (slot.existed and raw is patch_site.placed) or (self._same(patch_site.slot, slot) and patch_site.holds()):
+                return patch_site
         return None
 
-    def _make(self, seat: Seat) -> Seat:
-        seat.wrapper = Wrapper(seat)
-        kind = type(seat.raw)
-        seat.placed = kind(seat.wrapper) if kind in (classmethod, staticmethod) else seat.wrapper
-        self._seats.append(seat)  # First: what a signal handler of the job's cuts short here is still undone.
+    def _make(self, patch_site: PatchSite) -> PatchSite:
+        patch_site.wrapper = Wrapper(patch_site)
+        kind = type(patch_site.raw)
+        patch_site.placed = kind(patch_site.wrapper) if kind in (classmethod, staticmethod) else patch_site.wrapper
+        self._patch_sites.append(patch_site)  # First: what a signal handler of the job's cuts short here is still undone.
         try:
-            seat.place.write(seat.placed)
+            patch_site.slot.write(patch_site.placed)
         except ours(Exception):
-            self._seats.pop()
+            self._patch_sites.pop()
             raise
-        return seat
+        return patch_site
 
     @staticmethod
-    def _replace_aliases(seats: List[Seat]) -> None:
+    def _replace_aliases(patch_sites: List[PatchSite]) -> None:
         """Replace the other names of what was wrapped; an inherited original belongs to another class and keeps its names."""
-        wanted = {id(seat.original): seat for seat in seats if seat.place.existed}
+        wanted = {id(patch_site.original): patch_site for patch_site in patch_sites if patch_site.slot.existed}
         for alias, original in holders(wanted) if wanted else ():
-            seat = wanted[id(original)]
-            alias.write(seat.wrapper)
-            seat.aliases.append(alias)
+            patch_site = wanted[id(original)]
+            alias.write(patch_site.wrapper)
+            patch_site.aliases.append(alias)

@@ -5,7 +5,7 @@ import operator
 import sys
 from typing import Any, Callable, Optional, Tuple
 
-from .place import MISSING, class_attribute, is_class, namespace
+from .slot import MISSING, class_attribute, is_class, namespace
 from .target import Target
 
 

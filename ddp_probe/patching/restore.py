@@ -9,41 +9,41 @@ from .certificate import Entry
 from .chain import leads_to, splice, walk
 from .describe import describe
 from .holders import held_elsewhere
-from .patch import Seat
-from .place import MISSING, Place
+from .patch import PatchSite
+from .slot import MISSING, Slot
 from .wrapper import without_us, wrapper_in
 
 
-def restore(seats: List[Seat]) -> List[Entry]:
+def restore(patch_sites: List[PatchSite]) -> List[Entry]:
     """Put everything back and return what was done, checked by identity."""
-    for seat in seats:
-        seat.retired = True
-    entries = [_restore_place(seat) for seat in reversed(seats)]
-    if seats:
+    for patch_site in patch_sites:
+        patch_site.retired = True
+    entries = [_restore_slot(patch_site) for patch_site in reversed(patch_sites)]
+    if patch_sites:
         entries += _restore_aliases()
-        entries += [entry for seat in seats for entry in _lost_aliases(seat)]
-        entries += held_elsewhere(seats)
+        entries += [entry for patch_site in patch_sites for entry in _lost_aliases(patch_site)]
+        entries += held_elsewhere(patch_sites)
     return entries
 
 
-def _restore_place(seat: Seat) -> Entry:
-    found, target, label = seat.place.read(), seat.target, seat.place.label
-    kind, expected = ("attribute", seat.raw) if seat.place.existed else ("slot", MISSING)
-    if found is seat.placed:
-        _put(seat.place, expected)
-        back = seat.place.read() is expected
+def _restore_slot(patch_site: PatchSite) -> Entry:
+    found, target, label = patch_site.slot.read(), patch_site.target, patch_site.slot.label
+    kind, expected = ("attribute", patch_site.raw) if patch_site.slot.existed else ("slot", MISSING)
+    if found is patch_site.placed:
+        _put(patch_site.slot, expected)
+        back = patch_site.slot.read() is expected
         return Entry(target, label, kind, back, _said(kind, back))
     if found is expected:
         return Entry(target, label, kind, True, "Somebody else put it back.")
-    return _taken(seat, seat.place, found)
+    return _taken(patch_site, patch_site.slot, found)
 
 
-def _put(place: Place, value: object) -> None:
+def _put(slot: Slot, value: object) -> None:
     try:
         if value is MISSING:
-            place.clear()
+            slot.clear()
         else:
-            place.write(value)
+            slot.write(value)
     except ours(TypeError, AttributeError):  # The holder has been made read-only since; the check by identity says so.
         pass
 
@@ -54,17 +54,17 @@ def _said(kind: str, back: bool) -> str:
     return "The slot that the probe made is gone." if kind == "slot" else "The original is back."
 
 
-def _taken(seat: Seat, place: Place, found: object) -> Entry:
+def _taken(patch_site: PatchSite, slot: Slot, found: object) -> Entry:
     """Deal with a place that somebody else has written to since."""
     if found is MISSING:
-        return Entry(seat.target, place.label, "overwritten", False, "Somebody removed the attribute.")
-    if not leads_to(found, seat.wrapper):
-        return Entry(seat.target, place.label, "overwritten", False, "Somebody put something else there, which stays: %s." % describe(found))
+        return Entry(patch_site.target, slot.label, "overwritten", False, "Somebody removed the attribute.")
+    if not leads_to(found, patch_site.wrapper):
+        return Entry(patch_site.target, slot.label, "overwritten", False, "Somebody put something else there, which stays: %s." % describe(found))
     for one in list(walk(found)):
         splice(one)
-    if leads_to(found, seat.wrapper):
-        return Entry(seat.target, place.label, "unreachable", False, "Somebody's wrapper holds a switched-off one: %s." % describe(found))
-    return Entry(seat.target, place.label, "spliced", True, "Somebody's wrapper stays and calls the original: %s." % describe(found))
+    if leads_to(found, patch_site.wrapper):
+        return Entry(patch_site.target, slot.label, "unreachable", False, "Somebody's wrapper holds a switched-off one: %s." % describe(found))
+    return Entry(patch_site.target, slot.label, "spliced", True, "Somebody's wrapper stays and calls the original: %s." % describe(found))
 
 
 def _restore_aliases() -> Iterator[Entry]:
@@ -72,16 +72,16 @@ def _restore_aliases() -> Iterator[Entry]:
     for name, _, space in spaces():
         for attribute, value in snapshot(space):
             wrapper = wrapper_in(value)
-            if wrapper is not None and wrapper._self_seat.retired:
+            if wrapper is not None and wrapper._self_patch_site.retired:
                 original = without_us(value)
                 space[attribute] = original
                 back = space.get(attribute) is original
-                yield Entry(wrapper._self_seat.target, "%s.%s" % (name, attribute), "alias", back, _said("alias", back))
+                yield Entry(wrapper._self_patch_site.target, "%s.%s" % (name, attribute), "alias", back, _said("alias", back))
 
 
-def _lost_aliases(seat: Seat) -> Iterator[Entry]:
+def _lost_aliases(patch_site: PatchSite) -> Iterator[Entry]:
     """Report aliases that somebody has written to since they were replaced."""
-    for alias in seat.aliases:
+    for alias in patch_site.aliases:
         found = alias.read()
-        if found is not seat.original:
-            yield _taken(seat, alias, found)
+        if found is not patch_site.original:
+            yield _taken(patch_site, alias, found)

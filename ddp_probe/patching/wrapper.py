@@ -15,7 +15,7 @@ from ._importlib_bootstrap_frame import call
 from .reference import lookup, reference
 
 if TYPE_CHECKING:
-    from .patch import Seat
+    from .patch import PatchSite
 
 # Untyped on purpose: wrapt has type hints in some versions and none in others.
 _Base: Any = wrapt.FunctionWrapper
@@ -56,8 +56,8 @@ class Bound(_Like, _BoundBase):  # type: ignore[misc]
     __call__ = call
 
     @property
-    def _self_seat(self) -> "Seat":
-        return self._self_parent._self_seat  # type: ignore[no-any-return,unused-ignore]
+    def _self_patch_site(self) -> "PatchSite":
+        return self._self_parent._self_patch_site  # type: ignore[no-any-return,unused-ignore]
 
     def _self_split(self, args: Tuple[Any, ...]) -> Tuple[Any, Tuple[Any, ...]]:
         if self._self_instance is not None:
@@ -66,7 +66,7 @@ class Bound(_Like, _BoundBase):  # type: ignore[misc]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self._self_instance is None:
-            return reference(self._self_seat.target)
+            return reference(self._self_patch_site.target)
         return self._self_original.__reduce_ex__(protocol)
 
     def __copy__(self) -> Any:
@@ -81,14 +81,14 @@ class Wrapper(_Like, _Base):  # type: ignore[misc]
 
     __bound_function_wrapper__ = Bound
     # A comment and no annotation: the class would show its own __annotations__ in place of the original's.
-    _self_seat = None  # type: Any
+    _self_patch_site = None  # type: Any
 
     __call__ = call
 
-    def __init__(self, seat: "Seat") -> None:
-        super(Wrapper, self).__init__(seat.original, _never)  # noqa: UP008 - __class__ below is a property.
-        self._self_seat = seat
-        original: Any = seat.original
+    def __init__(self, patch_site: "PatchSite") -> None:
+        super(Wrapper, self).__init__(patch_site.original, _never)  # noqa: UP008 - __class__ below is a property.
+        self._self_patch_site = patch_site
+        original: Any = patch_site.original
         kind = type(original)
         self._self_plain = bool(kind.__flags__ & _METHOD_DESCRIPTOR) or (kind is Wrapper and original._self_plain)
         self._self_binds = hasattr(kind, "__get__")
@@ -104,12 +104,12 @@ class Wrapper(_Like, _Base):  # type: ignore[misc]
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         # A retired wrapper admits what it is: cloudpickle then asks for __reduce_ex__ and does not take the function apart.
-        seat = self._self_seat
-        return Wrapper if seat is not None and seat.retired else self._self_original.__class__
+        patch_site = self._self_patch_site
+        return Wrapper if patch_site is not None and patch_site.retired else self._self_original.__class__
 
     def __reduce_ex__(self, protocol: Any) -> Union[str, Tuple[Any, ...]]:
         name = lookup(self)
-        return name if name is not None else reference(self._self_seat.target)
+        return name if name is not None else reference(self._self_patch_site.target)
 
     def __copy__(self) -> "Wrapper":
         return self
@@ -140,11 +140,11 @@ def without_us(found: Any) -> Any:
     wrapper = wrapper_in(found)
     if wrapper is None:
         return found
-    seat, kind = wrapper._self_seat, type(found)
+    patch_site, kind = wrapper._self_patch_site, type(found)
     if kind is Wrapper:
-        return seat.original
+        return patch_site.original
     if kind is Bound:
         return found._self_original
     if kind is types.MethodType:
-        return types.MethodType(seat.original, found.__self__)
-    return seat.raw if found is seat.placed else kind(seat.original)
+        return types.MethodType(patch_site.original, found.__self__)
+    return patch_site.raw if found is patch_site.placed else kind(patch_site.original)

@@ -33,7 +33,7 @@ def first_event(process: "Process") -> schema.Event:
         executable=mask(sys.executable or ""),
         argv=mask_argv(_argv()),
         cwd=_cwd(),
-        launcher=process.place.launcher,
+        launcher=process.rank_info.launcher,
         environment=environment(),
         hash_seed=_hash_seed(),
         flags=_flags(),

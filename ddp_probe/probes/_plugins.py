@@ -42,7 +42,7 @@ class Plugins:
         self._add(name, loaded.TARGETS)
 
     def _add(self, probe: str, places: Tuple[str, ...]) -> None:
-        for module, _, qualname in (place.partition(":") for place in places):
+        for module, _, qualname in (rank_info.partition(":") for rank_info in places):
             row = TargetRow(probe, module, qualname, optional=True)
             if self._role in row.roles:
                 self.rows.append(row)

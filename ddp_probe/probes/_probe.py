@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.facts.call_site import call_path
 from ddp_probe.facts.failure import failure
-from ddp_probe.patching import Call, Watch
+from ddp_probe.patching import Call, Observer
 from ddp_probe.record import Span
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Passed:
         self.nth = nth
 
 
-class Probe(Watch):
+class Probe(Observer):
     """One patch target, or a few that belong together.
 
     A probe says what it sees in `begin` and `end`; it never calls the original, and what it returns goes to the log alone.

@@ -9,7 +9,7 @@ from ddp_probe import schema, settings
 from ddp_probe.ours import ours
 from ddp_probe.patching import Certificate, Ledger, Patch, Target
 from ddp_probe.patching.guard import guard
-from ddp_probe.patching.mend import Mend
+from ddp_probe.patching.override import Override
 from ddp_probe.patching.switch import switch
 from ddp_probe.probes import _coverage, _ending, _opening, _summary
 from ddp_probe.probes._plugins import Plugins
@@ -43,7 +43,7 @@ class Session:
         self._last_word: Dict[str, Any] = {}
         self.summary_due = False
         self.missed: Dict[str, List[str]] = {}
-        self._probes: Dict[str, Union[Probe, Mend]] = {}
+        self._probes: Dict[str, Union[Probe, Override]] = {}
         self._late: Set[str] = set()
         self.recorder = self._open()
         switch.on = True
@@ -76,8 +76,8 @@ class Session:
             self._stem,
             {
                 "rank": None if process.role.name == "launcher" else process.rank,
-                "local_rank": process.place.local_rank,
-                "world_size": process.place.world_size,
+                "local_rank": process.rank_info.local_rank,
+                "world_size": process.rank_info.world_size,
                 "host": socket.gethostname(),
                 "pid": os.getpid(),
                 "run": process.run,
@@ -113,7 +113,7 @@ class Session:
         """The program armed itself late: find out who had kept an original before, for the lines at exit."""
         self.missed = guard.run("process", self.ledger.missed) or {}
 
-    def probe(self, name: str) -> "Union[Probe, Mend]":
+    def probe(self, name: str) -> "Union[Probe, Override]":
         """Return the probe of that name, or the remedy, loading its file first."""
         if name not in self._probes:
             self._probes[name] = self.remedies.load(name, self) or self._load(name)
@@ -130,10 +130,10 @@ class Session:
 
     def rank_known(self, rank: Optional[int], world_size: Optional[int]) -> None:
         """A process group tells who this process is; programs without a launcher learn it here."""
-        place = self.process.place
-        place.rank = place.rank if rank is None else rank
-        place.world_size = place.world_size if world_size is None else world_size
-        self.recorder.bind(rank=place.rank, world_size=place.world_size)
+        rank_info = self.process.rank_info
+        rank_info.rank = rank_info.rank if rank is None else rank
+        rank_info.world_size = rank_info.world_size if world_size is None else world_size
+        self.recorder.bind(rank=rank_info.rank, world_size=rank_info.world_size)
 
     def act_as_launcher(self) -> None:
         """A program of its own starts ranks itself: what it writes from here is a launcher's."""
@@ -222,7 +222,7 @@ class Session:
         """Put every original back; the certificate says which, by identity."""
         certificate = self.ledger.undo()
         for name, probe in self._probes.items():
-            if isinstance(probe, Mend):
+            if isinstance(probe, Override):
                 guard.run(name, probe.undo)
         self.closed = True
         self.ending.unwatch()
@@ -231,7 +231,7 @@ class Session:
                 schema.Restored(
                     ok=certificate.ok,
                     restored=sum(entry.restored for entry in certificate.entries),
-                    unreachable=[str(entry.place) for entry in certificate.entries if not entry.restored][:50],
+                    unreachable=[str(entry.slot) for entry in certificate.entries if not entry.restored][:50],
                 )
             )
         self.recorder.close()

@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.facts.versions import at_least
 
 if TYPE_CHECKING:
-    from ddp_probe.activation._roles import Place
+    from ddp_probe.activation._roles import RankInfo
 
 
 def placement(event: schema.Wrap) -> str:
@@ -35,11 +35,11 @@ def _fails_later(device: str, asked: List[str]) -> str:
     return ""
 
 
-def alone(event: schema.WrapModel, place: "Place") -> str:
+def alone(event: schema.WrapModel, rank_info: "RankInfo") -> str:
     """Say that this process trains without the others, or nothing."""
-    if event.distributed or (place.world_size or 1) < 2:
+    if event.distributed or (rank_info.world_size or 1) < 2:
         return ""
-    return "launcher is '%s', so %d processes each train alone" % (event.launcher or "none", place.world_size or 0)
+    return "launcher is '%s', so %d processes each train alone" % (event.launcher or "none", rank_info.world_size or 0)
 
 
 def _index(device: str) -> Optional[int]:

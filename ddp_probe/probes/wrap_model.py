@@ -41,7 +41,7 @@ class WrapModel(Probe):
     def began(self, call: Call, begun: Begun) -> None:
         """Warn where each process is about to train alone."""
         assert isinstance(begun.event, schema.WrapModel)
-        text = _warnings.alone(begun.event, self.session.process.place)
+        text = _warnings.alone(begun.event, self.session.process.rank_info)
         if text:
             self.session.warn(text, begun.event)
 

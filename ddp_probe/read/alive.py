@@ -5,14 +5,14 @@ import platform
 from functools import lru_cache
 from typing import List, Optional
 
-from ddp_probe.read.model import Process
+from ddp_probe.read.model import LoggedProcess
 
 _STATE, _START_TIME = 0, 19  # Of the fields after the name in brackets, which may itself hold spaces and brackets.
 _GONE = ("Z", "X", "x")
 _SLACK = 2.0  # Seconds between a process's start by the kernel's account and its first line, at least when they are the same one's.
 
 
-def alive(process: Process) -> bool:
+def alive(process: LoggedProcess) -> bool:
     """Tell that the process still runs, as far as this host can tell."""
     if process.end is not None or process.death is not None or process.host != platform.node() or process.pid <= 0:
         return False
@@ -26,7 +26,7 @@ def alive(process: Process) -> bool:
     return not now or (now[_STATE] not in _GONE and _same(process, now))
 
 
-def _same(process: Process, now: List[str]) -> bool:
+def _same(process: LoggedProcess, now: List[str]) -> bool:
     """Compare when it was started with what the log says; a log of an older probe says only when its first line was written."""
     ticks = int(now[_START_TIME])
     if process.started.born is not None:

@@ -4,7 +4,7 @@ from typing import Dict, List, Tuple
 
 from ddp_probe import schema
 from ddp_probe.read import text
-from ddp_probe.read.model import Failed, Place, Process, Run
+from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
 from ddp_probe.schema import Failure
 
 
@@ -24,10 +24,10 @@ def told(run: Run) -> Dict[int, Failed]:
     return found
 
 
-def _raised(launcher: Process) -> List[Tuple[Failure, float, Place]]:
+def _raised(launcher: LoggedProcess) -> List[Tuple[Failure, float, LogLine]]:
     """Return what starting the children, or waiting for them, has raised, whether the program caught it or not."""
     calls = [call for call in launcher.calls(schema.LauncherGroup) if call.failure is not None]
-    found = [(call.failure, call.until or call.when, call.answered_at or call.at) for call in calls if call.failure is not None]
+    found = [(call.failure, call.until or call.when, call.ended_at or call.at) for call in calls if call.failure is not None]
     if launcher.end is not None and launcher.end.failure is not None:
         found.append((launcher.end.failure, launcher.last_when, launcher.last_at))
     return found

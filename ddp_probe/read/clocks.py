@@ -4,7 +4,7 @@ from statistics import median
 from typing import Dict, List
 
 from ddp_probe import schema
-from ddp_probe.read.model import Process, Run
+from ddp_probe.read.model import LoggedProcess, Run
 
 # A rank leaves these only when the others have come: their ends are one moment, to within milliseconds.
 _COMMON = (schema.InitProcessGroup, schema.Wrap)
@@ -12,7 +12,7 @@ _COMMON = (schema.InitProcessGroup, schema.Wrap)
 
 def align(run: Run) -> None:
     """Shift each host to the one with the most ranks; note how far the clocks were apart."""
-    hosts: Dict[str, List[Process]] = {}
+    hosts: Dict[str, List[LoggedProcess]] = {}
     for process in (*run.processes, *run.earlier):
         hosts.setdefault(process.host, []).append(process)
     if len(hosts) < 2:
@@ -34,7 +34,7 @@ def align(run: Run) -> None:
             process.shift(offsets[process.host])
 
 
-def _marks(processes: List[Process]) -> Dict[str, float]:
+def _marks(processes: List[LoggedProcess]) -> Dict[str, float]:
     found: Dict[str, float] = {}
     for kind in _COMMON:
         ends = [call.until for process in processes for call in process.calls(kind)[:1] if call.until is not None and call.failure is None]

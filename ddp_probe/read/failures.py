@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.read.inside import inside
 from ddp_probe.read.job_line import job_line
-from ddp_probe.read.model import Failed, Place, Process, Run
+from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
 from ddp_probe.schema import Failure
 
 # What a rank prints when another one is gone, or when its launcher gives up: never the first failure.
@@ -40,7 +40,7 @@ def collect(run: Run, told: Mapping[int, Failed]) -> List[Failed]:
     return found
 
 
-def _has_failed(launcher: Process) -> bool:
+def _has_failed(launcher: LoggedProcess) -> bool:
     """Tell a launch that failed, whether the program that made it caught that or not."""
     if launcher.end is not None and (launcher.end.failure is not None or getattr(launcher.end, "exit_code", None)):
         return True
@@ -56,7 +56,7 @@ def consequence(words: str) -> str:
     return "a peer is gone" if _PEER.search(words) else ""
 
 
-def _of(process: Process, told: Optional[Failed], lost: bool) -> List[Failed]:
+def _of(process: LoggedProcess, told: Optional[Failed], lost: bool) -> List[Failed]:
     found: Dict[Tuple[str, str], Failed] = {}
     calls = [call for call in process.every() if call.failure is not None and call.until is not None]
     for call in sorted(calls, key=lambda call: (call.until or 0.0, -call.at.line)):
@@ -64,7 +64,7 @@ def _of(process: Process, told: Optional[Failed], lost: bool) -> List[Failed]:
         assert failure is not None
         key = (failure.type, failure.message)
         if key not in found:
-            found[key] = _new(process, failure, call.until or 0.0, call.answered_at or call.at)
+            found[key] = _new(process, failure, call.until or 0.0, call.ended_at or call.at)
         found[key].calls.append(call)
         found[key].site = found[key].site or call.site
     last = process.end
@@ -84,7 +84,7 @@ def _of(process: Process, told: Optional[Failed], lost: bool) -> List[Failed]:
     return list(found.values())
 
 
-def _add(process: Process, told: Failed, found: Dict[Tuple[str, str], Failed]) -> None:
+def _add(process: LoggedProcess, told: Failed, found: Dict[Tuple[str, str], Failed]) -> None:
     """Take in what the launcher tells of a process; most often a watched call has told of it already."""
     for failed in found.values():
         if failed.type.rpartition(".")[2] == told.type.rpartition(".")[2] and failed.message[:200] == told.message[:200]:
@@ -94,7 +94,7 @@ def _add(process: Process, told: Failed, found: Dict[Tuple[str, str], Failed]) -
     found[(told.type, told.message)] = told
 
 
-def _last_words(failed: Failed, process: Process) -> bool:
+def _last_words(failed: Failed, process: LoggedProcess) -> bool:
     """Tell a failure after which a process did nothing more, in a launch that failed, where nobody tells its exit code: as of mp.spawn's children."""
     if process.exit_code is not None or process.end is None:
         return False
@@ -102,13 +102,13 @@ def _last_words(failed: Failed, process: Process) -> bool:
     return bool(calls) and any(call is calls[-1] for call in failed.calls)
 
 
-def _outlived(failed: Failed, process: Process) -> bool:
+def _outlived(failed: Failed, process: LoggedProcess) -> bool:
     """Tell a failure that was caught in a process that went on to end of another one, and not of one that was raised from it."""
     last = process.end.failure if process.end is not None else None
     return last is not None and not (last.cause and failed.type.endswith(last.cause))
 
 
-def _new(process: Process, failure: Failure, when: float, at: Place) -> Failed:
+def _new(process: LoggedProcess, failure: Failure, when: float, at: LogLine) -> Failed:
     failed = Failed(rank=process.rank, when=when, at=at, type=failure.type, message=failure.message)
     failed.process = process
     failed.frames = list(failure.frames)

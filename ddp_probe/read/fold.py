@@ -5,7 +5,7 @@ from typing import Dict, List, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.read._decode import decode
-from ddp_probe.read.model import Call, Inventory, Place, Process
+from ddp_probe.read.model import Inventory, LoggedCall, LoggedProcess, LogLine
 
 _PHASES = {name: name for name in ("begin", "end", "error", "point")}
 _NOTHING: List[schema.Site] = []  # One for all; nobody adds to it.
@@ -19,7 +19,7 @@ class Fold:
     """Takes the lines of one file in order; may be fed again when the file has grown."""
 
     def __init__(self, file: str, inventory: Inventory) -> None:
-        self.process = Process(file)
+        self.process = LoggedProcess(file)
         self._inventory = inventory
         self._base: Optional[float] = None
         self._untimed = 0
@@ -47,21 +47,21 @@ class Fold:
         _shorten(event)
         when = self._when(event)
         if phase == "begin":
-            call = Call(event, process.file, line, when)
+            call = LoggedCall(event, process.file, line, when)
             process.keep(call)
             if event.span is not None and len(process.open) < _OPEN:
                 process.open[event.span] = call
         elif phase in ("end", "error"):
             begun = process.open.pop(event.span, None) if event.span is not None else None
-            call = begun or Call(event, process.file, line, when)
+            call = begun or LoggedCall(event, process.file, line, when)
             if begun is None:
                 process.keep(call)
-            call.answer, call.line_after, call.until = event, line, when
+            call.end, call.line_after, call.until = event, line, when
             if phase == "error":
                 process.keep_failed(call)
         else:
-            call = Call(event, process.file, line, when)
-            call.answer, call.line_after, call.until = event, line, when
+            call = LoggedCall(event, process.file, line, when)
+            call.end, call.line_after, call.until = event, line, when
             process.keep(call)
             self._point(event, when)
         process.last, process.last_when = event, when
@@ -123,10 +123,10 @@ class Fold:
             self._base = 0.0 if stamp is None else stamp - event.mono_ns * 1e-9
         return self._base + event.mono_ns * 1e-9
 
-    def finish(self) -> Process:
+    def finish(self) -> LoggedProcess:
         """Return the process; where its first line is lost, any other says who it was."""
         last = self.process.last
-        self.process.last_at = Place(self.process.file, self._last_line)
+        self.process.last_at = LogLine(self.process.file, self._last_line)
         self.process.holes = max(0, self._highest + 1 - self._numbered)
         if self.process.holes:
             self._close_over_holes()
@@ -135,16 +135,16 @@ class Fold:
         if self.process.world_size is None and last is not None:  # A child of mp.spawn learns it from init_process_group.
             self.process.world_size = last.world_size
         for call in self.process.every():
-            self._lighten(call.asked)
-            if call.answer is not None and call.answer is not call.asked:
-                self._lighten(call.answer)
+            self._lighten(call.begin)
+            if call.end is not None and call.end is not call.begin:
+                self._lighten(call.end)
         return self.process
 
     def _close_over_holes(self) -> None:
         """Take a call that was begun before a hole for one that has come back: its end may be what is missing, and the process went on."""
         for span, call in list(self.process.open.items()):
             if call.line < self._last_hole:
-                call.answer = type(call.asked)()
+                call.end = type(call.begin)()
                 del self.process.open[span]
 
 

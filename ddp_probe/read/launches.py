@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, O
 from ddp_probe import schema
 from ddp_probe.read import ends
 from ddp_probe.read.fold import seconds
-from ddp_probe.read.model import Process
+from ddp_probe.read.model import LoggedProcess
 
 _APART = 600.0  # Seconds between the starts of two parts, at most.
 _SKEW = 5.0  # Seconds by which the clocks of two hosts may differ.
@@ -119,12 +119,12 @@ def _place(address: str, host: Any) -> str:
 # --- processes, once they are read
 
 
-def split(processes: Sequence[Process]) -> List[List[Process]]:
+def split(processes: Sequence[LoggedProcess]) -> List[List[LoggedProcess]]:
     """Return the launches that these files are of, the oldest first."""
-    folders: Dict[str, List[Process]] = {}
+    folders: Dict[str, List[LoggedProcess]] = {}
     for process in processes:
         folders.setdefault(os.path.dirname(process.file), []).append(process)
-    groups: List[Tuple[List[Part], List[Process]]] = []
+    groups: List[Tuple[List[Part], List[LoggedProcess]]] = []
     for folder, own in sorted(folders.items(), key=lambda item: min(process.start_when for process in item[1])):
         part = _part(folder, own)
         fitting = [group for group in groups if not any(_other(each, part) and not same(each, part) for each in group[0])]
@@ -136,7 +136,7 @@ def split(processes: Sequence[Process]) -> List[List[Process]]:
     return [launch for _, group in groups for launch in _in_turn(group)]
 
 
-def _part(folder: str, processes: List[Process]) -> Part:
+def _part(folder: str, processes: List[LoggedProcess]) -> Part:
     keys = [key for process in processes for key in _told(process)]
     workers = [process for process in processes if not process.is_launcher]
     return Part(
@@ -149,18 +149,18 @@ def _part(folder: str, processes: List[Process]) -> Part:
     )
 
 
-def _told(process: Process) -> List[_Key]:
+def _told(process: LoggedProcess) -> List[_Key]:
     if process.is_launcher:
-        return [key for call in process.calls(schema.LauncherAgent) for key in _keys({}, call.asked.rendezvous, call.asked.nnodes, process.host)]
+        return [key for call in process.calls(schema.LauncherAgent) for key in _keys({}, call.begin.rendezvous, call.begin.nnodes, process.host)]
     return _keys(process.started.environment, {}, "", process.host)
 
 
-def _in_turn(group: List[Process]) -> List[List[Process]]:
+def _in_turn(group: List[LoggedProcess]) -> List[List[LoggedProcess]]:
     """Part what one program launched one after the other: a rank that comes again once it has fallen silent begins the next launch."""
     above = parents(group)
     launchers = [process for process in group if process.is_launcher or process in above]
-    launches: List[List[Process]] = [[]]
-    held: Dict[Optional[int], Process] = {}
+    launches: List[List[LoggedProcess]] = [[]]
+    held: Dict[Optional[int], LoggedProcess] = {}
     for process in sorted((process for process in group if process not in launchers), key=lambda process: process.start_when):
         before = held.get(process.rank) if process.rank is not None else None
         if before is not None and generation(process) <= generation(before) and before.last_when < process.start_when:
@@ -171,25 +171,25 @@ def _in_turn(group: List[Process]) -> List[List[Process]]:
     return [[*launchers, *launch] for launch in launches]
 
 
-def parents(processes: Sequence[Process]) -> List[Process]:
+def parents(processes: Sequence[LoggedProcess]) -> List[LoggedProcess]:
     """Return the programs on their own that started the ranks by multiprocessing: they are no rank, and launch them."""
     promoted = any(process.started.role == "promoted" for process in processes)
     return [process for process in processes if promoted and process.started.role == "solo" and not process.calls(schema.InitProcessGroup)]
 
 
-def generation(process: Process) -> int:
+def generation(process: LoggedProcess) -> int:
     """Return how many times the launcher had started its ranks again before this one."""
     text = process.started.environment.get("TORCHELASTIC_RESTART_COUNT", "0")
     return int(text) if text.isdigit() and text.isascii() and len(text) < 7 else 0
 
 
-def choose(launches: Sequence[List[Process]]) -> int:
+def choose(launches: Sequence[List[LoggedProcess]]) -> int:
     """Return which launch a report is about: the last one that did not end well, else the last."""
     bad = [number for number, launch in enumerate(launches) if not _ended_well(launch)]
     return bad[-1] if bad else len(launches) - 1
 
 
-def _ended_well(launch: List[Process]) -> bool:
+def _ended_well(launch: List[LoggedProcess]) -> bool:
     above = parents(launch)
     ends = [process.end for process in launch if not process.is_launcher and process not in above]
     return all(end is not None and not getattr(end, "uncaught", False) and not getattr(end, "exit_code", None) for end in ends)

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 from ddp_probe.read import children, clocks, failures, find, fold, launches, text
 from ddp_probe.read._lines import lines
-from ddp_probe.read.model import Inventory, Process, Run
+from ddp_probe.read.model import Inventory, LoggedProcess, Run
 from ddp_probe.read.shape import shape
 
 Progress = Callable[[int, int], None]  # bytes read, bytes in all
@@ -52,7 +52,7 @@ def _load(paths: Sequence[str], progress: Optional[Progress]) -> Run:
     return assemble(run, processes, sources.launch)
 
 
-def assemble(run: Run, processes: List[Process], number: int = 0) -> Run:
+def assemble(run: Run, processes: List[LoggedProcess], number: int = 0) -> Run:
     """Make one launch of the processes that were read: the one of this number, counted from 1, or the one that matters most."""
     shape(run, _chosen(run, processes, number))
     clocks.align(run)
@@ -62,7 +62,7 @@ def assemble(run: Run, processes: List[Process], number: int = 0) -> Run:
     return run
 
 
-def _chosen(run: Run, processes: List[Process], number: int) -> List[Process]:
+def _chosen(run: Run, processes: List[LoggedProcess], number: int) -> List[LoggedProcess]:
     found = launches.split(processes)
     if len(found) < 2:
         return processes
@@ -75,7 +75,7 @@ def _chosen(run: Run, processes: List[Process], number: int) -> List[Process]:
     return chosen
 
 
-def _one_of(number: int, found: List[List[Process]]) -> str:
+def _one_of(number: int, found: List[List[LoggedProcess]]) -> str:
     """Say that there are others, and how to read them."""
     folders = sorted({os.path.dirname(process.file) for launch in found for process in launch})
     which = "the newest" if number == len(found) else "the last that did not end well" if number == launches.choose(found) + 1 else "as asked"
@@ -120,7 +120,7 @@ def _size(file: str) -> int:
         return 0
 
 
-def _process(file: str, inventory: Inventory, meter: _Meter) -> Optional[Process]:
+def _process(file: str, inventory: Inventory, meter: _Meter) -> Optional[LoggedProcess]:
     fault = _unreadable(file)
     reader = fold.Fold(file, inventory)
     if not fault:

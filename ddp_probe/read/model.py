@@ -16,56 +16,56 @@ E = TypeVar("E", bound=schema.Event)
 FIRST, LAST, FAILURES = 8, 8, 16
 
 
-class Place(NamedTuple):
+class LogLine(NamedTuple):
     """A line of a log."""
 
     file: str
     line: int
 
 
-class Call(Generic[E]):
+class LoggedCall(Generic[E]):
     """One call that was watched, or one point in time: what was written before it, and what after."""
 
-    __slots__ = ("answer", "asked", "file", "line", "line_after", "until", "when")
+    __slots__ = ("begin", "end", "file", "line", "line_after", "until", "when")
 
-    def __init__(self, asked: E, file: str, line: int, when: float) -> None:
-        self.asked = asked  # Written before the call; where that line is lost, the one after it.
+    def __init__(self, begin: E, file: str, line: int, when: float) -> None:
+        self.begin = begin  # Written before the call; where that line is lost, the one after it.
         self.file = file
         self.line = line
         self.when = when  # Seconds since 1970 on the clock that all hosts were brought to.
-        self.answer: Optional[E] = None  # Written after it; None while it runs, and for ever where it hangs.
+        self.end: Optional[E] = None  # Written after it; None while it runs, and for ever where it hangs.
         self.line_after = 0
         self.until: Optional[float] = None
 
     @property
-    def at(self) -> Place:
+    def at(self) -> LogLine:
         """Return the line written before it; made when it is asked for, as half a million of them would fill the memory."""
-        return Place(self.file, self.line)
+        return LogLine(self.file, self.line)
 
     @property
-    def answered_at(self) -> Optional[Place]:
+    def ended_at(self) -> Optional[LogLine]:
         """Return the line written after it."""
-        return Place(self.file, self.line_after) if self.line_after else None
+        return LogLine(self.file, self.line_after) if self.line_after else None
 
     @property
     def name(self) -> str:
         """Return the event's name."""
-        return str(self.asked.__struct_config__.tag)
+        return str(self.begin.__struct_config__.tag)
 
     @property
     def failure(self) -> Optional[Failure]:
         """Return what the call raised."""
-        return self.answer.failure if self.answer is not None else None
+        return self.end.failure if self.end is not None else None
 
     @property
     def open(self) -> bool:
         """Tell that the call has not come back."""
-        return self.answer is None
+        return self.end is None
 
     @property
     def site(self) -> Optional[Site]:
         """Return the line of the job that made the call."""
-        return self.asked.site or (self.answer.site if self.answer is not None else None)
+        return self.begin.site or (self.end.site if self.end is not None else None)
 
 
 _line = attrgetter("line")
@@ -79,11 +79,11 @@ class _Kept:
     def __init__(self) -> None:
         self.count = 0
         self.failures = 0
-        self.first: List[Call[Any]] = []
-        self.last: Optional[Deque[Call[Any]]] = None  # Made when it is needed: most kinds come once or twice.
-        self.failed: List[Call[Any]] = []
+        self.first: List[LoggedCall[Any]] = []
+        self.last: Optional[Deque[LoggedCall[Any]]] = None  # Made when it is needed: most kinds come once or twice.
+        self.failed: List[LoggedCall[Any]] = []
 
-    def add(self, call: Call[Any]) -> None:
+    def add(self, call: LoggedCall[Any]) -> None:
         self.count += 1
         if len(self.first) < FIRST:
             self.first.append(call)
@@ -92,7 +92,7 @@ class _Kept:
             self.last = deque(maxlen=LAST)
         self.last.append(call)
 
-    def all(self) -> List[Call[Any]]:
+    def all(self) -> List[LoggedCall[Any]]:
         calls = {id(call): call for call in (*self.first, *self.failed, *(self.last or ()))}
         return sorted(calls.values(), key=_line)
 
@@ -109,10 +109,10 @@ class Death(NamedTuple):
     message: str
     first: bool  # The launcher holds it for the first to fail.
     when: float
-    at: Place
+    at: LogLine
 
 
-class Process:
+class LoggedProcess:
     """One file: a rank, a program on its own, or a launcher."""
 
     __slots__ = (
@@ -153,14 +153,14 @@ class Process:
         self.start_when = 0.0
         self.end: Optional[schema.Event] = None  # ProcessEnd or LauncherEnd
         self.last: Optional[schema.Event] = None
-        self.last_at = Place(file, 0)
+        self.last_at = LogLine(file, 0)
         self.last_when = 0.0
         self.lines = 0
         self.bytes = 0
         self.full = False  # It reached DDP_PROBE_MAX_BYTES; what came after is not in it.
         self.holes = 0  # Lines that it lacks, by their numbers: what they told, nobody knows.
         self.offset = 0.0  # What was added to this host's clock.
-        self.open: Dict[int, Call[Any]] = {}
+        self.open: Dict[int, LoggedCall[Any]] = {}
         self.unknown: Dict[str, int] = {}  # Events of another version, by name.
         self.death: Optional[Death] = None
         self.failures: List[Failed] = []  # Its own, by time.
@@ -168,17 +168,17 @@ class Process:
 
     # --- what rules ask
 
-    def calls(self, kind: Type[E]) -> List["Call[E]"]:
+    def calls(self, kind: Type[E]) -> List["LoggedCall[E]"]:
         """Return the calls of a kind that were kept, in order: the first eight, the last eight, and those that failed."""
         kept = self._kept.get(str(kind.__struct_config__.tag))
-        return cast("List[Call[E]]", kept.all() if kept else [])
+        return cast("List[LoggedCall[E]]", kept.all() if kept else [])
 
-    def first(self, kind: Type[E]) -> Optional["Call[E]"]:
+    def first(self, kind: Type[E]) -> Optional["LoggedCall[E]"]:
         """Return the first call of a kind."""
         calls = self.calls(kind)
         return calls[0] if calls else None
 
-    def final(self, kind: Type[E]) -> Optional["Call[E]"]:
+    def final(self, kind: Type[E]) -> Optional["LoggedCall[E]"]:
         """Return the last call of a kind."""
         calls = self.calls(kind)
         return calls[-1] if calls else None
@@ -193,7 +193,7 @@ class Process:
         kept = self._kept.get(str(kind.__struct_config__.tag))
         return kept.failures if kept else 0
 
-    def every(self) -> Iterator["Call[Any]"]:
+    def every(self) -> Iterator["LoggedCall[Any]"]:
         """Yield all kept calls, in the order of the file."""
         yield from sorted((call for kept in self._kept.values() for call in kept.all()), key=_line)
 
@@ -230,20 +230,20 @@ class Process:
         return self.started.role == "solo" and (self.last is None or (self.last.world_size or 1) < 2)
 
     @property
-    def waiting(self) -> Optional["Call[Any]"]:
+    def waiting(self) -> Optional["LoggedCall[Any]"]:
         """Return the innermost call that it has not come back from."""
         return max(self.open.values(), key=_line) if self.open and self.end is None else None
 
     # --- what the reader tells
 
-    def keep(self, call: "Call[Any]") -> None:
+    def keep(self, call: "LoggedCall[Any]") -> None:
         """Take a call in."""
         kept = self._kept.get(call.name)
         if kept is None:
             kept = self._kept[call.name] = _Kept()
         kept.add(call)
 
-    def keep_failed(self, call: "Call[Any]") -> None:
+    def keep_failed(self, call: "LoggedCall[Any]") -> None:
         """Take in that a call has failed."""
         kept = self._kept.get(call.name)
         if kept is not None:
@@ -282,7 +282,7 @@ class Failed:
         "when",
     )
 
-    def __init__(self, *, rank: Optional[int], when: float, at: Place, type: str, message: str) -> None:  # noqa: A002  # the exception's type
+    def __init__(self, *, rank: Optional[int], when: float, at: LogLine, type: str, message: str) -> None:  # noqa: A002  # the exception's type
         self.rank = rank
         self.when = when  # In a plain log, the number of the line.
         self.at = at
@@ -293,8 +293,8 @@ class Failed:
         self.inside = ""  # The exception that this one carries, in one line.
         self.source: Dict[Tuple[str, int], str] = {}  # The text of a frame's line, where a plain log has it.
         self.site: Optional[Site] = None  # The line of the job.
-        self.process: Optional[Process] = None
-        self.calls: List[Call[Any]] = []  # The watched calls that it went through, innermost first.
+        self.process: Optional[LoggedProcess] = None
+        self.calls: List[LoggedCall[Any]] = []  # The watched calls that it went through, innermost first.
         self.uncaught = False  # It reached the top.
         self.fatal = True  # The process did not survive it, or nobody can tell.
         self.consequence = ""  # Whose loss it reports, where it is another one's failure: "a peer is gone", "the launcher ended it".
@@ -360,11 +360,11 @@ class Run:
     def __init__(self) -> None:
         self.name = ""
         self.folders: List[str] = []
-        self.processes: List[Process] = []  # Ranks and programs on their own, of the last generation, by rank.
-        self.earlier: List[Process] = []  # Those that the launcher started before the last time.
+        self.processes: List[LoggedProcess] = []  # Ranks and programs on their own, of the last generation, by rank.
+        self.earlier: List[LoggedProcess] = []  # Those that the launcher started before the last time.
         self.attempts: List[Run] = []  # The same, one run for each start, the first one first.
-        self.others: List[Process] = []  # Of other launches that these files are of.
-        self.launchers: List[Process] = []
+        self.others: List[LoggedProcess] = []  # Of other launches that these files are of.
+        self.launchers: List[LoggedProcess] = []
         self.deaths: List[Death] = []
         self.failures: List[Failed] = []  # By time; those of plain logs by line.
         self.texts: List[TextLog] = []
@@ -372,11 +372,11 @@ class Run:
         self.elsewhere: List[int] = []  # Ranks of nodes of which no file is here: whether they wrote, nobody can tell.
         self.running: Set[int] = set()  # Ranks whose process is alive on this host.
         self.inventory = Inventory()
-        self._ranks: Tuple[List[Process], Dict[int, Process]] = ([], {})
+        self._ranks: Tuple[List[LoggedProcess], Dict[int, LoggedProcess]] = ([], {})
         self._deaths: Tuple[List[Death], Dict[Optional[int], Death]] = ([], {})
 
     @property
-    def ranks(self) -> Dict[int, Process]:
+    def ranks(self) -> Dict[int, LoggedProcess]:
         """Return the processes that have a rank, by rank."""
         if self._ranks[0] is not self.processes:  # made once a list: rules ask for each of ten thousand ranks
             self._ranks = (self.processes, {process.rank: process for process in self.processes if process.rank is not None})

@@ -6,12 +6,12 @@ from typing import Dict, List, Optional, Set, Tuple
 from ddp_probe import schema
 from ddp_probe.read.alive import alive
 from ddp_probe.read.launches import generation, parents
-from ddp_probe.read.model import Death, Process, Run
+from ddp_probe.read.model import Death, LoggedProcess, Run
 
 _MOST = 1 << 17  # Ranks; a size beyond that was not written by a probe.
 
 
-def shape(run: Run, processes: List[Process]) -> None:
+def shape(run: Run, processes: List[LoggedProcess]) -> None:
     """Fill in the run's processes, launchers, deaths and what was expected."""
     above = parents(processes)
     run.launchers = [process for process in processes if process.is_launcher or process in above]
@@ -49,13 +49,13 @@ def _expected(run: Run) -> Optional[int]:
     sizes = Counter(process.world_size for process in run.processes if process.world_size and 0 < process.world_size <= _MOST)
     if sizes:
         return sizes.most_common(1)[0][0]
-    asked = [call.asked.nproc_per_node for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent) if call.asked.nproc_per_node]
+    asked = [call.begin.nproc_per_node for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent) if call.begin.nproc_per_node]
     return min(sum(asked), _MOST) if asked and not run.processes else None
 
 
 def _elsewhere(run: Run) -> List[int]:
     """Return the ranks of nodes of which nothing is here: they may well have written, to another disk."""
-    asked = [call.asked.nnodes.partition(":")[0] for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
+    asked = [call.begin.nnodes.partition(":")[0] for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
     told = [*asked, *(process.started.environment.get("GROUP_WORLD_SIZE", "") for process in run.processes)]
     nodes = max((int(text) for text in told if text.isdigit() and text.isascii() and len(text) < 7), default=1)
     seen = {process.started.environment.get("GROUP_RANK", "") for process in run.processes} - {""}
@@ -80,7 +80,7 @@ def _deaths(run: Run) -> List[Death]:
     by_local = {(process.host, process.local_rank): process.rank for process in run.processes}
     for launcher in run.launchers:
         for call in launcher.calls(schema.LauncherChild):
-            told = call.asked
+            told = call.begin
             key = (launcher.host, told.child_pid, None if told.child_pid is not None else told.child_local_rank)
             before = found.get(key)
             rank = told.child_rank
@@ -108,19 +108,19 @@ def _joined(run: Run, told: Set[Optional[int]]) -> List[Death]:
     found = []
     for launcher in run.launchers:
         for call in launcher.calls(schema.LauncherGroup):
-            if call.answer is None or call.until is None or call.failure is not None or call.answer.children or not call.asked.entrypoint:
+            if call.end is None or call.until is None or call.failure is not None or call.end.children or not call.begin.entrypoint:
                 continue
             children = [process for process in run.processes if process.host == launcher.host and process.started.role == "promoted"]
             for child in children:
                 if call.when <= child.start_when and child.last_when <= call.until and child.pid not in told:
-                    at = call.answered_at or call.at
+                    at = call.ended_at or call.at
                     found.append(Death(child.rank, child.local_rank, child.pid, child.host, 0, "", "", False, call.until, at))
     return found
 
 
 def _only_host(run: Run, local_rank: Optional[int]) -> Optional[int]:
     """With one host, a local rank is the rank."""
-    agents = [call.asked for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
+    agents = [call.begin for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
     alone = len(run.launchers) == 1 and all(agent.nnodes in ("", "1:1") for agent in agents)
     return local_rank if alone else None
 

@@ -70,10 +70,10 @@ def own_index(session: Any, found: Cards) -> Optional[int]:
     """Return the card of this rank: the one that the job has set, else LOCAL_RANK; None where there is no such card, or nothing tells it."""
     if session.last_set_device:
         return found.now()
-    place = session.process.place
-    if place.local_rank is None and place.world_size in (None, 1):
+    rank_info = session.process.rank_info
+    if rank_info.local_rank is None and rank_info.world_size in (None, 1):
         return found.now()
-    index: Optional[int] = place.local_rank
+    index: Optional[int] = rank_info.local_rank
     return index if index is not None and 0 <= index < found.seen() else None
 
 

@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.facts.call_site import call_path
 from ddp_probe.facts.describe import describe
 from ddp_probe.patching import Call
-from ddp_probe.patching.mend import Mend
+from ddp_probe.patching.override import Override
 
 if TYPE_CHECKING:
     from ddp_probe.probes._session import Session
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _OFTEN = 20
 
 
-class Remedy(Mend):
+class Remedy(Override):
     """One remedy; its file's REMEDY names it, and its docstring says what it does."""
 
     targets: Tuple[str, ...] = ()

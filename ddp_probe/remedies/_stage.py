@@ -7,7 +7,7 @@ import stat
 from typing import Callable, Iterator, Optional, Tuple, Union
 
 from ddp_probe.ours import ours, suppress
-from ddp_probe.remedies import _litter
+from ddp_probe.remedies import _leftovers
 
 # What a file system answers that cannot flush; any other failure to flush means that the save is not on the disk.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EROFS)
@@ -29,14 +29,14 @@ class Stage:
         because = _in_the_way(path)
         if because is not None:
             return because
-        folder = os.path.join(os.path.dirname(path), _litter.name())
+        folder = os.path.join(os.path.dirname(path), _leftovers.name())
         try:
             os.mkdir(folder, 0o700)
         except ours(FileNotFoundError, NotADirectoryError):
             return ""
         except ours(OSError) as exc:
             return "%s does not take a second file: %s" % (os.path.dirname(path), exc.strerror)
-        _litter.sweep(folder)
+        _leftovers.sweep(folder)
         return cls(path, folder, says)
 
     def commit(self) -> None:
@@ -57,7 +57,7 @@ class Stage:
 
     def clear(self) -> None:
         """Leave nothing behind."""
-        _litter.remove(self.folder)
+        _leftovers.remove(self.folder)
 
 
 def status(path: str) -> Optional[os.stat_result]:

@@ -6,7 +6,7 @@ from typing import Any, Optional
 from ddp_probe.facts.checkpoint import path_of
 from ddp_probe.ours import suppress
 from ddp_probe.patching import Call, guard
-from ddp_probe.patching.mend import Change
+from ddp_probe.patching.override import Change
 from ddp_probe.remedies._remedy import Remedy
 from ddp_probe.remedies._stage import Stage
 

@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 
 from ddp_probe import settings
 from ddp_probe.patching import Call
-from ddp_probe.patching.mend import Change
+from ddp_probe.patching.override import Change
 from ddp_probe.remedies._card import cards, usable_cuda
 from ddp_probe.remedies._remedy import Remedy
 

@@ -4,7 +4,7 @@ from typing import Any, Optional
 
 from ddp_probe.facts.versions import at_least
 from ddp_probe.patching import Call
-from ddp_probe.patching.mend import Change
+from ddp_probe.patching.override import Change
 from ddp_probe.remedies._remedy import Remedy
 
 

@@ -5,7 +5,7 @@ from typing import Optional
 
 from ddp_probe.facts.checkpoint import path_of
 from ddp_probe.patching import Call
-from ddp_probe.patching.mend import Change
+from ddp_probe.patching.override import Change
 from ddp_probe.remedies._remedy import Remedy
 
 _OTHER_HOST = re.compile(

@@ -4,7 +4,7 @@ import sys
 from typing import Any, List, Optional
 
 from ddp_probe.patching import Call
-from ddp_probe.patching.mend import Change
+from ddp_probe.patching.override import Change
 from ddp_probe.remedies._card import Cards, cards, no_card, own_index
 from ddp_probe.remedies._remedy import Remedy
 

@@ -6,7 +6,7 @@ from typing import Any, Optional, Set
 
 from ddp_probe.ours import ours
 from ddp_probe.patching import Call
-from ddp_probe.patching.mend import Change
+from ddp_probe.patching.override import Change
 from ddp_probe.remedies._card import Cards, cards, no_card, own_index, usable_cuda, wanted
 from ddp_probe.remedies._remedy import Remedy
 

@@ -6,9 +6,9 @@ import socket
 import zlib
 from typing import TYPE_CHECKING, Dict, Mapping, Optional, Tuple
 
-from ddp_probe.activation._roles import Place, place
+from ddp_probe.activation._roles import RankInfo, rank_info
 from ddp_probe.patching import Call
-from ddp_probe.patching.mend import Change
+from ddp_probe.patching.override import Change
 from ddp_probe.remedies._remedy import Remedy
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _needed(call: Call) -> Tuple[str, ...]:
 
 def follow(env: Mapping[str, str]) -> Dict[str, str]:
     """Return every value that the environment tells, set or not. All of a process's place comes from one launcher, or from none."""
-    here = place(env)
+    here = rank_info(env)
     if env.get("WORLD_SIZE") == "1" or not any(map(_LAUNCHED.fullmatch, env)):
         return _alone(env)
     found: Dict[str, str] = {}
@@ -101,7 +101,7 @@ def _alone(env: Mapping[str, str]) -> Dict[str, str]:
     return {**found, "MASTER_PORT": env.get("MASTER_PORT") or _free_port()}
 
 
-def _master(env: Mapping[str, str], here: Place) -> Dict[str, str]:
+def _master(env: Mapping[str, str], here: RankInfo) -> Dict[str, str]:
     """Return where rank 0 listens: on the first host of the step, at a port that the job's name gives to all of its ranks alike."""
     found: Dict[str, str] = {}
     nodes = env.get("SLURM_STEP_NODELIST") or env.get("SLURM_NODELIST") or env.get("SLURM_JOB_NODELIST") or ""
@@ -120,7 +120,7 @@ def _one_host(env: Mapping[str, str]) -> bool:
     return any(env.get(local) and env.get(local) == env.get(world) for local, world in _SIZES)
 
 
-def _job(env: Mapping[str, str], here: Place) -> str:
+def _job(env: Mapping[str, str], here: RankInfo) -> str:
     if here.launcher == "slurm":
         return "%s.%s" % (env.get("SLURM_JOB_ID", ""), env.get("SLURM_STEP_ID", "")) if env.get("SLURM_JOB_ID") else ""
     return env.get("PMIX_NAMESPACE", "") if here.launcher == "mpi" else ""

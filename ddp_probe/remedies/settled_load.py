@@ -9,7 +9,7 @@ from ddp_probe.facts.call_site import call_path
 from ddp_probe.facts.checkpoint import look, path_of
 from ddp_probe.ours import ours
 from ddp_probe.patching import Call
-from ddp_probe.patching.mend import Change
+from ddp_probe.patching.override import Change
 from ddp_probe.remedies._remedy import Remedy
 
 _QUIET = 0.05  # Seconds without a change after which a whole file counts as written; local file systems keep time to 10 ms.

@@ -5,7 +5,7 @@ from typing import Optional
 
 from ddp_probe import settings
 from ddp_probe.patching import Call
-from ddp_probe.patching.mend import Change
+from ddp_probe.patching.override import Change
 from ddp_probe.remedies._remedy import Remedy
 
 

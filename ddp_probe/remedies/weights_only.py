@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Tuple
 from ddp_probe.facts.checkpoint import path_of
 from ddp_probe.ours import ours
 from ddp_probe.patching import Call
-from ddp_probe.patching.mend import Change
+from ddp_probe.patching.override import Change
 from ddp_probe.remedies._remedy import Remedy
 
 _BUFFER = "mmengine.logging.history_buffer.HistoryBuffer"

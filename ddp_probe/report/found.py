@@ -8,7 +8,7 @@ from ddp_probe.diagnose import Diagnosis, Evidence, Finding
 from ddp_probe.diagnose.rule import ERROR, HIGH
 from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Process, Run
+from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.report import inventory, own_change, ranks, safe, source
 from ddp_probe.report.layout import Line, item, more, paragraph, sentence
 from ddp_probe.report.paint import ADDED, BAD, GOOD, QUIET, REMOVED, STRONG, WARN
@@ -146,7 +146,7 @@ def _alike(items: Sequence[Evidence], run: Run) -> List[_Shown]:
     return found
 
 
-def _folded(alike: List[Evidence], own: Dict[str, Process]) -> Dict[str, List[Evidence]]:
+def _folded(alike: List[Evidence], own: Dict[str, LoggedProcess]) -> Dict[str, List[Evidence]]:
     """Return each text to who shows it; one text for all, if they differ in their own numbers alone."""
     exact: Dict[str, List[Evidence]] = {}
     for one in alike:
@@ -161,7 +161,7 @@ def _folded(alike: List[Evidence], own: Dict[str, Process]) -> Dict[str, List[Ev
     return {_NUMBER.sub(lambda _: next(told), alike[0].text): alike}
 
 
-def _word(column: Sequence[str], alike: List[Evidence], own: Dict[str, Process]) -> str:
+def _word(column: Sequence[str], alike: List[Evidence], own: Dict[str, LoggedProcess]) -> str:
     """Return the number that all have, or the name of the rank's own number; empty if it is neither."""
     if len(set(column)) == 1:
         return column[0]

@@ -6,7 +6,7 @@ from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose.words import spans
-from ddp_probe.read.model import Process, Run
+from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.report.ranks import hosts, who
 from ddp_probe.report.standing import NO_FILE, Standing
 
@@ -98,7 +98,7 @@ def _faults(run: Run) -> Iterator[Tuple[str, str]]:
         yield "earlier", "%s of starts before the last one, not in the table" % _count(len(run.earlier), "file")
 
 
-def unknown(processes: Iterable[Process]) -> Dict[str, int]:
+def unknown(processes: Iterable[LoggedProcess]) -> Dict[str, int]:
     """Return the events that this version does not know, counted."""
     found: Counter[str] = Counter()
     for process in processes:

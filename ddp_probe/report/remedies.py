@@ -24,8 +24,8 @@ def made(run: Run) -> List[Made]:
     """Return them in the order in which the first rank met them."""
     found: Dict[Tuple[str, bool, str, str], Made] = {}
     for process in run.processes:
-        events: List[Union[schema.Remedied, schema.Declined]] = [call.asked for call in process.calls(schema.Remedied)]
-        events += [call.asked for call in process.calls(schema.Declined)]
+        events: List[Union[schema.Remedied, schema.Declined]] = [call.begin for call in process.calls(schema.Remedied)]
+        events += [call.begin for call in process.calls(schema.Declined)]
         for event in events:
             site = "%s:%d" % (event.site.file, event.site.line) if event.site else ""
             applied = isinstance(event, schema.Remedied)

@@ -4,7 +4,7 @@ import os
 from typing import Any, Iterable, List, NamedTuple, Optional
 
 from ddp_probe import schema
-from ddp_probe.read.model import Call, Death, Process, Run
+from ddp_probe.read.model import Death, LoggedCall, LoggedProcess, Run
 
 ENDED, RUNNING, NO_END, NO_FILE = "ended", "running", "no end line", "no file"
 _ASKED_TO_STOP = ("SIGTERM", "SIGINT", "SIGHUP")
@@ -43,7 +43,7 @@ def standings(run: Run) -> List[Standing]:
     return sorted(found, key=lambda standing: -1 if standing.rank is None else standing.rank)
 
 
-def _standing(process: Process, run: Run) -> Standing:
+def _standing(process: LoggedProcess, run: Run) -> Standing:
     calls = list(process.every())
     last = process.waiting or next((call for call in reversed(calls) if not call.name.startswith(_OURS)), None)
     wrap = process.final(schema.Wrap)
@@ -52,7 +52,7 @@ def _standing(process: Process, run: Run) -> Standing:
         process.local_rank,
         process.host,
         _devices(process),
-        "" if wrap is None else "none" if wrap.asked.device_ids is None else "[%s]" % ", ".join(wrap.asked.device_ids),
+        "" if wrap is None else "none" if wrap.begin.device_ids is None else "[%s]" % ", ".join(wrap.begin.device_ids),
         _card(process),
         _phase(calls),
         "" if last is None else _told(last),
@@ -66,13 +66,13 @@ def _absent(rank: int, death: Optional[Death]) -> Standing:
     return Standing(rank, None if death is None else death.local_rank, death.host if death else "", "", "", "", "", "", "", end or NO_FILE)
 
 
-def _devices(process: Process) -> str:
+def _devices(process: LoggedProcess) -> str:
     """Return the devices of the parameters: at the last wrap, else before mmengine wrapped, else after the last move."""
     for wrap in (process.final(schema.Wrap), process.final(schema.WrapModel)):
-        if wrap is not None and wrap.asked.placement is not None:
-            return _few(wrap.asked.placement.devices)
+        if wrap is not None and wrap.begin.placement is not None:
+            return _few(wrap.begin.placement.devices)
     move = process.final(schema.ModuleMove)
-    return _few(move.answer.devices) if move is not None and move.answer is not None else ""
+    return _few(move.end.devices) if move is not None and move.end is not None else ""
 
 
 def _few(devices: Iterable[str]) -> str:
@@ -80,16 +80,16 @@ def _few(devices: Iterable[str]) -> str:
     return ", ".join(names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
 
 
-def _card(process: Process) -> str:
+def _card(process: LoggedProcess) -> str:
     """Return the current card: as seen at the end, else at the last wrap, else as it was last set."""
     wraps = (process.final(schema.Wrap), process.final(schema.WrapModel))
     seen = [process.ended.accelerators] if process.ended is not None else []
-    for cards in (*seen, *(wrap.asked.accelerators for wrap in wraps if wrap is not None)):
+    for cards in (*seen, *(wrap.begin.accelerators for wrap in wraps if wrap is not None)):
         for card in cards:
             if card.current is not None:
                 return str(card.current) + _visible(card)
-    done = [call for call in process.calls(schema.SetDevice) if call.answer is not None and call.failure is None]
-    return done[-1].asked.device if done else ""
+    done = [call for call in process.calls(schema.SetDevice) if call.end is not None and call.failure is None]
+    return done[-1].begin.device if done else ""
 
 
 def _visible(card: schema.Card) -> str:
@@ -98,20 +98,20 @@ def _visible(card: schema.Card) -> str:
     return " (sees %s)" % text if 0 < len(text) <= 5 else ""
 
 
-def _phase(calls: List["Call[Any]"]) -> str:
+def _phase(calls: List["LoggedCall[Any]"]) -> str:
     phase = "starting"
     for call in calls:
         doing, done = _PHASES.get(call.name, ("", ""))
-        came_back = call.answer is not None and call.failure is None
+        came_back = call.end is not None and call.failure is None
         phase = (done if came_back else doing) or phase
     return phase
 
 
-def _told(call: "Call[Any]") -> str:
+def _told(call: "LoggedCall[Any]") -> str:
     return "in %s" % call.name if call.open else "%s failed" % call.name if call.failure is not None else call.name
 
 
-def _end(process: Process, run: Run) -> str:
+def _end(process: LoggedProcess, run: Run) -> str:
     """Its own account comes first: a rank that dies of an exception may be stopped by its launcher while it does."""
     end = process.ended
     if end is not None and end.uncaught:

@@ -129,7 +129,7 @@ def snapshot_rows(rounds: int) -> Iterator[Dict[str, Any]]:
 
 def call_rows(rounds: int) -> Iterator[Dict[str, Any]]:
     """Yield the price of the way through a wrapper."""
-    from ddp_probe.patching import Ledger, Target, Watch, switch
+    from ddp_probe.patching import Ledger, Observer, Target, switch
 
     def bare() -> None:
         """Do nothing."""
@@ -138,7 +138,7 @@ def call_rows(rounds: int) -> Iterator[Dict[str, Any]]:
     module.f = lambda: None  # type: ignore[attr-defined]
     sys.modules["bench_target"] = module
     ledger = Ledger()
-    ledger.apply(Target("bench_target", "f"), Watch())
+    ledger.apply(Target("bench_target", "f"), Observer())
     wrapped = module.f  # type: ignore[attr-defined]
 
     def off() -> Sample:

@@ -7,7 +7,7 @@ from ddp_probe import schema
 
 from . import launch as of_launch
 from .launch import Launch, host_name, torch_frame
-from .process import CLOCK, Process
+from .process import CLOCK, LoggedProcess
 from .training import Training
 
 _TORCHRUN = schema.Site(file="/env/bin/torchrun", line=8, function="<module>")
@@ -36,7 +36,7 @@ def write(launch: Launch, host: int, ranks: List[Training]) -> None:
     """Write the launcher's file of a host whose ranks have lived."""
     CLOCK.now = 0
     identity = {"host": host_name(host), "pid": launch.launcher_pid(host), "run": launch.name}
-    process = Process(launch.folder, "launcher.%s" % host_name(host), identity, lambda: _first(launch))
+    process = LoggedProcess(launch.folder, "launcher.%s" % host_name(host), identity, lambda: _first(launch))
     agent = process.begin(_agent(launch, len(ranks)))
     _start(process, launch, ranks)
     endings = [_ending(launch, rank) for rank in ranks]
@@ -78,7 +78,7 @@ def _agent(launch: Launch, count: int) -> schema.Event:
     )
 
 
-def _start(process: Process, launch: Launch, ranks: List[Training]) -> None:
+def _start(process: LoggedProcess, launch: Launch, ranks: List[Training]) -> None:
     children = {str(rank.local_rank): launch.pid(rank.rank) for rank in ranks}
     asked = schema.LauncherGroup(site=_TORCHRUN, through=[_RUN], asked=len(ranks), restart=0)
     process.call(asked, 0.02, schema.LauncherGroup(children=children, restart=0))
@@ -93,7 +93,7 @@ def _ending(launch: Launch, rank: Training) -> Ending:
     return Ending(rank.rank, rank.local_rank, launch.pid(rank.rank), exit_code, signal)
 
 
-def _account(process: Process, endings: List[Ending], launch: Launch) -> List[Ending]:
+def _account(process: LoggedProcess, endings: List[Ending], launch: Launch) -> List[Ending]:
     """Write each child's end, then those that failed, the first of them marked: the guilty one where this host has it."""
     for one in endings:
         process.point(schema.LauncherChild(child_local_rank=one.local_rank, child_pid=one.pid, exit_code=one.exit_code, signal=one.signal))

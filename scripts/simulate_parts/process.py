@@ -43,7 +43,7 @@ CLOCK = Clock()
 _chain.time = CLOCK  # type: ignore[attr-defined]  # what of it the chain calls
 
 
-class Process:
+class LoggedProcess:
     """One file of the launch."""
 
     def __init__(self, folder: str, stem: str, identity: Dict[str, Any], first: Callable[[], schema.Event]) -> None:

@@ -12,7 +12,7 @@ from ddp_probe.record import latest
 
 from . import launch as of_launch
 from .launch import Launch, at, failure, host_name, torch_frame
-from .process import CLOCK, Process
+from .process import CLOCK, LoggedProcess
 
 _PARAMETERS = (
     ("backbone.0.weight", [16, 8]),
@@ -74,7 +74,7 @@ class Training:
         """Write the whole file."""
         CLOCK.now = 0
         CLOCK.stand_at(2 + self.chance.random())
-        self.process = Process(self.launch.folder, self._stem(), self._identity(), self._first)
+        self.process = LoggedProcess(self.launch.folder, self._stem(), self._identity(), self._first)
         if self.rank == 0:
             latest.point_at(self.launch.folder)
         try:

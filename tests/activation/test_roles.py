@@ -5,7 +5,7 @@ import os
 import pytest
 
 from ddp_probe.activation._command import program
-from ddp_probe.activation._roles import decide, launcher_name, place
+from ddp_probe.activation._roles import decide, launcher_name, rank_info
 
 RANK = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}
 ELASTIC = {**RANK, "TORCHELASTIC_RUN_ID": "none"}
@@ -76,21 +76,21 @@ def test_exec_keeps_the_role():
     assert decide(program(["python", "train.py"]), {**ELASTIC, **mark}).name == "rank"
 
 
-def test_place_of_lightning_children():
+def test_rank_info_of_lightning_children():
     """A child that knows its host and its local rank only gets a rank from both."""
-    found = place({"LOCAL_RANK": "1", "NODE_RANK": "2", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "2"})
+    found = rank_info({"LOCAL_RANK": "1", "NODE_RANK": "2", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "2"})
     assert (found.rank, found.local_rank, found.world_size) == (5, 1, 8)
 
 
-def test_place_names_the_launcher():
+def test_rank_info_names_the_launcher():
     """torchrun leaves a mark of its own; a RANK without it was set by hand."""
-    assert place(ELASTIC).launcher == "torchrun"
-    assert place(RANK).launcher == "environment"
+    assert rank_info(ELASTIC).launcher == "torchrun"
+    assert rank_info(RANK).launcher == "environment"
 
 
 def test_odd_numbers_are_no_rank():
     """A RANK that is no number is none."""
-    assert place({"RANK": "", "LOCAL_RANK": "x"}).rank is None
+    assert rank_info({"RANK": "", "LOCAL_RANK": "x"}).rank is None
 
 
 def test_a_vendors_copy_of_the_launcher():

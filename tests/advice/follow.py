@@ -24,7 +24,7 @@ class Ended(NamedTuple):
     diagnosis: Diagnosis
 
 
-class Place:
+class LogLine:
     """A folder with a copy of the program, the command that starts it, and the environment it is started in."""
 
     def __init__(self, row: Row, folder: Path, env: Dict[str, str], port: Callable[[], int]) -> None:

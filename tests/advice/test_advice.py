@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 from advice_table import FOUND_FALSE, NOT_FOLLOWED, ONE, OTHERS, Row
-from follow import Place
+from follow import LogLine
 from registry import stack
 
 from ddp_probe.diagnose import judge
@@ -16,17 +16,17 @@ from ddp_probe.read import load
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, row: Row, tmp_path: Path, armed: Callable[..., Dict[str, str]], free_port: Callable[[], int]) -> Place:
+def place(request: pytest.FixtureRequest, row: Row, tmp_path: Path, armed: Callable[..., Dict[str, str]], free_port: Callable[[], int]) -> LogLine:
     """A job, ready to start."""
     if stack() not in row.stacks:
         pytest.skip("The other stack has this failure.")
     env = armed(tmp_path / "runs")
     if row.cards:
         env["PYTHONPATH"] += ":" + request.getfixturevalue("gcu_env")["PYTHONPATH"]
-    return Place(row, tmp_path, env, free_port)
+    return LogLine(row, tmp_path, env, free_port)
 
 
-def _follow(place: Place, run_python: Callable[..., Any]) -> None:
+def _follow(place: LogLine, run_python: Callable[..., Any]) -> None:
     printed = ""
     for rule in place.row.rules:
         ended = place.start()
@@ -42,21 +42,21 @@ def _follow(place: Place, run_python: Callable[..., Any]) -> None:
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("row", FOUND_FALSE, ids=lambda row: row.name)
-def test_what_was_false_once(row: Row, place: Place, run_python: Callable[..., Any]) -> None:
+def test_what_was_false_once(row: Row, place: LogLine, run_python: Callable[..., Any]) -> None:
     """A job that fails, changed as the report says and in no other way, ends well."""
     _follow(place, run_python)
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("row", OTHERS, ids=lambda row: row.name)
-def test_the_others(row: Row, place: Place, run_python: Callable[..., Any]) -> None:
+def test_the_others(row: Row, place: LogLine, run_python: Callable[..., Any]) -> None:
     """A job that fails, changed as the report says and in no other way, ends well."""
     _follow(place, run_python)
 
 
 def test_a_missing_plugin(armed: Callable[..., Dict[str, str]], free_port: Callable[[], int], gcu_env: Dict[str, str], tmp_path: Path) -> None:
     """A package that the interpreter lacks is no library of LD_LIBRARY_PATH: the interpreter that has it runs the program."""
-    place = Place(Row("", (), "plugin_missing", "", env=ONE), tmp_path, armed(tmp_path / "runs"), free_port)
+    place = LogLine(Row("", (), "plugin_missing", "", env=ONE), tmp_path, armed(tmp_path / "runs"), free_port)
     finding = place.start().diagnosis.findings[0]
     assert finding.id == "DDP211"
     assert "torch_gcu" in finding.remedy

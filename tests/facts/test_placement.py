@@ -166,13 +166,13 @@ def test_no_torch_function_mode_runs():
 
     seen = []
 
-    class Watch(TorchFunctionMode):
+    class Observer(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             seen.append(func)
             return func(*args, **(kwargs or {}))
 
     model = two_layers()
-    with Watch():
+    with Observer():
         snapshot(model)
     assert seen == []
 

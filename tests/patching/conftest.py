@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ddp_probe.patching import Ledger, Watch, guard, switch
+from ddp_probe.patching import Ledger, Observer, guard, switch
 
 _DEFINING = '''
 """Defines what the tests patch."""
@@ -70,7 +70,7 @@ CONSTANT = 3
 _USING = '"""Imported the name before anything was patched."""\nfrom probed_lib import load\n\ndef go():\n    return load("a")\n'
 
 
-class Recorder(Watch):
+class Recorder(Observer):
     """Writes down what it sees, as tuples of moment, target and whatever belongs to it."""
 
     def __init__(self, name="recorder", outermost=False):

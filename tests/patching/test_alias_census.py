@@ -14,7 +14,7 @@ LOAD = Target("probed_lib", "load")
 
 def kinds(certificate):
     """Return kind by place."""
-    return {entry.place: entry.kind for entry in certificate.entries}
+    return {entry.slot: entry.kind for entry in certificate.entries}
 
 
 def test_names_imported_earlier_are_replaced(lib, user, ledger, recorder):
@@ -116,7 +116,7 @@ def test_unreachable_holders_are_named_and_fall_through(lib, ledger, recorder):
     holder.attribute = lib.load
     kept = [functools.partial(lib.load, "a"), [lib.load], {"x": lib.load}, holder, lambda f=lib.load: f("a")]
     certificate = ledger.undo()
-    places = [entry.place for entry in certificate.entries if entry.kind == "unreachable"]
+    places = [entry.slot for entry in certificate.entries if entry.kind == "unreachable"]
     assert certificate.ok
     assert lib.load is original
     assert any("partial" in place for place in places)
@@ -137,7 +137,7 @@ def test_a_closure_that_wraps_nothing_is_named(lib, ledger, recorder):
         return lambda: load("a")
 
     use = make(lib.load)
-    places = [entry.place for entry in ledger.undo().entries if entry.kind == "unreachable"]
+    places = [entry.slot for entry in ledger.undo().entries if entry.kind == "unreachable"]
     assert any(place.startswith("a closure in the function") and "make" in place for place in places)
     assert use()[0] == "a"
 

@@ -200,7 +200,7 @@ def test_somebody_who_overwrites_is_named_and_left_alone(lib, ledger, recorder):
     lib.outer = lib.nothing
     assert patch.overwritten_by() == "the function probed_lib.nothing"
     certificate = ledger.undo()
-    assert [(e.place, e.kind, e.restored) for e in certificate.entries] == [("probed_lib.outer", "overwritten", False)]
+    assert [(e.slot, e.kind, e.restored) for e in certificate.entries] == [("probed_lib.outer", "overwritten", False)]
     assert certificate.ok
     assert lib.outer is lib.nothing
 
@@ -269,7 +269,7 @@ def test_the_certificate_is_plain_data(lib, ledger, recorder):
     assert json.loads(json.dumps(certificate.as_dict())) == {
         "ok": True,
         "entries": [
-            {"target": "probed_lib.outer", "place": "probed_lib.outer", "kind": "attribute", "restored": True, "why": "The original is back."},
+            {"target": "probed_lib.outer", "slot": "probed_lib.outer", "kind": "attribute", "restored": True, "why": "The original is back."},
         ],
     }
     assert certificate.lines() == ["probed_lib.outer: attribute: The original is back."]

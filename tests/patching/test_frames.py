@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ddp_probe
-from ddp_probe.patching import Target, Watch, clean_exception, clean_traceback, is_our_frame
+from ddp_probe.patching import Observer, Target, clean_exception, clean_traceback, is_our_frame
 
 LOAD = Target("probed_lib", "load")
 PACKAGE = str(Path(ddp_probe.__file__).parent)
@@ -317,7 +317,7 @@ def test_a_failing_call_leaks_nothing(lib, ledger, recorder):
         raise mine
 
     lib.fails = fails
-    ledger.apply(Target("probed_lib", "fails"), Watch())
+    ledger.apply(Target("probed_lib", "fails"), Observer())
     held = []
     for _ in range(3):
         for _ in range(500):

@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 TARGETS = """
 import functools, io, inspect, pickle, sys
-from ddp_probe.patching import Ledger, Target, Watch, guard
+from ddp_probe.patching import Ledger, Observer, Target, guard
 
 TARGETS = [Target(*name.split(":")) for name in (
     "torch.serialization:load", "torch.serialization:save", "torch.nn.modules.module:Module.to",
@@ -14,7 +14,7 @@ TARGETS = [Target(*name.split(":")) for name in (
     "torch.distributed.distributed_c10d:init_process_group", "torch.cuda:set_device")]
 MMENGINE = [Target("mmengine.runner.runner", "Runner.wrap_model"), Target("mmengine.dist.utils", "init_dist")]
 
-class Seen(Watch):
+class Seen(Observer):
     name = "seen"
     def __init__(self):
         self.names = []
@@ -23,7 +23,7 @@ class Seen(Watch):
         self.names.append(call.target.qualname)
 
 def raw(target):
-    from ddp_probe.patching.place import locate
+    from ddp_probe.patching.slot import locate
     return locate(target)[1]
 
 watch, ledger = Seen(), Ledger()
@@ -140,7 +140,7 @@ assert mmengine.runner.runner.init_dist is mmengine.dist.utils.init_dist is not 
 certificate = ledger.undo()
 assert certificate.ok
 assert mmengine.runner.runner.init_dist is mmengine.dist.init_dist is mmengine.dist.utils.init_dist is original[0]
-assert "mmengine.runner.runner.init_dist" in [entry.place for entry in certificate.entries]
+assert "mmengine.runner.runner.init_dist" in [entry.slot for entry in certificate.entries]
 print("good")
 """,
         timeout=120,

@@ -35,7 +35,7 @@ def test_ours_is_spliced_out_of_theirs(lib, ledger, recorder, wrap):
     assert len(watch.seen) == 2
     assert expected[0] == "theirs"
     certificate = ledger.undo()
-    entry = next(entry for entry in certificate.entries if entry.place == "probed_lib.load")
+    entry = next(entry for entry in certificate.entries if entry.slot == "probed_lib.load")
     assert (entry.kind, entry.restored, certificate.ok) == ("spliced", True, True)
     assert lib.load is theirs
     assert lib.load("a") == expected
@@ -66,7 +66,7 @@ def test_where_splicing_is_impossible_the_call_falls_through(lib, ledger, record
     lib.load = lib.Deco(lib.load)
     assert patch.overwritten_by() is None
     certificate = ledger.undo()
-    entry = next(entry for entry in certificate.entries if entry.place == "probed_lib.load")
+    entry = next(entry for entry in certificate.entries if entry.slot == "probed_lib.load")
     assert (entry.kind, entry.restored) == ("unreachable", False)
     assert entry.why.endswith("probed_lib.Deco.")
     assert lib.load("a") == ("deco", ("a", "r", (), {}))
@@ -77,7 +77,7 @@ def test_a_partial_in_our_place_falls_through(lib, ledger, recorder):
     """A partial of ours that sits in our place cannot be changed and is named."""
     ledger.apply(LOAD, recorder())
     lib.load = functools.partial(lib.load, mode="b")
-    kinds = {entry.place: entry.kind for entry in ledger.undo().entries}
+    kinds = {entry.slot: entry.kind for entry in ledger.undo().entries}
     assert kinds["probed_lib.load"] == "unreachable"
     assert lib.load("a")[1] == "b"
 

@@ -4,7 +4,7 @@ import pytest
 
 from ddp_probe.diagnose._waits import stood
 from ddp_probe.read.job_line import job_line
-from ddp_probe.read.model import Failed, Place
+from ddp_probe.read.model import Failed, LogLine
 from ddp_probe.schema import Site
 
 PACKAGES = "/env/lib/python3.11/site-packages/"
@@ -52,7 +52,7 @@ def test_a_line_of_torch_is_never_it():
 
 def failed(*frames):
     """Return a failure with these frames."""
-    found = Failed(rank=0, when=0.0, at=Place("rank00000.jsonl", 3), type="KeyboardInterrupt", message="")
+    found = Failed(rank=0, when=0.0, at=LogLine("rank00000.jsonl", 3), type="KeyboardInterrupt", message="")
     found.frames, found.site = list(frames), JOB
     return found
 

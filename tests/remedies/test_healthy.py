@@ -51,9 +51,9 @@ def test_nothing_but_atomic_save(case, launched, old_torch):
 @pytest.mark.parametrize("case", CASES, ids=_name)
 def test_same_result_bit_for_bit(case, launched):
     """Every rank's final parameters, devices and number of steps are those of the run without remedies."""
-    plain, mended = launched(case.runs[0]), launched(case.runs[1])
-    assert plain.status == mended.status == 0, plain.output + mended.output
-    for without, having in zip(plain.ranks, mended.ranks):
+    plain, overridden = launched(case.runs[0]), launched(case.runs[1])
+    assert plain.status == overridden.status == 0, plain.output + overridden.output
+    for without, having in zip(plain.ranks, overridden.ranks):
         assert without["parameters"]
         assert {name: having[name] for name in ("parameters", "devices", "steps")} == {
             name: without[name] for name in ("parameters", "devices", "steps")
@@ -61,4 +61,4 @@ def test_same_result_bit_for_bit(case, launched):
         assert (without["remedies"], without["mended"]) == ([], 0)
         assert having["remedies"]
         assert having["mended"] > 3
-    assert len(mended.ranks) == case.runs[1].ranks
+    assert len(overridden.ranks) == case.runs[1].ranks

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from ddp_probe.remedies import _litter
+from ddp_probe.remedies import _leftovers
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def sweep(tmp_path):
     """Sweep as a save of this process does, and return which of the folders are there still."""
 
     def run(*folders):
-        own = tmp_path / _litter.name()
+        own = tmp_path / _leftovers.name()
         own.mkdir()
-        _litter.sweep(str(own))
+        _leftovers.sweep(str(own))
         assert own.is_dir()
         return [folder.is_dir() for folder in folders]
 
@@ -40,13 +40,13 @@ def sweep(tmp_path):
 
 
 def _named(world=None, pid=None, born=None):
-    own = _litter.name().rsplit("-", 4)
+    own = _leftovers.name().rsplit("-", 4)
     return "-".join([own[0], world or own[1], str(pid or own[2]), born or own[3], "77"])
 
 
 def test_names_are_never_twice_the_same():
     """Each save has a name of its own."""
-    assert len({_litter.name() for _ in range(1000)}) == 1000
+    assert len({_leftovers.name() for _ in range(1000)}) == 1000
 
 
 def test_a_save_of_a_dead_process_is_removed(left, sweep):
@@ -62,7 +62,7 @@ def test_a_save_of_a_living_process_stays(left, sweep):
     """The saves of this process and of another that lives stay, however old they are."""
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     try:
-        theirs = left(_named(pid=child.pid, born=_litter._born(child.pid)), age=1e6)
+        theirs = left(_named(pid=child.pid, born=_leftovers._born(child.pid)), age=1e6)
         assert sweep(left(_named(), age=1e6), theirs) == [True, True]
     finally:
         child.communicate()

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.activation.installer import _child, _files, _needs, _places
+from ddp_probe.activation.installer import _child, _files, _locations, _needs
 from ddp_probe.errors import ProbeError
 
 
@@ -36,9 +36,9 @@ class Outcome(NamedTuple):
 
 def plan(via: str = "auto") -> Plan:
     """Decide what to write where; refuse where it cannot work."""
-    folder = _places.target_folder()
+    folder = _locations.target_folder()
     via, because = _way(via, folder)
-    home = "" if _child.package() else _places.home()
+    home = "" if _child.package() else _locations.home()
     paths = {os.path.join(folder, name): _files.content(name, home) for name in _files.names(via)}
     for path in paths:
         _refuse_foreign(path)
@@ -97,7 +97,7 @@ def _shadowed(path: str, winner: str) -> ProbeError:
     return ProbeError(
         what="Nothing is installed: this interpreter would not run %s." % path,
         why="%s comes first on its path and wins." % winner,
-        what_to_do="'python -m ddp_probe install --via pth' works beside it. Or: " + _places.RUN_INSTEAD,
+        what_to_do="'python -m ddp_probe install --via pth' works beside it. Or: " + _locations.RUN_INSTEAD,
     )
 
 
@@ -111,7 +111,9 @@ def _foreign(path: str) -> ProbeError:
     return ProbeError(
         what="Nothing is installed: %s is in the way." % path,
         why="install did not write this file and does not touch it.",
-        what_to_do=("'python -m ddp_probe install --via pth' works beside it." if other else "Move the file away.") + " Or: " + _places.RUN_INSTEAD,
+        what_to_do=("'python -m ddp_probe install --via pth' works beside it." if other else "Move the file away.")
+        + " Or: "
+        + _locations.RUN_INSTEAD,
     )
 
 
@@ -128,7 +130,7 @@ def _unproven(chosen: Plan, found: _child.Proof) -> ProbeError:
     return ProbeError(
         what="Nothing is installed: this interpreter does not run what was written to %s." % chosen.folder,
         why=why,
-        what_to_do="'python -m ddp_probe status' says what this interpreter finds. Or: " + _places.RUN_INSTEAD,
+        what_to_do="'python -m ddp_probe status' says what this interpreter finds. Or: " + _locations.RUN_INSTEAD,
     )
 
 
@@ -156,9 +158,9 @@ def _remove_litter(folder: str) -> None:
 
 def _refusal(exc: OSError, folder: str) -> ProbeError:
     if exc.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return _places.read_only(folder)
+        return _locations.read_only(folder)
     return ProbeError(
         what="Nothing is installed in %s." % folder,
         why="Writing fails: %s." % exc,
-        what_to_do="Mend this and install again. Or: " + _places.RUN_INSTEAD,
+        what_to_do="Mend this and install again. Or: " + _locations.RUN_INSTEAD,
     )

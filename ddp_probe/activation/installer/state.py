@@ -3,7 +3,7 @@
 import os
 from typing import List, NamedTuple, Tuple
 
-from ddp_probe.activation.installer import _child, _files, _needs, _places, install
+from ddp_probe.activation.installer import _child, _files, _locations, _needs, install
 from ddp_probe.errors import ProbeError
 
 _SLOT_IS_TAKEN = (
@@ -30,7 +30,7 @@ class State(NamedTuple):
 
 def state() -> State:
     """Look at every folder, then ask a child."""
-    files = [path for folder in _places.all_folders() for path in _in(folder)]
+    files = [path for folder in _locations.all_folders() for path in _in(folder)]
     found = _child.proof()
     via = next((via for via in _files.VIAS if any(path.endswith(_files.names(via)[-1]) for path in files)), "")
     version = next((_files.version(path) for path in files), "")
@@ -52,7 +52,7 @@ def _judge(files: List[str], found: _child.Proof, via: str, version: str) -> Tup
     if found.by(folder):
         if found.missing:
             return "incomplete", "%s Nothing would be recorded." % _needs.sentence(found.missing), ""
-        current = _files.version(os.path.join(_places.templates(), _files.ACTIVATOR))
+        current = _files.version(os.path.join(_locations.templates(), _files.ACTIVATOR))
         if version != current:
             return "outdated", "It is of version %s, this package writes version %s." % (version, current), ""
         return "active", _SLOT_IS_TAKEN if via == "sitecustomize" else "", ""

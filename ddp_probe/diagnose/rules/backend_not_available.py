@@ -131,12 +131,12 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _asked(failure: Failed) -> str:
-    return next((call.asked.backend for call in failure.calls if isinstance(call.asked, schema.InitProcessGroup)), "")
+    return next((call.begin.backend for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)), "")
 
 
 def _change(failure: Failed, asked: str) -> change.Change:
     module = next((known.modules[0] for known in ACCELERATORS if asked in known.backends and known.modules), "")
-    by_name = any(isinstance(call.asked, schema.InitProcessGroup) for call in failure.calls)
+    by_name = any(isinstance(call.begin, schema.InitProcessGroup) for call in failure.calls)
     if module and not _installed(failure, asked):
         python = failure.process.started.executable if failure.process is not None else "python"
         return [

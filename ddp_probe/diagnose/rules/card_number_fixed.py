@@ -75,19 +75,19 @@ def check(run: Run) -> Iterator[Finding]:
     site = calls[0].site
     where = "%s:%d" % (site.file, site.line) if site else "an unknown line"
     what = (
-        "set_device(%s)" % calls[0].asked.device
-        if isinstance(calls[0].asked, schema.SetDevice)
-        else ".%s(%s)" % (calls[0].asked.method, calls[0].asked.destination)
+        "set_device(%s)" % calls[0].begin.device
+        if isinstance(calls[0].begin, schema.SetDevice)
+        else ".%s(%s)" % (calls[0].begin.method, calls[0].begin.destination)
     )
-    together = named([seat.process.rank for seat in first if seat.process.rank is not None])
-    there = max((seat.there or 0 for seat in first), default=0)
+    together = named([use.process.rank for use in first if use.process.rank is not None])
+    there = max((use.there or 0 for use in first), default=0)
     yield RULE.found(
         ranks=_cards.misplaced(run, groups),
         verdict="%s are all on %s of %s%s, because %s names that card at %s."
         % (together.capitalize(), first[0].device, first[0].process.host, ", of %d" % there if there else "", what, where),
         evidence=[shown(call, "%s" % what) for call in calls[:4]]
-        + [shown(seat.call, "rank %s wraps a model on %s" % (seat.process.rank, seat.device)) for seat in first[:2]],
-        when=min(seat.call.when for group in groups for seat in group),
+        + [shown(use.call, "rank %s wraps a model on %s" % (use.process.rank, use.device)) for use in first[:2]],
+        when=min(use.call.when for group in groups for use in group),
         remedy="At %s take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), in place of %d, in set_device and in the model's device."
         % (where, first[0].slot),
         explains=losses,

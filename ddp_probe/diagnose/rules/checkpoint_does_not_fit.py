@@ -118,7 +118,7 @@ def check(run: Run) -> Iterator[Finding]:
         return
     failure, groups = found[0].failure, found[0].found.groupdict()
     load = failure.process.final(schema.Load) if failure.process is not None else None
-    path = load.asked.file.path if load is not None and load.asked.file is not None else "the checkpoint"
+    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
     more = len(re.findall(r"size mismatch for ", failure.message)) - 1
     says = found[0].printed.says.format(**{name: value or "?" for name, value in groups.items()}) if found[0].printed.says else RULE.title
     yield RULE.found(

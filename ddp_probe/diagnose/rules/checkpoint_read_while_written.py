@@ -145,7 +145,7 @@ def _capital(text: str) -> str:
 
 
 def _growth(load: Broken) -> str:
-    after = getattr(load.call.answer, "file_after", None)
+    after = getattr(load.call.end, "file_after", None)
     if after is None or after.size == load.file.size:
         return "was written to"
     return "went from %s to %s bytes" % (load.file.size, after.size)
@@ -155,7 +155,7 @@ def _evidence(load: Broken, found: Race) -> List[Evidence]:
     size = "" if load.file.size is None else ", %d bytes then" % load.file.size
     items = [shown(load.call, "load of %s%s" % (load.file.path, size)), failed(load.failure)]
     if found.save is not None:
-        items.append(shown(found.save, "save into memory" if found.save.asked.path == STREAM else "save of %s" % found.save.asked.path))
+        items.append(shown(found.save, "save into memory" if found.save.begin.path == STREAM else "save of %s" % found.save.begin.path))
     return items
 
 
@@ -165,7 +165,7 @@ def _change(load: Broken, found: Race) -> change.Change:
         "If nobody waits for the file before the load at %s, let all ranks call torch.distributed.barrier() after the save and before that load."
         % place(load.call.site)
     )
-    if found.save is None or found.save.asked.path == STREAM:
+    if found.save is None or found.save.begin.path == STREAM:
         return ["Write beside the name first: torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path).", readers]
     site = found.save.site
     beside = change.Argument(site, change.SAVE, "f", "$was + '.tmp'", 1, was="path")

@@ -145,7 +145,7 @@ def _state(written: Saves, load: Broken) -> str:
     size = "has %d bytes" % load.file.size if load.file.size is not None else "is cut off"
     what = "and no directory at its end" if load.file.complete is False else "and ends too early (%s)" % cut(load.failure.text, 80).rstrip(".")
     before = saved_before(written, load)
-    whole = getattr(before[1].answer, "size", None) if before else None
+    whole = getattr(before[1].end, "size", None) if before else None
     if before and whole and load.file.size is not None and whole > load.file.size:
         return "%s %s; it had %d when rank %s saved it at %s" % (size, what, whole, before[0].rank, place(before[1].site))
     return "%s %s" % (size, what)

@@ -9,7 +9,7 @@ from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import listed, named
-from ddp_probe.read.model import Call, Failed, Run
+from ddp_probe.read.model import Failed, LoggedCall, Run
 
 RULE = Rule(
     id="DDP203",
@@ -70,27 +70,27 @@ def check(run: Run) -> Iterator[Finding]:
         when=first.when,
         change=_change(call, card),
         explains=lost,
-        fix=RULE.fix if call is not None and isinstance(call.asked, schema.SetDevice) else "",
+        fix=RULE.fix if call is not None and isinstance(call.begin, schema.SetDevice) else "",
     )
 
 
 def _is_it(failure: Failed) -> bool:
-    in_init_dist = any(isinstance(call.asked, schema.InitDist) for call in failure.calls) or re.search(IN_INIT_DIST, failure.trail)
+    in_init_dist = any(isinstance(call.begin, schema.InitDist) for call in failure.calls) or re.search(IN_INIT_DIST, failure.trail)
     return bool(re.search(NO_CUDA, failure.text)) and not in_init_dist
 
 
-def _call(failure: Failed) -> "Optional[Call[schema.Event]]":
+def _call(failure: Failed) -> "Optional[LoggedCall[schema.Event]]":
     return failure.calls[0] if failure.calls else None
 
 
-def _asked(call: "Optional[Call[schema.Event]]", lost: List[Failed]) -> str:
-    asked = call.asked if call is not None else None
+def _asked(call: "Optional[LoggedCall[schema.Event]]", lost: List[Failed]) -> str:
+    asked = call.begin if call is not None else None
     numbers = {
-        (failure.process.local_rank, told.asked.device)
+        (failure.process.local_rank, told.begin.device)
         for failure in lost
         if failure.process
         for told in failure.calls[:1]
-        if isinstance(told.asked, schema.SetDevice)
+        if isinstance(told.begin, schema.SetDevice)
     }
     if isinstance(asked, schema.SetDevice) and len({device for _, device in numbers}) > 1:
         own = all(str(local_rank) == device.rpartition(":")[2] for local_rank, device in numbers)
@@ -102,13 +102,13 @@ def _asked(call: "Optional[Call[schema.Event]]", lost: List[Failed]) -> str:
     return "A call"
 
 
-def _change(call: "Optional[Call[schema.Event]]", card: Optional[schema.Card]) -> change.Change:
+def _change(call: "Optional[LoggedCall[schema.Event]]", card: Optional[schema.Card]) -> change.Change:
     """Say what to do without CUDA, and keep what a host with CUDA needs."""
-    if call is not None and isinstance(call.asked, schema.ModuleMove) and call.asked.method == "cuda":
+    if call is not None and isinstance(call.begin, schema.ModuleMove) and call.begin.method == "cuda":
         other = "'%s'" % card.device_type if card is not None else "'cpu'"
         text = "$on.to(torch.device('cuda', $args) if torch.cuda.is_available() else %s)" % other
         return [change.Rewritten(call.site, change.MOVE, text, ".cuda(…)", ("torch",), "$on.to('cuda' if torch.cuda.is_available() else %s)" % other)]
-    if call is not None and isinstance(call.asked, schema.SetDevice):
+    if call is not None and isinstance(call.begin, schema.SetDevice):
         other = "%s.set_device($args)" % card.module if card is not None and card.module else ""
-        return [change.Instead(call.site, change.SET_DEVICE, "torch.cuda.is_available()", (other,) if other else (), ("torch",), call.asked.target)]
+        return [change.Instead(call.site, change.SET_DEVICE, "torch.cuda.is_available()", (other,) if other else (), ("torch",), call.begin.target)]
     return [RULE.remedy]

@@ -7,7 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._cuda_words import NO_CUDA, said
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Process, Run
+from ddp_probe.read.model import LoggedProcess, Run
 
 _REAL = (
     NO_CUDA
@@ -72,12 +72,12 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def _shims(process: Process) -> List[schema.Card]:
+def _shims(process: LoggedProcess) -> List[schema.Card]:
     seen = [*process.started.accelerators, *(process.ended.accelerators if process.ended else [])]
-    seen += [card for call in process.calls(schema.Wrap) for card in call.asked.accelerators]
-    seen += [card for call in process.calls(schema.WrapModel) for card in call.asked.accelerators]
+    seen += [card for call in process.calls(schema.Wrap) for card in call.begin.accelerators]
+    seen += [card for call in process.calls(schema.WrapModel) for card in call.begin.accelerators]
     return [card for card in seen if card.shim][:1]
 
 
-def _shown(process: Process, card: schema.Card) -> Evidence:
+def _shown(process: LoggedProcess, card: schema.Card) -> Evidence:
     return Evidence(process.file, 1, None, "torch.cuda is that of %s" % card.shim)

@@ -86,7 +86,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _differs(wrapped: _wraps.Wrapped) -> bool:
-    given = wrapped.call.asked.device_ids or []
+    given = wrapped.call.begin.device_ids or []
     asked = number(given[0].rstrip("')")) if len(given) == 1 else None
     if asked is None and len(given) == 1 and "index=" in given[0]:
         asked = number(given[0].partition("index=")[2].rstrip(")"))

@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import cut
-from ddp_probe.read.model import Call, Failed, Run
+from ddp_probe.read.model import Failed, LoggedCall, Run
 
 # Shared memory and file watches report the same number of error and are no disk.
 _NO_DISK = r"shm|/torch_\d|SemLock|semaphore|inotify|multiprocessing/(?:synchronize|heap|context)"
@@ -96,24 +96,24 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def _save(failure: Failed) -> "Optional[Call[schema.Save]]":
+def _save(failure: Failed) -> "Optional[LoggedCall[schema.Save]]":
     """The save that failed, else the last one before."""
-    inside = next((call for call in failure.calls if isinstance(call.asked, schema.Save)), None)
+    inside = next((call for call in failure.calls if isinstance(call.begin, schema.Save)), None)
     if inside is not None or failure.process is None:
         return inside
     before = [call for call in failure.process.calls(schema.Save) if call.when <= failure.when]
     return before[-1] if before else None
 
 
-def _verdict(failure: Failed, save: "Optional[Call[schema.Save]]") -> str:
+def _verdict(failure: Failed, save: "Optional[LoggedCall[schema.Save]]") -> str:
     words = cut(failure.text, 160).rstrip(".")
     if save is None:
         return "Writing failed at %s with %s." % (place(failure.site), words)
-    size = getattr(save.answer, "size", None) if save in failure.calls else None
+    size = getattr(save.end, "size", None) if save in failure.calls else None
     came = " after %d bytes" % size if size is not None else ""
-    what = save.asked.path if save in failure.calls else "the checkpoint that it had saved into memory"
+    what = save.begin.path if save in failure.calls else "the checkpoint that it had saved into memory"
     return "Rank %s could not write %s at %s: %s%s." % (failure.rank, what, place(save.site), words, came)
 
 
-def _shown(save: "Optional[Call[schema.Save]]") -> "list[Evidence]":
-    return [] if save is None else [shown(save, "save of %s" % save.asked.path)]
+def _shown(save: "Optional[LoggedCall[schema.Save]]") -> "list[Evidence]":
+    return [] if save is None else [shown(save, "save of %s" % save.begin.path)]

@@ -6,7 +6,7 @@ from typing import Iterator, List, Optional
 from ddp_probe.diagnose import _skew
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, line
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Failed, Place, Run
+from ddp_probe.read.model import Failed, LogLine, Run
 
 _COMPARED = re.compile(
     r"^(TORCH_|NCCL_|RCCL_|GLOO_|[EHCMX]?CCL_|UCX_|FI_|USE_LIBUV$|PYTORCH_|CUDA_(LAUNCH|DEVICE)_|HSA_|ENABLE_I64|TOPS_|XLA_|PJRT_|PT_HPU_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*)"
@@ -97,7 +97,7 @@ def check(run: Run) -> Iterator[Finding]:
     shown = set(first.ranks or first.all)
     lost = _lost(run) if _BREAKS.match(first.name) else []
     starts = [
-        line(Place(process.file, 1), "rank %s: %s=%s" % (process.rank, first.name, first.all[process.rank]))
+        line(LogLine(process.file, 1), "rank %s: %s=%s" % (process.rank, first.name, first.all[process.rank]))
         for process in run.processes
         if process.rank is not None and process.rank in shown
     ]

@@ -4,7 +4,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe.diagnose import _cards, _skew
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, line
-from ddp_probe.read.model import Place, Process, Run
+from ddp_probe.read.model import LoggedProcess, LogLine, Run
 
 RULE = Rule(
     id="DDP811",
@@ -69,7 +69,7 @@ def check(run: Run) -> Iterator[Finding]:
     guilty = set(skew.ranks)
     hosts = sorted({process.host for process in ranks if process.rank in guilty})
     evidence = [
-        line(Place(process.file, 1), "rank %s on %s: %s" % (process.rank, process.host, skew.all[process.rank]))
+        line(LogLine(process.file, 1), "rank %s on %s: %s" % (process.rank, process.host, skew.all[process.rank]))
         for process in ranks
         if process.rank in skew.odd
     ]
@@ -82,11 +82,11 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def _told(ranks: List[Process]) -> Dict[int, str]:
+def _told(ranks: List[LoggedProcess]) -> Dict[int, str]:
     """Return what each rank's host has; the same kinds without numbers where one of them shows fewer cards by a variable."""
     kinds: Dict[int, Tuple[str, Optional[int]]] = {}
     for process in ranks:
-        cards = [card for call in _cards.wraps(process) for card in call.asked.accelerators if card.initialised]
+        cards = [card for call in _cards.wraps(process) for card in call.begin.accelerators if card.initialised]
         if cards and process.rank is not None:
             kinds[process.rank] = (cards[0].name, cards[0].count)
     numbers = all(count is not None for _, count in kinds.values()) and not any(_cards.visible(process) for process in ranks)

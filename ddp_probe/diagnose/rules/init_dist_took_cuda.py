@@ -59,7 +59,7 @@ def check(run: Run) -> Iterator[Finding]:
         (failure, call)
         for failure in run.failures
         for call in failure.calls
-        if failure.fatal and isinstance(call.asked, schema.InitDist) and call.asked.branch in ("cuda", "") and re.search(NO_CUDA, failure.text)
+        if failure.fatal and isinstance(call.begin, schema.InitDist) and call.begin.branch in ("cuda", "") and re.search(NO_CUDA, failure.text)
     ]
     if not lost:
         return
@@ -67,16 +67,16 @@ def check(run: Run) -> Iterator[Finding]:
     process = failure.process
     assert process is not None
     who = [each.rank for each, _ in lost if each.rank is not None]
-    sets = [call for call in failure.calls if isinstance(call.asked, schema.SetDevice)]
-    line = sets[0].asked.through[-1] if sets and sets[0].asked.through else None
+    sets = [call for call in failure.calls if isinstance(call.begin, schema.SetDevice)]
+    line = sets[0].begin.through[-1] if sets and sets[0].begin.through else None
     place = " at %s:%d" % (line.file.rpartition("site-packages/")[2], line.line) if line is not None else ""
-    because = first.asked.branch_because or "It asks for no other accelerator."
+    because = first.begin.branch_because or "It asks for no other accelerator."
     yield RULE.found(
         ranks=who,
         verdict="init_dist called torch.cuda.set_device%s on %s, with backend %s, and this host has no usable CUDA (%s). %s"
-        % (place, named(who), first.asked.backend or "unknown", said(failure), because),
+        % (place, named(who), first.begin.backend or "unknown", said(failure), because),
         evidence=[
-            *[shown(call, "branch %s: %s" % (call.asked.branch or "unknown", call.asked.branch_because)) for _, call in lost[:2]],
+            *[shown(call, "branch %s: %s" % (call.begin.branch or "unknown", call.begin.branch_because)) for _, call in lost[:2]],
             *[failed(each) for each, _ in lost[:2]],
         ],
         when=min(call.when for _, call in lost),

@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
-from ddp_probe.read.model import Call, Run
+from ddp_probe.read.model import LoggedCall, Run
 from ddp_probe.schema import Site
 
 RULE = Rule(
@@ -59,7 +59,7 @@ EXAMPLES = (
 def check(run: Run) -> Iterator[Finding]:
     """Find the call that failed, and the one that made the group."""
     found = [match.failure for match in matches(RULE, run)]
-    calls = [call for failure in found for call in failure.calls if isinstance(call.asked, schema.InitProcessGroup)]
+    calls = [call for failure in found for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)]
     process = found[0].process if found else None
     if process is None or not calls:
         yield from by_text(RULE, run)
@@ -82,7 +82,7 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def _made(call: "Call[schema.InitProcessGroup]") -> Evidence:
+def _made(call: "LoggedCall[schema.InitProcessGroup]") -> Evidence:
     return shown(call, "the default group is made here")
 
 

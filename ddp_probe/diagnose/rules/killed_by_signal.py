@@ -6,7 +6,7 @@ from ddp_probe.diagnose._waits import PEER_GONE, last_seen, waited
 from ddp_probe.diagnose._who import deaths, ranks
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.diagnose.words import clock, named, spans
-from ddp_probe.read.model import Death, Failed, Process, Run
+from ddp_probe.read.model import Death, Failed, LoggedProcess, Run
 
 _CRASH = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")  # Nobody sends these to another process.
 _KILL = "SIGKILL"
@@ -183,7 +183,7 @@ def _vanished(run: Run) -> Iterator[Undecided]:
     )
 
 
-def _deaths(run: Run) -> List[Tuple[Process, Death]]:
+def _deaths(run: Run) -> List[Tuple[LoggedProcess, Death]]:
     """Return those that have no end of their own."""
     told = deaths(run)
     return [(process, told[process.rank]) for process in run.processes if process.end is None and process.rank is not None and process.rank in told]
@@ -202,7 +202,7 @@ def _losers(lost: List[Failed]) -> str:
     return named(sorted({failure.rank for failure in lost if failure.rank is not None}))
 
 
-def _evidence(killed: List[Tuple[Process, Death]]) -> List[Evidence]:
+def _evidence(killed: List[Tuple[LoggedProcess, Death]]) -> List[Evidence]:
     told = [line(death.at, "exit code %s (%s)" % (death.exit_code, death.signal)) for _, death in killed[:2]]
     return told + [line(process.last_at, "the last line of rank %s" % process.rank) for process, _ in killed[:2]]
 

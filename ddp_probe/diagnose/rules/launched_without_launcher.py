@@ -8,7 +8,7 @@ from ddp_probe.diagnose import _cards, change
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, line, shown
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Call, Place, Process, Run
+from ddp_probe.read.model import LoggedCall, LoggedProcess, LogLine, Run
 
 _ACCELERATE = re.compile(r"(?:^|[/\\])accelerate(?:-launch)?$|accelerate[./\\]commands[./\\](?:launch|accelerate_cli)")
 _PROCESSES = re.compile(r"--num[-_]processes[= ](\d{1,6})\b")
@@ -95,7 +95,7 @@ def check(run: Run) -> Iterator[Finding]:
         yield from _asked_for_more(run.processes[0]) or _one_of_many(run.processes[0])
 
 
-def _asked_for_more(process: Process) -> List[Finding]:
+def _asked_for_more(process: LoggedProcess) -> List[Finding]:
     """Take a program that accelerate was to start several times, and that it started once, without a rank."""
     words = process.started.parent
     if not any(_ACCELERATE.search(word) for word in words):
@@ -108,7 +108,7 @@ def _asked_for_more(process: Process) -> List[Finding]:
         RULE.found(
             ranks=[],
             verdict="accelerate launch was asked for %d processes, and started one, which trains alone." % count,
-            evidence=[line(Place(process.file, 1), "No rank is set, and the process above is: %s" % " ".join(words))],
+            evidence=[line(LogLine(process.file, 1), "No rank is set, and the process above is: %s" % " ".join(words))],
             when=process.start_when,
             remedy="Give accelerate launch --multi_gpu, or on a host without cards --cpu, beside --num_processes %d; or start with torchrun --nproc_per_node=%d."
             % (count, count),
@@ -117,15 +117,15 @@ def _asked_for_more(process: Process) -> List[Finding]:
     ]
 
 
-def _believes_alone(process: Process) -> "Optional[Call[schema.WrapModel]]":
+def _believes_alone(process: LoggedProcess) -> "Optional[LoggedCall[schema.WrapModel]]":
     call = process.first(schema.WrapModel)
     joined = process.count(schema.InitProcessGroup) or process.count(schema.Wrap)
-    return call if call is not None and not joined and call.asked.distributed is False else None
+    return call if call is not None and not joined and call.begin.distributed is False else None
 
 
-def _each_alone(ranks: List[Process], alone: "List[Call[schema.WrapModel]]") -> Finding:
+def _each_alone(ranks: List[LoggedProcess], alone: "List[LoggedCall[schema.WrapModel]]") -> Finding:
     first = alone[0]
-    told = first.asked.launcher or "none"
+    told = first.begin.launcher or "none"
     site = first.site
     at = " at %s:%d" % (site.file, site.line) if site else ""
     who = named([process.rank for process in ranks if process.rank is not None])
@@ -140,27 +140,27 @@ def _each_alone(ranks: List[Process], alone: "List[Call[schema.WrapModel]]") -> 
     )
 
 
-def _joined(process: Process, call: "Call[schema.WrapModel]", told: str, who: str) -> change.Change:
+def _joined(process: LoggedProcess, call: "LoggedCall[schema.WrapModel]", told: str, who: str) -> change.Change:
     """OpenMMLab's tools take the launcher as an argument; a program of one's own gives it to the Runner, or in the configuration."""
     if "--launcher" in process.started.argv:
         return ["Start it with --launcher pytorch in place of --launcher %s, so that %s train together." % (told, who)]
-    if any(frame.function.endswith("from_cfg") for frame in call.asked.through):
+    if any(frame.function.endswith("from_cfg") for frame in call.begin.through):
         return [change.Lines(call.site, ("$first['launcher'] = 'pytorch'",), call=change.RUNNER, first="cfg"), "Then %s train together." % who]
     given = change.Argument(call.site, change.RUNNER, "launcher", "'pytorch'")
     return [given, "Then %s train together. In OpenMMLab's tools it is --launcher pytorch." % who]
 
 
-def _one_of_many(process: Process) -> Iterator[Finding]:
-    moves = [call for call in process.calls(schema.ModuleMove) if call.answer is not None and _accelerator(call.answer.devices)]
-    trained: List[Call[schema.Save]] = [call for call in process.calls(schema.Save) if call.answer is not None]
+def _one_of_many(process: LoggedProcess) -> Iterator[Finding]:
+    moves = [call for call in process.calls(schema.ModuleMove) if call.end is not None and _accelerator(call.end.devices)]
+    trained: List[LoggedCall[schema.Save]] = [call for call in process.calls(schema.Save) if call.end is not None]
     wrapped = process.first(schema.WrapModel)
     cards = _cards.count(process) or 0
     if not moves or cards < 2 or not (trained or wrapped) or process.count(schema.InitProcessGroup):
         return
-    device = _accelerator(moves[-1].answer.devices if moves[-1].answer else {})
+    device = _accelerator(moves[-1].end.devices if moves[-1].end else {})
     command = " ".join(part for part in process.started.argv[1:] if part != "-u")
     evidence: List[Evidence] = [
-        line(Place(process.file, 1), "No launcher has set a rank: %s" % " ".join(process.started.argv)),
+        line(LogLine(process.file, 1), "No launcher has set a rank: %s" % " ".join(process.started.argv)),
         shown(moves[-1], "the model is on %s" % device),
     ]
     yield RULE.found(

@@ -9,7 +9,7 @@ from ddp_probe.diagnose import _cards, _own_group, change
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.printed import matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
-from ddp_probe.read.model import Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _NAMES = (
     r"(?:(?:LOCAL_|GROUP_|NODE_|ROLE_)?RANK|(?:LOCAL_|GROUP_|ROLE_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_(?:PROCID|LOCALID|NTASKS|NODEID|JOB_ID|STEP_ID|(?:JOB_|STEP_)?NODELIST|NNODES)"
@@ -108,7 +108,7 @@ def check(run: Run) -> Iterator[Finding]:
     if not found:
         return
     first = found[0].failure
-    process = first.process or Process("")
+    process = first.process or LoggedProcess("")
     name = found[0].found.groupdict().get("name") or "of the launcher"
     has = sorted(key for key in process.started.environment if re.fullmatch(_NAMES, key))
     started = "no launcher started the process" if process.started.launcher in ("none", "") else "it was started by %s" % process.started.launcher
@@ -131,7 +131,7 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def _change(process: Process, name: str, failure: Failed) -> change.Change:
+def _change(process: LoggedProcess, name: str, failure: Failed) -> change.Change:
     """A scheduler that has placed the process tells everything; otherwise a launcher has to."""
     launcher = process.started.launcher
     lines, imports = _own_group.places(process, launcher)
@@ -145,15 +145,15 @@ def _change(process: Process, name: str, failure: Failed) -> change.Change:
     return [command, "It sets %s for each process." % name]
 
 
-def _as_pytorch(process: Process, failure: Failed) -> List[change.Edit]:
+def _as_pytorch(process: LoggedProcess, failure: Failed) -> List[change.Edit]:
     """A Runner that is told of another launcher in the code has to be told of this one."""
-    init = next((call for call in failure.calls if isinstance(call.asked, schema.InitDist)), None)
-    if init is None or not init.asked.through or re.search(r"--launcher\b", " ".join(process.started.argv)):
+    init = next((call for call in failure.calls if isinstance(call.begin, schema.InitDist)), None)
+    if init is None or not init.begin.through or re.search(r"--launcher\b", " ".join(process.started.argv)):
         return []
     return [change.Argument(init.site, change.RUNNER, "launcher", "'pytorch'")]
 
 
-def _processes(process: Process) -> int:
+def _processes(process: LoggedProcess) -> int:
     """As many as there are cards, or as somebody asked for; two where nothing tells."""
     asked = process.started.environment.get("LOCAL_WORLD_SIZE") or process.started.environment.get("WORLD_SIZE") or ""
     return _cards.count(process) or (int(asked) if asked.isdigit() and int(asked) else 2)

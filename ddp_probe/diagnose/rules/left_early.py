@@ -7,7 +7,7 @@ from ddp_probe.diagnose._waits import PEER_GONE, joined, stood, waited
 from ddp_probe.diagnose._who import place, ranks
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, Undecided, failed, line, shown
 from ddp_probe.diagnose.words import named, spans
-from ddp_probe.read.model import Call, Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 _STEPS = "Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer."
 
@@ -72,9 +72,9 @@ EXAMPLES = (
 class _Left:
     """A rank that ended in good order, and when it left the group."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: LoggedProcess) -> None:
         self.process = process
-        self.leave: Optional[Call[schema.DestroyProcessGroup]] = process.final(schema.DestroyProcessGroup)
+        self.leave: Optional[LoggedCall[schema.DestroyProcessGroup]] = process.final(schema.DestroyProcessGroup)
         self.when = self.leave.when if self.leave is not None else process.last_when
 
 
@@ -118,7 +118,7 @@ def _failures(run: Run) -> Tuple[List[Failed], bool]:
     return lost, any(not failure.consequence and not waited(failure) for failure in fatal)
 
 
-def _ended_well(process: Process) -> bool:
+def _ended_well(process: LoggedProcess) -> bool:
     return process.rank is not None and process.ended is not None and process.ended.failure is None and not process.ended.uncaught and joined(process)
 
 

@@ -8,7 +8,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose.rule import MEDIUM, Evidence, Example, Finding, Printed, Rule, line
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Place, Process, Run
+from ddp_probe.read.model import LoggedProcess, LogLine, Run
 from ddp_probe.schema import Site
 
 _ARGUMENT = re.compile(r"^--local[-_]rank(=\d+)?$")
@@ -110,27 +110,27 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def _given(process: Process) -> str:
+def _given(process: LoggedProcess) -> str:
     return next((part for part in process.started.argv[1:] if _ARGUMENT.match(part)), "")
 
 
-def _worked(process: Process) -> bool:
+def _worked(process: LoggedProcess) -> bool:
     kinds = (schema.InitProcessGroup, schema.InitDist, schema.SetDevice, schema.ModuleMove, schema.Wrap, schema.WrapModel, schema.Load, schema.Save)
     return any(process.count(kind) for kind in kinds)
 
 
-def _exit_code(run: Run, process: Process) -> "int | None":
+def _exit_code(run: Run, process: LoggedProcess) -> "int | None":
     death = run.death(process.rank) if process.rank is not None else None
     return death.exit_code if death is not None else process.exit_code
 
 
-def _evidence(run: Run, given: List[Tuple[Process, str]]) -> List[Evidence]:
+def _evidence(run: Run, given: List[Tuple[LoggedProcess, str]]) -> List[Evidence]:
     deaths = [death for death in run.deaths if death.exit_code == 2]
     told = [line(death.at, "rank %s ended with exit code 2" % death.rank) for death in deaths[:2]]
-    return told + [line(Place(process.file, 1), "rank %s was given %s" % (process.rank, argument)) for process, argument in given[:4]]
+    return told + [line(LogLine(process.file, 1), "rank %s was given %s" % (process.rank, argument)) for process, argument in given[:4]]
 
 
-def _change(process: Process, spelling: str, other: str) -> change.Change:
+def _change(process: LoggedProcess, spelling: str, other: str) -> change.Change:
     """Accept both spellings where the program takes the other one."""
     program = next((part for part in process.started.argv[1:] if part.endswith(".py")), "")
     both = change.Spelling(Site(os.path.join(process.started.cwd, program)) if program else None, other, spelling)

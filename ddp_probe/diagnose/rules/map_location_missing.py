@@ -7,7 +7,7 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.printed import Match
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, first_of, shown
-from ddp_probe.read.model import Call, Process, Run
+from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
 from ddp_probe.schema import Site
 
 _ROW = r"\|?\s*0\s+(?:N/A\s+N/A\s+)?\d+\s+C[^\n]*?"
@@ -114,10 +114,10 @@ def check(run: Run) -> Iterator[Finding]:
 
 def _refused(found: List[Match]) -> Finding:
     failure = found[0].failure
-    load = next((call for call in failure.calls if isinstance(call.asked, schema.Load)), None)
-    path = load.asked.file.path if load is not None and load.asked.file is not None else "the checkpoint"
+    load = next((call for call in failure.calls if isinstance(call.begin, schema.Load)), None)
+    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
     device = _device(load) if load is not None else ""
-    given = load.asked.map_location if load is not None else ""
+    given = load.begin.map_location if load is not None else ""
     site = place(load.site if load is not None else failure.site)
     what = "map_location=%s" % given if given else "no map_location"
     return RULE.found(
@@ -131,9 +131,9 @@ def _refused(found: List[Match]) -> Finding:
     )
 
 
-def _shared(met: "List[Tuple[Process, Call[schema.Load]]]", guests: "List[Tuple[Process, Call[schema.Load]]]") -> Finding:
+def _shared(met: "List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]", guests: "List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]") -> Finding:
     _, call = guests[0]
-    path = call.asked.file.path if call.asked.file is not None else "a checkpoint"
+    path = call.begin.file.path if call.begin.file is not None else "a checkpoint"
     return RULE.found(
         ranks=ranks(process for process, _ in guests),
         verdict="%d ranks load %s at %s without map_location, and all of them put it onto %s, the card of one of them."
@@ -145,21 +145,21 @@ def _shared(met: "List[Tuple[Process, Call[schema.Load]]]", guests: "List[Tuple[
     )
 
 
-def _on_one_card(run: Run) -> "Dict[Tuple[str, str], List[Tuple[Process, Call[schema.Load]]]]":
+def _on_one_card(run: Run) -> "Dict[Tuple[str, str], List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]]":
     """Return the loads that kept the file's device, one of each rank, by host and card."""
-    met: Dict[Tuple[str, str], List[Tuple[Process, Call[schema.Load]]]] = {}
+    met: Dict[Tuple[str, str], List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]] = {}
     for process in run.processes:
         for call in process.calls(schema.Load):
-            if not call.asked.map_location and call.answer is not None and call.failure is None and _card(_device(call)) is not None:
+            if not call.begin.map_location and call.end is not None and call.failure is None and _card(_device(call)) is not None:
                 group = met.setdefault((process.host, _device(call)), [])
                 if not group or group[-1][0] is not process:
                     group.append((process, call))
     return met
 
 
-def _device(call: "Call[schema.Load]") -> str:
+def _device(call: "LoggedCall[schema.Load]") -> str:
     """Return the one device of a file's storages, where it is one and no CPU."""
-    devices = [device for device in (call.answer.locations if isinstance(call.answer, schema.Load) else []) if device != "cpu"]
+    devices = [device for device in (call.end.locations if isinstance(call.end, schema.Load) else []) if device != "cpu"]
     return devices[0] if len(devices) == 1 else ""
 
 

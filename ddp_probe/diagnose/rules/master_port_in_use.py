@@ -8,7 +8,7 @@ from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import cut, named
-from ddp_probe.read.model import Call, Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 _TAKEN = r"EADDRINUSE|[Aa]ddress already in use"
 # As torch 2 writes the port, and as torch 1 does.
@@ -115,8 +115,8 @@ def _called(port: str) -> str:
 
 def _of_rank(found: List[Failed]) -> Finding:
     first = found[0]
-    call = next((call for call in first.calls if isinstance(call.asked, schema.InitProcessGroup)), None)
-    master = call.asked.master_port if call is not None else ""
+    call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
+    master = call.begin.master_port if call is not None else ""
     port = _port(first.text) or master
     named_here = " MASTER_PORT is %s: the program names another one itself." % master if master and port != master else ""
     return RULE.found(
@@ -130,18 +130,18 @@ def _of_rank(found: List[Failed]) -> Finding:
     )
 
 
-def _told(launcher: Process, call: "Call[schema.LauncherAgent]") -> str:
+def _told(launcher: LoggedProcess, call: "LoggedCall[schema.LauncherAgent]") -> str:
     end = launcher.end
     parts = [failure.message for failure in (call.failure, end.failure if end is not None else None) if failure is not None]
     return "\n".join(parts)
 
 
-def _of_launcher(launcher: Process, call: "Call[schema.LauncherAgent]", told: str) -> Finding:
-    endpoint = call.asked.rendezvous.get("endpoint", "")
+def _of_launcher(launcher: LoggedProcess, call: "LoggedCall[schema.LauncherAgent]", told: str) -> Finding:
+    endpoint = call.begin.rendezvous.get("endpoint", "")
     port = _port(told) or endpoint.rpartition(":")[2]
     kind: Optional[str] = launcher.start.launcher if isinstance(launcher.start, schema.LauncherStart) else None
-    at = call.answered_at or call.at
-    asked = call.asked.nproc_per_node
+    at = call.ended_at or call.at
+    asked = call.begin.nproc_per_node
     return RULE.found(
         ranks=[],
         verdict="%s cannot listen on %s%s: another process has it. No rank was started%s."

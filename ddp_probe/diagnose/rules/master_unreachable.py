@@ -124,10 +124,10 @@ def _ranks(found: List[Failed]) -> List[int]:
 
 def _found(found: List[Failed], because: str) -> Finding:
     first = found[0]
-    call = next((call for call in first.calls if isinstance(call.asked, schema.InitProcessGroup)), None)
+    call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
     told = _ENDPOINT.search(first.text)
-    address = told.group(1) if told else call.asked.master_addr if call else ""
-    port = told.group(2) if told else call.asked.master_port if call else ""
+    address = told.group(1) if told else call.begin.master_addr if call else ""
+    port = told.group(2) if told else call.begin.master_port if call else ""
     name = bool(re.search("[A-Za-z]", address)) and address != "localhost"
     waited = " in %.0f s" % (call.until - call.when) if call is not None and call.until is not None else ""
     return RULE.found(

@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _wraps, change
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Call, Run
+from ddp_probe.read.model import LoggedCall, Run
 
 _VENDORS = r"\b(?:torch_gcu|eccl|ECCL|torch_dtu|topsrider|efsmi|torch_npu|hccl|torch_mlu|cncl|torch_musa|mccl|torch_xla|gcu:\d|xla:\d)\b"
 
@@ -79,13 +79,13 @@ def check(run: Run) -> Iterator[Finding]:
     first = left.found[0]
     outer, card = _wraps.runner(first), _wraps.card(first.process, first.call)
     assert outer is not None
-    there = _wraps.seen(card) if card else "the backend is %s" % first.call.asked.backend
+    there = _wraps.seen(card) if card else "the backend is %s" % first.call.begin.backend
     numbers = (
         named(_wraps.ranks(left.found)),
         there,
         first.placement.parameters,
         _wraps.all_ids(left.found) or "None",
-        outer.asked.get_device_because,
+        outer.begin.get_device_because,
     )
     yield RULE.found(
         ranks=_wraps.ranks(left.found),
@@ -94,7 +94,7 @@ def check(run: Run) -> Iterator[Finding]:
         ).strip(),
         evidence=[
             *[
-                shown(call, "get_device() is cpu: %s" % call.asked.get_device_because)
+                shown(call, "get_device() is cpu: %s" % call.begin.get_device_because)
                 for each in left.found[:2]
                 for call in [_wraps.runner(each)]
                 if call
@@ -108,6 +108,6 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def _told(outer: "Call[schema.WrapModel]", card: Optional[schema.Card]) -> change.Change:
+def _told(outer: "LoggedCall[schema.WrapModel]", card: Optional[schema.Card]) -> change.Change:
     line = "mmengine.device.utils.DEVICE = '%s'" % (card.device_type if card is not None else "gcu")
     return [change.Lines(outer.site, (line,), ("mmengine.device.utils",)), "The accelerator's plugin is to be imported before that."]

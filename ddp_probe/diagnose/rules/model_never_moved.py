@@ -94,7 +94,7 @@ def check(run: Run) -> Iterator[Finding]:
         return
     first = left.found[0]
     card = _wraps.card(first.process, first.call)
-    there = _wraps.seen(card) if card else "the backend is %s" % first.call.asked.backend
+    there = _wraps.seen(card) if card else "the backend is %s" % first.call.begin.backend
     moves = _wraps.moves(first)
     story = "its last move was %s" % _wraps.moved(moves[-1]) if moves else "nothing has moved it"
     who = named(_wraps.ranks(left.found)).capitalize()

@@ -87,7 +87,7 @@ def check(run: Run) -> Iterator[Finding]:
     in_file = renamed.in_file if renamed is not None else first != "" and not re.search(RULE.printed[1].pattern, failure.message, re.DOTALL)
     prefix = (renamed.old if in_file else renamed.new) if renamed is not None else first
     load = failure.process.final(schema.Load) if failure.process is not None else None
-    path = load.asked.file.path if load is not None and load.asked.file is not None else "the checkpoint"
+    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
     where = place(failure.site)
     who = "the names in %s begin with '%s' and the model's do not" if in_file else "the model's names begin with '%s' and those in %s do not"
     yield RULE.found(

@@ -154,12 +154,12 @@ def _refusal(run: Run, beyond: "list[_cards.Refused]") -> Finding:
     )
 
 
-def _sharing(run: Run, few: "list[list[_cards.Seat]]") -> Finding:
+def _sharing(run: Run, few: "list[list[_cards.CardUse]]") -> Finding:
     first = few[0]
-    cards = max(seat.there or 0 for seat in first)
-    late = [seat.process.rank for group in few for seat in group if (seat.process.local_rank or 0) >= cards > 1 and seat.process.rank is not None]
+    cards = max(use.there or 0 for use in first)
+    late = [use.process.rank for group in few for use in group if (use.process.local_rank or 0) >= cards > 1 and use.process.rank is not None]
     ranks = late or _cards.misplaced(run, few)
-    together = named([seat.process.rank for seat in first if seat.process.rank is not None])
+    together = named([use.process.rank for use in first if use.process.rank is not None])
     losses = _cards.lost(run)
     verdict = "%s are all on %s of %s: %d %s visible to more processes than that." % (
         together.capitalize(),
@@ -168,8 +168,8 @@ def _sharing(run: Run, few: "list[list[_cards.Seat]]") -> Finding:
         cards,
         "card is" if cards == 1 else "cards are",
     )
-    evidence = [shown(seat.call, "rank %s wraps a model on %s, %d visible" % (seat.process.rank, seat.device, seat.there or 0)) for seat in first[:4]]
-    when = min(seat.call.when for group in few for seat in group)
+    evidence = [shown(use.call, "rank %s wraps a model on %s, %d visible" % (use.process.rank, use.device, use.there or 0)) for use in first[:4]]
+    when = min(use.call.when for group in few for use in group)
     remedy = "Start with --nproc_per_node=%d, or make more cards visible." % cards
     return RULE.found(
         ranks=ranks, verdict=verdict, evidence=evidence, when=when, remedy=remedy, explains=losses, severity=ERROR if losses else WARNING

@@ -9,7 +9,7 @@ from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, said
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _COUNT = r"%\s*(?:num_gpus|n_?gpus?|gpus?_per_node|num_devices|torch\.\w+\.device_count\(\))"
 
@@ -138,11 +138,11 @@ def check(run: Run) -> Iterator[Finding]:
         when=first.when,
         change=_change(first),
         explains=[failure for failure, _ in lost],
-        fix=RULE.fix if any(isinstance(call.asked, schema.InitProcessGroup) for call in first.calls) else "",
+        fix=RULE.fix if any(isinstance(call.begin, schema.InitProcessGroup) for call in first.calls) else "",
     )
 
 
-def _none_there(failure: Failed, process: Process) -> bool:
+def _none_there(failure: Failed, process: LoggedProcess) -> bool:
     """With a variable that limits the cards it is the variable's fault."""
     hidden = any(card.visible for card in process.started.accelerators)
     return not hidden and re.search(r"No (?:CUDA|HIP|XPU|NPU|MLU|MUSA|GCU) (?:GPUs|devices?) (?:are|is) available", failure.text) is not None
@@ -154,17 +154,17 @@ def _of(failures: List[Failed]) -> List[int]:
 
 def _why(failure: Failed) -> str:
     """Tell what the launch code did with the number of cards, where it says nothing itself."""
-    init = next((call for call in failure.calls if isinstance(call.asked, schema.InitDist)), None)
+    init = next((call for call in failure.calls if isinstance(call.begin, schema.InitDist)), None)
     if init is None or not failure.type.endswith("ZeroDivisionError"):
         return ""
-    return "; init_dist with launcher %s divides by torch.cuda.device_count(), which is 0" % init.asked.launcher
+    return "; init_dist with launcher %s divides by torch.cuda.device_count(), which is 0" % init.begin.launcher
 
 
 def _change(failure: Failed) -> change.Change:
-    inits = [call for call in failure.calls if isinstance(call.asked, schema.InitDist)]
+    inits = [call for call in failure.calls if isinstance(call.begin, schema.InitDist)]
     if inits and failure.process is not None:
         return [*_own_group.instead_of_init_dist(failure.process, inits[0]), "Or give the job cards (--gres), and check them with nvidia-smi."]
-    if any(isinstance(call.asked, schema.InitProcessGroup) for call in failure.calls):
+    if any(isinstance(call.begin, schema.InitProcessGroup) for call in failure.calls):
         value = "$was if torch.cuda.is_available() else 'gloo'"
         given = change.Argument(failure.site, change.GROUP, "backend", value, 0, False, "'nccl'", imports=("torch",))
         return [given, "For NVIDIA cards check nvidia-smi in the same container, and CUDA_VISIBLE_DEVICES."]

@@ -6,7 +6,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, first_of, shown
-from ddp_probe.read.model import Call, Run
+from ddp_probe.read.model import LoggedCall, Run
 
 _ZERO = r"inconsistent 0 params\b"
 _TIMED_OUT = r"Watchdog caught collective operation timeout|NCCL operations have failed or timed out|ran for \d+ milliseconds before timing out|Timeout\(ms\)=\d+\) ran for"
@@ -73,7 +73,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         yield from by_text(RULE, run)
         return
     wraps = [(process.rank, call) for process in run.processes for call in process.calls(schema.Wrap)[:1] if process.rank is not None]
-    digests = {call.asked.placement.digest for _, call in wraps if call.asked.placement and call.asked.placement.digest}
+    digests = {call.begin.placement.digest for _, call in wraps if call.begin.placement and call.begin.placement.digest}
     if len(digests) > 1:
         return  # They do differ: that is another rule's.
     if not digests:
@@ -86,12 +86,12 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         % (len(wraps), missing, digests.pop(), _parameters([call for _, call in wraps])),
         evidence=first_of(
             [failed(failure) for failure in found[:2]]
-            + [shown(call, "rank %d: digest %s" % (rank, call.asked.placement.digest if call.asked.placement else "unknown")) for rank, call in wraps]
+            + [shown(call, "rank %d: digest %s" % (rank, call.begin.placement.digest if call.begin.placement else "unknown")) for rank, call in wraps]
         ),
         when=found[0].when,
         explains=found,
     )
 
 
-def _parameters(calls: "List[Call[schema.Wrap]]") -> int:
-    return next((call.asked.placement.parameters for call in calls if call.asked.placement), 0)
+def _parameters(calls: "List[LoggedCall[schema.Wrap]]") -> int:
+    return next((call.begin.placement.parameters for call in calls if call.begin.placement), 0)

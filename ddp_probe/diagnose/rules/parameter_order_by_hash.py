@@ -127,8 +127,8 @@ def _seeds(wraps: List[Wrapped]) -> str:
 
 def _starts(wraps: List[Wrapped]) -> List[Evidence]:
     return [
-        line(call.at, "PYTHONHASHSEED %s" % call.asked.hash_seed)
+        line(call.at, "PYTHONHASHSEED %s" % call.begin.hash_seed)
         for wrapped in wraps[:2]
         for call in wrapped.process.every()
-        if hasattr(call.asked, "hash_seed")
+        if hasattr(call.begin, "hash_seed")
     ]

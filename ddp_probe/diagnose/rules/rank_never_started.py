@@ -7,7 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _next
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Call, Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 _MISSED = re.compile(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
 _MASTER = re.compile(r"trying to connect to|failed to connect|addresses of")  # Nobody was at the master's address: another matter.
@@ -109,7 +109,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     failures = [failure for _, _, failures in waited for failure in failures]
     site = call.site
     seconds = (call.until or process.last_when) - call.when
-    told = "waited %.0f s" % seconds if call.answer is not None else "still waits"
+    told = "waited %.0f s" % seconds if call.end is not None else "still waits"
     ended = [
         "%s ended with %s" % (named([death.rank or 0]), death.signal or "exit code %s" % death.exit_code)
         for death in run.deaths
@@ -138,9 +138,9 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     )
 
 
-def _waited(run: Run) -> "List[Tuple[Process, Call[schema.InitProcessGroup], List[Failed]]]":
+def _waited(run: Run) -> "List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]]":
     """Return the ranks that timed out in init_process_group; while the job runs nobody is late."""
-    found: List[Tuple[Process, Call[schema.InitProcessGroup], List[Failed]]] = []
+    found: List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]] = []
     failures: Dict[Optional[int], List[Failed]] = {}
     for failure in run.failures:
         failures.setdefault(failure.rank, []).append(failure)

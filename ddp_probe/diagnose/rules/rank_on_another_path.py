@@ -8,7 +8,7 @@ from ddp_probe.diagnose._waits import PEER_GONE, joined, last_seen, others, sinc
 from ddp_probe.diagnose._who import deaths, place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.diagnose.words import named, spans
-from ddp_probe.read.model import Failed, Process, Run
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _LIST = (
     r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"
@@ -240,7 +240,7 @@ def _hang(run: Run, waiting: List[Failed]) -> str:
     return "%s%s. Which collective each rank was in is not recorded, so none is called the missing one." % (_sentence(parts), end)
 
 
-def _aborted(run: Run) -> List[Process]:
+def _aborted(run: Run) -> List[LoggedProcess]:
     """Return those that abort() ended in the middle; where buffers differ, another rule has the answer."""
     ended = {rank for rank, death in deaths(run).items() if death.signal == "SIGABRT"}
     if not ended or len({buffers(wrapped) for wrapped in first_wraps(run)}) > 1:
@@ -248,7 +248,7 @@ def _aborted(run: Run) -> List[Process]:
     return [process for process in run.processes if process.rank in ended and process.end is None and joined(process)]
 
 
-def _abort(run: Run, process: Process) -> str:
+def _abort(run: Run, process: LoggedProcess) -> str:
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
     parts = ["rank %s was ended by SIGABRT: it %s" % (process.rank, last_seen(process).partition(" and was ended")[0])]
     parts += ["rank %s lost it %s" % (failure.rank, stood(failure)) for failure in lost[:4]]

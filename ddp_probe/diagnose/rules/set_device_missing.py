@@ -95,32 +95,30 @@ def check(run: Run) -> Iterator[Finding]:
     if not groups:
         return
     first, losses = groups[0], _cards.lost(run)
-    together = named([seat.process.rank for seat in first if seat.process.rank is not None])
+    together = named([use.process.rank for use in first if use.process.rank is not None])
     there = first[0].there
     yield RULE.found(
         ranks=_cards.misplaced(run, groups),
         verdict="%s wrap their models on %s of %s%s, and none of them chose a card before."
         % (together.capitalize(), first[0].device, first[0].process.host, ", which shows %d cards" % there if there else ""),
-        evidence=first_of(
-            [shown(seat.call, "rank %s wraps a model on %s; no set_device before" % (seat.process.rank, seat.device)) for seat in first]
-        ),
-        when=min(seat.call.when for group in groups for seat in group),
+        evidence=first_of([shown(use.call, "rank %s wraps a model on %s; no set_device before" % (use.process.rank, use.device)) for use in first]),
+        when=min(use.call.when for group in groups for use in group),
         change=_change(first[0]),
         explains=losses,
         severity=ERROR if losses else WARNING,
     )
 
 
-def _change(seat: _cards.Seat) -> change.Change:
+def _change(use: _cards.CardUse) -> change.Change:
     """Set the card before the first collective, which picks the current card for itself."""
-    group = seat.process.first(schema.InitProcessGroup)
-    site = group.site if group is not None else seat.call.site
-    known = next((each for each in ACCELERATORS if seat.kind in each.device_types and each.modules), None)
+    group = use.process.first(schema.InitProcessGroup)
+    site = group.site if group is not None else use.call.site
+    known = next((each for each in ACCELERATORS if use.kind in each.device_types and each.modules), None)
     module = known.modules[0] if known is not None else "torch"
     text = "%s.set_device(int(os.environ['LOCAL_RANK']))" % (
-        module if known is not None and "%s:set_device" % module in known.set_device else "torch.%s" % seat.kind
+        module if known is not None and "%s:set_device" % module in known.set_device else "torch.%s" % use.kind
     )
     return [
         change.Lines(site, (text,), ("os", module)),
-        "Let the model's device have no number, or this one: torch.device('%s', local_rank)." % seat.kind,
+        "Let the model's device have no number, or this one: torch.device('%s', local_rank)." % use.kind,
     ]

@@ -96,12 +96,12 @@ def check(run: Run) -> Iterator[Finding]:
 def _story(wrapped: _wraps.Wrapped) -> Tuple[str, Tuple[Evidence, ...]]:
     """Tell how it came about: sent back, converted after the move, or left behind; with the move that shows it."""
     calls = _wraps.moves(wrapped)
-    if calls and calls[-1].asked.destination == "cpu":
+    if calls and calls[-1].begin.destination == "cpu":
         back = _wraps.moved(calls[-1])
         return "%s sent it back" % back, (shown(calls[-1], back),)
-    whole = [call for call in calls if call.asked.model == wrapped.placement.model and call.answer is not None and "cpu" not in call.answer.devices]
+    whole = [call for call in calls if call.begin.model == wrapped.placement.model and call.end is not None and "cpu" not in call.end.devices]
     if whole:
-        count = sum(whole[-1].answer.devices.values()) if whole[-1].answer is not None else 0
+        count = sum(whole[-1].end.devices.values()) if whole[-1].end is not None else 0
         told = "it was made after %s, which moved %d" % (_wraps.moved(whole[-1]), count)
         return told, (shown(whole[-1], "the whole model, %d parameters, was moved before" % count),)
     last = tuple(shown(call, _wraps.moved(call)) for call in calls[-1:])

@@ -10,7 +10,7 @@ from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import listed, named
 from ddp_probe.own_code import package
-from ddp_probe.read.model import Call, Failed, Run
+from ddp_probe.read.model import Failed, LoggedCall, Run
 from ddp_probe.schema import Site
 
 RULE = Rule(
@@ -144,7 +144,7 @@ def _names(run: Run, failure: Failed, indices: List[int]) -> List[str]:
     return [trained[index] for index in indices] if indices and max(indices) < len(trained) else []
 
 
-def _change(wrap: "Optional[Call[schema.Wrap]]", what: str, by_rank: bool) -> change.Change:
+def _change(wrap: "Optional[LoggedCall[schema.Wrap]]", what: str, by_rank: bool) -> change.Change:
     """Have DDP look for such parameters, by the switch of whoever made the wrap; what else helps is for a person to choose."""
     site = wrap.site if wrap is not None else None
     otherwise = "Or use %s in the loss, or freeze before the wrap at %s what is not to be trained (parameter.requires_grad_(False))." % (
@@ -153,7 +153,7 @@ def _change(wrap: "Optional[Call[schema.Wrap]]", what: str, by_rank: bool) -> ch
     )
     if by_rank:
         otherwise = "Or, if that is not meant, let all ranks take the same branches in forward: look there for what depends on the rank or on a rank's own data."
-    packages = {package(frame.file) for frame in wrap.asked.through} if wrap is not None else set()
+    packages = {package(frame.file) for frame in wrap.begin.through} if wrap is not None else set()
     anywhere = Site(site.file) if site is not None else None
     if packages.intersection(("lightning", "pytorch_lightning")):
         return [change.Argument(anywhere, change.TRAINER, "strategy", "'ddp_find_unused_parameters_true'"), otherwise]

@@ -5,7 +5,7 @@ from typing import Iterator, List, Optional
 from ddp_probe.diagnose import _skew
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, line
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Place, Run
+from ddp_probe.read.model import LogLine, Run
 
 # What the probe itself needs, and nothing that trains.
 _ASIDE = frozenset(("wrapt", "msgspec", "structlog", "rich", "cloudpickle"))
@@ -76,7 +76,7 @@ def check(run: Run) -> Iterator[Finding]:
     others = [skew.name for skew in skews if skew is not first and skew.name != "torch.git"]
     ranks, shown = first.ranks, set(first.ranks or first.all)
     evidence = [
-        line(Place(process.file, 1), "rank %s: %s %s" % (process.rank, first.name, first.all.get(process.rank or 0) or "not installed"))
+        line(LogLine(process.file, 1), "rank %s: %s %s" % (process.rank, first.name, first.all.get(process.rank or 0) or "not installed"))
         for process in run.processes
         if process.rank in shown
     ]

@@ -6,7 +6,7 @@ from typing import Iterator, List, Tuple
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, first_of, line, shown
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Failed, Place, Process, Run
+from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
 
 _NONE_LEFT = r"No (?:CUDA|HIP|XPU|MUSA|NPU) (?:GPUs|devices) are available|device >= 0 && device < num_(?:gpus|devices)\b.* INTERNAL ASSERT FAILED"
 
@@ -102,16 +102,16 @@ def _found(failure: Failed) -> bool:
     return re.search(_NONE_LEFT, failure.text, re.DOTALL) is not None
 
 
-def _same(run: Run, groups: "List[List[_cards.Seat]]") -> Finding:
+def _same(run: Run, groups: "List[List[_cards.CardUse]]") -> Finding:
     first, losses = groups[0], _cards.lost(run)
     variables = " ".join("%s=%s" % each for each in sorted(first[0].visible.items()))
-    together = named([seat.process.rank for seat in first if seat.process.rank is not None])
+    together = named([use.process.rank for use in first if use.process.rank is not None])
     return RULE.found(
         ranks=_cards.misplaced(run, groups),
         verdict="%s of %s are each shown one card, the same one: %s." % (together.capitalize(), first[0].process.host, variables),
-        evidence=[line(_start(seat.process), "rank %s: %s" % (seat.process.rank, variables)) for seat in first[:4]]
-        + [shown(seat.call, "rank %s wraps a model on %s, the only card that it sees" % (seat.process.rank, seat.device)) for seat in first[:2]],
-        when=min(seat.call.when for group in groups for seat in group),
+        evidence=[line(_start(use.process), "rank %s: %s" % (use.process.rank, variables)) for use in first[:4]]
+        + [shown(use.call, "rank %s wraps a model on %s, the only card that it sees" % (use.process.rank, use.device)) for use in first[:2]],
+        when=min(use.call.when for group in groups for use in group),
         remedy="Take %s out of what starts the ranks (%s), and choose the card by LOCAL_RANK: set_device(int(os.environ['LOCAL_RANK']))."
         % (variables, _command(run)),
         explains=losses,
@@ -119,7 +119,7 @@ def _same(run: Run, groups: "List[List[_cards.Seat]]") -> Finding:
     )
 
 
-def _none(hidden: "List[Tuple[Failed, Process]]") -> Finding:
+def _none(hidden: "List[Tuple[Failed, LoggedProcess]]") -> Finding:
     failure, process = hidden[0]
     variables = " ".join("%s=%s" % each for each in sorted(_cards.visible(process).items()))
     return RULE.found(
@@ -132,10 +132,10 @@ def _none(hidden: "List[Tuple[Failed, Process]]") -> Finding:
     )
 
 
-def _start(process: Process) -> Place:
-    return Place(process.file, 1)
+def _start(process: LoggedProcess) -> LogLine:
+    return LogLine(process.file, 1)
 
 
 def _command(run: Run) -> str:
-    agents = [call.asked.entrypoint for launcher in run.launchers for call in launcher.every() if getattr(call.asked, "entrypoint", "")]
+    agents = [call.begin.entrypoint for launcher in run.launchers for call in launcher.every() if getattr(call.begin, "entrypoint", "")]
     return agents[0] if agents else "a script, or the program itself"

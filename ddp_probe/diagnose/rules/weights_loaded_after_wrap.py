@@ -7,7 +7,7 @@ from ddp_probe.diagnose._models import Wrapped, first_wraps
 from ddp_probe.diagnose._who import place
 from ddp_probe.diagnose.rule import MEDIUM, WARNING, Example, Finding, Rule, shown
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Call, Run
+from ddp_probe.read.model import LoggedCall, Run
 
 _SOON = 120.0  # Seconds after the wrap; later than that it is rather an evaluation of the best checkpoint.
 
@@ -118,18 +118,18 @@ def _ended_well(wrapped: Wrapped) -> bool:
     return wrapped.survived and end.failure is None and not end.uncaught
 
 
-def _loads(wrapped: Wrapped) -> "List[Call[schema.Load]]":
+def _loads(wrapped: Wrapped) -> "List[LoggedCall[schema.Load]]":
     wrap = wrapped.call.until or wrapped.call.when
-    left = next((call.when for call in wrapped.process.calls(schema.DestroyProcessGroup) if not call.asked.group and call.when >= wrap), wrap + _SOON)
+    left = next((call.when for call in wrapped.process.calls(schema.DestroyProcessGroup) if not call.begin.group and call.when >= wrap), wrap + _SOON)
     until = min(left, wrap + _SOON)  # Without a group nobody trains together: what is loaded then goes into another model.
-    return [call for call in wrapped.process.calls(schema.Load) if call.answer is not None and call.failure is None and wrap <= call.when <= until]
+    return [call for call in wrapped.process.calls(schema.Load) if call.end is not None and call.failure is None and wrap <= call.when <= until]
 
 
-def _path(call: "Call[schema.Load]") -> str:
-    return call.asked.file.path if call.asked.file is not None and call.asked.file.path else "a checkpoint"
+def _path(call: "LoggedCall[schema.Load]") -> str:
+    return call.begin.file.path if call.begin.file is not None and call.begin.file.path else "a checkpoint"
 
 
-def _verdict(guilty: List[int], others: str, wrapped: Wrapped, call: "Call[schema.Load]") -> str:
+def _verdict(guilty: List[int], others: str, wrapped: Wrapped, call: "LoggedCall[schema.Load]") -> str:
     late = (call.when - (wrapped.call.until or call.when)) * 1000
     text = "%s is loaded at %s, %.0f ms after the wrap at %s had made all replicas alike, by " % (
         _path(call),

@@ -95,8 +95,8 @@ def check(run: Run) -> Iterator[Finding]:
         return
     failure = found[0].failure
     names = _names([match.failure for match in found])
-    load = next((call for call in failure.calls if isinstance(call.asked, schema.Load)), None)
-    path = load.asked.file.path if load is not None and load.asked.file is not None else "the checkpoint"
+    load = next((call for call in failure.calls if isinstance(call.begin, schema.Load)), None)
+    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
     site = load.site if load is not None else failure.site
     yield RULE.found(
         ranks=ranks(match.failure.process for match in found),

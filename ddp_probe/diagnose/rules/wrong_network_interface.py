@@ -7,7 +7,7 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import Match, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import Process, Run
+from ddp_probe.read.model import LoggedProcess, Run
 
 _BRIDGES = r"(?:br-[0-9a-f]{6,}|docker\d+|veth\w+|virbr\d+|cali\w+|flannel[.\w]*|cni\d+|tun\d+|lxcbr\d+):[\w.:%]+<\d+>"
 _NO_WAY = r"(?P<why>No route to host|Network is unreachable|No such device|Cannot assign requested address|[Cc]onnection timed out(?!, retrying)|Connection refused(?!, retrying))"
@@ -181,5 +181,5 @@ def _name(found: List[Match]) -> str:
     return found[0].found.groupdict().get("name") or "that it needs"
 
 
-def _variables(process: Process) -> Dict[str, str]:
+def _variables(process: LoggedProcess) -> Dict[str, str]:
     return {name: value for name, value in process.started.environment.items() if name.endswith(("_SOCKET_IFNAME", "_IF_IP"))}

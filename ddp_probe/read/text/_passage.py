@@ -4,7 +4,7 @@ from collections import deque
 from typing import Deque, Dict, List, Optional, Tuple
 
 from ddp_probe.read.failures import consequence
-from ddp_probe.read.model import Failed, Place
+from ddp_probe.read.model import Failed, LogLine
 from ddp_probe.read.text._signs import QUIET, TROUBLE, rank_inside, weigh
 
 _AROUND = 3  # Quiet lines that are kept before a sign and after it, in a long log.
@@ -93,7 +93,7 @@ class Passages:
 
     def _failed(self, lines: List[Tuple[int, str]], file: str) -> Failed:
         number = self._first or lines[0][0]
-        failed = Failed(rank=self._rank, when=float(number), at=Place(file, number), type="", message="\n".join(text for _, text in lines))
+        failed = Failed(rank=self._rank, when=float(number), at=LogLine(file, number), type="", message="\n".join(text for _, text in lines))
         failed.source = _by_place(lines, file)
         failed.uncaught = self._weight == TROUBLE
         failed.consequence = self._loss

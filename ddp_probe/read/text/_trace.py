@@ -5,7 +5,7 @@ from typing import Dict, List, Optional, Tuple
 
 from ddp_probe.read.inside import inside
 from ddp_probe.read.job_line import job_line
-from ddp_probe.read.model import Failed, Place
+from ddp_probe.read.model import Failed, LogLine
 from ddp_probe.read.text._lines import BLANK, FINAL, FRAME, HEADER, LINK, PERHAPS_FINAL, SOURCE, Line, is_listing
 from ddp_probe.schema import Site
 
@@ -172,7 +172,7 @@ class Trace:
         """Return it; without its last line, its frames as they were printed are what it says."""
         number = self.done or self.number
         message = "\n".join(self.message if self.done else self.raw).rstrip()
-        failed = Failed(rank=self.rank if rank is None else rank, when=float(number), at=Place(file, number), type=self.type, message=message)
+        failed = Failed(rank=self.rank if rank is None else rank, when=float(number), at=LogLine(file, number), type=self.type, message=message)
         failed.frames, failed.source = self.frames, self.source
         failed.site = job_line(self.frames)
         failed.inside = inside(message) if self.done else ""

@@ -73,10 +73,10 @@ def sweep(rows):
     for row in rows:
         for method in METHODS:
             for fault, end in [(RuntimeError, end) for end in ENDS] + [(fault, end) for fault in FAULTS for end in ENDS[:2]]:
-                setattr(row.watch, method, raiser(fault))
+                setattr(row.observer, method, raiser(fault))
                 guard.forget()
                 one_call(row, end, method, fault.__name__, type(end).__name__)
-                delattr(row.watch, method)
+                delattr(row.observer, method)
 
 
 def broken_recorder(rows, session):
@@ -93,14 +93,14 @@ def broken_recorder(rows, session):
 def five(rows, session):
     """A probe that fails five times says so five times and is off; the sixth call runs none of it."""
     for name in stand_ins.probes():
-        row = next(row for row in rows if row.watch.name == name)
+        row = next(row for row in rows if row.observer.name == name)
         ran = []
         before = len(faults_in(session.recorder.path))
         guard.forget()
-        row.watch.before = lambda call, ran=ran: ran.append(1) or raiser(RuntimeError)()
+        row.observer.before = lambda call, ran=ran: ran.append(1) or raiser(RuntimeError)()
         for _ in range(8):
             one_call(row, None, "five")
-        del row.watch.before
+        del row.observer.before
         written = faults_in(session.recorder.path)[before:]
         check([(line["probe"], line["count"]) for line in written] == [(name, count) for count in range(1, 6)], name, "wrote", written)
         check([line.get("switched_off", False) for line in written] == [False] * 4 + [True], name, "switched off", written)
@@ -118,7 +118,7 @@ def main():
     five(rows, session)
     guard.forget()
     with open(sys.argv[1], "w") as file:
-        json.dump({"found": found, "targets": len(rows), "probes": sorted({row.watch.name for row in rows})}, file)
+        json.dump({"found": found, "targets": len(rows), "probes": sorted({row.observer.name for row in rows})}, file)
 
 
 if __name__ == "__main__":

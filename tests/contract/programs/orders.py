@@ -92,7 +92,7 @@ class Order:
             missing = [each for each in had if each.rpartition(".")[0] in sys.modules and each not in names]
             assert not missing, (self.taken, name, missing)
         if wrapper is not None:
-            inside = [one for one in gc.get_objects() if type(one) in (wrapper.Wrapper, wrapper.Bound) and not one._self_seat.retired]
+            inside = [one for one in gc.get_objects() if type(one) in (wrapper.Wrapper, wrapper.Bound) and not one._self_patch_site.retired]
             assert not inside, (self.taken, inside)
 
     def events(self):

@@ -25,7 +25,7 @@ def state():
     """Return what would grow if anything were stacked: atexit keeps an empty slot for what was taken out again, so the objects are counted."""
     gc.collect()
     ours = collections.Counter(type(one).__name__ for one in gc.get_objects() if str(type(one).__module__).startswith("ddp_probe."))
-    kept = {name: ours[name] for name in ("Session", "Ending", "Recorder", "Writer", "Wrapper", "Seat", "Ledger", "Watcher", "Process")}
+    kept = {name: ours[name] for name in ("Session", "Ending", "Recorder", "Writer", "Wrapper", "PatchSite", "Ledger", "ImportHook", "Process")}
     return [len(sys.meta_path), threading.active_count(), len(os.listdir("/proc/self/fd")), sys.excepthook, kept]
 
 
@@ -94,7 +94,7 @@ def held():
     assert certificate.ok, certificate.lines()
     told = {entry.kind for entry in certificate.entries}
     assert {"unreachable", "spliced", "alias", "attribute"} <= told, told
-    listed = " ".join(entry.place for entry in certificate.entries if entry.kind == "unreachable")
+    listed = " ".join(entry.slot for entry in certificate.entries if entry.kind == "unreachable")
     assert "partial" in listed, listed
     assert "dict" in listed, listed
     torch.serialization.load = original[0]

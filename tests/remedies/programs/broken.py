@@ -83,8 +83,8 @@ def _same(places):
     Path("a.pth").write_bytes(b"old")
     plain = everything(False)
     with Patched(*places):
-        mended = everything(True)
-        assert mended == plain, [(name, mended[name], plain[name]) for name in plain if mended[name] != plain[name]]
+        overridden = everything(True)
+        assert overridden == plain, [(name, overridden[name], plain[name]) for name in plain if overridden[name] != plain[name]]
         return recorded("probe.fault")
 
 

@@ -58,9 +58,9 @@ def failure(call, *args, **kwargs):
 def same_failure(wrapped, *args, **kwargs):
     """Make a call with and without remedies; both have to fail alike. Returns the text."""
     plain = failure(wrapped._self_original, *args, **kwargs)
-    mended = failure(wrapped, *args, **kwargs)
-    assert plain == mended, (plain, mended)
-    return mended[1]
+    overridden = failure(wrapped, *args, **kwargs)
+    assert plain == overridden, (plain, overridden)
+    return overridden[1]
 
 
 def saved_elsewhere(state, path, location="cuda:0"):

@@ -308,7 +308,7 @@ def check_a_card_that_is_too_small():
 def check_a_rank_without_a_card():
     """A rank that nothing names a card for is not moved to the first one."""
     unset()
-    place = activation._session.process.place
+    place = activation._session.process.rank_info
     for local, world in ((8, 9), (None, 2)):
         kept, place.local_rank, place.world_size = (place.local_rank, place.world_size), local, world
         try:

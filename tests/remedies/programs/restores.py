@@ -65,10 +65,10 @@ class Armed:
         ddp_probe.activate()
         return self
 
-    def mended(self):
+    def overridden(self):
         """Return which remedies may change which calls, in the order in which they are asked."""
-        seats = activation._session.ledger._seats
-        return {str(seat.target): [patch.name for patch in seat.mends] for seat in seats if seat.mends}
+        patch_sites = activation._session.ledger._patch_sites
+        return {str(patch_site.target): [patch.name for patch in patch_site.overrides] for patch_site in patch_sites if patch_site.overrides}
 
     def __exit__(self, *exc):
         certificate = ddp_probe.restore()
@@ -88,7 +88,7 @@ def check_each_remedy_alone():
     assert set(SEEN) == set(REMEDIES)
     for name in REMEDIES:
         with Armed(name) as armed:
-            assert armed.mended() == {target: ["fix." + name] for target in SEEN[name]}
+            assert armed.overridden() == {target: ["fix." + name] for target in SEEN[name]}
 
 
 def check_all_together():
@@ -99,29 +99,29 @@ def check_all_together():
             for name in REMEDIES:
                 for target in SEEN[name]:
                     expected.setdefault(target, []).append("fix." + name)
-            assert armed.mended() == expected
+            assert armed.overridden() == expected
 
 
 def check_without_any():
     """Without a name in the variable no call may be changed, whatever was armed before."""
     for fix in ("", "off", "0", " , "):
         with Armed(fix) as armed:
-            assert armed.mended() == {}
+            assert armed.overridden() == {}
 
 
 def check_order_and_spelling():
     """Names may stand in any order, with spaces, in capitals and twice: they are applied in the order of the table."""
     with Armed(" Settled-Load,map-location ,,WEIGHTS-ONLY,map-location") as armed:
-        assert armed.mended() == {"torch.serialization.load": ["fix.map-location", "fix.weights-only", "fix.settled-load"]}
+        assert armed.overridden() == {"torch.serialization.load": ["fix.map-location", "fix.weights-only", "fix.settled-load"]}
     with Armed("timeout,auto") as armed:
-        assert len(armed.mended()) == len(set().union(*SEEN.values()))
+        assert len(armed.overridden()) == len(set().union(*SEEN.values()))
 
 
 def check_a_wrong_name_changes_nothing():
     """One wrong name among right ones, and no remedy is applied: a misspelt list is not half of what somebody wanted."""
     for fix in ("atomic-safe", "auto,atomic-safe", "set_device"):
         with Armed(fix) as armed:
-            assert armed.mended() == {}
+            assert armed.overridden() == {}
 
 
 def check_behaviour_comes_back():

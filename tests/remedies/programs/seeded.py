@@ -35,13 +35,13 @@ def answer():
     """Tell what there is to compare."""
     values = LAST.pop("parameters", [])
     digest = hashlib.sha256(b"".join(value.numpy().tobytes() for value in values)).hexdigest() if values else ""
-    seats = [found for found in gc.get_objects() if type(found).__name__ == "Seat"]
+    patch_sites = [found for found in gc.get_objects() if type(found).__name__ == "PatchSite"]
     return {
         "parameters": digest,
         **LAST,
         "remedies": sorted(name for name in sys.modules if name.startswith("ddp_probe.remedies")),
-        "seats": len(seats),
-        "mended": sum(bool(seat.mends) for seat in seats),
+        "seats": len(patch_sites),
+        "mended": sum(bool(patch_site.overrides) for patch_site in patch_sites),
     }
 
 

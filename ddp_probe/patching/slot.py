@@ -40,7 +40,7 @@ def class_attribute(cls: Any, name: str) -> Tuple[Any, bool]:
     return MISSING, False
 
 
-class Place(NamedTuple):
+class Slot(NamedTuple):
     """One slot of a module or a class."""
 
     holder: Any
@@ -74,7 +74,7 @@ class Place(NamedTuple):
             _MODULE_DICT.__get__(self.holder).pop(self.attribute, None)
 
 
-def locate(target: Target) -> Union[Tuple[Place, Any], str]:
+def locate(target: Target) -> Union[Tuple[Slot, Any], str]:
     """Return the place of a target and what is found there, or a sentence saying why there is none."""
     module = sys.modules.get(target.module)
     if module is None:
@@ -85,12 +85,12 @@ def locate(target: Target) -> Union[Tuple[Place, Any], str]:
     parts = target.qualname.split(".")
     if len(parts) == 1:
         found = space.get(parts[0], MISSING)
-        place = Place(module, parts[0], True, str(target))
-        return "%s has no attribute %s." % (target.module, parts[0]) if found is MISSING else (place, found)
+        slot = Slot(module, parts[0], True, str(target))
+        return "%s has no attribute %s." % (target.module, parts[0]) if found is MISSING else (slot, found)
     return _locate_in_class(target, space.get(parts[0], MISSING), parts)
 
 
-def _locate_in_class(target: Target, found: Any, parts: List[str]) -> Union[Tuple[Place, Any], str]:
+def _locate_in_class(target: Target, found: Any, parts: List[str]) -> Union[Tuple[Slot, Any], str]:
     holder, own, label = sys.modules[target.module], True, target.module
     for name, following in zip(parts, parts[1:]):
         if found is MISSING:
@@ -102,4 +102,4 @@ def _locate_in_class(target: Target, found: Any, parts: List[str]) -> Union[Tupl
         found, own = class_attribute(holder, following)
     if found is MISSING:
         return "%s has no attribute %s." % (label, parts[-1])
-    return Place(holder, parts[-1], own, str(target)), found
+    return Slot(holder, parts[-1], own, str(target)), found

@@ -5,7 +5,7 @@ from typing import Any
 from .call import Call
 
 
-class Watch:
+class Observer:
     """Base class of every probe's watch. The guard runs each moment, and no return value is looked at."""
 
     name: str = "watch"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Fire = Callable[[str, ModuleType], None]
 
 
-class Watcher:
+class ImportHook:
     """A finder that finds nothing itself: it passes on what the others find and listens to the loading."""
 
     def __init__(self, names: Iterable[str], fire: Fire) -> None:
@@ -70,12 +70,12 @@ class Watcher:
 class _Listening:
     """Stands for a module's loader until the module has been executed, then takes itself out of the module."""
 
-    def __init__(self, loader: Any, watcher: Watcher) -> None:
+    def __init__(self, loader: Any, watcher: ImportHook) -> None:
         self._loader = loader
-        self._watcher = watcher
+        self._import_hook = watcher
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_loader", "_watcher"):  # asked for before __init__, as copy does
+        if name in ("_loader", "_import_hook"):  # asked for before __init__, as copy does
             raise AttributeError(name)
         return getattr(self._loader, name)
 
@@ -91,4 +91,4 @@ class _Listening:
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        self._watcher.executed(module)
+        self._import_hook.executed(module)

@@ -9,23 +9,23 @@ import pytest
 
 import ddp_probe
 from ddp_probe.patching import Target, clean_exception, guard
-from ddp_probe.patching.mend import Change, Mend
+from ddp_probe.patching.override import Change, Override
 
 LOAD = Target("probed_lib", "load")
 PACKAGE = str(Path(ddp_probe.__file__).parent)
 
 
-class Doing(Mend):
+class Doing(Override):
     """A mend made of functions; it writes down which moments it was asked at."""
 
     def __init__(self, name="doing", tries=1, **moments):
         self.name = name
         self.tries = tries
-        self.asked = []
+        self.begin = []
         self.moments = moments
 
     def _do(self, moment, *args):
-        self.asked.append(moment)
+        self.begin.append(moment)
         return self.moments.get(moment, lambda *_: None)(*args)
 
     def prepare(self, call):
@@ -107,8 +107,8 @@ def test_a_method_that_binds_in_its_own_way(lib, ledger):
 
     lib.Model.to = theirs(lib.Model.to)
     told = []
-    mend = Doing(prepare=lambda call: told.append((call.instance, call.arguments())) or Change({"device": "card"}))
-    ledger.apply(Target("probed_lib", "Model.to"), mend)
+    override = Doing(prepare=lambda call: told.append((call.instance, call.arguments())) or Change({"device": "card"}))
+    ledger.apply(Target("probed_lib", "Model.to"), override)
     model = lib.Model()
     assert model.to("cpu") == lib.Model.to(model, "cpu") == (model, "card")
     assert told == [(model, {"device": "cpu"})] * 2
@@ -138,13 +138,13 @@ def test_the_watch_sees_the_jobs_own_call_once(lib, ledger, calls, recorder):
 
 def test_nothing_changed_is_called_once(lib, ledger, calls):
     """Where no mend wants anything, the original is called once, with the very arguments, and its very result comes back."""
-    mend = Doing()
-    ledger.apply(ACT, mend)
+    override = Doing()
+    ledger.apply(ACT, override)
     what = ["a"]
     assert lib.act(what, 2, "b", flag=True, more=1) is what
     assert calls == [(["a"], 2, ("b",), True, {"more": 1})]
     assert calls[0][0] is what
-    assert mend.asked == ["prepare", "settled"]
+    assert override.begin == ["prepare", "settled"]
 
 
 def test_in_place_of_the_call(lib, ledger, calls):
@@ -159,12 +159,12 @@ def test_in_place_of_the_call(lib, ledger, calls):
 
 def test_a_rescue_has_its_tries(lib, ledger, calls):
     """A call that goes on failing is made as often as the mend has tries, and once; the last exception is the job's."""
-    mend = Doing(tries=3, rescue=lambda call, exc: Change())
-    ledger.apply(ACT, mend)
+    override = Doing(tries=3, rescue=lambda call, exc: Change())
+    ledger.apply(ACT, override)
     with pytest.raises(KeyError):
         lib.act("fail")
     assert len(calls) == 4
-    assert mend.asked == ["prepare", *["rescue"] * 3]
+    assert override.begin == ["prepare", *["rescue"] * 3]
 
 
 def test_a_result_that_must_not_be_believed(lib, ledger, calls):
@@ -238,16 +238,16 @@ def test_a_fault_of_a_mend_changes_nothing(lib, ledger, calls, quiet, moment):
         assert lib.act("a") == "a"
     assert len(calls) == 1
     assert guard.counts == {"broken": 1}
-    assert moment in other.asked
+    assert moment in other.begin
 
 
 def test_a_mend_that_keeps_failing_is_switched_off(lib, ledger, calls, quiet):
     """After five faults a mend is not asked any more."""
-    mend = Doing(prepare=lambda call: 1 / 0)
-    ledger.apply(ACT, mend)
+    override = Doing(prepare=lambda call: 1 / 0)
+    ledger.apply(ACT, override)
     for _ in range(8):
         assert lib.act("a") == "a"
-    assert mend.asked.count("prepare") == 5
+    assert override.begin.count("prepare") == 5
     assert len(calls) == 8
 
 
@@ -353,11 +353,11 @@ def test_what_is_no_exception_is_not_rescued(lib, ledger, kind):
         raise kind()
 
     lib.fails = fails
-    mend = Doing(prepare=lambda call: _with(left=lambda: left.append(1)), rescue=lambda call, exc: Change())
-    ledger.apply(Target("probed_lib", "fails"), mend)
+    override = Doing(prepare=lambda call: _with(left=lambda: left.append(1)), rescue=lambda call, exc: Change())
+    ledger.apply(Target("probed_lib", "fails"), override)
     with pytest.raises(kind):
         lib.fails()
-    assert (mend.asked, left) == (["prepare"], [1])
+    assert (override.begin, left) == (["prepare"], [1])
 
 
 def test_an_interruption_of_a_mend_is_the_jobs(lib, ledger, calls, quiet):
@@ -399,17 +399,17 @@ def test_deep_recursion_ends_as_it_would(lib, ledger, quiet):
     ledger.apply(Target("probed_lib", "forever"), Doing())
     with pytest.raises(RecursionError):
         lib.forever(True)
-    mend = Doing("second", prepare=lambda call: Change.to("mended"))
-    ledger.apply(Target("probed_lib", "forever"), mend)
+    override = Doing("second", prepare=lambda call: Change.to("mended"))
+    ledger.apply(Target("probed_lib", "forever"), override)
     assert lib.forever(False) == "mended"
 
 
 def test_a_mend_does_not_see_its_own_calls(lib, ledger, calls):
     """What a mend calls itself is neither watched nor mended."""
-    mend = Doing(prepare=lambda call: lib.act("own") and None)
-    ledger.apply(ACT, mend)
+    override = Doing(prepare=lambda call: lib.act("own") and None)
+    ledger.apply(ACT, override)
     assert lib.act("a") == "a"
-    assert mend.asked == ["prepare", "settled"]
+    assert override.begin == ["prepare", "settled"]
     assert [call[0] for call in calls] == ["own", "a"]
 
 
@@ -424,11 +424,11 @@ def test_without_mends_one_frame(lib, ledger, recorder):
 def test_undo_takes_mends_away(lib, ledger, calls):
     """After undo the very original is in its place; a wrapper that somebody kept calls it unchanged."""
     original = lib.act
-    mend = Doing(prepare=lambda call: Change({"what": "b"}))
-    ledger.apply(ACT, mend)
+    override = Doing(prepare=lambda call: Change({"what": "b"}))
+    ledger.apply(ACT, override)
     kept = lib.act
     assert lib.act("a") == kept("a") == "b"
     assert ledger.undo().ok
     assert lib.act is original
     assert lib.act("a") == kept("a") == "a"
-    assert mend.asked == ["prepare", "settled"] * 2
+    assert override.begin == ["prepare", "settled"] * 2

@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, Optional
 
 from .call import Call
-from .watch import Watch
+from .observer import Observer
 
 Finish = Callable[[Any], Any]
 
@@ -28,7 +28,7 @@ class Change:
         return change
 
 
-class Mend(Watch):
+class Override(Observer):
     """Base class of every remedy. The guard runs both moments: a fault of ours leaves the call as the job made it."""
 
     tries: int = 1

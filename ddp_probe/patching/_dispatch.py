@@ -7,35 +7,35 @@ from .guard import FRAGILE, crowded, guard, here
 from .switch import switch
 
 if TYPE_CHECKING:
-    from .patch import Seat
+    from .patch import PatchSite
 
 
 def begin(wrapper: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], calls: List[Call]) -> bool:
     """Show the call to every watch that wants it. False: nobody does, no remedy either, and the original is called with nothing else."""
-    seat: Seat = wrapper._self_seat
-    if seat.retired:
-        seat.count_stale()
+    patch_site: PatchSite = wrapper._self_patch_site
+    if patch_site.retired:
+        patch_site.count_stale()
         return False
     thread = here.thread
-    if thread.busy or not (switch.on or seat.always):
+    if thread.busy or not (switch.on or patch_site.always):
         return False
     instance = None
-    if seat.bound:
+    if patch_site.bound:
         instance, args = wrapper._self_split(args)
-    for patch in seat.patches:
+    for patch in patch_site.patches:
         if patch.name not in thread.open:
-            _show(Call(seat, patch, instance, args, dict(kwargs)), calls)
+            _show(Call(patch_site, patch, instance, args, dict(kwargs)), calls)
     for call in calls:
         if call.patch.outermost:
             thread.open.add(call.patch.name)
-    return bool(calls or seat.mends)
+    return bool(calls or patch_site.overrides)
 
 
 def _show(call: Call, calls: List[Call]) -> None:
     """Show one watch that the call begins, and keep the call if the watch is to see its end."""
     call.patch.calls += 1
     calls.append(call)  # First: a watch that is interrupted may have begun.
-    if not guard.attempt(call.patch.name, call.patch.watch.before, call):
+    if not guard.attempt(call.patch.name, call.patch.observer.before, call):
         calls.pop()
 
 
@@ -44,7 +44,7 @@ def end(calls: List[Call], result: Any) -> None:
     _close(calls)
     for call in calls:
         patch = call.patch
-        guard.attempt(patch.name, patch.watch.after, call, result)
+        guard.attempt(patch.name, patch.observer.after, call, result)
 
 
 def fail(calls: List[Call], exc: BaseException) -> None:
@@ -56,7 +56,7 @@ def fail(calls: List[Call], exc: BaseException) -> None:
             return
         for call in calls:
             patch = call.patch
-            guard.attempt(patch.name, patch.watch.error, call, exc)
+            guard.attempt(patch.name, patch.observer.error, call, exc)
     finally:
         _put_back(exc, before)
 
@@ -65,7 +65,7 @@ def cut_short(calls: List[Call], exc: BaseException) -> None:
     """Tell each watch that still waits for an end that there is another one: what the job raised while our own code ran."""
     _close(calls)
     for call in calls:
-        guard.attempt(call.patch.name, call.patch.watch.error, call, exc)
+        guard.attempt(call.patch.name, call.patch.observer.error, call, exc)
 
 
 def _close(calls: List[Call]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from ddp_probe.ours import ours, raised_by_handler
 from ddp_probe.patching.call import Call
 from ddp_probe.patching.guard import guard
-from ddp_probe.patching.mend import Change, Mend
+from ddp_probe.patching.override import Change, Override
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -18,8 +18,8 @@ class _Plan:
     """The call as it is to be made, and what has to follow it."""
 
     def __init__(self, wrapper: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        self.seat = wrapper._self_seat
-        split: Tuple[Any, Tuple[Any, ...]] = wrapper._self_split(args) if self.seat.bound else (None, args)
+        self.patch_site = wrapper._self_patch_site
+        split: Tuple[Any, Tuple[Any, ...]] = wrapper._self_split(args) if self.patch_site.bound else (None, args)
         self.instance, self.args = split
         self.first = args[: len(args) - len(self.args)]  # the instance, where the original has to be given it
         self.kwargs = kwargs
@@ -28,7 +28,7 @@ class _Plan:
 
     def call(self, patch: Any) -> Call:
         """Return the call as a mend sees it, with what those before it have changed, and with the mend's own note."""
-        call = Call(self.seat, patch, self.instance, self.args, dict(self.kwargs))
+        call = Call(self.patch_site, patch, self.instance, self.args, dict(self.kwargs))
         call.note = self._notes[patch.name].note if patch.name in self._notes else None
         self._notes[patch.name] = call
         return call
@@ -41,22 +41,22 @@ class _Plan:
 
     def _with(self, wanted: Dict[str, Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         """Return the arguments with some of them changed; a call that could not be made so is a fault of the mend."""
-        signature: Optional[inspect.Signature] = self.seat.names.signature()
+        signature: Optional[inspect.Signature] = self.patch_site.names.signature()
         if signature is None:
             raise TypeError("The original has no signature, and an argument cannot be found by its name.")
-        given = [self.instance, *self.args] if self.seat.bound else list(self.args)
+        given = [self.instance, *self.args] if self.patch_site.bound else list(self.args)
         named = dict(self.kwargs)
-        places = {name: place for place, (name, parameter) in enumerate(signature.parameters.items()) if parameter.kind in _BY_PLACE}
+        slots = {name: slot for slot, (name, parameter) in enumerate(signature.parameters.items()) if parameter.kind in _BY_PLACE}
         for name, value in wanted.items():
-            if places.get(name, len(given)) < len(given):
-                given[places[name]] = value
+            if slots.get(name, len(given)) < len(given):
+                given[slots[name]] = value
             else:
                 named[name] = value
         signature.bind(*given, **named)
-        return tuple(given[1:] if self.seat.bound else given), named
+        return tuple(given[1:] if self.patch_site.bound else given), named
 
 
-def mended(wrapper: Any, wrapped: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+def overridden(wrapper: Any, wrapped: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
     """Make the call as the mends of its seat want it."""
     plan = _Plan(wrapper, args, kwargs)
     try:
@@ -70,12 +70,12 @@ def mended(wrapper: Any, wrapped: Callable[..., Any], args: Tuple[Any, ...], kwa
 
 def _made(plan: _Plan, wrapped: Callable[..., Any]) -> Any:
     """Call the original until no mend wants it called again."""
-    for patch in plan.seat.mends:
+    for patch in plan.patch_site.overrides:
         patch.calls += 1
         change = guard.run(patch.name, _taken, plan, patch, "prepare")
         if change is not None and change.instead:
             return change.result
-    left = {patch.name: patch.watch.tries for patch in plan.seat.mends}
+    left = {patch.name: patch.observer.tries for patch in plan.patch_site.overrides}
     while True:
         try:
             result = wrapped(*plan.first, *plan.args, **plan.kwargs)
@@ -93,8 +93,8 @@ def _made(plan: _Plan, wrapped: Callable[..., Any]) -> Any:
 
 
 def _taken(plan: _Plan, patch: Any, moment: str, *outcome: Any) -> Optional[Change]:
-    mend: Mend = patch.watch
-    change: Optional[Change] = getattr(mend, moment)(plan.call(patch), *outcome)
+    override: Override = patch.observer
+    change: Optional[Change] = getattr(override, moment)(plan.call(patch), *outcome)
     if change is None:
         return None
     try:
@@ -108,7 +108,7 @@ def _taken(plan: _Plan, patch: Any, moment: str, *outcome: Any) -> Optional[Chan
 
 def _asked(plan: _Plan, left: Dict[str, int], moment: str, outcome: Any) -> Optional[Change]:
     """Ask each mend that has a try left whether the call is to be made again."""
-    for patch in plan.seat.mends:
+    for patch in plan.patch_site.overrides:
         if left[patch.name] > 0:
             change: Optional[Change] = guard.run(patch.name, _taken, plan, patch, moment, outcome)
             if change is not None:

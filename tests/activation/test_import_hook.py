@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ddp_probe.activation._watcher import Watcher
+from ddp_probe.activation._import_hook import ImportHook
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def watch():
     started = []
 
     def start(names, fire):
-        started.append(Watcher(names, fire))
+        started.append(ImportHook(names, fire))
         started[-1].start()
         return started[-1]
 
