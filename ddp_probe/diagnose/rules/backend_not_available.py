@@ -8,6 +8,7 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose._cuda_words import said
 from ddp_probe.diagnose._who import place, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import backend_not_available as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -65,41 +66,29 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "eccl, and nobody has imported the plugin.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1,"site":{"file":"/train/10_unknown_backend.py","line":14,"function":"main"},"backend":"eccl"}
-{"event":"dist.init_process_group","phase":"error","rank":1,"span":1,"failure":{"type":"AssertionError","message":"Unknown backend type eccl"}}
-""",
+        recorded.ECCL_AND_NOBODY_HAS_IMPORTED_PLUGIN,
         ranks=(1,),
         job="10_unknown_backend",
     ),
     Example(
         "nccl with a torch built for CPU.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_nccl_without_cuda.py","line":14,"function":"main"},"backend":"nccl"}
-{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"Distributed package doesn't have NCCL built in"}}
-""",
+        recorded.NCCL_WITH_TORCH_BUILT_FOR_CPU,
         ranks=(0,),
         job="10_nccl_without_cuda",
     ),
     Example(
         "The backend is missing, and the job takes another.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"backend":"nccl"}
-{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"Distributed package doesn't have NCCL built in"}}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":2,"backend":"gloo"}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":2}
-{"event":"process.end","rank":0}
-""",
+        recorded.BACKEND_IS_MISSING,
         answer="clear",
     ),
     Example("torch 1.12 and a vendor's backend.", "ValueError: Invalid backend: 'hccl'\n"),
     Example(
         "A torch built for CUDA is asked for another card.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 12, in main\n    model.to("xpu")\nRuntimeError: PyTorch is not linked with support for xpu devices\n',
+        recorded.TORCH_BUILT_FOR_CUDA_IS_ASKED,
     ),
     Example(
         "torch 2.6 on a Mac.",
-        "ValueError: We detected accelerator mps on your machine. But we don't know which communication backend to use for this accelerator. Please specify the `backend` argument in the `init_process_group` call.\n",
+        recorded.TORCH_2_6_ON_MAC,
     ),
     Example(
         "A word that no vendor has.",

@@ -5,6 +5,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.diagnose.rules.recorded import buffer_left_behind as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -33,36 +34,23 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "A buffer is registered after the move.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":4,"site":{"file":"/train/03_buffer_left_behind.py","line":34,"function":"main"},"backend":"eccl","placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0","buffers":1,"buffer_devices":{"cpu":{"count":1}},"buffers_off_majority":[{"name":"scale","device":"cpu"}]},"last_move":"__main__.Scaled.to(gcu:0) at /train/03_buffer_left_behind.py:32"}
-{"event":"ddp.init","phase":"end","rank":0,"span":4}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Expected all tensors to be on the same device, but found at least two devices, gcu:0 and cpu!"},"exit_code":1,"uncaught":true}
-""",
+        recorded.BUFFER_IS_REGISTERED_AFTER_MOVE,
         ranks=(0,),
         job="03_buffer_left_behind",
     ),
     Example(
         "A buffer is on cpu and nothing fails.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0","buffers":1,"buffer_devices":{"cpu":{"count":1}},"buffers_off_majority":[{"name":"scale","device":"cpu"}]}}
-{"event":"ddp.init","phase":"end","rank":0,"span":4}
-{"event":"process.end","rank":0}
-""",
+        recorded.BUFFER_IS_ON_CPU_AND_NOTHING_FAILS,
         answer="clear",
     ),
     Example(
         "The inputs are on cpu, the buffers are not.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0","buffers":1,"buffer_devices":{"gcu:0":{"count":1}}}}
-{"event":"ddp.init","phase":"end","rank":0,"span":4}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Expected all tensors to be on the same device, but found at least two devices, gcu:0 and cpu!"},"exit_code":1,"uncaught":true}
-""",
+        recorded.INPUTS_ARE_ON_CPU,
         answer="clear",
     ),
     Example(
         "NCCL has no way to broadcast a buffer on cpu.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 20, in main\n    model = DDP(model, device_ids=[rank])\n  File "/env/site-packages/torch/nn/parallel/distributed.py", line 801, in __init__\n    _sync_module_states(\n'
-        '  File "/env/site-packages/torch/distributed/utils.py", line 286, in _sync_module_states\n    _sync_params_and_buffers(process_group, module_states, broadcast_bucket_size, src)\n  File "/env/site-packages/torch/distributed/utils.py", line 297, in _sync_params_and_buffers\n    dist._broadcast_coalesced(\nRuntimeError: No backend type associated with device type cpu\n',
+        recorded.NCCL_HAS_NO_WAY_TO_BROADCAST_BUFFER,
     ),
 )
 

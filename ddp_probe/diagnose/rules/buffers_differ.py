@@ -6,6 +6,7 @@ from ddp_probe.diagnose._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZE
 from ddp_probe.diagnose._models import Wrapped, buffers, by_digest, first_wraps
 from ddp_probe.diagnose._who import place, through
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, failed, line, shown
+from ddp_probe.diagnose.rules.recorded import buffers_differ as recorded
 from ddp_probe.diagnose.words import named, spans
 from ddp_probe.read.model import Run
 
@@ -43,24 +44,12 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "The buffer of rank 0 is longer, and rank 1 is aborted in the wrap.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":2,"site":{"file":"/train/09_buffer_shape_by_rank.py","line":23,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"elements":161,"digest":"596174d15c5024df","buffers":1,"buffer_devices":{"cpu":{"count":1,"elements":8016,"bytes":32064}}}}
-{"event":"ddp.init","phase":"end","rank":0,"span":2}
-{"event":"ddp.init","phase":"begin","rank":1,"span":2,"site":{"file":"/train/09_buffer_shape_by_rank.py","line":23,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"elements":161,"digest":"596174d15c5024df","buffers":1,"buffer_devices":{"cpu":{"count":1,"elements":8000,"bytes":32000}}}}
-{"event":"process.end","rank":0,"process_group":false}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-6,"signal":"SIGABRT"}
-""",
+        recorded.BUFFER_OF_RANK_0_IS_LONGER,
         job="09_buffer_shape_by_rank",
     ),
     Example(
         "The buffers are alike.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1","buffers":1,"buffer_devices":{"cuda:0":{"count":1,"elements":8000}}}}
-{"event":"ddp.init","phase":"end","rank":0,"span":1}
-{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1","buffers":1,"buffer_devices":{"cuda:1":{"count":1,"elements":8000}}}}
-{"event":"ddp.init","phase":"end","rank":1,"span":1}
-""",
+        recorded.BUFFERS_ARE_ALIKE,
         answer="clear",
     ),
     Example(
@@ -75,13 +64,11 @@ RuntimeError: [enforce fail at ../third_party/gloo/gloo/transport/tcp/pair.cc:44
     ),
     Example(
         "torch compares a broadcast of two ranks.",
-        "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[8016], TensorDtypes=Float), "
-        "but Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[8000], TensorDtypes=Float).\n",
+        recorded.TORCH_COMPARES_BROADCAST_OF_TWO_RANKS,
     ),
     Example(
         "The ranks are in different broadcasts.",
-        "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=BROADCAST, TensorShape=[8016], TensorDtypes=Float), "
-        "but Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=9, OpType=BROADCAST, TensorShape=[8000], TensorDtypes=Float).\n",
+        recorded.RANKS_ARE_IN_DIFFERENT_BROADCASTS,
         answer="clear",
     ),
 )

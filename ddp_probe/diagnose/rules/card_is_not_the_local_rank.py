@@ -4,6 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import card_is_not_the_local_rank as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -35,38 +36,23 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "A wrapper shows each rank one card, and the program asks for the card of its local rank.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"cuda","device_type":"cuda","visible":{"CUDA_VISIBLE_DEVICES":"0"}}]}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"cuda","device_type":"cuda","visible":{"CUDA_VISIBLE_DEVICES":"1"}}]}
-{"event":"device.set","phase":"begin","rank":1,"local_rank":1,"span":1,"site":{"file":"/train/t.py","line":9,"function":"main"},"target":"torch.cuda.set_device","device":"1"}
-{"event":"device.set","phase":"error","rank":1,"local_rank":1,"span":1,"failure":{"type":"RuntimeError","message":"CUDA error: invalid device ordinal"}}
-""",
+        recorded.WRAPPER_SHOWS_EACH_RANK_ONE_CARD,
         ranks=(1,),
     ),
     Example(
         "The second host's first rank asks for the card of its global rank.",
-        """
-{"event":"process.start","rank":8,"local_rank":0,"world_size":16,"host":"node2","launcher":"torchrun","environment":{"GROUP_RANK":"1","LOCAL_WORLD_SIZE":"8"}}
-{"event":"device.set","phase":"begin","rank":8,"local_rank":0,"host":"node2","span":1,"site":{"file":"/train/t.py","line":9,"function":"main"},"target":"torch.cuda.set_device","device":"8"}
-{"event":"device.set","phase":"error","rank":8,"local_rank":0,"host":"node2","span":1,"failure":{"type":"RuntimeError","message":"CUDA error: invalid device ordinal"}}
-""",
+        recorded.SECOND_HOST_FIRST_RANK_ASKS_FOR_CARD,
         ranks=(8,),
     ),
     Example(
         "One card is visible to two ranks.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","environment":{"TOPS_VISIBLE_DEVICES":"0"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"0"}}]}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","environment":{"TOPS_VISIBLE_DEVICES":"0"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"0"}}]}
-{"event":"device.set","phase":"begin","rank":1,"local_rank":1,"span":2,"target":"torch_gcu.gcu.set_device","device":"1"}
-{"event":"device.set","phase":"error","rank":1,"local_rank":1,"span":2,"failure":{"type":"RuntimeError","message":"GCU error: invalid device ordinal 1, 1 cards are visible"}}
-""",
+        recorded.ONE_CARD_IS_VISIBLE_TO_TWO_RANKS,
         answer="clear",
         job="05_more_processes_than_cards",
     ),
     Example(
         "A task that srun started is refused the card of its number.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 12, in main\n    torch.cuda.set_device(int(os.environ["SLURM_LOCALID"]))\n'
-        '  File "/env/site-packages/torch/cuda/__init__.py", line 399, in set_device\n    torch._C._cuda_setDevice(device)\nRuntimeError: CUDA error: invalid device ordinal\n',
+        recorded.TASK_THAT_SRUN_STARTED_IS_REFUSED_CARD,
     ),
 )
 

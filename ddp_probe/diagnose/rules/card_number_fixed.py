@@ -5,6 +5,7 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
+from ddp_probe.diagnose.rules.recorded import card_number_fixed as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -29,16 +30,7 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Two ranks call set_device(0) on a host with eight cards.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu"}]}
-{"event":"device.set","phase":"begin","rank":0,"local_rank":0,"span":1,"site":{"file":"/train/05_hardcoded_card_zero.py","line":19,"function":"main"},"target":"torch_gcu.gcu.set_device","device":"0"}
-{"event":"device.set","phase":"end","rank":0,"local_rank":0,"span":1}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu"}]}
-{"event":"device.set","phase":"begin","rank":1,"local_rank":1,"span":1,"site":{"file":"/train/05_hardcoded_card_zero.py","line":19,"function":"main"},"target":"torch_gcu.gcu.set_device","device":"0"}
-{"event":"device.set","phase":"end","rank":1,"local_rank":1,"span":1}
-{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":8}]}
-{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":8}]}
-""",
+        recorded.TWO_RANKS_CALL_SET_DEVICE_0_ON,
         ranks=(0, 1),
         job="05_hardcoded_card_zero",
     ),
@@ -57,9 +49,7 @@ EXAMPLES = (
     ),
     Example(
         "NCCL finds two ranks on the card that the source names.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 31, in main\n    model = DistributedDataParallel(model.to("cuda:0"))\n'
-        "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1691, invalid usage (run with NCCL_DEBUG=WARN for details), NCCL version 2.19.3\n"
-        "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\nLast error:\nDuplicate GPU detected : rank 1 and rank 0 both on CUDA device 4000\n",
+        recorded.NCCL_FINDS_TWO_RANKS_ON_CARD,
         ranks=(0, 1),
     ),
 )

@@ -8,6 +8,7 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose._renamed import renaming
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rules.recorded import checkpoint_does_not_fit as recorded
 from ddp_probe.diagnose.words import listed
 from ddp_probe.read.model import Failed, Run
 
@@ -75,19 +76,12 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "The model has grown since the checkpoint was saved.",
-        """
-{"event":"process.start","rank":0,"role":"solo"}
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"site":{"file":"/train/11_size_mismatch.py","line":15,"function":"main"},"file":{"path":"last.pth","kind":"zip"}}
-{"event":"checkpoint.load","phase":"end","rank":0,"span":2}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Error(s) in loading state_dict for TinyModel:\\n\\tsize mismatch for backbone.0.weight: copying a param with shape torch.Size([16, 8]) from checkpoint, the shape in current model is torch.Size([32, 8]).\\n\\tsize mismatch for backbone.0.bias: copying a param with shape torch.Size([16]) from checkpoint, the shape in current model is torch.Size([32]).\\n\\tsize mismatch for head.weight: copying a param with shape torch.Size([1, 16]) from checkpoint, the shape in current model is torch.Size([1, 32]).","frames":[{"file":"/train/11_size_mismatch.py","line":19,"function":"<module>"},{"file":"/train/11_size_mismatch.py","line":15,"function":"main"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":2638,"function":"Module.load_state_dict"}]},"exit_code":1,"uncaught":true}
-""",
+        recorded.MODEL_HAS_GROWN_SINCE_CHECKPOINT_WAS_SAVED,
         job="11_size_mismatch",
     ),
     Example(
         "The names differ by the prefix of DDP alone.",
-        """
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Error(s) in loading state_dict for TinyModel:\\n\\tMissing key(s) in state_dict: \\"head.weight\\". \\n\\tUnexpected key(s) in state_dict: \\"module.head.weight\\". "}}
-""",
+        recorded.NAMES_DIFFER_BY_PREFIX_OF_DDP_ALONE,
         answer="clear",
     ),
     Example(
@@ -101,11 +95,7 @@ RuntimeError: Error(s) in loading state_dict for TinyModel:
     ),
     Example(
         "A warning at the start, and training that fails of something else.",
-        """size mismatch for head.weight: copying a param with shape torch.Size([80, 256]) from checkpoint, the shape in current model is torch.Size([4, 256]).
-2026-11-20 10:00:02,341 - mmdet - INFO - Start running, host: user@node1, work_dir: /train/work
-2026-11-20 10:05:02,341 - mmdet - INFO - Epoch [1][50/500] lr: 1.0e-03, loss: 1.2
-IndexError: list index out of range
-""",
+        recorded.WARNING_AT_START,
         answer="clear",
     ),
 )

@@ -5,6 +5,7 @@ from typing import Iterator, List
 from ddp_probe.diagnose._loads import Broken, Saves, broken, race, saved_before
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rules.recorded import checkpoint_truncated as recorded
 from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Run
 
@@ -50,34 +51,18 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "A zip has lost its end before both ranks load it.",
-        """
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":3,"site":{"file":"/train/06_truncated_checkpoint.py","line":27,"function":"main"},"file":{"path":"last.pth","exists":true,"size":481381,"kind":"zip","complete":false},"map_location":"cpu"}
-{"event":"checkpoint.load","phase":"error","rank":0,"span":3,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"},"exit_code":1,"uncaught":true}
-{"event":"checkpoint.load","phase":"begin","rank":1,"span":2,"site":{"file":"/train/06_truncated_checkpoint.py","line":27,"function":"main"},"file":{"path":"last.pth","exists":true,"size":481381,"kind":"zip","complete":false},"map_location":"cpu"}
-{"event":"checkpoint.load","phase":"error","rank":1,"span":2,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
-{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"},"exit_code":1,"uncaught":true}
-""",
+        recorded.ZIP_HAS_LOST_ITS_END_BEFORE_BOTH,
         ranks=(0, 1),
         job="06_truncated_checkpoint",
     ),
     Example(
         "The file is empty, and the program has no ranks.",
-        """
-{"event":"process.start","rank":0,"role":"solo"}
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"site":{"file":"/train/06_empty_checkpoint.py","line":17,"function":"main"},"file":{"path":"latest.pth","exists":true,"size":0,"kind":"empty"}}
-{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"EOFError"}}
-{"event":"process.end","rank":0,"failure":{"type":"EOFError"},"exit_code":1,"uncaught":true}
-""",
+        recorded.FILE_IS_EMPTY,
         job="06_empty_checkpoint",
     ),
     Example(
         "The job survives a load that fails.",
-        """
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"last.pth","exists":true,"size":481381,"kind":"zip","complete":false}}
-{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
-{"event":"process.end","rank":0}
-""",
+        recorded.JOB_SURVIVES_LOAD_THAT_FAILS,
         answer="clear",
     ),
     Example(

@@ -4,6 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose._who import place, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import collective_on_one_rank as recorded
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -28,32 +29,21 @@ RULE = Rule(
     ),
 )
 
-_REPORT = (
-    "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600123 milliseconds before timing out.\\n"
-    "\\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\\n"
-    "\\t   - [0] joined but didn't finish collective #12 (count from 1)\\n"
-    "\\t     [1, 2, 3] finished collective #11, but didn't join collective #12 (count from 1)"
-)
 
 EXAMPLES = (
     Example(
         "The desync report says that rank 0 is alone.",
-        """
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"torch.distributed.DistBackendError","message":"%s"}}
-"""
-        % _REPORT,
+        recorded.DESYNC_REPORT_SAYS_THAT_RANK_0,
         ranks=(0,),
     ),
     Example(
         "All ranks but one are in the collective.",
-        """
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"torch.distributed.DistBackendError","message":"the desync are:\\n  - [3] finished collective #11, but didn't join collective #12 (count from 1)\\n  [0, 1, 2] joined but didn't finish collective #12"}}
-""",
+        recorded.ALL_RANKS_BUT_ONE_ARE_IN_COLLECTIVE,
         answer="clear",
     ),
     Example(
         "The text of the failure is all there is.",
-        "torch.distributed.DistBackendError: " + _REPORT.replace("\\n", "\n").replace("\\t", "\t"),
+        recorded.TEXT_OF_FAILURE_IS_ALL_THERE,
         ranks=(0,),
     ),
 )

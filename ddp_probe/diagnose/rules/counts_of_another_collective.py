@@ -7,6 +7,7 @@ from typing import Dict, Iterator, List, NamedTuple
 from ddp_probe.diagnose._models import by_digest, first_wraps
 from ddp_probe.diagnose._who import place
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rules.recorded import counts_of_another_collective as recorded
 from ddp_probe.read.model import Failed, Run
 
 _SAYS = re.compile(r"DDP expects same model across all ranks, but Rank (\d+) has (\d+) params, while rank (\d+) has inconsistent (\d+) params")
@@ -31,33 +32,18 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Rank 1 reads 118287 where both models have 4 parameters.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":2,"site":{"file":"/train/09_counts_of_another_collective.py","line":28,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"elements":161,"digest":"596174d15c5024df"}}
-{"event":"ddp.init","phase":"begin","rank":1,"span":2,"site":{"file":"/train/09_counts_of_another_collective.py","line":28,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"elements":161,"digest":"596174d15c5024df"}}
-{"event":"ddp.init","phase":"error","rank":1,"span":2,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 118287 params."}}
-{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 118287 params."},"exit_code":1,"uncaught":true}
-""",
+        recorded.RANK_1_READS_118287_WHERE_BOTH_MODELS,
         ranks=(0,),
         job="09_counts_of_another_collective",
     ),
     Example(
         "The models do differ.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
-{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":6,"digest":"b2"}}
-{"event":"ddp.init","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 0 has 4 params, while rank 1 has inconsistent 6 params."}}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 0 has 4 params, while rank 1 has inconsistent 6 params."}}
-""",
+        recorded.MODELS_DO_DIFFER,
         answer="clear",
     ),
     Example(
         "A count of 0 is the mark of an exchange that did not happen.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
-{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
-{"event":"ddp.init","phase":"error","rank":1,"span":1,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 0 params."}}
-{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 0 params."}}
-""",
+        recorded.COUNT_OF_0_IS_MARK_OF_EXCHANGE,
         answer="clear",
     ),
     Example(

@@ -8,6 +8,7 @@ from ddp_probe.diagnose import _wraps, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import cuda_call_without_cuda as recorded
 from ddp_probe.diagnose.words import listed, named
 from ddp_probe.read.model import Failed, LoggedCall, Run
 
@@ -28,10 +29,7 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "A model is sent to .cuda() on a host without a card.",
-        """
-{"event":"module.move","phase":"begin","rank":0,"span":2,"site":{"file":"/train/01_model_cuda_call.py","line":19,"function":"main"},"method":"cuda","destination":"0","model":"pieces.TinyModel"}
-{"event":"module.move","phase":"error","rank":0,"span":2,"failure":{"type":"RuntimeError","message":"Cannot access accelerator device when none is available."}}
-""",
+        recorded.MODEL_IS_SENT_TO_CUDA_ON_HOST,
         ranks=(0,),
         job="01_model_cuda_call",
     ),
@@ -46,7 +44,7 @@ EXAMPLES = (
     ),
     Example(
         "A CPU build of torch.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 12, in main\n    props = torch.cuda.get_device_properties(0)\n  File "/env/site-packages/torch/cuda/__init__.py", line 310, in _lazy_init\n    raise AssertionError("Torch not compiled with CUDA enabled")\nAssertionError: Torch not compiled with CUDA enabled\n',
+        recorded.CPU_BUILD_OF_TORCH,
     ),
 )
 

@@ -6,6 +6,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose._cuda_words import NO_CUDA, said
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rules.recorded import cuda_stands_for_another as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -32,24 +33,17 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "transfer_to_gcu is imported, and NVML is asked.",
-        """
-{"event":"process.start","rank":0,"accelerators":[{"name":"gcu","device_type":"gcu","module":"torch_gcu","shim":"torch_gcu.transfer_to_gcu"}]}
-{"event":"process.end","rank":0,"failure":{"type":"pynvml.NVMLError_LibraryNotFound","message":"NVML Shared Library Not Found"},"exit_code":1,"uncaught":true}
-""",
+        recorded.TRANSFER_TO_GCU_IS_IMPORTED,
         ranks=(0,),
     ),
     Example(
         "With the shim in place, the job fails over a file.",
-        """
-{"event":"process.start","rank":0,"accelerators":[{"name":"gcu","device_type":"gcu","module":"torch_gcu","shim":"torch_gcu.transfer_to_gcu"}]}
-{"event":"process.end","rank":0,"failure":{"type":"FileNotFoundError","message":"[Errno 2] No such file or directory: '/data/000042.png'"},"exit_code":1,"uncaught":true}
-""",
+        recorded.WITH_SHIM_IN_PLACE,
         answer="clear",
     ),
     Example(
         "The notice of torch_npu, and a call that it does not replace.",
-        "/env/site-packages/torch_npu/contrib/transfer_to_npu.py:209: ImportWarning:\n    The torch.Tensor.cuda and torch.nn.Module.cuda are replaced with torch.Tensor.npu and torch.nn.Module.npu now..\n    The backend in torch.distributed.init_process_group set to hccl now..\n"
-        "Traceback (most recent call last):\n  File \"/train/t.py\", line 9, in <module>\n    torch.cuda.memory._record_memory_history()\nAttributeError: module 'torch._C' has no attribute '_cuda_record_memory_history'\n",
+        recorded.NOTICE_OF_TORCH_NPU,
     ),
 )
 

@@ -4,6 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, first_of, shown
+from ddp_probe.diagnose.rules.recorded import device_ids_on_cpu as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -32,20 +33,13 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "A tutorial's call on a host without a card.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":3,"site":{"file":"/train/03_ddp_device_ids_on_cpu.py","line":22,"function":"main"},"model":"pieces.TinyModel","device_ids":["0"],"output_device":"0","backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
-{"event":"ddp.init","phase":"error","rank":0,"span":3,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [0], output_device 0, and module parameters {device(type='cpu')}."}}
-""",
+        recorded.TUTORIAL_CALL_ON_HOST_WITHOUT_CARD,
         ranks=(0,),
         job="03_ddp_device_ids_on_cpu",
     ),
     Example(
         "mmengine passes device_ids, whatever the device is.",
-        """
-{"event":"mmengine.wrap_model","phase":"begin","rank":1,"span":2,"site":{"file":"/train/02_runner_wraps_cpu_model.py","line":17,"function":"main"},"launcher":"pytorch","distributed":true,"get_device":"cpu"}
-{"event":"ddp.init","phase":"begin","rank":1,"span":4,"site":{"file":"/train/02_runner_wraps_cpu_model.py","line":17,"function":"main"},"through":[{"file":"/env/site-packages/mmengine/runner/runner.py","line":898,"function":"Runner.wrap_model"},{"file":"/env/site-packages/mmengine/model/wrappers/distributed.py","line":93,"function":"MMDistributedDataParallel.__init__"}],"device_ids":["1"],"backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
-{"event":"ddp.init","phase":"error","rank":1,"span":4,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [1], output_device None, and module parameters {device(type='cpu')}."}}
-""",
+        recorded.MMENGINE_PASSES_DEVICE_IDS,
         ranks=(1,),
         job="02_runner_wraps_cpu_model",
     ),
@@ -60,19 +54,12 @@ EXAMPLES = (
     ),
     Example(
         "The failure is raised again and survived.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":3,"device_ids":["0"],"backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
-{"event":"ddp.init","phase":"error","rank":0,"span":3,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with …"}}
-{"event":"ddp.init","phase":"begin","rank":0,"span":4,"backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":4}
-{"event":"process.end","rank":0}
-""",
+        recorded.FAILURE_IS_RAISED_AGAIN_AND_SURVIVED,
         answer="clear",
     ),
     Example(
         "The text of an mmengine job.",
-        '  File "/env/site-packages/mmengine/runner/runner.py", line 898, in wrap_model\n    model = MMDistributedDataParallel(\n  File "/env/site-packages/torch/nn/parallel/distributed.py", line 1372, in _log_and_throw\n    raise err_type(err_msg)\n'
-        "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [0], output_device None, and module parameters {device(type='cpu')}.\n",
+        recorded.TEXT_OF_MMENGINE_JOB,
     ),
 )
 

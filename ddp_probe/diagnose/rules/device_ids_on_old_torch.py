@@ -5,6 +5,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.diagnose.rules.recorded import device_ids_on_old_torch as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -29,27 +30,18 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "torch 1.12 and a vendor's card.",
-        """
-{"event":"process.start","rank":0,"versions":{"torch":"1.12.1"}}
-{"event":"ddp.init","phase":"begin","rank":0,"span":4,"site":{"file":"/train/03_device_ids_on_old_torch.py","line":23,"function":"main"},"device_ids":["0"],"placement":{"parameters":4,"devices":{"xla:0":{"count":4}},"majority":"xla:0"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":4}
-{"event":"process.end","rank":0,"failure":{"type":"IndexError","message":"list index out of range","frames":[{"file":"/env/site-packages/torch/nn/parallel/_functions.py","line":122,"function":"_get_stream"}]},"exit_code":1,"uncaught":true}
-""",
+        recorded.TORCH_1_12_AND_VENDOR_CARD,
         ranks=(0,),
         job="03_device_ids_on_old_torch",
     ),
     Example(
         "The job's own list is too short.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":4,"device_ids":["0"],"placement":{"parameters":4,"devices":{"xla:0":{"count":4}},"majority":"xla:0"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":4}
-{"event":"process.end","rank":0,"failure":{"type":"IndexError","message":"list index out of range","frames":[{"file":"/train/data.py","line":17,"function":"__getitem__"}]},"exit_code":1,"uncaught":true}
-""",
+        recorded.JOB_OWN_LIST_IS_TOO_SHORT,
         answer="clear",
     ),
     Example(
         "The traceback of torch 1.12.",
-        'Traceback (most recent call last):\n  File "/env/site-packages/torch/nn/parallel/distributed.py", line 1000, in forward\n    inputs, kwargs = self.to_kwargs(inputs, kwargs, self.device_ids[0])\n  File "/env/site-packages/torch/nn/parallel/_functions.py", line 117, in _get_stream\n    if _streams[device] is None:\nIndexError: list index out of range\n',
+        recorded.TRACEBACK_OF_TORCH_1_12,
     ),
 )
 

@@ -5,6 +5,7 @@ from typing import Iterator, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rules.recorded import disk_full_while_saving as recorded
 from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Failed, LoggedCall, Run
 
@@ -39,30 +40,19 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Rank 0 cannot write past its quota, and rank 1 loses it.",
-        """
-{"event":"checkpoint.save","phase":"begin","rank":0,"span":2,"site":{"file":"/train/06_disk_quota_while_saving.py","line":22,"function":"main"},"path":"epoch_1.pth","existed":false}
-{"event":"checkpoint.save","phase":"error","rank":0,"span":2,"in_place":true,"size":200000,"failure":{"type":"RuntimeError","message":"[enforce fail at inline_container.cc:672] . unexpected pos 1088 vs 982"}}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"[enforce fail at inline_container.cc:672] . unexpected pos 1088 vs 982"},"exit_code":1,"uncaught":true}
-{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"Connection closed by peer"},"exit_code":1,"uncaught":true}
-""",
+        recorded.RANK_0_CANNOT_WRITE_PAST_ITS_QUOTA,
         ranks=(0,),
         job="06_disk_quota_while_saving",
     ),
     Example(
         "mmengine saves into memory first, and the write to disk fails.",
-        """
-{"event":"checkpoint.save","phase":"begin","rank":0,"span":2,"site":{"file":"/train/06_disk_full_while_saving.py","line":22,"function":"main"},"path":"<stream>"}
-{"event":"checkpoint.save","phase":"end","rank":0,"span":2}
-{"event":"process.end","rank":0,"failure":{"type":"OSError","message":"[Errno 28] No space left on device","frames":[{"file":"/train/06_disk_full_while_saving.py","line":28,"function":"<module>"},{"file":"/train/06_disk_full_while_saving.py","line":22,"function":"main"},{"file":"/env/site-packages/mmengine/runner/checkpoint.py","line":793,"function":"save_checkpoint"},{"file":"/env/site-packages/mmengine/fileio/backends/local_backend.py","line":77,"function":"LocalBackend.put"}]},"exit_code":1,"uncaught":true}
-""",
+        recorded.MMENGINE_SAVES_INTO_MEMORY_FIRST,
         ranks=(0,),
         job="06_disk_full_while_saving",
     ),
     Example(
         "Shared memory is full, not a disk.",
-        """
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"unable to write to file </torch_2041_3>: [Errno 28] No space left on device"}}
-""",
+        recorded.SHARED_MEMORY_IS_FULL,
         answer="clear",
     ),
     Example(

@@ -5,6 +5,7 @@ from typing import Iterator, List, Optional
 
 from ddp_probe.diagnose import _skew
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, line
+from ddp_probe.diagnose.rules.recorded import environment_skew as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, LogLine, Run
 
@@ -71,18 +72,12 @@ EXAMPLES = (
     ),
     Example(
         "Each host names an interface of its own.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"environment":{"RANK":"0","NCCL_SOCKET_IFNAME":"eth0","NCCL_DEBUG":"INFO","CUDA_VISIBLE_DEVICES":"0"}}
-{"event":"process.start","rank":1,"local_rank":0,"world_size":2,"host":"node2","environment":{"RANK":"1","NCCL_SOCKET_IFNAME":"eno1","CUDA_VISIBLE_DEVICES":"1"}}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":1,"host":"node2","span":1}
-""",
+        recorded.EACH_HOST_NAMES_INTERFACE_OF_ITS_OWN,
         answer="clear",
     ),
     Example(
         "torch waits in what only DETAIL makes.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 16, in main\n    dist.init_process_group("gloo")\n  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 5456, in _create_process_group_wrapper\n'
-        "    helper_pg = ProcessGroupGloo(store, rank, world_size, timeout=timeout)\ntorch.distributed.DistStoreError: wait timeout after 8000ms, keys: /default_pg/0//cpu//pg_wrapper:0/0/0\n",
+        recorded.TORCH_WAITS_IN_WHAT_ONLY_DETAIL_MAKES,
     ),
 )
 

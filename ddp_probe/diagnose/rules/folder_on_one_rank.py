@@ -5,6 +5,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
+from ddp_probe.diagnose.rules.recorded import folder_on_one_rank as recorded
 from ddp_probe.read.model import Run
 
 _MADE = r"\bin (?:os\.)?(?:makedirs|mkdir\w*|mkdir_or_exist|touch_dir|create_dir\w*)\b|\bmakedirs?\(|\bmkdir\("
@@ -64,21 +65,12 @@ EXAMPLES = (
     Example("Rank 8 saves where only rank 0 has a folder.", "[rank8]: RuntimeError: Parent directory /out/step_100 does not exist.\n", ranks=(8,)),
     Example(
         "Of two ranks one comes second.",
-        """
-{"event":"process.start","rank":0,"world_size":2}
-{"event":"process.start","rank":1,"world_size":2}
-{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"FileExistsError","message":"[Errno 17] File exists: 'out'","frames":[{"file":"/train/t.py","line":12,"function":"main"},{"file":"/python/lib/python3.11/os.py","line":225,"function":"makedirs"}]}}
-""",
+        recorded.OF_TWO_RANKS_ONE_COMES_SECOND,
         ranks=(1,),
     ),
     Example(
         "On all ranks the folder is one of an earlier run.",
-        """
-{"event":"process.start","rank":0,"world_size":2}
-{"event":"process.start","rank":1,"world_size":2}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"FileExistsError","message":"[Errno 17] File exists: 'out'","frames":[{"file":"/python/lib/python3.11/os.py","line":225,"function":"makedirs"}]}}
-{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"FileExistsError","message":"[Errno 17] File exists: 'out'","frames":[{"file":"/python/lib/python3.11/os.py","line":225,"function":"makedirs"}]}}
-""",
+        recorded.ON_ALL_RANKS_FOLDER_IS_ONE,
         answer="clear",
     ),
     Example(

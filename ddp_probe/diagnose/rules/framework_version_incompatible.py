@@ -6,6 +6,7 @@ from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose._torch_names import ATTRIBUTE, FROM_LIBRARY, IMPORTED, MODULE
 from ddp_probe.diagnose.printed import matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import framework_version_incompatible as recorded
 from ddp_probe.read.model import Run
 
 # torch lacks these for other reasons than its version: no plugin, no distributed build, no such hardware, or two installations.
@@ -108,26 +109,17 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "torch 1.12 has no torch.compile.",
-        """
-{"event":"process.start","rank":0,"role":"solo","launcher":"none","versions":{"python":"3.8.18","torch":"1.12.1"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"AttributeError","message":"module 'torch' has no attribute 'compile'"}}
-""",
+        recorded.TORCH_1_12_HAS_NO_TORCH_COMPILE,
         ranks=(0,),
     ),
     Example(
         "A CPU build of torch has no CUDA.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun","versions":{"torch":"2.13.0"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
-""",
+        recorded.CPU_BUILD_OF_TORCH_HAS_NO_CUDA,
         answer="clear",
     ),
     Example(
         "A submodule was never imported, and torch has it.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun","versions":{"torch":"2.13.0"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"AttributeError","message":"module 'torch.distributed' has no attribute 'fsdp'","frames":[{"file":"/train/t.py","line":12,"function":"main"}]}}
-""",
+        recorded.SUBMODULE_WAS_NEVER_IMPORTED,
         answer="clear",
     ),
     Example("A typo.", "AttributeError: module 'torch.nn' has no attribute 'Liner'. Did you mean: 'Linear'?\n", answer="clear"),
@@ -136,23 +128,17 @@ EXAMPLES = (
     ),
     Example(
         "A library asks for a name that nobody has listed.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun","versions":{"torch":"2.13.0"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"AttributeError","message":"module 'torch.nn' has no attribute 'SomeLayer'","frames":[{"file":"/train/t.py","line":1,"function":"<module>"},{"file":"/env/lib/python3.11/site-packages/models/head.py","line":7,"function":"<module>"}]}}
-""",
+        recorded.LIBRARY_ASKS_FOR_NAME_THAT_NOBODY,
         ranks=(0,),
     ),
     Example(
         "The plugin is there, in a version without the module.",
-        """
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"ModuleNotFoundError","message":"No module named 'torch_gcu.core'","frames":[{"file":"/train/t.py","line":3,"function":"<module>"}]}}
-""",
+        recorded.PLUGIN_IS_THERE,
         ranks=(0,),
     ),
     Example(
         "mmcv of before torch 2 wraps the model.",
-        'Traceback (most recent call last):\n  File "/env/site-packages/mmcv/parallel/distributed.py", line 160, in _run_ddp_forward\n    self._use_replicated_tensor_module else self.module\n'
-        "  File \"/env/site-packages/torch/nn/modules/module.py\", line 1614, in __getattr__\n    raise AttributeError(\"'{}' object has no attribute '{}'\".format(\nAttributeError: 'MMDistributedDataParallel' object has no attribute '_use_replicated_tensor_module'\n",
+        recorded.MMCV_OF_BEFORE_TORCH_2_WRAPS_MODEL,
     ),
     Example("torch 1.12 prints what it lacks.", "AttributeError: module 'torch' has no attribute 'compile'\n", job="11_newer_torch_needed"),
 )

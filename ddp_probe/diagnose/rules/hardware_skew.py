@@ -4,6 +4,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe.diagnose import _cards, _skew
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, line
+from ddp_probe.diagnose.rules.recorded import hardware_skew as recorded
 from ddp_probe.read.model import LoggedProcess, LogLine, Run
 
 RULE = Rule(
@@ -28,30 +29,17 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Two hosts show eight cards, and one shows seven.",
-        "\n".join(
-            '{"event":"ddp.init","phase":"begin","rank":%d,"local_rank":0,"world_size":3,"host":"node%d","span":1,"placement":{"devices":{"cuda:0":{"count":4}}},"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"count":%d}]}\n{"event":"ddp.init","phase":"end","rank":%d,"host":"node%d","span":1}'
-            % (r, r, 7 if r == 2 else 8, r, r)
-            for r in range(3)
-        ),
+        recorded.TWO_HOSTS_SHOW_EIGHT_CARDS,
         ranks=(2,),
     ),
     Example(
         "A host has cards of another vendor.",
-        "\n".join(
-            '{"event":"ddp.init","phase":"begin","rank":%d,"local_rank":0,"world_size":3,"host":"node%d","span":1,"placement":{"devices":{"%s:0":{"count":4}}},"accelerators":[{"name":"%s","device_type":"%s","initialised":true,"count":8}]}\n{"event":"ddp.init","phase":"end","rank":%d,"host":"node%d","span":1}'
-            % ((r, r) + ((("npu",) * 3) if r == 1 else ("gcu",) * 3) + (r, r))
-            for r in range(3)
-        ),
+        recorded.HOST_HAS_CARDS_OF_ANOTHER_VENDOR,
         ranks=(1,),
     ),
     Example(
         "Each host is told how many cards to show.",
-        "\n".join(
-            '{"event":"process.start","rank":%d,"local_rank":0,"world_size":2,"host":"node%d","accelerators":[{"name":"cuda","device_type":"cuda","visible":{"CUDA_VISIBLE_DEVICES":"%s"}}]}\n'
-            '{"event":"ddp.init","phase":"begin","rank":%d,"local_rank":0,"world_size":2,"host":"node%d","span":1,"placement":{"devices":{"cuda:0":{"count":4}}},"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"count":%d}]}\n{"event":"ddp.init","phase":"end","rank":%d,"host":"node%d","span":1}'
-            % (r, r, "0,1" if r else "0", r, r, 1 + r, r, r)
-            for r in range(2)
-        ),
+        recorded.EACH_HOST_IS_TOLD_HOW_MANY_CARDS,
         answer="clear",
     ),
     Example("A launcher compares the hosts itself.", "RuntimeError: Mismatched number of GPUs: rank 0 on host node1 has 8, host node2 has 4\n"),

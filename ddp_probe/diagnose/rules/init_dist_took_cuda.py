@@ -7,6 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _own_group
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rules.recorded import init_dist_took_cuda as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -28,12 +29,7 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "A Runner with gloo on a host without a card.",
-        """
-{"event":"mmengine.init_dist","phase":"begin","rank":0,"span":1,"site":{"file":"/train/01_runner_sets_cuda_device.py","line":13,"function":"main"},"launcher":"pytorch","backend":"gloo","branch":"cuda","branch_because":"IS_MLU_AVAILABLE, IS_NPU_AVAILABLE, IS_MUSA_AVAILABLE: False; so init_dist calls torch.cuda.set_device before init_process_group, whatever the backend."}
-{"event":"device.set","phase":"begin","rank":0,"span":2,"site":{"file":"/train/01_runner_sets_cuda_device.py","line":13,"function":"main"},"through":[{"file":"/env/site-packages/mmengine/dist/utils.py","line":130,"function":"_init_dist_pytorch"}],"target":"torch.cuda.set_device","device":"0"}
-{"event":"device.set","phase":"error","rank":0,"span":2,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
-{"event":"mmengine.init_dist","phase":"error","rank":0,"span":1,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
-""",
+        recorded.RUNNER_WITH_GLOO_ON_HOST_WITHOUT_CARD,
         ranks=(0,),
         job="01_runner_sets_cuda_device",
     ),
@@ -47,8 +43,7 @@ EXAMPLES = (
     ),
     Example(
         "The traceback of mmcv.",
-        'Traceback (most recent call last):\n  File "/env/site-packages/mmcv/runner/dist_utils.py", line 41, in _init_dist_pytorch\n    torch.cuda.set_device(local_rank)\n  File "/env/site-packages/torch/cuda/__init__.py", line 313, in set_device\n    torch._C._cuda_setDevice(device)\n'
-        "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n",
+        recorded.TRACEBACK_OF_MMCV,
     ),
 )
 

@@ -5,6 +5,7 @@ from typing import Iterator, List
 from ddp_probe.diagnose import _swallowed
 from ddp_probe.diagnose._cuda_words import said
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed
+from ddp_probe.diagnose.rules.recorded import init_failure_swallowed as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -34,42 +35,19 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "set_device fails in an except, and DDP fails over device_ids.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/04_swallowed_then_ddp_fails.py","line":20,"function":"setup_distributed"},"backend":"gloo"}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1,"group_size":2}
-{"event":"device.set","phase":"begin","rank":0,"span":2,"site":{"file":"/train/04_swallowed_then_ddp_fails.py","line":21,"function":"setup_distributed"},"target":"torch.cuda.set_device","device":"0"}
-{"event":"device.set","phase":"error","rank":0,"span":2,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
-{"event":"ddp.init","phase":"begin","rank":0,"span":3,"site":{"file":"/train/04_swallowed_then_ddp_fails.py","line":35,"function":"main"},"device_ids":["0"],"placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
-{"event":"ddp.init","phase":"error","rank":0,"span":3,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [0]"}}
-""",
+        recorded.SET_DEVICE_FAILS_IN_EXCEPT,
         ranks=(0,),
         job="04_swallowed_then_ddp_fails",
     ),
     Example(
         "Two ranks train alone with a group that neither knows of.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun"}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/04_swallowed_and_silent.py","line":18,"function":"setup_distributed"},"backend":"gloo"}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1,"group_size":2}
-{"event":"device.set","phase":"begin","rank":0,"span":2,"site":{"file":"/train/04_swallowed_and_silent.py","line":19,"function":"setup_distributed"},"target":"torch.cuda.set_device","device":"0"}
-{"event":"device.set","phase":"error","rank":0,"span":2,"failure":{"type":"AttributeError","message":"module 'torch._C' has no attribute '_cuda_setDevice'"}}
-{"event":"process.end","rank":0,"process_group":true}
-""",
+        recorded.TWO_RANKS_TRAIN_ALONE_WITH_GROUP,
         ranks=(0,),
         job="04_swallowed_and_silent",
     ),
     Example(
         "nccl is tried, gloo is taken, the wrap goes well.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun"}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"backend":"nccl"}
-{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"Distributed package doesn't have NCCL built in"}}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":2,"backend":"gloo"}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":2,"group_size":2}
-{"event":"ddp.init","phase":"begin","rank":0,"span":3,"placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":3}
-{"event":"process.end","rank":0}
-""",
+        recorded.NCCL_IS_TRIED,
         answer="clear",
     ),
     Example(
@@ -85,8 +63,7 @@ EXAMPLES = (
     ),
     Example(
         "The words of the set-up that many detectors copy, and the failure that follows.",
-        'Not init distributed mode.\nTraceback (most recent call last):\n  File "/train/t.py", line 40, in main\n    if torch.distributed.get_rank() == 0:\n  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 2314, in get_rank\n    default_pg = _get_default_group()\n'
-        "ValueError: Default process group has not been initialized, please make sure to call init_process_group.\n",
+        recorded.WORDS_OF_SET_UP_THAT_MANY_DETECTORS,
     ),
 )
 

@@ -6,6 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rules.recorded import init_process_group_twice as recorded
 from ddp_probe.read.model import LoggedCall, Run
 from ddp_probe.schema import Site
 
@@ -24,13 +25,7 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "A library has made the group before the program does.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_init_twice.py","line":15,"function":"setup_by_the_library"},"already_initialised":false}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":2,"site":{"file":"/train/10_init_twice.py","line":21,"function":"main"},"already_initialised":true}
-{"event":"dist.init_process_group","phase":"error","rank":0,"span":2,"failure":{"message":"trying to initialize the default process group twice!"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"message":"trying to initialize the default process group twice!"}}
-""",
+        recorded.LIBRARY_HAS_MADE_GROUP_BEFORE_PROGRAM_DOES,
         ranks=(0,),
         job="10_init_twice",
     ),
@@ -49,9 +44,7 @@ EXAMPLES = (
     ),
     Example(
         "torch raises.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 21, in main\n    dist.init_process_group("gloo")\n'
-        '  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 563, in init_process_group\n    raise RuntimeError("trying to initialize the default process group "\n'
-        "RuntimeError: trying to initialize the default process group twice!\n",
+        recorded.TORCH_RAISES,
     ),
 )
 

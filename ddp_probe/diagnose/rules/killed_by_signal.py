@@ -5,6 +5,7 @@ from typing import Iterator, List, Tuple, Union
 from ddp_probe.diagnose._waits import PEER_GONE, last_seen, waited
 from ddp_probe.diagnose._who import deaths, ranks
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, Undecided, failed, line
+from ddp_probe.diagnose.rules.recorded import killed_by_signal as recorded
 from ddp_probe.diagnose.words import clock, named, spans
 from ddp_probe.read.model import Death, Failed, LoggedProcess, Run
 
@@ -61,16 +62,7 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Rank 1 is killed, and rank 0 loses its connection.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/12_killed_by_sigkill.py","line":19,"function":"main"}}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1,"site":{"file":"/train/12_killed_by_sigkill.py","line":19,"function":"main"}}
-{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Connection reset by peer","frames":[{"file":"/train/12_killed_by_sigkill.py","line":31,"function":"<module>"},{"file":"/train/12_killed_by_sigkill.py","line":24,"function":"main"},{"file":"/train/pieces.py","line":35,"function":"train_step"},{"file":"/env/site-packages/torch/_tensor.py","line":623,"function":"Tensor.backward"},{"file":"/env/site-packages/torch/autograd/__init__.py","line":395,"function":"backward"},{"file":"/env/site-packages/torch/autograd/graph.py","line":979,"function":"_engine_run_backward"}]},"exit_code":1,"uncaught":true}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-9,"signal":"SIGKILL"}
-{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":-15,"signal":"SIGTERM"}
-""",
+        recorded.RANK_1_IS_KILLED,
         ranks=(1,),
         job="12_killed_by_sigkill",
     ),

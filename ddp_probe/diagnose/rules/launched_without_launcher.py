@@ -7,6 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _cards, change
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, line, shown
+from ddp_probe.diagnose.rules.recorded import launched_without_launcher as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedCall, LoggedProcess, LogLine, Run
 
@@ -39,32 +40,17 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "torchrun starts two ranks, and the runner's launcher is none.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"role":"rank","launcher":"torchrun"}
-{"event":"mmengine.wrap_model","phase":"begin","rank":0,"local_rank":0,"span":1,"site":{"file":"/train/05_runner_launcher_none.py","line":16,"function":"main"},"launcher":"none","distributed":false}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"role":"rank","launcher":"torchrun"}
-{"event":"mmengine.wrap_model","phase":"begin","rank":1,"local_rank":1,"span":1,"site":{"file":"/train/05_runner_launcher_none.py","line":16,"function":"main"},"launcher":"none","distributed":false}
-""",
+        recorded.TORCHRUN_STARTS_TWO_RANKS,
         job="05_runner_launcher_none",
     ),
     Example(
         "One process trains on one card of eight.",
-        """
-{"event":"process.start","rank":0,"role":"solo","launcher":"none","argv":["python","/train/05_plain_python_eight_cards.py"]}
-{"event":"module.move","phase":"begin","rank":0,"span":2,"site":{"file":"/train/05_plain_python_eight_cards.py","line":22,"function":"main"},"method":"to","destination":"gcu:0"}
-{"event":"module.move","phase":"end","rank":0,"span":2,"devices":{"gcu:0":4}}
-{"event":"checkpoint.save","phase":"begin","rank":0,"span":3,"path":"last.pth"}
-{"event":"checkpoint.save","phase":"end","rank":0,"span":3}
-{"event":"process.end","rank":0,"process_group":false,"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"current":0,"count":8}]}
-""",
+        recorded.ONE_PROCESS_TRAINS_ON_ONE_CARD,
         job="05_plain_python_eight_cards",
     ),
     Example(
         "accelerate is asked for two processes, and starts one.",
-        """
-{"event":"process.start","rank":0,"role":"solo","launcher":"none","argv":["python","train.py"],"parent":["/env/bin/python","/env/bin/accelerate","launch","--num_processes","2","train.py"]}
-{"event":"process.end","rank":0,"exit_code":0}
-""",
+        recorded.ACCELERATE_IS_ASKED_FOR_TWO_PROCESSES,
     ),
     Example(
         "One process computes on one card of eight and trains nothing.",
@@ -78,7 +64,7 @@ EXAMPLES = (
     ),
     Example(
         "A training script asks for its launcher.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 7, in <module>\n    setup()\nRuntimeError: Expected to be launched with torchrun, but LOCAL_WORLD_SIZE is 1\n',
+        recorded.TRAINING_SCRIPT_ASKS_FOR_ITS_LAUNCHER,
     ),
 )
 

@@ -9,6 +9,7 @@ from ddp_probe.diagnose import _cards, _own_group, change
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.printed import matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import launcher_variables_missing as recorded
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _NAMES = (
@@ -68,22 +69,12 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Plain python calls init_process_group.",
-        """
-{"event":"process.start","rank":0,"role":"solo","launcher":"none","argv":["python","/train/10_rank_missing.py"]}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_rank_missing.py","line":14,"function":"main"},"backend":"gloo","init_method":"env://"}
-{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"ValueError","message":"Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but not set"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"ValueError","message":"Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but not set"}}
-""",
+        recorded.PLAIN_PYTHON_CALLS_INIT_PROCESS_GROUP,
         job="10_rank_missing",
     ),
     Example(
         "mmengine's init_dist reads RANK.",
-        """
-{"event":"process.start","rank":0,"role":"solo","launcher":"none","argv":["python","/train/10_runner_under_plain_python.py"]}
-{"event":"mmengine.init_dist","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_runner_under_plain_python.py","line":13,"function":"main"},"launcher":"pytorch"}
-{"event":"mmengine.init_dist","phase":"error","rank":0,"span":1,"failure":{"type":"KeyError","message":"'RANK'"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"KeyError","message":"'RANK'"}}
-""",
+        recorded.MMENGINE_INIT_DIST_READS_RANK,
         job="10_runner_under_plain_python",
     ),
     Example(
@@ -96,8 +87,7 @@ EXAMPLES = (
     ),
     Example(
         "mmengine's init_dist prints a traceback.",
-        "Traceback (most recent call last):\n  File \"/env/site-packages/mmengine/dist/utils.py\", line 103, in _init_dist_pytorch\n    rank = int(os.environ['RANK'])\n"
-        "  File \"/python/lib/python3.8/os.py\", line 675, in __getitem__\n    raise KeyError(key) from None\nKeyError: 'RANK'\n",
+        recorded.MMENGINE_INIT_DIST_PRINTS_TRACEBACK,
     ),
 )
 

@@ -6,6 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._waits import PEER_GONE, joined, stood, waited
 from ddp_probe.diagnose._who import place, ranks
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, Undecided, failed, line, shown
+from ddp_probe.diagnose.rules.recorded import left_early as recorded
 from ddp_probe.diagnose.words import named, spans
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
@@ -26,29 +27,13 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Rank 1 stops early on its own.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/12_sys_exit_of_one_rank.py","line":18,"function":"main"}}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1,"site":{"file":"/train/12_sys_exit_of_one_rank.py","line":18,"function":"main"}}
-{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
-{"event":"dist.destroy_process_group","phase":"begin","rank":1,"span":3,"site":{"file":"/train/12_sys_exit_of_one_rank.py","line":26,"function":"main"}}
-{"event":"dist.destroy_process_group","phase":"end","rank":1,"span":3}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Connection closed by peer","frames":[{"file":"/train/12_sys_exit_of_one_rank.py","line":32,"function":"<module>"},{"file":"/train/12_sys_exit_of_one_rank.py","line":23,"function":"main"},{"file":"/train/pieces.py","line":35,"function":"train_step"},{"file":"/env/site-packages/torch/_tensor.py","line":623,"function":"Tensor.backward"},{"file":"/env/site-packages/torch/autograd/__init__.py","line":395,"function":"backward"},{"file":"/env/site-packages/torch/autograd/graph.py","line":979,"function":"_engine_run_backward"}]},"exit_code":1,"uncaught":true}
-{"event":"process.end","rank":1,"process_group":false}
-""",
+        recorded.RANK_1_STOPS_EARLY_ON_ITS_OWN,
         ranks=(1,),
         job="12_sys_exit_of_one_rank",
     ),
     Example(
         "Rank 1 fails with an exception of its own.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
-{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"FileNotFoundError","message":"[Errno 2] No such file or directory: '42.png'"}}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection closed by peer"}}
-""",
+        recorded.RANK_1_FAILS_WITH_EXCEPTION_OF_ITS,
         answer="clear",
     ),
     Example(

@@ -7,6 +7,7 @@ from typing import Iterator, List, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose.rule import MEDIUM, Evidence, Example, Finding, Printed, Rule, line
+from ddp_probe.diagnose.rules.recorded import local_rank_argument as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedProcess, LogLine, Run
 from ddp_probe.schema import Site
@@ -59,14 +60,7 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "torch.distributed.launch passes --local-rank, and argparse leaves with 2.",
-        """
-{"event":"launcher.start","launcher":"torch.distributed.launch"}
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"argv":["-u","/train/10_local_rank_underscore.py","--local-rank=0"],"launcher":"torchrun"}
-{"event":"process.end","rank":0,"local_rank":0,"process_group":false}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"argv":["-u","/train/10_local_rank_underscore.py","--local-rank=1"],"launcher":"torchrun"}
-{"event":"process.end","rank":1,"local_rank":1,"process_group":false}
-{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":2}
-""",
+        recorded.TORCH_DISTRIBUTED_LAUNCH_PASSES_LOCAL_RANK,
         ranks=(0, 1),
         job="10_local_rank_underscore",
     ),

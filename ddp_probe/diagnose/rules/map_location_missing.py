@@ -7,6 +7,7 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.printed import Match
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.diagnose.rules.recorded import map_location_missing as recorded
 from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
 from ddp_probe.schema import Site
 
@@ -48,12 +49,7 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "The file was saved from cuda:0, and there is no CUDA.",
-        """
-{"event":"process.start","rank":0,"role":"solo"}
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"site":{"file":"/train/11_cuda_checkpoint_without_map_location.py","line":25,"function":"main"},"file":{"path":"pretrained.pth","kind":"zip"}}
-{"event":"checkpoint.load","phase":"error","rank":0,"span":2,"locations":["cuda:0"],"failure":{"type":"RuntimeError","message":"Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False"}}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False"},"exit_code":1,"uncaught":true}
-""",
+        recorded.FILE_WAS_SAVED_FROM_CUDA,
         job="11_cuda_checkpoint_without_map_location",
     ),
     Example(
@@ -88,13 +84,7 @@ EXAMPLES = (
     ),
     Example(
         "The text of the failure is all there is.",
-        """Traceback (most recent call last):
-  File "/train/test.py", line 25, in main
-    torch.load("pretrained.pth")
-  File "/env/site-packages/torch/serialization.py", line 166, in validate_cuda_device
-    raise RuntimeError('Attempting to deserialize object on a CUDA '
-RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU.
-""",
+        recorded.TEXT_OF_FAILURE_IS_ALL_THERE,
     ),
 )
 

@@ -7,6 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import master_port_in_use as recorded
 from ddp_probe.diagnose.words import cut, named
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
@@ -46,12 +47,7 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Rank 0 cannot listen.",
-        """
-{"event":"process.start","rank":0,"world_size":1,"role":"rank","launcher":"environment"}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_master_port_in_use.py","line":19,"function":"main"},"master_addr":"127.0.0.1"}
-{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"message":"code: -98, name: EADDRINUSE, message: address already in use"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"message":"code: -98, name: EADDRINUSE, message: address already in use"}}
-""",
+        recorded.RANK_0_CANNOT_LISTEN,
         ranks=(0,),
         job="10_master_port_in_use",
     ),
@@ -76,8 +72,7 @@ EXAMPLES = (
     ),
     Example(
         "torch 1.12 prints both addresses.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 9, in main\n    dist.init_process_group("nccl")\n  File "/env/site-packages/torch/distributed/rendezvous.py", line 188, in _create_c10d_store\n    return TCPStore(\n'
-        "RuntimeError: The server socket has failed to listen on any local network address. The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use). The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address already in use).\n",
+        recorded.TORCH_1_12_PRINTS_BOTH_ADDRESSES,
     ),
     Example(
         "torch 2 warns of each address and fails of all.",

@@ -7,6 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, first_of
+from ddp_probe.diagnose.rules.recorded import master_unreachable as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -61,40 +62,23 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Nobody listens at the master's port.",
-        """
-{"event":"process.start","rank":1,"world_size":2,"role":"rank","launcher":"environment"}
-{"event":"dist.init_process_group","phase":"begin","rank":1,"world_size":2,"span":1,"site":{"file":"/train/10_master_addr_unreachable.py","line":14,"function":"main"},"timeout":8.0,"master_addr":"127.0.0.1"}
-{"event":"dist.init_process_group","phase":"error","rank":1,"world_size":2,"span":1,"failure":{"message":"The client socket has timed out after 8000ms while trying to connect to (127.0.0.1,"}}
-{"event":"process.end","rank":1,"world_size":2,"uncaught":true,"exit_code":1,"failure":{"message":"The client socket has timed out after 8000ms while trying to connect to (127.0.0.1,"}}
-""",
+        recorded.NOBODY_LISTENS_AT_MASTER_PORT,
         job="10_master_addr_unreachable",
     ),
     Example(
         "The store is reached, and a rank is missed.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"role":"rank","launcher":"environment"}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"world_size":2,"span":1,"master_addr":"127.0.0.1"}
-{"event":"dist.init_process_group","phase":"error","rank":0,"world_size":2,"span":1,"failure":{"message":"Timed out after 9 seconds waiting for clients. 1/2 clients joined."}}
-""",
+        recorded.STORE_IS_REACHED,
         answer="clear",
         job="10_rank_never_started",
     ),
     Example(
         "Rank 0 was there and died before it listened.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"role":"rank","launcher":"environment"}
-{"event":"process.end","rank":0,"world_size":2,"uncaught":true,"exit_code":1,"failure":{"type":"FileNotFoundError","message":"[Errno 2] No such file or directory: 'train.txt'"}}
-{"event":"process.start","rank":1,"world_size":2,"role":"rank","launcher":"environment"}
-{"event":"dist.init_process_group","phase":"begin","rank":1,"world_size":2,"span":1,"master_addr":"127.0.0.1"}
-{"event":"dist.init_process_group","phase":"error","rank":1,"world_size":2,"span":1,"failure":{"message":"The client socket has timed out after 60s while trying to connect to (127.0.0.1, 29500)."}}
-{"event":"process.end","rank":1,"world_size":2,"uncaught":true,"exit_code":1,"failure":{"message":"The client socket has timed out after 60s while trying to connect to (127.0.0.1, 29500)."}}
-""",
+        recorded.RANK_0_WAS_THERE_AND_DIED,
         answer="clear",
     ),
     Example(
         "torch cannot connect.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 14, in main\n    dist.init_process_group("gloo")\n  File "/env/site-packages/torch/distributed/rendezvous.py", line 188, in _create_c10d_store\n    return TCPStore(\n'
-        "TimeoutError: The client socket has timed out after 300s while trying to connect to (10.1.2.3, 29500).\n",
+        recorded.TORCH_CANNOT_CONNECT,
     ),
 )
 

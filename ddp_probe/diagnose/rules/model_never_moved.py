@@ -4,6 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, first_of, shown
+from ddp_probe.diagnose.rules.recorded import model_never_moved as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -50,39 +51,27 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "One rank of two forgets to move.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":4,"site":{"file":"/train/03_model_on_cpu_on_one_rank.py","line":25,"function":"main"},"model":"pieces.TinyModel","device_ids":["0"],"backend":"eccl","placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","module":"torch_gcu","initialised":true,"current":0,"count":8}]}
-{"event":"ddp.init","phase":"begin","rank":1,"span":4,"site":{"file":"/train/03_model_on_cpu_on_one_rank.py","line":25,"function":"main"},"model":"pieces.TinyModel","device_ids":["1"],"backend":"eccl","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"},"accelerators":[{"name":"gcu","device_type":"gcu","module":"torch_gcu","initialised":true,"current":1,"count":8}]}
-{"event":"ddp.init","phase":"error","rank":1,"span":4,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [1], output_device None, and module parameters {device(type='cpu')}."}}
-""",
+        recorded.ONE_RANK_OF_TWO_FORGETS_TO_MOVE,
         ranks=(1,),
         job="03_model_on_cpu_on_one_rank",
     ),
     Example(
         "A card is awake and the wrapped model stays on the CPU without a word.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":4,"site":{"file":"/train/t.py","line":25},"model":"Net","backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"current":0,"count":8}]}
-{"event":"ddp.init","phase":"end","rank":0,"span":4}
-{"event":"process.end","rank":0}
-""",
+        recorded.CARD_IS_AWAKE_AND_WRAPPED_MODEL_STAYS,
         ranks=(0,),
     ),
     Example(
         "A CPU run without device_ids is as it should be.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":4,"model":"Net","backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":4}
-{"event":"process.end","rank":0}
-""",
+        recorded.CPU_RUN_WITHOUT_DEVICE_IDS,
         answer="clear",
     ),
     Example(
         "The text of an older torch.",
-        "Traceback (most recent call last):\n  File \"/train/t.py\", line 20, in main\n    DistributedDataParallel(model, device_ids=[0])\nAssertionError: DistributedDataParallel device_ids and output_device arguments only work with single-device CUDA modules, but got device_ids [0], output_device 0, and module parameters {device(type='cpu')}.\n",
+        recorded.TEXT_OF_OLDER_TORCH,
     ),
     Example(
         "A title that was cut before the devices.",
-        "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [1], output_device None, and modu",
+        recorded.TITLE_THAT_WAS_CUT_BEFORE_DEVICES,
     ),
 )
 

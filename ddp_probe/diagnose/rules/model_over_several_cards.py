@@ -4,6 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, first_of, shown
+from ddp_probe.diagnose.rules.recorded import model_over_several_cards as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -37,25 +38,18 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Backbone and head are on two cards.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":5,"site":{"file":"/train/03_model_over_two_cards.py","line":25,"function":"main"},"device_ids":["0"],"placement":{"parameters":4,"devices":{"gcu:0":{"count":2},"gcu:1":{"count":2}},"majority":"gcu:0","off_majority":[{"name":"head.weight","device":"gcu:1"}]}}
-{"event":"ddp.init","phase":"error","rank":0,"span":5,"failure":{"type":"ValueError","message":"DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules"}}
-""",
+        recorded.BACKBONE_AND_HEAD_ARE_ON_TWO_CARDS,
         ranks=(0,),
         job="03_model_over_two_cards",
     ),
     Example(
         "Without device_ids DDP takes a model on two cards.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":5,"placement":{"parameters":4,"devices":{"gcu:0":{"count":2},"gcu:1":{"count":2}},"majority":"gcu:0"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":5}
-{"event":"process.end","rank":0}
-""",
+        recorded.WITHOUT_DEVICE_IDS_DDP_TAKES_MODEL_ON,
         answer="clear",
     ),
     Example(
         "A map over three cards.",
-        "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got device_ids [0], output_device 0, and module \nparameters {device(type='cuda', index=0), device(type='cuda', index=1), device(type='cuda', index=2)}.\n",
+        recorded.MAP_OVER_THREE_CARDS,
     ),
 )
 

@@ -5,6 +5,7 @@ from typing import Iterator
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose.printed import by_text
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rules.recorded import more_processes_than_cards as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -60,45 +61,28 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Two ranks were started where one card is visible.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","environment":{"LOCAL_WORLD_SIZE":"2","TOPS_VISIBLE_DEVICES":"0"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"0"}}]}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","environment":{"LOCAL_WORLD_SIZE":"2","TOPS_VISIBLE_DEVICES":"0"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"0"}}]}
-{"event":"device.set","phase":"begin","rank":1,"local_rank":1,"span":2,"site":{"file":"/train/05_more_processes_than_cards.py","line":22,"function":"main"},"target":"torch_gcu.gcu.set_device","device":"1"}
-{"event":"device.set","phase":"error","rank":1,"local_rank":1,"span":2,"failure":{"type":"RuntimeError","message":"GCU error: invalid device ordinal 1, 1 cards are visible"}}
-""",
+        recorded.TWO_RANKS_WERE_STARTED_WHERE_ONE_CARD,
         ranks=(1,),
         job="05_more_processes_than_cards",
     ),
     Example(
         "Four ranks share two cards, as rank modulo the number of cards has it.",
-        "\n".join(
-            '{"event":"process.start","rank":%d,"local_rank":%d,"world_size":4,"launcher":"torchrun","environment":{"LOCAL_WORLD_SIZE":"4"}}\n'
-            '{"event":"device.set","phase":"begin","rank":%d,"local_rank":%d,"span":1,"device":"%d"}\n{"event":"device.set","phase":"end","rank":%d,"local_rank":%d,"span":1}\n'
-            '{"event":"ddp.init","phase":"begin","rank":%d,"local_rank":%d,"span":2,"placement":{"parameters":4,"devices":{"cuda:%d":{"count":4}},"majority":"cuda:%d"},"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"count":2}]}'
-            % (r, r, r, r, r % 2, r, r, r, r, r % 2, r % 2)
-            for r in range(4)
-        ),
+        recorded.FOUR_RANKS_SHARE_TWO_CARDS,
         ranks=(2, 3),
     ),
     Example(
         "Each rank is on the card of its number.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun"}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun"}
-{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":3,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":8}]}
-{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":3,"placement":{"parameters":4,"devices":{"gcu:1":{"count":4}},"majority":"gcu:1"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":8}]}
-""",
+        recorded.EACH_RANK_IS_ON_CARD_OF_ITS,
         answer="clear",
         job="00_healthy_cards",
     ),
     Example(
         "set_device is refused, and the text is all there is.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 12, in <module>\n    torch.cuda.set_device(local_rank)\n'
-        '  File "/env/site-packages/torch/cuda/__init__.py", line 399, in set_device\n    torch._C._cuda_setDevice(device)\nRuntimeError: CUDA error: invalid device ordinal\n',
+        recorded.SET_DEVICE_IS_REFUSED,
     ),
     Example(
         "A launch function asserts that there are as many cards.",
-        'Traceback (most recent call last):\n  File "/train/launch.py", line 82, in worker\n    assert gpus_per_machine <= torch.cuda.device_count()\nAssertionError\n',
+        recorded.LAUNCH_FUNCTION_ASSERTS_THAT_THERE,
     ),
     Example("An older Lightning names the cards.", "MisconfigurationException: You requested GPUs: [0, 1, 2]\n But your machine only has: [0, 1]\n"),
     Example(

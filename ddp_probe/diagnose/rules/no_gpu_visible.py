@@ -8,6 +8,7 @@ from ddp_probe.diagnose import _own_group, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, said
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import no_gpu_visible as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -74,49 +75,36 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "The slurm branch divides by device_count().",
-        """
-{"event":"mmengine.init_dist","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_runner_slurm_without_card.py","line":13,"function":"main"},"launcher":"slurm","backend":"gloo","branch":"cuda"}
-{"event":"mmengine.init_dist","phase":"error","rank":0,"span":1,"failure":{"type":"ZeroDivisionError","message":"integer modulo by zero","frames":[{"file":"/env/site-packages/mmengine/dist/utils.py","line":198,"function":"_init_dist_slurm"}]}}
-""",
+        recorded.SLURM_BRANCH_DIVIDES_BY_DEVICE_COUNT,
         job="10_runner_slurm_without_card",
     ),
     Example(
         "NCCL is built in and finds no card.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1,"site":{"file":"/train/10_nccl_without_cuda.py","line":14,"function":"main"},"backend":"nccl"}
-{"event":"dist.init_process_group","phase":"error","rank":1,"span":1,"failure":{"type":"RuntimeError","message":"ProcessGroupNCCL is only supported with GPUs, no GPUs found!"}}
-""",
+        recorded.NCCL_IS_BUILT_IN_AND_FINDS_NO,
         ranks=(1,),
         job="10_nccl_without_card",
     ),
     Example(
         "The job divides by a length of its own.",
-        """
-{"event":"process.end","rank":0,"failure":{"type":"ZeroDivisionError","message":"integer modulo by zero","frames":[{"file":"/train/t.py","line":31,"function":"average"}]},"exit_code":1,"uncaught":true}
-""",
+        recorded.JOB_DIVIDES_BY_LENGTH_OF_ITS_OWN,
         answer="clear",
     ),
     Example(
         "A job of mmcv before 2.0.",
-        'Traceback (most recent call last):\n  File "/env/site-packages/mmcv/runner/dist_utils.py", line 33, in _init_dist_pytorch\n    torch.cuda.set_device(rank % num_gpus)\nZeroDivisionError: integer division or modulo by zero\n',
+        recorded.JOB_OF_MMCV_BEFORE_2_0,
     ),
     Example(
         "A driver is there, no variable hides a card, and none is there.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"launcher":"torchrun"}
-{"event":"module.move","phase":"begin","rank":0,"span":2,"site":{"file":"/train/t.py","line":19,"function":"main"},"method":"cuda","destination":"0","model":"Net"}
-{"event":"module.move","phase":"error","rank":0,"span":2,"failure":{"type":"RuntimeError","message":"No CUDA GPUs are available"}}
-""",
+        recorded.DRIVER_IS_THERE,
         ranks=(0,),
     ),
     Example(
         "A launch function asserts that there is a card.",
-        'Traceback (most recent call last):\n  File "/train/launch.py", line 80, in worker\n    assert torch.cuda.is_available(), "cannot train on CPU"\nAssertionError: cannot train on CPU\n',
+        recorded.LAUNCH_FUNCTION_ASSERTS_THAT_THERE_IS_CARD,
     ),
     Example(
         "ultralytics counts the cards.",
-        "ValueError: Invalid CUDA 'device=0,1' requested. Use 'device=cpu' or pass valid CUDA device(s) if available, i.e. 'device=0' or 'device=0,1,2,3' for Multi-GPU.\n\n"
-        "torch.cuda.is_available(): False\ntorch.cuda.device_count(): 0\nos.environ['CUDA_VISIBLE_DEVICES']: None\n",
+        recorded.ULTRALYTICS_COUNTS_CARDS,
     ),
     Example("A Gaudi host without a card.", "RuntimeError: synStatus=8 [Device not found] Device acquire failed.\n"),
     Example("An AMD host without a card.", "RuntimeError: No HIP GPUs are available\n"),

@@ -5,6 +5,7 @@ from typing import Dict, Iterator
 from ddp_probe.diagnose._loads import Broken, broken
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rules.recorded import not_a_checkpoint_file as recorded
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -35,21 +36,12 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "A Git LFS pointer lies where the weights should be.",
-        """
-{"event":"process.start","rank":0,"role":"solo"}
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"site":{"file":"/train/06_git_lfs_pointer.py","line":22,"function":"main"},"file":{"path":"pretrained.pth","exists":true,"size":134,"kind":"git-lfs"},"map_location":"cpu"}
-{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"_pickle.UnpicklingError","message":"Weights only load failed"}}
-{"event":"process.end","rank":0,"failure":{"type":"_pickle.UnpicklingError","message":"Weights only load failed"},"exit_code":1,"uncaught":true}
-""",
+        recorded.GIT_LFS_POINTER_LIES_WHERE_WEIGHTS_SHOULD,
         job="06_git_lfs_pointer",
     ),
     Example(
         "The file is a checkpoint, and holds what weights_only refuses.",
-        """
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"epoch_1.pth","exists":true,"size":5213,"kind":"zip","complete":true}}
-{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"_pickle.UnpicklingError","message":"Weights only load failed. WeightsUnpickler error: Unsupported global: GLOBAL numpy.core.multiarray.scalar was not an allowed global by default."}}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"_pickle.UnpicklingError","message":"Weights only load failed. WeightsUnpickler error: Unsupported global: GLOBAL numpy.core.multiarray.scalar was not an allowed global by default."}}
-""",
+        recorded.FILE_IS_CHECKPOINT,
         answer="clear",
     ),
     Example(

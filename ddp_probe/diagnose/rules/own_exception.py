@@ -8,6 +8,7 @@ from ddp_probe.diagnose._waits import TIMED_OUT
 from ddp_probe.diagnose._who import place, ranks
 from ddp_probe.diagnose.rule import LOW, MEDIUM, Example, Finding, Rule, failed
 from ddp_probe.diagnose.rules import first_to_fail
+from ddp_probe.diagnose.rules.recorded import own_exception as recorded
 from ddp_probe.diagnose.words import cut, named
 from ddp_probe.read.model import Failed, Run
 
@@ -66,12 +67,7 @@ EXAMPLES = (
     ),
     Example(
         "Of rich's listing only the end is left, and a progress bar goes on.",
-        """│ ❱  88 │   │   │   │   mask = batch["mask"]                                           │
-│    89 │   │   │   │   labels = batch["labels"]                                       │
-╰──────────────────────────────────────────────────────────────────────────────────────────────────╯
-KeyError: 'mask'
-steps:   0%|        | 0/186 [00:00<?, ?it/s]ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 76781) of binary: /env/bin/python
-""",
+        recorded.OF_RICH_LISTING_ONLY_END_IS_LEFT,
         ranks=(0,),
     ),
     Example(

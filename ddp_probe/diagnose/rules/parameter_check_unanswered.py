@@ -6,6 +6,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, first_of, shown
+from ddp_probe.diagnose.rules.recorded import parameter_check_unanswered as recorded
 from ddp_probe.read.model import LoggedCall, Run
 
 _ZERO = r"inconsistent 0 params\b"
@@ -43,19 +44,11 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Both ranks hold the same model, and one reads a count of 0.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"world_size":2,"span":1,"site":{"file":"/train/t.py","line":28,"function":"main"},"placement":{"parameters":4,"digest":"596174d15c5024df"}}
-{"event":"ddp.init","phase":"begin","rank":1,"world_size":2,"span":1,"site":{"file":"/train/t.py","line":28,"function":"main"},"placement":{"parameters":4,"digest":"596174d15c5024df"}}
-{"event":"ddp.init","phase":"error","rank":1,"world_size":2,"span":1,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 0 params."}}
-""",
+        recorded.BOTH_RANKS_HOLD_SAME_MODEL,
     ),
     Example(
         "The models differ.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"world_size":3,"span":2,"placement":{"parameters":4}}
-{"event":"ddp.init","phase":"begin","rank":2,"world_size":3,"span":2,"placement":{"parameters":6}}
-{"event":"ddp.init","phase":"error","rank":2,"world_size":3,"span":2,"failure":{"type":"RuntimeError","message":"DDP expects same model across all ranks, but Rank 2 has 6 params, while rank 0 has inconsistent 4 params."}}
-""",
+        recorded.MODELS_DIFFER,
         answer="clear",
         job="09_extra_layer_on_one_rank",
     ),

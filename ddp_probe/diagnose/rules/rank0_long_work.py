@@ -5,6 +5,7 @@ from typing import Iterator, List
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.printed import Match
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import rank0_long_work as recorded
 from ddp_probe.read.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
@@ -70,12 +71,7 @@ RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:136] Timed out waiting 18000
     ),
     Example(
         "A timeout follows the lines of an evaluation.",
-        """10/26 11:27:48 - mmengine - INFO - Epoch(train) [1][7330/7330]  lr: 2.0000e-02  loss: 0.8121
-10/26 11:27:49 - mmengine - INFO - Saving checkpoint at 1 epochs
-10/26 11:58:01 - mmengine - INFO - Evaluating segm...
-Running per image evaluation...
-[E ProcessGroupNCCL.cpp:828] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=311, OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800312 milliseconds before timing out.
-""",
+        recorded.TIMEOUT_FOLLOWS_LINES_OF_EVALUATION,
     ),
     Example(
         "gloo gives up while a progress bar of an evaluation stands.",
@@ -89,14 +85,11 @@ Evaluating:  43%|####3     | 215/500 [25:11<33:23,  7.03s/it]
     ),
     Example(
         "The barrier after an export is out of step.",
-        """{"event":"process.end","rank":3,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Desync detected for barrier export 5000 exit (1 != 8)"}}""",
+        recorded.BARRIER_AFTER_EXPORT_IS_OUT_OF_STEP,
     ),
     Example(
         "A timeout in the middle of training has another cause.",
-        """10/26 11:20:49 - mmengine - INFO - Epoch(val)  [1][10/10]  bbox_mAP: 0.31
-10/26 11:27:48 - mmengine - INFO - Epoch(train) [2][50/7330]  lr: 2.0000e-02  loss: 0.8121
-[E ProcessGroupNCCL.cpp:828] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=311, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800312 milliseconds before timing out.
-""",
+        recorded.TIMEOUT_IN_MIDDLE_OF_TRAINING_HAS_ANOTHER,
         answer="clear",
     ),
     Example(
@@ -113,11 +106,7 @@ RuntimeError: Socket Timeout
     ),
     Example(
         "Rank 0 waits in the broadcast of an object as well.",
-        """[E ProcessGroupNCCL.cpp:828] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=311, OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800312 milliseconds before timing out.
-[E ProcessGroupNCCL.cpp:828] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=311, OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800344 milliseconds before timing out.
-  File "/train/t.py", line 31, in main
-    dist.broadcast_object_list(answer, 0)
-""",
+        recorded.RANK_0_WAITS_IN_BROADCAST_OF_OBJECT,
         answer="clear",
     ),
 )

@@ -6,6 +6,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose import _next
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, Undecided, failed, first_of, shown
+from ddp_probe.diagnose.rules.recorded import rank_never_started as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
@@ -53,34 +54,23 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Rank 0 waits for rank 1, which was not started.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"role":"rank","launcher":"environment"}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"world_size":2,"span":1,"site":{"file":"/train/10_rank_never_started.py","line":14,"function":"main"},"timeout":8.0,"master_addr":"127.0.0.1"}
-{"event":"dist.init_process_group","phase":"error","rank":0,"world_size":2,"span":1,"failure":{"message":"waiting for clients. 1/2 clients joined."}}
-{"event":"process.end","rank":0,"world_size":2,"uncaught":true,"exit_code":1,"failure":{"message":"waiting for clients. 1/2 clients joined."}}
-""",
+        recorded.RANK_0_WAITS_FOR_RANK_1,
         ranks=(1,),
         job="10_rank_never_started",
     ),
     Example(
         "Rank 1 cannot reach the master.",
-        """
-{"event":"process.start","rank":1,"world_size":2,"role":"rank","launcher":"environment"}
-{"event":"dist.init_process_group","phase":"begin","rank":1,"world_size":2,"span":1,"master_addr":"127.0.0.1"}
-{"event":"dist.init_process_group","phase":"error","rank":1,"world_size":2,"span":1,"failure":{"message":"The client socket has timed out after 8000ms while trying to connect to (127.0.0.1,"}}
-{"event":"process.end","rank":1,"world_size":2,"uncaught":true,"exit_code":1,"failure":{"message":"The client socket has timed out after 8000ms while trying to connect to (127.0.0.1,"}}
-""",
+        recorded.RANK_1_CANNOT_REACH_MASTER,
         answer="clear",
         job="10_master_addr_unreachable",
     ),
     Example(
         "The store counts its clients.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 14, in main\n    dist.init_process_group("gloo", init_method="tcp://127.0.0.1:29500", rank=0, world_size=4)\n  File "/env/site-packages/torch/distributed/rendezvous.py", line 199, in _create_c10d_store\n    return TCPStore(\n'
-        "torch.distributed.DistStoreError: Timed out after 301 seconds waiting for clients. 3/4 clients joined.\n",
+        recorded.STORE_COUNTS_ITS_CLIENTS,
     ),
     Example(
         "More workers than ranks were counted.",
-        "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: store_based_barrier_key:1 (world_size=2, worker_count=4, timeout=0:30:00)\n",
+        recorded.MORE_WORKERS_THAN_RANKS_WERE_COUNTED,
         answer="clear",
     ),
     Example(

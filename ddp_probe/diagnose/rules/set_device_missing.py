@@ -6,6 +6,7 @@ from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.diagnose import _cards, change
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, first_of, shown
+from ddp_probe.diagnose.rules.recorded import set_device_missing as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -48,43 +49,25 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Two ranks move their model to the accelerator without a number.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu"}]}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu"}]}
-{"event":"module.move","phase":"begin","rank":0,"local_rank":0,"span":2,"site":{"file":"/train/05_local_rank_unused.py","line":21,"function":"main"},"method":"to","destination":"gcu"}
-{"event":"module.move","phase":"end","rank":0,"local_rank":0,"span":2,"devices":{"gcu:0":4}}
-{"event":"module.move","phase":"begin","rank":1,"local_rank":1,"span":2,"site":{"file":"/train/05_local_rank_unused.py","line":21,"function":"main"},"method":"to","destination":"gcu"}
-{"event":"module.move","phase":"end","rank":1,"local_rank":1,"span":2,"devices":{"gcu:0":4}}
-{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":3,"site":{"file":"/train/05_local_rank_unused.py","line":21,"function":"main"},"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"current":0,"count":8}]}
-{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":3,"site":{"file":"/train/05_local_rank_unused.py","line":21,"function":"main"},"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"current":0,"count":8}]}
-""",
+        recorded.TWO_RANKS_MOVE_THEIR_MODEL_TO_ACCELERATOR,
         ranks=(0, 1),
         job="05_local_rank_unused",
     ),
     Example(
         "SLURM shows each task one card, all under number 0.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"slurm"}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"slurm"}
-{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":3,"placement":{"parameters":4,"devices":{"cuda:0":{"count":4}},"majority":"cuda:0"},"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"current":0,"count":1}]}
-{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":3,"placement":{"parameters":4,"devices":{"cuda:0":{"count":4}},"majority":"cuda:0"},"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"current":0,"count":1}]}
-""",
+        recorded.SLURM_SHOWS_EACH_TASK_ONE_CARD,
         answer="clear",
     ),
     Example(
         "The first barrier finds two ranks on one card.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 31, in main\n    dist.barrier()\n  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 4159, in barrier\n    work = group.barrier(opts=opts)\n'
-        "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.hpp:268, invalid usage (run with NCCL_DEBUG=WARN for details), NCCL version 2.21.5\n"
-        "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\nLast error:\nDuplicate GPU detected : rank 1 and rank 0 both on CUDA device 4000\n",
+        recorded.FIRST_BARRIER_FINDS_TWO_RANKS_ON_ONE,
         ranks=(0, 1),
     ),
     Example("A stream of no card.", "RuntimeError: Could not compute stream ID for 0x55d1c3a0 on device -1 (something has gone horribly wrong!)\n"),
     Example("FSDP finds a tensor on another card.", "AssertionError: Expects tensor to be on the compute device cuda:3\n"),
     Example(
         "An older NCCL does not name the card.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 18, in main\n    dist.all_gather_object(found, mine)\n  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 1661, in all_gather_object\n    all_gather(object_size_list, local_size, group=group)\n'
-        "RuntimeError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1035, invalid usage, NCCL version 2.10.3\n"
-        "ncclInvalidUsage: This usually reflects invalid usage of NCCL library (such as too many async ops, too many collectives at once, mixing streams in a group, etc).\n",
+        recorded.OLDER_NCCL_DOES_NOT_NAME_CARD,
     ),
 )
 

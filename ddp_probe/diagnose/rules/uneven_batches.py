@@ -4,6 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose._who import place, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import uneven_batches as recorded
 from ddp_probe.read.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
@@ -57,9 +58,7 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "DDP's join is told to raise where a rank has run out.",
-        """
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Detected at least one rank that exhausted inputs. Throwing across all ranks.","frames":[{"file":"/train/t.py","line":30,"function":"main"}]}}
-""",
+        recorded.DDP_JOIN_IS_TOLD_TO_RAISE,
     ),
     Example(
         "A timeout in an epoch whose totals differ between ranks.",
@@ -70,14 +69,11 @@ RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/unbound_
     ),
     Example(
         "Two ranks gather 12 and 16 rows.",
-        "[rank1]: RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=45, OpType=ALLGATHER, TensorShape=[12, 10], TensorDtypes=Float, "
-        "TensorDeviceTypes=x), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=45, OpType=ALLGATHER, TensorShape=[16, 10], TensorDtypes=Float, TensorDeviceTypes=x)."
-        "Collectives differ in the following aspects: \t Tensor Tensor shapes: 12, 10vs 16, 10\n",
+        recorded.TWO_RANKS_GATHER_12_AND_16_ROWS,
     ),
     Example(
         "Two ranks gather other rows, of other lengths.",
-        "[rank1]: RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=45, OpType=ALLGATHER, TensorShape=[12, 10], TensorDtypes=Float, "
-        "TensorDeviceTypes=x), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=45, OpType=ALLGATHER, TensorShape=[16, 20], TensorDtypes=Float, TensorDeviceTypes=x).\n",
+        recorded.TWO_RANKS_GATHER_OTHER_ROWS,
         answer="clear",
     ),
     Example(

@@ -8,6 +8,7 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose._models import first_wraps, parameters
 from ddp_probe.diagnose._who import place, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
+from ddp_probe.diagnose.rules.recorded import unused_parameters as recorded
 from ddp_probe.diagnose.words import listed, named
 from ddp_probe.own_code import package
 from ddp_probe.read.model import Failed, LoggedCall, Run
@@ -40,33 +41,23 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "A head is built and not used.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":2,"site":{"file":"/train/08_unused_parameter.py","line":29,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":6,"digest":"215e63c82c114075"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":2}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \\nmaking sure all `forward` function outputs participate in calculating loss. \\nIf you already have done the above, then the distributed data parallel module wasn't able to locate the output tensors in the return value of your module's `forward` function. Please include the loss function and the structure of the return value of `forward` of your module when reporting this issue (e.g. list, dict, iterable).\\nParameter indices which did not receive grad for rank 0: 4 5\\n In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out information about which particular parameters did not receive gradient on this rank as part of this error","frames":[{"file":"/train/08_unused_parameter.py","line":37,"function":"<module>"},{"file":"/train/08_unused_parameter.py","line":32,"function":"main"},{"file":"/train/pieces.py","line":33,"function":"train_step"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":1778,"function":"Module._wrapped_call_impl"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":1789,"function":"Module._call_impl"},{"file":"/env/site-packages/torch/nn/parallel/distributed.py","line":1886,"function":"DistributedDataParallel.forward"},{"file":"/env/site-packages/torch/nn/parallel/distributed.py","line":1775,"function":"DistributedDataParallel._pre_forward"}]},"exit_code":1,"uncaught":true}
-{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \\nmaking sure all `forward` function outputs participate in calculating loss. \\nIf you already have done the above, then the distributed data parallel module wasn't able to locate the output tensors in the return value of your module's `forward` function. Please include the loss function and the structure of the return value of `forward` of your module when reporting this issue (e.g. list, dict, iterable).\\nParameter indices which did not receive grad for rank 1: 4 5\\n In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out information about which particular parameters did not receive gradient on this rank as part of this error","frames":[{"file":"/train/08_unused_parameter.py","line":37,"function":"<module>"},{"file":"/train/08_unused_parameter.py","line":32,"function":"main"},{"file":"/train/pieces.py","line":33,"function":"train_step"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":1778,"function":"Module._wrapped_call_impl"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":1789,"function":"Module._call_impl"},{"file":"/env/site-packages/torch/nn/parallel/distributed.py","line":1886,"function":"DistributedDataParallel.forward"},{"file":"/env/site-packages/torch/nn/parallel/distributed.py","line":1775,"function":"DistributedDataParallel._pre_forward"}]},"exit_code":1,"uncaught":true}
-""",
+        recorded.HEAD_IS_BUILT_AND_NOT_USED,
         ranks=(0, 1),
         job="08_unused_parameter",
     ),
     Example(
         "Each rank leaves out another branch.",
-        """
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Expected to have finished reduction in the prior iteration before starting a new one. Parameter indices which did not receive grad for rank 0: 4 5\\n In addition, you can set TORCH_DISTRIBUTED_DEBUG","frames":[{"file":"/train/t.py","line":33,"function":"step"}]}}
-{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Expected to have finished reduction in the prior iteration before starting a new one. Parameter indices which did not receive grad for rank 1: 2 3\\n In addition, you can set TORCH_DISTRIBUTED_DEBUG","frames":[{"file":"/train/t.py","line":33,"function":"step"}]}}
-""",
+        recorded.EACH_RANK_LEAVES_OUT_ANOTHER_BRANCH,
         ranks=(0, 1),
     ),
     Example(
         "The reducer fails for another reason.",
-        """
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module parameter outside the `forward` function."}}
-""",
+        recorded.REDUCER_FAILS_FOR_ANOTHER_REASON,
         answer="clear",
     ),
     Example(
         "The text of the failure is all there is.",
-        "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss.",
+        recorded.TEXT_OF_FAILURE_IS_ALL_THERE,
     ),
 )
 

@@ -4,6 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose.printed import Match, by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
+from ddp_probe.diagnose.rules.recorded import vendor_library_missing as recorded
 from ddp_probe.read.model import Run
 
 _NAMES = (
@@ -57,28 +58,22 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "The plugin's collective library is not on the path.",
-        """
-{"event":"process.end","rank":0,"failure":{"type":"ImportError","message":"libmccl.so.2: cannot open shared object file: No such file or directory","frames":[{"file":"/train/t.py","line":3,"function":"<module>"},{"file":"/env/site-packages/torch_musa/__init__.py","line":50,"function":"<module>"}]},"exit_code":1,"uncaught":true}
-""",
+        recorded.PLUGIN_COLLECTIVE_LIBRARY_IS_NOT_ON_PATH,
         ranks=(0,),
     ),
     Example(
         "A library that has nothing to do with accelerators.",
-        """
-{"event":"process.end","rank":0,"failure":{"type":"ImportError","message":"libGL.so.1: cannot open shared object file: No such file or directory","frames":[{"file":"/train/t.py","line":3,"function":"<module>"}]},"exit_code":1,"uncaught":true}
-""",
+        recorded.LIBRARY_THAT_HAS_NOTHING_TO_DO,
         answer="clear",
     ),
     Example(
         "The plugin is there, and lacks a module: its version is another one.",
-        """
-{"event":"process.end","rank":0,"failure":{"type":"ModuleNotFoundError","message":"No module named 'torch_gcu.core'","frames":[{"file":"/train/t.py","line":3,"function":"<module>"}]},"exit_code":1,"uncaught":true}
-""",
+        recorded.PLUGIN_IS_THERE,
         answer="clear",
     ),
     Example(
         "The Ascend toolkit is not sourced.",
-        "ImportError: libhccl.so: cannot open shared object file: No such file or directory. Please check that the cann package is installed. Please run 'source set_env.sh' in the CANN installation path.\n",
+        recorded.ASCEND_TOOLKIT_IS_NOT_SOURCED,
     ),
     Example(
         "The user part of a card's driver is not in the container.",
@@ -86,8 +81,7 @@ EXAMPLES = (
     ),
     Example(
         "RCCL looks for a plugin that is not needed.",
-        "node1:5049:5049 [0] NCCL INFO NET/Plugin : Plugin load (librccl-net.so) returned 2 : librccl-net.so: cannot open shared object file: No such file or directory\n"
-        "node1:5049:5049 [0] NCCL INFO NET/Plugin : No plugin found, using internal implementation\n",
+        recorded.RCCL_LOOKS_FOR_PLUGIN,
         answer="clear",
     ),
     Example("The Python part of the Ascend toolkit is not on the path.", "ModuleNotFoundError: No module named 'tbe.common'\n"),

@@ -5,6 +5,7 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, first_of, line, shown
+from ddp_probe.diagnose.rules.recorded import visible_cards_wrong as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
 
@@ -45,37 +46,23 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Each rank's start script shows it card 3 alone.",
-        """
-{"event":"launcher.start","launcher":"torchrun","environment":{"OMP_NUM_THREADS":"1"}}
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","environment":{"TOPS_VISIBLE_DEVICES":"3"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"3"}}]}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","environment":{"TOPS_VISIBLE_DEVICES":"3"},"accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"3"}}]}
-{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":1}]}
-{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":1}]}
-""",
+        recorded.EACH_RANK_START_SCRIPT_SHOWS_IT_CARD,
         ranks=(0, 1),
         job="05_same_card_visible_to_all",
     ),
     Example(
         "Each rank is shown a card of its own.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"0"}}]}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"launcher":"torchrun","accelerators":[{"name":"gcu","visible":{"TOPS_VISIBLE_DEVICES":"1"}}]}
-{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":1}]}
-{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":4,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"},"accelerators":[{"name":"gcu","device_type":"gcu","initialised":true,"count":1}]}
-""",
+        recorded.EACH_RANK_IS_SHOWN_CARD_OF_ITS,
         answer="clear",
     ),
     Example(
         "The variable hides every card.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":1,"launcher":"torchrun","environment":{"CUDA_VISIBLE_DEVICES":"9"},"accelerators":[{"name":"cuda","device_type":"cuda","visible":{"CUDA_VISIBLE_DEVICES":"9"}}]}
-{"event":"process.end","rank":0,"local_rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"No CUDA GPUs are available"}}
-""",
+        recorded.VARIABLE_HIDES_EVERY_CARD,
         ranks=(0,),
     ),
     Example(
         "torch finds no card.",
-        'Traceback (most recent call last):\n  File "/train/t.py", line 7, in <module>\n    torch.cuda.set_device(0)\nRuntimeError: No CUDA GPUs are available\n',
+        recorded.TORCH_FINDS_NO_CARD,
     ),
     Example(
         "An Ascend runtime reads the variable.",

@@ -6,6 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._models import Wrapped, first_wraps
 from ddp_probe.diagnose._who import place
 from ddp_probe.diagnose.rule import MEDIUM, WARNING, Example, Finding, Rule, shown
+from ddp_probe.diagnose.rules.recorded import weights_loaded_after_wrap as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedCall, Run
 
@@ -26,63 +27,23 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "Rank 0 alone loads after the wrap.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":2,"site":{"file":"/train/09_weights_loaded_after_wrap.py","line":19,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"digest":"596174d15c5024df"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":2}
-{"event":"ddp.init","phase":"begin","rank":1,"span":2,"site":{"file":"/train/09_weights_loaded_after_wrap.py","line":19,"function":"main"},"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","group":"default","placement":{"parameters":4,"digest":"596174d15c5024df"}}
-{"event":"ddp.init","phase":"end","rank":1,"span":2}
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":4,"site":{"file":"/train/09_weights_loaded_after_wrap.py","line":22,"function":"main"},"file":{"path":"pretrained.pth"},"map_location":"cpu"}
-{"event":"checkpoint.load","phase":"end","rank":0,"span":4}
-{"event":"process.end","rank":0,"process_group":false}
-{"event":"process.end","rank":1,"process_group":false}
-""",
+        recorded.RANK_0_ALONE_LOADS_AFTER_WRAP,
         ranks=(0,),
         job="09_weights_loaded_after_wrap",
     ),
     Example(
         "Both ranks load after the wrap.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":1}
-{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
-{"event":"ddp.init","phase":"end","rank":1,"span":1}
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"file":{"path":"last.pth"}}
-{"event":"checkpoint.load","phase":"end","rank":0,"span":2}
-{"event":"checkpoint.load","phase":"begin","rank":1,"span":2,"file":{"path":"last.pth"}}
-{"event":"checkpoint.load","phase":"end","rank":1,"span":2}
-{"event":"process.end","rank":0}
-{"event":"process.end","rank":1}
-""",
+        recorded.BOTH_RANKS_LOAD_AFTER_WRAP,
         answer="clear",
     ),
     Example(
         "Rank 0 evaluates the best checkpoint when the group is gone.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":1}
-{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
-{"event":"ddp.init","phase":"end","rank":1,"span":1}
-{"event":"dist.destroy_process_group","phase":"begin","rank":0,"span":2}
-{"event":"dist.destroy_process_group","phase":"end","rank":0,"span":2}
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":3,"file":{"path":"best.pth"}}
-{"event":"checkpoint.load","phase":"end","rank":0,"span":3}
-{"event":"process.end","rank":0}
-{"event":"process.end","rank":1}
-""",
+        recorded.RANK_0_EVALUATES_BEST_CHECKPOINT_WHEN_GROUP,
         answer="clear",
     ),
     Example(
         "Rank 0 alone loads before the wrap, which sends its weights to all.",
-        """
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"last.pth"}}
-{"event":"checkpoint.load","phase":"end","rank":0,"span":1}
-{"event":"ddp.init","phase":"begin","rank":0,"span":2,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":2}
-{"event":"ddp.init","phase":"begin","rank":1,"span":1,"wrapper":"torch.nn.parallel.distributed.DistributedDataParallel","placement":{"parameters":4,"digest":"a1"}}
-{"event":"ddp.init","phase":"end","rank":1,"span":1}
-{"event":"process.end","rank":0}
-{"event":"process.end","rank":1}
-""",
+        recorded.RANK_0_ALONE_LOADS_BEFORE_WRAP,
         answer="clear",
     ),
 )

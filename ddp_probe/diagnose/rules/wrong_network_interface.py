@@ -6,6 +6,7 @@ from typing import Dict, Iterator, List
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import Match, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
+from ddp_probe.diagnose.rules.recorded import wrong_network_interface as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -78,55 +79,33 @@ RULE = Rule(
 EXAMPLES = (
     Example(
         "gloo is told an interface that this host lacks.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"environment":{"GLOO_SOCKET_IFNAME":"ib9"}}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/10_wrong_interface.py","line":14,"function":"main"},"backend":"gloo"}
-{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"ifa != nullptr. Unable to find address for: ib9"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"ifa != nullptr. Unable to find address for: ib9"}}
-""",
+        recorded.GLOO_IS_TOLD_INTERFACE_THAT_THIS_HOST,
         ranks=(0,),
         job="10_wrong_interface",
     ),
     Example(
         "The interface is there, and nobody listens.",
-        """
-{"event":"process.start","rank":1,"world_size":2,"environment":{"GLOO_SOCKET_IFNAME":"eth0"}}
-{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1,"backend":"gloo"}
-{"event":"dist.init_process_group","phase":"error","rank":1,"span":1,"failure":{"type":"TimeoutError","message":"The client socket has timed out after 8s while trying to connect to (10.1.2.3, 29500)."}}
-""",
+        recorded.INTERFACE_IS_THERE,
         answer="clear",
     ),
     Example(
         "After a restart gloo tries the address of a rank that is gone, on the one host there is.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"environment":{"TORCHELASTIC_RESTART_COUNT":"1"}}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"environment":{"TORCHELASTIC_RESTART_COUNT":"1"}}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/t.py","line":14,"function":"main"},"backend":"gloo"}
-{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
-{"event":"process.end","rank":1,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
-""",
+        recorded.AFTER_RESTART_GLOO_TRIES_ADDRESS_OF_RANK,
         answer="clear",
     ),
     Example(
         "Two hosts, and gloo connects from one to itself.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"host":"node1"}
-{"event":"process.start","rank":1,"local_rank":0,"world_size":2,"host":"node2"}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"backend":"gloo"}
-{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"RuntimeError","message":"Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"}}
-""",
+        recorded.TWO_HOSTS,
         ranks=(0,),
     ),
     Example(
         "gloo is given NCCL's list of what to leave out.",
-        "[rank1]: RuntimeError: [enforce fail at ../third_party/gloo/gloo/transport/tcp/device.cc:84] ifa != nullptr. Unable to find address for: ^lo\n",
+        recorded.GLOO_IS_GIVEN_NCCL_LIST_OF_WHAT,
         ranks=(1,),
     ),
     Example(
         "NCCL finds no interface of the name.",
-        "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1207, internal error, NCCL version 2.14.3\nncclInternalError: Internal check failed.\nLast error:\nBootstrap : no socket interface found\n",
+        recorded.NCCL_FINDS_NO_INTERFACE_OF_NAME,
     ),
     Example(
         "NCCL finds no way to another host.",
@@ -134,15 +113,11 @@ EXAMPLES = (
     ),
     Example(
         "All ranks time out in their first collective.",
-        """[E ProcessGroupNCCL.cpp:474] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=120000) ran for 120621 milliseconds before timing out.
-[E ProcessGroupNCCL.cpp:474] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=120000) ran for 120633 milliseconds before timing out.
-""",
+        recorded.ALL_RANKS_TIME_OUT_IN_THEIR_FIRST,
     ),
     Example(
         "Rank 0 does not say that it waits in the first collective.",
-        """[E ProcessGroupNCCL.cpp:474] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=120000) ran for 120621 milliseconds before timing out.
-[E ProcessGroupNCCL.cpp:474] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=120000) ran for 120633 milliseconds before timing out.
-""",
+        recorded.RANK_0_DOES_NOT_SAY_THAT_IT,
         answer="clear",
     ),
 )

@@ -1,0 +1,62 @@
+"""The process group's backend does not serve the device that the tensors are on."""
+
+from ddp_probe.diagnose.rule import Example, Printed, Rule
+from ddp_probe.diagnose.rules.recorded import backend_does_not_fit_device as recorded
+
+RULE = Rule(
+    id="DDP206",
+    slug="backend-does-not-fit-device",
+    cause="backend_not_available",
+    title="The process group's backend does not serve the device that the tensors are on.",
+    symptom="'No backend type associated with device type xpu' (or another card's type) in a collective, or \"Could not run 'c10d::…' with arguments from the … backend\".",
+    evidence="The exception names a device type that is not cpu: the group was made with a backend that has nothing for it. With cpu it is a tensor, a buffer or a model that was left behind.",
+    remedy="Make the group with the backend of these cards (eccl for gcu, hccl for npu, cncl for mlu, mccl for musa, xccl or ccl for xpu, nccl for cuda), after its plugin is imported; or 'cpu:gloo,cuda:nccl' where both are needed.",
+    needs=("dist.init_process_group",),
+    printed=(
+        Printed(
+            r"No backend type associated with device type (?!cpu\b)(?P<kind>\w+)", says="The process group has no backend for tensors on {kind}."
+        ),
+        Printed(
+            r"Could not run 'c10d::\w+' with arguments from the '(?!CPU|Meta|Sparse)(?P<kind>\w+)' backend",
+            says="The process group has no backend for tensors on {kind}.",
+        ),
+        Printed(
+            r"ProcessGroupGloo::\w+: (?:unsupported device type|invalid (?:tensor )?(?:device|layout))[^\n]*",
+            says="gloo does not serve the device that the tensors are on.",
+        ),
+        Printed(
+            r"\b(?P<operation>\w+) isn't implemented on backend \[(?P<kind>(?!cpu\b)\w+)\]",
+            says="The backend has no {operation} for tensors on {kind}.",
+        ),
+        Printed(
+            r"Function argument device_ids not supported for the selected backend (?P<backend>\w+)",
+            says="The job names a card to the barrier, and its backend {backend} serves none.",
+        ),
+        Printed(
+            r"ProcessGroupGloo::\w+: invalid tensor type at index[^\n]*expected [^\n]*device=cpu[^\n]* got [^\n]*device=(?P<kind>(?!cpu\b)\w+)",
+            says="gloo does not serve tensors on {kind}.",
+        ),
+        Printed(r"Default backend not registered for device : (?P<kind>\w+)", says="No backend is registered for {kind}."),
+        Printed(r"CUDA tensor detected and the MPI used doesn't have CUDA-aware MPI support", says="This MPI does not take tensors on cards."),
+    ),
+    yields_to=("init-failure-swallowed",),
+)
+
+EXAMPLES = (
+    Example(
+        "A group for cuda, and a tensor on xpu.",
+        recorded.GROUP_FOR_CUDA,
+        ranks=(1,),
+    ),
+    Example(
+        "A tensor on cpu is another cause.",
+        recorded.TENSOR_ON_CPU_IS_ANOTHER_CAUSE,
+        answer="clear",
+    ),
+    Example("The text of torch 2.", "[rank0]: RuntimeError: No backend type associated with device type npu\n", ranks=(0,)),
+    Example(
+        "The text of Intel's binding of oneCCL.",
+        recorded.TEXT_OF_INTEL_BINDING_OF_ONECCL,
+        ranks=(1,),
+    ),
+)

@@ -1,0 +1,87 @@
+"""A card has no memory left for what the job asks of it."""
+
+from ddp_probe.diagnose.rule import Example, Printed, Rule
+from ddp_probe.diagnose.rules.recorded import card_out_of_memory as recorded
+
+_CARD = r"(?:CUDA|HIP|NPU|MLU|MUSA|XPU|GCU|HPU)"
+
+RULE = Rule(
+    id="DDP221",
+    slug="card-out-of-memory",
+    cause="card_out_of_memory",
+    title="A card has no memory left for what the job asks of it.",
+    symptom="OutOfMemoryError on one rank or on all of them; the others then report a closed connection or a timeout.",
+    evidence="The allocator's own words. Which of the job's tensors fill the card is not in them.",
+    remedy="Lower the batch size of a card, or accumulate gradients over smaller batches; use mixed precision, activation checkpointing or FSDP. "
+    "If it fails on one rank only, compare what else runs on that card (nvidia-smi) and how long that rank's samples are.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"(?m:^)(?![^\n]{0,200}(?:WARN|[Ww]arning|[Ss]kip|[Rr]etry))[^\n]*\b"
+            + _CARD
+            + r" out of memory\. Tried to allocate (?P<asked>[\d.]+ ?[KMGT]i?B)",
+            says="A card has no room for the {asked} that the job asks of it.",
+        ),
+        Printed(r"NCCL WARN Cuda failure (?:\d{1,4} )?'out of memory'", says="A card has no memory left for what NCCL asks of it.", ranks=False),
+        Printed(
+            r"(?:CUDA|HIP) error: out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory|CUBLAS_STATUS_ALLOC_FAILED",
+            says="A card has no memory left for what the job asks of it.",
+        ),
+        Printed(r"(?:torch\.|\b)OutOfMemoryError: " + _CARD + r" out of memory", says="A card has no memory left for what the job asks of it."),
+    ),
+    yields_to=("stale-process-holds-card", "map-location-missing"),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 fills its card, and rank 0 loses it.",
+        recorded.RANK_1_FILLS_ITS_CARD,
+        ranks=(1,),
+    ),
+    Example(
+        "Nothing tells who printed it but the launcher's table.",
+        """torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 39.39 GiB of which 1.12 GiB is free.
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+======================================================
+/train/train.py FAILED
+------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-20_17:08:29
+  host      : localhost
+  rank      : 11 (local_rank: 3)
+  exitcode  : 1 (pid: 27464)
+======================================================
+""",
+        ranks=(11,),
+    ),
+    Example(
+        "Only the launcher's local rank tells who it was, on one host.",
+        """torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 39.39 GiB of which 1.12 GiB is free.
+ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 3 (pid: 27464) of binary: /env/bin/python
+""",
+        ranks=(3,),
+    ),
+    Example(
+        "A program puts its rank in parentheses.",
+        """(RANK 3) Traceback (most recent call last):
+(RANK 3)   File "/train/train.py", line 31, in step
+(RANK 3) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+""",
+        ranks=(3,),
+    ),
+    Example(
+        "A program begins its lines with its rank.",
+        """Rank 1: Traceback (most recent call last):
+Rank 1:   File "/train/train.py", line 31, in step
+Rank 1: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "A trainer skips a batch that does not fit.",
+        "WARNING: OOM on batch 12, skipping: CUDA out of memory. Tried to allocate 2.00 GiB\nstep 13 loss 0.31\n",
+        answer="clear",
+    ),
+    Example("A number of bytes in a training log.", "step 10 memory: 39000 out of 40000 MiB, loss: 0.31\n", answer="clear"),
+)

@@ -1,0 +1,39 @@
+"""A collective of the job itself got a tensor on the CPU, and the backend serves cards only."""
+
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose.rule import Example, Printed, Rule
+from ddp_probe.diagnose.rules.recorded import cpu_tensor_in_collective as recorded
+
+_OF_DDP = r"_sync_module_states|_sync_params|_sync_buffers|_broadcast_coalesced|_verify_param|_verify_model_across_ranks"
+
+RULE = Rule(
+    id="DDP114",
+    slug="cpu-tensor-in-collective",
+    cause="cpu_tensor_in_nccl_collective",
+    title="A tensor on the CPU is given to a collective of a backend that serves cards only.",
+    symptom="all_reduce, broadcast or all_gather raises 'No backend type associated with device type cpu' or 'Tensors must be CUDA and dense'.",
+    evidence="The exception comes from a collective that the job or a library calls, not from DDP's own exchange of parameters (model-never-moved) or buffers (buffer-left-behind).",
+    remedy="Send the tensor to this rank's card first: tensor = tensor.to(device), or init_process_group('cpu:gloo,cuda:nccl') where both kinds are needed.",
+    printed=(
+        Printed(_wraps.CPU_TENSOR, unless=_OF_DDP),
+        Printed(r"input and output elements have to be cuda dense Tensors"),
+    ),
+    yields_to=("model-never-moved", "buffer-left-behind", "init-failure-swallowed"),
+)
+
+EXAMPLES = (
+    Example(
+        "A counter on the CPU is summed over NCCL.",
+        recorded.COUNTER_ON_CPU_IS_SUMMED_OVER_NCCL,
+        ranks=(0,),
+    ),
+    Example(
+        "The same words from DDP's exchange of buffers.",
+        recorded.SAME_WORDS_FROM_DDP_EXCHANGE_OF_BUFFERS,
+        answer="clear",
+    ),
+    Example(
+        "torch 1.x in the job's own reduce.",
+        recorded.TORCH_1_X_IN_JOB_OWN_REDUCE,
+    ),
+)

@@ -1,0 +1,54 @@
+"""The device has no kernel for the data type that is asked of it."""
+
+from ddp_probe.diagnose.rule import Example, Printed, Rule
+from ddp_probe.diagnose.rules.recorded import dtype_unsupported as recorded
+
+RULE = Rule(
+    id="DDP215",
+    slug="dtype-unsupported",
+    cause="dtype_unsupported_on_device",
+    title="The device does not support the data type that the job uses on it.",
+    symptom="'\"addmm_impl_cpu_\" not implemented for 'Half'', 'does not support bfloat16'.",
+    evidence="The exception names the operator and the type. A data type that the communication backend lacks is operation-unsupported.",
+    remedy="Use float32 there (model.float(), no fp16/bf16 in the configuration, OptimWrapper in place of AmpOptimWrapper), or a device or a torch that has the type: CPU builds of torch 2.x multiply halves.",
+    printed=(
+        Printed(
+            r"\"?'?(?P<operator>[\w:]+)\"?'? not implemented for '(?P<dtype>Half|BFloat16|ComplexHalf|Float8_\w+)'",
+            says="{operator} is not implemented for {dtype} on this device.",
+        ),
+        Printed(
+            r"Type (?P<dtype>fp16|bf16|fp8) is not supported on your device|[Rr]equired aspect (?P<aspect>fp\d+) is not supported",
+            says="The device does not support the data type.",
+        ),
+        Printed(
+            r"(?:[Dd]evice|GPU|setup|hardware|platform)[^\n]{0,40} (?:does not|doesn't|do not) support (?P<dtype>bf16|bfloat16|fp16|float16|fp8|float64)",
+            says="The device does not support {dtype}.",
+        ),
+        Printed(
+            r"(?P<dtype>[Bb]float16|bf16|fp8|FP8) (?:is )?(?:only )?(?:is )?supported (?:only )?on (?:\w+ )?(?:GPUs?|devices?) with compute capability",
+            says="The cards are too old for {dtype}.",
+        ),
+        Printed(
+            r"(?P<dtype>fp16|bf16|fp8) mixed precision requires|FP16 (?:Mixed precision )?(?:training|.{0,40}half precision)[^\n]{0,120}can only be used on (?:CUDA|GPU)",
+            says="Mixed precision is asked for on a device that does not have it.",
+        ),
+        Printed(r"AmpOptimizerWrapper`* is only available training on", says="AmpOptimWrapper does not know this device."),
+        Printed(
+            r"not implemented for DT_(?P<dtype>BFLOAT16|FLOAT16|DOUBLE|COMPLEX\w+)|Cannot convert a MPS Tensor to float64|BFloat16 is not supported on MPS",
+            says="The device has no kernel for this data type.",
+        ),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Half precision on a CPU.",
+        recorded.HALF_PRECISION_ON_CPU,
+    ),
+    Example(
+        "A rank's loss is on integers, which no device differentiates.",
+        recorded.RANK_LOSS_IS_ON_INTEGERS,
+        answer="clear",
+    ),
+    Example("DeepSpeed asks its accelerator.", "ValueError: Type fp16 is not supported on your device.\n"),
+)

@@ -1,0 +1,125 @@
+"""The communication backend lacks the collective, the reduction or the data type that the job asks of it."""
+
+from ddp_probe.diagnose.rule import Example, Printed, Rule
+from ddp_probe.diagnose.rules.recorded import operation_unsupported as recorded
+
+_BACKEND = r"(?P<backend>[Gg]loo|NCCL|nccl|MPI|mpi|HCCL|hccl|CNCL|cncl|MCCL|mccl|ECCL|eccl|XCCL|xccl|UCC|ucc|oneCCL|CCL|ccl|[Ff]lag[Cc][Xx])"
+
+RULE = Rule(
+    id="DDP225",
+    slug="operation-unsupported",
+    cause="op_unsupported_by_backend",
+    title="The communication backend lacks an operation, or a data type, that the job asks of it.",
+    symptom="'Cannot use ReduceOp.AVG with Gloo', 'ProcessGroupGloo does not support reduce_scatter', 'average operation is not supported', ERR02007 or EI0003 of an Ascend, 'Unsupported data type for HCCL process group'.",
+    evidence="The exception names the backend, and the operation or the type.",
+    remedy="Use an operation that the backend has: SUM, and divide by the number of ranks, for AVG; all_reduce and a slice for reduce_scatter; all_gather for gather; a tensor of float32 or int32 for one of bool, bfloat16 or float64. "
+    "Or give the group a backend that has it, or a later version of the vendor's plugin.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"Cannot use ReduceOp\.(?P<op>\w+) with (?P<why>boolean inputs|non-integral dtype)",
+            says="The backend does not reduce with {op} over {why}.",
+        ),
+        Printed(r"Cannot use ReduceOp\.?(?P<op>\w+) with (?P<backend>\w+)", says="{backend} does not reduce with {op}."),
+        Printed(
+            r"Unsupported (?:ReduceOp|reduce op\w*|reduction) for (?P<backend>\w+)|Unhandled ReduceOp|ValueError: Invalid reduce op\b",
+            says="The backend lacks the reduction that the job asks of it.",
+        ),
+        Printed(
+            r"(?:RedOp|ReduceOp|PREMUL_SUM|PreMulSum|premul_sum)[^\n]{0,60} (?:requires NCCL|is not supported|not supported)",
+            says="The backend lacks the reduction that the job asks of it.",
+        ),
+        Printed(
+            r"\b(?P<op>average|product|min|max|sum|avg|AVG|PROD) (?:operation|reduction) is not supported",
+            says="The backend does not reduce with {op} here.",
+        ),
+        Printed(r"ProcessGroup ?(?P<backend>(?!Wrapper)[A-Za-z]+?) ?does not support (?P<op>\w+)", says="{backend} has no {op}."),
+        Printed(r"Error: (?:\[Rank \d+\] )?[Bb]ackend (?P<backend>\w+?) ?does not support (?P<op>\w+)", says="{backend} has no {op}."),
+        Printed(
+            r"Error: (?:[Tt]he )?" + _BACKEND + r"(?: backend)? (?:does not|doesn't|do not) support (?P<op>\w+)",
+            unless=r"(?:bf16|bfloat16|[Ff]loat|[Dd]ouble|dtype|data ?type)",
+            says="{backend} does not support {op}.",
+        ),
+        Printed(
+            r"Error: [^\n]{0,200} is only (?:supported|implemented|available) (?:for|by|with|in|on) (?:the )?(?P<need>NCCL|nccl|GLOO|gloo|Gloo|MPI|mpi) backend",
+            says="The job's backend lacks the operation: only {need} has it.",
+        ),
+        Printed(
+            r"Error: [^\n]{0,200}(?:reduce ?op\w*|reduction|[Rr]educeOp)[^\n]{0,60}not supported (?:by|in|on|for|with) (?:the )?" + _BACKEND,
+            says="{backend} lacks the reduction that the job asks of it.",
+        ),
+        Printed(r"ERR02007 DIST (?:feature )?not support\w*", unless=r"[Dd]ata ?type|dtype", says="HCCL lacks an operation that the job asks of it."),
+        Printed(
+            r"EI0003:[^\n]*(?:[Rr]educe ?[Oo]p|optype|opType|parameter \[op\])", says="HCCL does not take the reduction that the job asks of it."
+        ),
+        Printed(
+            r"Input tensor data type i[sn] not supported for (?P<backend>\w+) process group: (?P<dtype>\w+)",
+            says="{backend} does not exchange tensors of type {dtype}.",
+        ),
+        Printed(
+            r"Unsupported (?:data ?type|dtype|scalar type) (?:for|in) (?:the )?" + _BACKEND, says="{backend} does not exchange tensors of this type."
+        ),
+        Printed(
+            r"Unconvertible NCCL type|Unsupported Float8 type for NCCL|RuntimeError: Invalid scalar type\b",
+            says="The backend does not exchange tensors of this type.",
+        ),
+        Printed(
+            r"Error: [^\n]{0,200}?(?P<dtype>\b(?:torch\.)?(?:u?int\d+|bool|b?float\d*|bf16|fp16|fp64|double|half|complex\d*|[Bb][Ff]loat16|Bool|Long|Double|Half))\b[^\n]{0,40} not supported (?:by|in|on|for|with) (?:the )?"
+            + _BACKEND,
+            says="{backend} does not exchange tensors of type {dtype}.",
+        ),
+        Printed(r"EI0003:[^\n]*(?:data ?[tT]ype|dtype)", says="HCCL does not take the data type that the job asks of it."),
+        Printed(
+            r"Error: collective [^\n]{0,60} is not supported during (?P<when>[^\n]{1,80})", says="The backend lacks the collective during {when}."
+        ),
+        Printed(r"HCCL only supports? (?P<only>[^\n.]{1,80})", unless=r"[Ww]arning", says="HCCL supports {only} only."),
+    ),
+    yields_to=("backend-does-not-fit-device",),
+)
+
+EXAMPLES = (
+    Example(
+        "A collective is not there while a graph is captured.",
+        """Traceback (most recent call last):
+  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 2220, in all_reduce
+    work = group.allreduce([tensor], opts)
+RuntimeError: collective nonSFG is not supported during hpu graph capturing
+""",
+    ),
+    Example(
+        "Rank 1 averages over gloo.",
+        """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/train.py", line 31, in main
+[rank1]:     dist.all_reduce(loss, op=dist.ReduceOp.AVG)
+[rank1]: RuntimeError: Cannot use ReduceOp.AVG with Gloo
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "oneCCL has no reduce_scatter.",
+        recorded.ONECCL_HAS_NO_REDUCE_SCATTER,
+        ranks=(0,),
+    ),
+    Example(
+        "oneCCL does not average on this path.",
+        "[rank2]: RuntimeError: oneCCL: coll_param.cpp:455 validate: EXCEPTION: average operation is not supported for the scheduler path\n",
+        ranks=(2,),
+    ),
+    Example(
+        "NCCL gets shorts.",
+        recorded.NCCL_GETS_SHORTS,
+        ranks=(1,),
+    ),
+    Example(
+        "An Ascend's HCCL gets bools.",
+        recorded.ASCEND_HCCL_GETS_BOOLS,
+        ranks=(3,),
+    ),
+    Example("Gaudi's HCCL lacks a reduction.", "RuntimeError: Unsupported ReduceOp for HCCL process group\n"),
+    Example("An Ascend's HCCL lacks an operation.", "[ERROR] 2026-11-20-10:00:01 (PID:77, Device:0, RankID:0) ERR02007 DIST feature not supported\n"),
+    Example(
+        "HCCL warns of a gather that it makes of another operation.",
+        recorded.HCCL_WARNS_OF_GATHER_THAT_IT_MAKES,
+        answer="clear",
+    ),
+)

@@ -1,0 +1,34 @@
+"""Several ranks rename one folder of a checkpoint, and all but the first fail."""
+
+from ddp_probe.diagnose.rule import Example, Printed, Rule
+
+RULE = Rule(
+    id="DDP519",
+    slug="save-folder-renamed-twice",
+    cause="checkpoint_write_read_race",
+    title="Several ranks rename one folder of a checkpoint, and all but the first fail.",
+    symptom="'No such file or directory: tmp-checkpoint-49 -> checkpoint-49', or 'Directory not empty', on some ranks while a checkpoint is saved.",
+    evidence="The error of a rename whose two names are of a checkpoint.",
+    remedy="Let one rank per file system rename, and the others wait for it in a barrier. In transformers 4.36 it is a known fault: upgrade it; "
+    "if the nodes share no file system, set save_on_each_node=True.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"\[Errno (?:2|17|39)\] [A-Z][\w ]+: '(?P<old>[^'\n]*(?:checkpoint|ckpt)[^'\n]*)' -> '(?P<new>[^'\n]*(?:checkpoint|ckpt)[^'\n]*)'",
+            says="{old} could not be renamed to {new}: another rank has done so, or the folder is on another node.",
+        ),
+    ),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 comes second.",
+        """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/env/site-packages/transformers/trainer.py", line 2395, in _save_checkpoint
+[rank1]:     os.rename(staging_output_dir, output_dir)
+[rank1]: FileNotFoundError: [Errno 2] No such file or directory: 'out/tmp-checkpoint-7' -> 'out/checkpoint-7'
+""",
+        ranks=(1,),
+    ),
+    Example("A file of data is not there.", "FileNotFoundError: [Errno 2] No such file or directory: 'data/train/000042.png'\n", answer="clear"),
+)

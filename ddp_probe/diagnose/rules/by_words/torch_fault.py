@@ -1,0 +1,89 @@
+"""A fault of torch itself: one of its own assertions fails, or a debugging aid of it crashes."""
+
+from ddp_probe.diagnose.rule import Example, Printed, Rule
+from ddp_probe.diagnose.rules.recorded import torch_fault as recorded
+
+RULE = Rule(
+    id="DDP813",
+    slug="torch-fault",
+    cause="torch_fault",
+    title="An assertion inside torch fails: a fault of torch, or a use of it that it does not check for.",
+    symptom="'INTERNAL ASSERT FAILED at …, please report a bug to PyTorch', or a segmentation fault with TORCH_DISTRIBUTED_DEBUG=DETAIL.",
+    evidence="torch's own words. What leads there is not in them.",
+    remedy="Search torch's issues for the text of the assertion, and try the latest torch. Until then run without what is named beside it: TORCH_DISTRIBUTED_DEBUG=DETAIL, "
+    "static_graph, torch.compile, empty batches, a model whose parameters change after the wrap.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"(?P<what>[^\n\"]{0,120}?)\s{0,2}INTERNAL ASSERT FAILED at \"?(?P<place>[^\s\":,]{1,200})",
+            unless=r"NVML|num_gpus|CUDAContext|CUDAFunctions|device_count|rebuilt_param_indices|CUDA error|out of memory|PytorchStreamReader|inline_container",
+            says="An assertion inside torch fails, in {place}.",
+        ),
+        Printed(
+            r"Error: [^\n]{0,300}[Pp]lease (?:report|file) (?:a bug|an issue) (?:to|with|at) (?:PyTorch|pytorch|https://github\.com/pytorch)",
+            unless=r"NVML|INTERNAL ASSERT|CUDA error",
+            says="torch meets a fault of its own.",
+        ),
+        Printed(
+            r"Segmentation fault|Signal 11 \(SIGSEGV\)|exitcode\s{0,20}: -11\b",
+            beside=r"TORCH_DISTRIBUTED_DEBUG['\"]?\]?\s{0,4}[=:]\s{0,4}['\"]?DETAIL|ProcessGroupWrapper",
+            says="A process crashes under TORCH_DISTRIBUTED_DEBUG=DETAIL, as torch's comparison of the collectives can do; run without it.",
+        ),
+        Printed(
+            r"use_libuv was requested but PyTorch was buil[dt] without libuv",
+            says="This build of torch lacks libuv and asks for it all the same (Windows, torch 2.4 to 2.6): set USE_LIBUV=0.",
+        ),
+        Printed(
+            r"If capturable=False, state_steps should not be CUDA tensors",
+            says="torch 1.12.0's Adam refuses a state that it has loaded itself: take 1.12.1, or set capturable=True in the optimizer's groups after loading.",
+        ),
+        Printed(
+            r"lazy wrapper should be called at most once",
+            says="Several threads use torch.linalg for the first time at one time: call it once in the main thread before.",
+        ),
+    ),
+    yields_to=("framework-version-incompatible",),
+)
+
+EXAMPLES = (
+    Example(
+        "The reducer's assertion fails on rank 1.",
+        recorded.REDUCER_ASSERTION_FAILS_ON_RANK_1,
+        ranks=(1,),
+    ),
+    Example(
+        "A rank crashes while torch compares the collectives.",
+        """+ export TORCH_DISTRIBUTED_DEBUG=DETAIL
+Fatal Python error: Segmentation fault
+""",
+    ),
+    Example(
+        "A build without libuv is asked for it.",
+        """Traceback (most recent call last):
+  File "/env/site-packages/torch/distributed/rendezvous.py", line 189, in _create_c10d_store
+    return TCPStore(
+RuntimeError: use_libuv was requested but PyTorch was build without libuv support
+""",
+    ),
+    Example(
+        "Adam of torch 1.12.0 goes on from a checkpoint.",
+        """Traceback (most recent call last):
+  File "/env/site-packages/torch/optim/adam.py", line 255, in _single_tensor_adam
+    assert not step_t.is_cuda, "If capturable=False, state_steps should not be CUDA tensors."
+AssertionError: If capturable=False, state_steps should not be CUDA tensors.
+""",
+    ),
+    Example(
+        "Two threads of DataParallel call torch.linalg first.",
+        """Traceback (most recent call last):
+  File "/train/model.py", line 77, in forward
+    _, u = torch.linalg.eigh(x)
+RuntimeError: lazy wrapper should be called at most once
+""",
+    ),
+    Example(
+        "NVML does not answer: that is the host's.",
+        'RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp":1131, please report a bug to PyTorch.\n',
+        answer="clear",
+    ),
+)
