@@ -1,4 +1,4 @@
-"""From files to one Run: parse, tolerate, fold. Nothing here raises over what a file holds, and nothing a file says is executed."""
+"""Turns log files into one Run: parse, tolerate, fold. No file content makes it raise, and no file content is executed."""
 
 from ddp_probe.read.load import load
 from ddp_probe.read.model import Death, Failed, LoggedCall, LoggedProcess, LogLine, Run

@@ -1,4 +1,4 @@
-"""From bytes to an event; what is no event, or one of another version, is told apart."""
+"""Decodes bytes to an event, and reports lines that are not events or are of an unknown version."""
 
 from typing import Any, Dict, NamedTuple, Optional
 
@@ -11,7 +11,7 @@ _ANY = msgspec.json.Decoder()
 
 
 class Decoded(NamedTuple):
-    """An event, the name of one that this version does not know, or why the line is neither."""
+    """An event, the name of an unknown event, or the reason why the line is neither."""
 
     event: Optional[schema.Event] = None
     unknown: str = ""
@@ -34,12 +34,12 @@ def _other(line: bytes) -> Decoded:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return Decoded(fault="not JSON")
     if not isinstance(found, dict) or not isinstance(found.get("event"), str):
-        return Decoded(fault="no event")
+        return Decoded(fault="not an event")
     return _lenient(found)
 
 
 def _lenient(found: Dict[str, Any]) -> Decoded:
-    """Take the fields that fit; an event of a newer version may have made one of them into something else."""
+    """Take the fields that fit; an event of a newer version may use another type for one of them."""
     kind = schema.EVENTS.get(found["event"])
     if kind is None:
         return Decoded(unknown=found["event"][:200])

@@ -1,4 +1,4 @@
-"""Reads a file line by line whatever is in it: a line without end is dropped piece by piece, never held."""
+"""Reads any file line by line; the rest of an overlong line is dropped in pieces, so that it never fills the memory."""
 
 from typing import BinaryIO, Iterator, Tuple
 
@@ -7,9 +7,9 @@ _PIECE = 1 << 16
 
 
 def lines(stream: BinaryIO, longest: int = LONGEST, tail: int = 0) -> Iterator[Tuple[int, bytes, bool]]:
-    """Yield number, text and whether it is whole; a line longer than `longest` comes as its first bytes, and not whole.
+    """Yield line number, text, and whether the line is whole. A line longer than `longest` is cut and marked as not whole.
 
-    With `tail`, so many of its last bytes follow after a carriage return: a failure is printed at the end of a progress bar.
+    With `tail`, that many of its last bytes follow after a carriage return: a failure may be printed at the end of a progress bar.
     A last line without a line break is not whole either: it is still being written, or the writer was killed.
     """
     number = 0

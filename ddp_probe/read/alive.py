@@ -1,4 +1,4 @@
-"""Tells whether a process of a log still runs on this host: a pid alone may long be another process's, or that of one just killed."""
+"""Checks whether a logged process still runs on this host. The pid alone is not enough: it may belong to a new process or to a zombie."""
 
 import os
 import platform
@@ -7,13 +7,13 @@ from typing import List, Optional
 
 from ddp_probe.read.model import LoggedProcess
 
-_STATE, _START_TIME = 0, 19  # Of the fields after the name in brackets, which may itself hold spaces and brackets.
+_STATE, _START_TIME = 0, 19  # Among the fields after the name in brackets, which may contain spaces and brackets.
 _GONE = ("Z", "X", "x")
-_SLACK = 2.0  # Seconds between a process's start by the kernel's account and its first line, at least when they are the same one's.
+_SLACK = 2.0  # How many seconds the kernel's start time may be after the first line of the same process.
 
 
 def alive(process: LoggedProcess) -> bool:
-    """Tell that the process still runs, as far as this host can tell."""
+    """Return whether the process still runs, as far as this host knows."""
     if process.end is not None or process.death is not None or process.host != platform.node() or process.pid <= 0:
         return False
     try:
@@ -27,7 +27,7 @@ def alive(process: LoggedProcess) -> bool:
 
 
 def _same(process: LoggedProcess, now: List[str]) -> bool:
-    """Compare when it was started with what the log says; a log of an older probe says only when its first line was written."""
+    """Compare the start times of the process and of the log; a log of an older probe has only the time of its first line."""
     ticks = int(now[_START_TIME])
     if process.started.born is not None:
         return process.started.born == ticks and process.started.boot in ("", _boot())
@@ -36,7 +36,7 @@ def _same(process: LoggedProcess, now: List[str]) -> bool:
 
 
 def _status(pid: int) -> List[str]:
-    """Return what the kernel says of a process; nothing where there is no such account."""
+    """Return the kernel's status fields of a process, or an empty list if there are none."""
     fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
     return fields if len(fields) > _START_TIME and fields[_START_TIME].isdigit() else []
 

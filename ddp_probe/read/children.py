@@ -1,4 +1,4 @@
-"""What launchers tell of the exceptions of their children."""
+"""The exceptions of children that launchers report."""
 
 from typing import Dict, List, Tuple
 
@@ -8,8 +8,8 @@ from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
 from ddp_probe.schema import Failure
 
 
-def told(run: Run) -> Dict[int, Failed]:
-    """Return what launchers tell of children whose exception never reached the top: multiprocessing catches it, and hands its text to the parent."""
+def reported(run: Run) -> Dict[int, Failed]:
+    """Return the children's exceptions that only launchers report: multiprocessing catches them and passes their text to the parent."""
     found: Dict[int, Failed] = {}
     for launcher in run.launchers:
         child = next((death for death in run.deaths if death.first and death.host == launcher.host), None)
@@ -18,14 +18,14 @@ def told(run: Run) -> Dict[int, Failed]:
                 continue
             log = text.read(failure.message.encode("utf-8", "replace").splitlines(keepends=True), launcher.file)
             raised = [failed for failed in log.failures if failed.type]
-            if raised:  # torch 1.12 tells no pid
+            if raised:  # torch 1.12 reports no pid
                 raised[-1].at, raised[-1].when, raised[-1].rank = at, when, child.rank
                 found[child.rank] = raised[-1]
     return found
 
 
 def _raised(launcher: LoggedProcess) -> List[Tuple[Failure, float, LogLine]]:
-    """Return what starting the children, or waiting for them, has raised, whether the program caught it or not."""
+    """Return the exceptions from starting or joining the children, caught or not."""
     calls = [call for call in launcher.calls(schema.LauncherGroup) if call.failure is not None]
     found = [(call.failure, call.until or call.when, call.ended_at or call.at) for call in calls if call.failure is not None]
     if launcher.end is not None and launcher.end.failure is not None:

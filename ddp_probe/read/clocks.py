@@ -1,4 +1,4 @@
-"""Brings the clocks of several hosts together, on the moments that all ranks leave at once."""
+"""Aligns the clocks of several hosts at the calls that all ranks leave at the same time."""
 
 from statistics import median
 from typing import Dict, List
@@ -6,12 +6,12 @@ from typing import Dict, List
 from ddp_probe import schema
 from ddp_probe.read.model import LoggedProcess, Run
 
-# A rank leaves these only when the others have come: their ends are one moment, to within milliseconds.
+# A rank leaves these calls only after all ranks have entered: they end at the same time, to within milliseconds.
 _COMMON = (schema.InitProcessGroup, schema.Wrap)
 
 
 def align(run: Run) -> None:
-    """Shift each host to the one with the most ranks; note how far the clocks were apart."""
+    """Shift each host's clock to that of the host with the most ranks, and note the largest difference."""
     hosts: Dict[str, List[LoggedProcess]] = {}
     for process in (*run.processes, *run.earlier):
         hosts.setdefault(process.host, []).append(process)

@@ -1,4 +1,4 @@
-"""Reads the first line and the last lines of a file, for what has to be known of many runs at a glance."""
+"""Reads only the first and last lines of a file, to list many runs quickly."""
 
 import os
 import stat
@@ -11,18 +11,18 @@ _ANY = msgspec.json.Decoder()
 
 
 def first(file: str) -> Dict[str, Any]:
-    """Return the first event of a file; nothing where it has none."""
+    """Return the first event of a file, or an empty dict if it has none."""
     found = _events(_read(file, 0, _HEAD).split(b"\n")[:-1][:1])
     return found[0] if found else {}
 
 
 def head(file: str) -> List[Dict[str, Any]]:
-    """Return the first events of a file: who a process is, and what a launcher was asked for."""
+    """Return the first events of a file: the identity of a process, and the arguments of a launcher."""
     return _events(_read(file, 0, _HEAD).split(b"\n")[:-1][:3])
 
 
 def last(file: str) -> Dict[str, Any]:
-    """Return the last event of a file; nothing where it has none."""
+    """Return the last event of a file, or an empty dict if it has none."""
     found = tail(file, _TAIL) or tail(file)
     return found[-1] if found else {}
 
@@ -32,7 +32,7 @@ def tail(file: str, size: int = _LONG_TAIL) -> List[Dict[str, Any]]:
     length = _size(file)
     text = _read(file, max(0, length - size), size)
     parts = text.split(b"\n")
-    return _events(parts[0 if length <= size else 1 : -1])  # what follows the last line break is torn, or still being written
+    return _events(parts[0 if length <= size else 1 : -1])  # the text after the last line break is torn or still being written
 
 
 def _events(parts: List[bytes]) -> List[Dict[str, Any]]:

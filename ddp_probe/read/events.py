@@ -1,6 +1,6 @@
-"""Streams the events of many files in the order of time, as they were written; what a line means is the printer's affair.
+"""Streams the events of many files as one sequence by time, without interpreting them.
 
-A run of ten thousand files fits neither in memory nor into a process's file descriptors: each file is read a piece at a time and closed between.
+A run of ten thousand files exceeds both memory and the limit of file descriptors: each file is read in pieces and closed in between.
 """
 
 import heapq
@@ -14,12 +14,12 @@ from ddp_probe.read._lines import lines
 from ddp_probe.read.fold import seconds
 from ddp_probe.read.model import Inventory
 
-_ALL_PIECES = 64 << 20  # Bytes of all files together that are held at a time.
+_ALL_PIECES = 64 << 20  # Bytes of all files together in memory at a time.
 _PIECE = 1 << 18
 
 
 class Head(msgspec.Struct):
-    """What a line is sorted and chosen by."""
+    """The fields by which lines are sorted and filtered."""
 
     event: str
     ts: str = ""
@@ -27,10 +27,10 @@ class Head(msgspec.Struct):
     rank: Optional[int] = None
 
 
-class Entry(NamedTuple):
-    """One line of one file."""
+class TimedLine(NamedTuple):
+    """One event as written, with its time, file and line number."""
 
-    when: float  # Seconds since 1970 on its own host's clock.
+    when: float  # Seconds since 1970 on the clock of its host.
     file: str
     number: int
     head: Head
@@ -42,19 +42,19 @@ _HEAD = msgspec.json.Decoder(Head)
 _ANY = msgspec.json.Decoder()
 
 
-def merged(files: Sequence[str], inventory: Inventory) -> Iterator[Entry]:
-    """Yield the events of all files by time; the inventory counts what is none."""
+def merged(files: Sequence[str], inventory: Inventory) -> Iterator[TimedLine]:
+    """Yield the events of all files by time; the inventory counts the lines that are not events."""
     piece = max(1 << 12, min(_PIECE, _ALL_PIECES // max(len(files), 1)))
     return heapq.merge(*(_entries(file, piece, inventory) for file in files), key=lambda entry: entry.when)
 
 
 def fields(line: bytes) -> Dict[str, Any]:
-    """Return all that a line says."""
+    """Return all fields of a line."""
     found = _ANY.decode(line)
     return found if isinstance(found, dict) else {}
 
 
-def _entries(file: str, piece: int, inventory: Inventory) -> Iterator[Entry]:
+def _entries(file: str, piece: int, inventory: Inventory) -> Iterator[TimedLine]:
     base: Optional[float] = None
     when = 0.0
     for number, line, whole in _pieces(file, piece, inventory):
@@ -63,7 +63,7 @@ def _entries(file: str, piece: int, inventory: Inventory) -> Iterator[Entry]:
             continue
         head = head_of(line)
         if head is None:
-            inventory.skip(file, "no event" if line.strip() else "empty")
+            inventory.skip(file, "not an event" if line.strip() else "empty")
             continue
         inventory.lines += 1
         if head.mono_ns and base is None:
@@ -71,11 +71,11 @@ def _entries(file: str, piece: int, inventory: Inventory) -> Iterator[Entry]:
             base = None if stamp is None else stamp - head.mono_ns * 1e-9
         stamp = seconds(head.ts) if base is None or not head.mono_ns else base + head.mono_ns * 1e-9
         when = when if stamp is None else stamp
-        yield Entry(when, file, number, head, line)
+        yield TimedLine(when, file, number, head, line)
 
 
 def head_of(line: bytes) -> Optional[Head]:
-    """Return what a line is sorted and chosen by; nothing where it is no event."""
+    """Return the fields by which a line is sorted and filtered, or None if it is not an event."""
     try:
         return _HEAD.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -86,7 +86,7 @@ def head_of(line: bytes) -> Optional[Head]:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("event"), str):
         return None
-    known = {name: found.get(name) for name in ("ts", "mono_ns", "rank")}  # a newer version may have made one of them into something else
+    known = {name: found.get(name) for name in ("ts", "mono_ns", "rank")}  # a newer version may use another type for one of them
     return Head(
         found["event"],
         known["ts"] if isinstance(known["ts"], str) else "",
@@ -96,14 +96,14 @@ def head_of(line: bytes) -> Optional[Head]:
 
 
 def _pieces(file: str, piece: int, inventory: Inventory) -> Iterator[_Numbered]:
-    """Yield the lines of a file that is open only while a piece of it is read."""
+    """Yield the lines of a file, which is open only while a piece of it is read."""
     offset = before = 0
     while True:
         held: List[_Numbered] = []
         size = 0
         try:
-            if not stat.S_ISREG(os.stat(file).st_mode):  # a pipe would be waited on for ever
-                inventory.unreadable[file] = "It is no regular file."
+            if not stat.S_ISREG(os.stat(file).st_mode):  # opening a pipe would block forever
+                inventory.unreadable[file] = "Not a regular file."
                 return
             with open(file, "rb") as stream:
                 stream.seek(offset)

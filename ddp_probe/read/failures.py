@@ -1,4 +1,4 @@
-"""Collects what went wrong: each exception of each process once, with the calls it went through and where it ended."""
+"""Collects failures: each exception of each process once, with the calls it passed through and how it ended."""
 
 import re
 from typing import Dict, List, Mapping, Optional, Tuple
@@ -9,7 +9,7 @@ from ddp_probe.read.job_line import job_line
 from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
 from ddp_probe.schema import Failure
 
-# What a rank prints when another one is gone, or when its launcher gives up: never the first failure.
+# What a rank prints after a peer or its launcher has failed: never the first failure.
 _PEER = re.compile(
     r"Connection (closed|reset) by (remote )?peer|Broken pipe|Socket closed|recvValue failed|sendBytes failed|remote process exited"
     r"|NCCL communicator was aborted(?![^\n]{0,400}(?:[Ww]atchdog caught|Timeout\(ms\)))|Failed to recv, got 0 bytes|ncclRemoteError"
@@ -23,14 +23,14 @@ _LAUNCHER = re.compile(
 INTERRUPTED = "a person interrupted it"
 
 
-def collect(run: Run, told: Mapping[int, Failed]) -> List[Failed]:
-    """Return all failures, the earliest first; those of plain logs, in which a line's number is the time, after those of the probe.
+def collect(run: Run, reported: Mapping[int, Failed]) -> List[Failed]:
+    """Return all failures, earliest first. Failures from plain logs, with the line number as the time, come after those of the probe.
 
-    `told` has what launchers tell of their children's exceptions, by rank.
+    `reported` has the children's exceptions that launchers reported, by rank.
     """
     lost = any(_has_failed(launcher) for launcher in run.launchers)
     for process in run.processes:
-        process.failures = sorted(_of(process, told.get(-1 if process.rank is None else process.rank), lost), key=lambda failed: failed.when)
+        process.failures = sorted(_of(process, reported.get(-1 if process.rank is None else process.rank), lost), key=lambda failed: failed.when)
     found = [failed for process in run.processes for failed in process.failures]
     found.sort(key=lambda failed: failed.when)
     for log in run.texts:
@@ -41,14 +41,14 @@ def collect(run: Run, told: Mapping[int, Failed]) -> List[Failed]:
 
 
 def _has_failed(launcher: LoggedProcess) -> bool:
-    """Tell a launch that failed, whether the program that made it caught that or not."""
+    """Return whether the launch failed, even if the launching program caught the exception."""
     if launcher.end is not None and (launcher.end.failure is not None or getattr(launcher.end, "exit_code", None)):
         return True
     return any(call.failure is not None for call in launcher.calls(schema.LauncherGroup))
 
 
 def consequence(words: str) -> str:
-    """Tell whose loss an exception reports, where it reports another one's."""
+    """Return what an exception reports about another process; empty if it is a failure of its own."""
     if words.startswith("KeyboardInterrupt"):
         return INTERRUPTED
     if _LAUNCHER.search(words):
@@ -56,7 +56,7 @@ def consequence(words: str) -> str:
     return "a peer is gone" if _PEER.search(words) else ""
 
 
-def _of(process: LoggedProcess, told: Optional[Failed], lost: bool) -> List[Failed]:
+def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[Failed]:
     found: Dict[Tuple[str, str], Failed] = {}
     calls = [call for call in process.every() if call.failure is not None and call.until is not None]
     for call in sorted(calls, key=lambda call: (call.until or 0.0, -call.at.line)):
@@ -75,8 +75,8 @@ def _of(process: LoggedProcess, told: Optional[Failed], lost: bool) -> List[Fail
         failed.uncaught = True
         failed.frames = last.failure.frames or failed.frames
         failed.site = failed.site or job_line(failed.frames)
-    if told is not None:
-        _add(process, told, found)
+    if reported is not None:
+        _add(process, reported, found)
     survived = process.exit_code == 0 or (process.end is not None and process.exit_code is None)
     for failed in found.values():
         failed.fatal = failed.uncaught or not (survived or _outlived(failed, process)) or (lost and _last_words(failed, process))
@@ -84,18 +84,18 @@ def _of(process: LoggedProcess, told: Optional[Failed], lost: bool) -> List[Fail
     return list(found.values())
 
 
-def _add(process: LoggedProcess, told: Failed, found: Dict[Tuple[str, str], Failed]) -> None:
-    """Take in what the launcher tells of a process; most often a watched call has told of it already."""
+def _add(process: LoggedProcess, reported: Failed, found: Dict[Tuple[str, str], Failed]) -> None:
+    """Add what the launcher reports about a process; in most cases a watched call has already logged the exception."""
     for failed in found.values():
-        if failed.type.rpartition(".")[2] == told.type.rpartition(".")[2] and failed.message[:200] == told.message[:200]:
+        if failed.type.rpartition(".")[2] == reported.type.rpartition(".")[2] and failed.message[:200] == reported.message[:200]:
             failed.uncaught = True
             return
-    told.process, told.uncaught, told.consequence = process, True, ""
-    found[(told.type, told.message)] = told
+    reported.process, reported.uncaught, reported.consequence = process, True, ""
+    found[(reported.type, reported.message)] = reported
 
 
 def _last_words(failed: Failed, process: LoggedProcess) -> bool:
-    """Tell a failure after which a process did nothing more, in a launch that failed, where nobody tells its exit code: as of mp.spawn's children."""
+    """Return whether this was the last call in a failed launch, with the exit code unknown, as with children of mp.spawn."""
     if process.exit_code is not None or process.end is None:
         return False
     calls = [call for call in process.every() if not call.name.startswith(("process.", "probe."))]
@@ -103,7 +103,7 @@ def _last_words(failed: Failed, process: LoggedProcess) -> bool:
 
 
 def _outlived(failed: Failed, process: LoggedProcess) -> bool:
-    """Tell a failure that was caught in a process that went on to end of another one, and not of one that was raised from it."""
+    """Return whether the process caught this failure and later ended by an unrelated one."""
     last = process.end.failure if process.end is not None else None
     return last is not None and not (last.cause and failed.type.endswith(last.cause))
 

@@ -1,6 +1,6 @@
-"""Finds what there is to read: the newest run by default; a run by its name, the beginning of its name, or its path; files, patterns, plain logs.
+"""Finds the files to read: the newest run by default; a run by name, beginning of its name, or path; files, patterns, plain logs.
 
-Every command names a run in this one way.
+All commands accept a run in the same forms.
 """
 
 import difflib
@@ -15,29 +15,29 @@ from ddp_probe.errors import UnusableError
 from ddp_probe.read import launches
 
 PATTERNS = ("rank*.jsonl", "launcher*.jsonl")
-_EMPTY = "It holds no file of the probe (%s)." % ", ".join(PATTERNS)
+_EMPTY = "It contains no file of the probe (%s)." % ", ".join(PATTERNS)
 _LIST = "'python -m ddp_probe runs' lists the runs of this folder."
-_SHOWN = 4  # Runs that are named where several fit.
+_SHOWN = 4  # At most this many runs are listed if several match.
 
 
 class Sources(NamedTuple):
-    """The files of one report."""
+    """The files to read for one report."""
 
-    events: List[str]  # Files that a probe wrote.
-    texts: List[str]  # Everything else that was named.
+    events: List[str]  # Files written by a probe.
+    texts: List[str]  # All other given files.
     folders: List[str]
     unreadable: Dict[str, str]
-    launch: int = 0  # Which of the launches in these files is meant, from 1; 0 where none is named.
+    launch: int = 0  # Number of the requested launch in these files, from 1; 0 if none was requested.
 
 
 class NoRunError(UnusableError):
-    """There is no run at all."""
+    """No run was found."""
 
     nothing_recorded = True
 
 
 def root() -> str:
-    """Return the folder that collects the runs."""
+    """Return the folder that contains the runs."""
     return str(settings.get(settings.DIR)) or "ddp_probe_runs"
 
 
@@ -57,7 +57,7 @@ def _age(folder: str) -> float:
 def _written(file: str) -> float:
     try:
         return os.stat(file).st_mtime
-    except OSError:  # A link that leads nowhere.
+    except OSError:  # A broken link.
         return 0.0
 
 
@@ -71,14 +71,14 @@ def newest() -> str:
 
 
 def no_run(folder: str) -> NoRunError:
-    """Return what to say of a folder that collects no run."""
+    """Return the error for a folder without runs."""
     place = os.path.abspath(folder)
     fault = _fault(folder)
     return NoRunError(
-        what="There is no run that can be read." if fault else "There is no run to read.",
+        what="No run can be read." if fault else "There is no run to read.",
         why="The folder %s cannot be read: %s." % (place, fault)
         if fault
-        else "The folder %s holds none." % place
+        else "The folder %s contains none." % place
         if os.path.isdir(folder)
         else "There is no folder %s." % place,
         what_to_do="Run the job with DDP_PROBE=1, or name a run, a file or a plain log: python -m ddp_probe report PATH.",
@@ -86,7 +86,7 @@ def no_run(folder: str) -> NoRunError:
 
 
 def _fault(folder: str) -> str:
-    """Return why a folder cannot be read; empty where it can, or is not there."""
+    """Return why a folder cannot be read; empty if it can, or does not exist."""
     try:
         os.listdir(folder)
     except FileNotFoundError:
@@ -97,7 +97,7 @@ def _fault(folder: str) -> str:
 
 
 def sources(paths: Sequence[str]) -> Sources:
-    """Return the files behind the paths of a command line."""
+    """Return the files for the paths of a command line."""
     found = Sources([], [], [], {})
     matched = [_matches(path) for path in paths] if paths else [([newest()], 0)]
     named = [path for matches, _ in matched for path in matches]
@@ -109,7 +109,7 @@ def sources(paths: Sequence[str]) -> Sources:
 
 
 def _matches(path: str) -> Tuple[List[str], int]:
-    """Return what a name stands for, and which launch of it. A name that exists is meant as it stands, whatever letters are in it."""
+    """Return the paths for a name, and the number of the requested launch. An existing path is used as it is, even if it looks like a pattern."""
     for name, number in _readings(path):
         inside = os.path.join(root(), name)
         if os.path.lexists(name):
@@ -130,7 +130,7 @@ def _matches(path: str) -> Tuple[List[str], int]:
 
 
 def _readings(path: str) -> List[Tuple[str, int]]:
-    """RUN:3 is the third launch in the folder of a run, where nothing has that name."""
+    """Split RUN:3, the third launch in a run's folder, unless a path of that name exists."""
     found = re.fullmatch(r"(.+):([1-9][0-9]{0,6})", path, re.DOTALL)
     return [(path, 0), (found[1], int(found[2]))] if found else [(path, 0)]
 
@@ -149,7 +149,7 @@ def _nothing(path: str) -> UnusableError:
     close = difflib.get_close_matches(path, [os.path.basename(run) for run in runs(root())], n=1)
     return UnusableError(
         what="There is nothing at %s." % path,
-        why="No file, folder or pattern of that name fits, and no run in %s begins with it." % os.path.abspath(root()),
+        why="It does not match a file, folder or pattern, and no run in %s begins with it." % os.path.abspath(root()),
         what_to_do="Did you mean %s?" % close[0] if close else _LIST,
     )
 
@@ -183,12 +183,12 @@ def _event_files(folder: str) -> List[str]:
 
 
 def _is_events(path: str) -> bool:
-    """Tell a file of the probe by its name or its first line."""
+    """Return whether a file was written by the probe, judged by its name or its first line."""
     name = os.path.basename(path)
     if name.endswith(".jsonl") and name.startswith(("rank", "launcher")):
         return True
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # Opening a pipe waits for who writes into it.
+        if not stat.S_ISREG(os.stat(path).st_mode):  # Opening a pipe blocks until something writes to it.
             return False
         with open(path, "rb") as stream:
             head = stream.read(200)
@@ -198,5 +198,5 @@ def _is_events(path: str) -> bool:
 
 
 def _once(items: List[str]) -> List[str]:
-    """Drop what is named twice, by whatever way."""
+    """Drop duplicates, also if the same file was named in different ways."""
     return list({os.path.realpath(item): item for item in reversed(items)}.values())[::-1]

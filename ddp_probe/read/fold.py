@@ -1,4 +1,4 @@
-"""Folds the lines of one file to the summary of a process, as they come."""
+"""Folds the lines of one file into the summary of a process."""
 
 from datetime import datetime, timezone
 from typing import Dict, List, Optional, Tuple
@@ -8,15 +8,15 @@ from ddp_probe.read._decode import decode
 from ddp_probe.read.model import Inventory, LoggedCall, LoggedProcess, LogLine
 
 _PHASES = {name: name for name in ("begin", "end", "error", "point")}
-_NOTHING: List[schema.Site] = []  # One for all; nobody adds to it.
+_NOTHING: List[schema.Site] = []  # Shared by all; never modified.
 _SITES: Dict[Tuple[str, int, str], schema.Site] = {}
-_MANY = 10000  # Lines of a job that make watched calls, at most; beyond it each event keeps its own.
-_WORDS, _FRAMES = 1 << 14, 200  # Letters of a message and frames of a traceback that are kept; a probe writes no more.
-_OPEN = 1000  # Calls that never end, at most; a file that holds more is not one of ours.
+_MANY = 10000  # At most this many different call sites are shared; beyond that each event keeps its own.
+_WORDS, _FRAMES = 1 << 14, 200  # Characters of a message and frames of a traceback that are kept; a probe does not write more.
+_OPEN = 1000  # At most this many calls without an end; a file with more was not written by the probe.
 
 
 class Fold:
-    """Takes the lines of one file in order; may be fed again when the file has grown."""
+    """Takes the lines of one file in order; can continue when the file has grown."""
 
     def __init__(self, file: str, inventory: Inventory) -> None:
         self.process = LoggedProcess(file)
@@ -29,7 +29,7 @@ class Fold:
         self._last_hole = 0
 
     def line(self, number: int, text: bytes, whole: bool) -> None:
-        """Take one line in."""
+        """Add one line."""
         found = decode(text)
         if found.event is not None:
             self._event(found.event, number)
@@ -68,7 +68,7 @@ class Fold:
         self._last_line = line
 
     def _number(self, seq: int, line: int) -> None:
-        """Keep account of the numbers that lines carry; two threads may write theirs in either order."""
+        """Track sequence numbers; two threads may write their lines in either order."""
         if seq < 0:
             return
         self._numbered += 1
@@ -77,7 +77,7 @@ class Fold:
         self._highest = max(self._highest, seq)
 
     def _lighten(self, event: schema.Event) -> None:
-        """Let equal values be one object, and drop those that the fold has used: each line brings its own copies."""
+        """Share equal values and drop those no longer needed: each decoded line has its own copies."""
         process = self.process
         event.phase = _PHASES.get(event.phase, event.phase)
         event.ts, event.mono_ns = "", 0
@@ -113,7 +113,7 @@ class Fold:
         process.host, process.pid, process.run = event.host, event.pid, event.run
 
     def _when(self, event: schema.Event) -> float:
-        """Take the monotonic clock, and the wall clock once: the latter can be set while a job runs."""
+        """Use the monotonic clock, and the wall clock only once: the wall clock can be set while a job runs."""
         if not event.mono_ns:
             stamp = seconds(event.ts)
             self._untimed += 1
@@ -124,7 +124,7 @@ class Fold:
         return self._base + event.mono_ns * 1e-9
 
     def finish(self) -> LoggedProcess:
-        """Return the process; where its first line is lost, any other says who it was."""
+        """Return the process; if its first line is missing, its last line identifies it."""
         last = self.process.last
         self.process.last_at = LogLine(self.process.file, self._last_line)
         self.process.holes = max(0, self._highest + 1 - self._numbered)
@@ -141,7 +141,7 @@ class Fold:
         return self.process
 
     def _close_over_holes(self) -> None:
-        """Take a call that was begun before a hole for one that has come back: its end may be what is missing, and the process went on."""
+        """Treat a call that began before a gap as returned: its end may be in the missing lines, and the process continued."""
         for span, call in list(self.process.open.items()):
             if call.line < self._last_hole:
                 call.end = type(call.begin)()
@@ -149,7 +149,7 @@ class Fold:
 
 
 def _shorten(event: schema.Event) -> None:
-    """Keep of what an exception says as much as a probe writes: rules search it."""
+    """Cut an exception's message to the length that a probe writes: rules search it."""
     if event.failure is not None:
         event.failure.message = _short(event.failure.message)
         del event.failure.frames[_FRAMES // 2 : max(len(event.failure.frames) - _FRAMES // 2, _FRAMES // 2)]
@@ -172,7 +172,7 @@ def seconds(stamp: str) -> Optional[float]:
 
 
 def _site(site: schema.Site) -> schema.Site:
-    """Return the one object for a line of the job; all ranks make the same calls."""
+    """Return one shared object per line of the job; all ranks make the same calls."""
     key = (site.file, site.line, site.function)
     known = _SITES.get(key)
     if known is None:

@@ -1,4 +1,4 @@
-"""One run at a glance: its size, its ranks and how it ended, from the names of its files and their first and last lines."""
+"""Summarises a run without reading all of it: its size, ranks and end, from file names and from first and last lines."""
 
 import os
 import platform
@@ -12,14 +12,14 @@ from ddp_probe.read import ends, find
 _NAME = re.compile(r"rank(\d+)\.([^.]*)\.(\d+)(\.\d+)?\.jsonl$")
 _LAUNCHER = re.compile(r"launcher\.([^.]*)(\.\d+)?\.jsonl$")
 _PYTHON = re.compile(r"python[\d.]*$")
-_ASKED = 8  # So many files are asked how many ranks there should be.
+_SAMPLED = 8  # At most this many files are read for the expected number of ranks.
 
 
-_Child = Tuple[str, str]  # Host and pid, as the files' names have them.
+_Child = Tuple[str, str]  # Host and pid, as in the file names.
 
 
 class Glance(NamedTuple):
-    """What `runs` tells of a run."""
+    """One run, as listed by `runs`."""
 
     name: str
     folder: str
@@ -33,11 +33,11 @@ class Glance(NamedTuple):
     files: int
     bytes: int
     command: str
-    parts: List[str]  # The folders of one launch, where it has several.
+    parts: List[str]  # The folders of the launch, if it has several.
 
 
 def at(folder: str) -> Glance:
-    """Look at a run."""
+    """Summarise the run in a folder."""
     sources = find.sources([folder])
     files = sources.events
     ranks = [file for file in files if not _LAUNCHER.match(os.path.basename(file))]
@@ -56,8 +56,8 @@ def at(folder: str) -> Glance:
 
 
 def _command(files: List[str]) -> str:
-    """Return what a person typed: the launcher's command line, else that of a rank, without the interpreter."""
-    for file in sorted(files, key=lambda file: not os.path.basename(file).startswith("launcher"))[:_ASKED]:
+    """Return the command as typed: the launcher's command line, else a rank's, without the interpreter."""
+    for file in sorted(files, key=lambda file: not os.path.basename(file).startswith("launcher"))[:_SAMPLED]:
         words = ends.first(file).get("argv")
         if isinstance(words, list) and words:
             return " ".join(_typed([str(word) for word in words]))
@@ -97,15 +97,15 @@ def _stat(file: str) -> Tuple[int, float]:
 
 
 def _expected(ranks: List[str], launchers: List[str]) -> Optional[int]:
-    """World size, as the first ranks tell it in their last lines, or in their first."""
-    for file in ranks[:_ASKED]:
+    """Return the world size from the last or the first lines of the first ranks."""
+    for file in ranks[:_SAMPLED]:
         for event in (ends.last(file), ends.first(file)):
             size = event.get("world_size", event.get("group_size"))
             if isinstance(size, int) and size > 0:
                 return size
     if not ranks:
-        asked = [event.get("nproc_per_node") for file in launchers for event in ends.tail(file) if event.get("event") == "launcher.agent"]
-        known = [number for number in asked if isinstance(number, int)]
+        requested = [event.get("nproc_per_node") for file in launchers for event in ends.tail(file) if event.get("event") == "launcher.agent"]
+        known = [number for number in requested if isinstance(number, int)]
         return sum(known) or None
     return 1 if len(ranks) == 1 and not launchers else None
 
@@ -126,7 +126,7 @@ def _ended(ranks: List[str], launchers: List[str], seen: int, expected: Optional
     if states["failed"] or above["failed"]:
         return "failed", because
     if states["no end"] or above["no end"] or (missing and ranks) or not ranks:
-        return "no end", because or "no rank's file" * (not ranks)
+        return "no end", because or "no rank files" * (not ranks)
     return "well", ""
 
 
@@ -137,7 +137,7 @@ def _state(event: Dict[str, Any], name: str) -> str:
 
 
 def _signals(file: str) -> Dict[_Child, str]:
-    """Return the signals that ended this launcher's children; with SIGTERM a launcher itself ends the others. Each child is told of twice."""
+    """Return the signals that ended this launcher's children, except SIGTERM, which launchers send themselves. Each child is reported twice."""
     found = _LAUNCHER.match(os.path.basename(file))
     host = found[1] if found else ""
     return {

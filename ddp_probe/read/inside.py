@@ -1,4 +1,4 @@
-"""What an exception carries of another one: the traceback of a worker or of a child in its message, and the exception that it was raised from."""
+"""Finds an exception nested in another one: a worker's or child's traceback in its message, or the exception that it was raised from."""
 
 import re
 
@@ -12,7 +12,7 @@ _LONGEST = 200
 
 
 def inside(message: str, cause_message: str = "", cause: str = "") -> str:
-    """Return the exception below another one, in one line, with the line of the job that raised it; empty where there is none."""
+    """Return the nested exception in one line, with the line of the job that raised it; empty if there is none."""
     if _TRACEBACK in message:
         last = _LAST.findall(message)
         frames = [Site(file, int(number), function) for file, number, function in _FRAME.findall(message)]

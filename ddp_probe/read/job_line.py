@@ -1,4 +1,4 @@
-"""The line of the job in a traceback: the one that a person can change."""
+"""Finds the line of the job in a traceback: the line that the user can change."""
 
 from typing import Optional, Sequence
 
@@ -7,7 +7,7 @@ from ddp_probe.schema import Site
 
 
 def job_line(frames: Sequence[Site]) -> Optional[Site]:
-    """Return the innermost frame that is the job's own; none where there are only those of libraries and launchers."""
+    """Return the innermost frame of the job's own code; None if all frames belong to libraries and launchers."""
     inner = list(reversed(frames))
     own = next((index for index, frame in enumerate(inner) if not foreign(frame.file)), None)
     if own is None:

@@ -1,6 +1,6 @@
-"""Which files are of one launch: torchruns of one rendezvous write a folder each, and a program that launches again and again writes into one.
+"""Groups files by launch. Several torchruns of one rendezvous write one folder each; a program that launches repeatedly writes into one folder.
 
-Parts are one launch if their ranks share a rendezvous, or their launchers do, in one stretch of time, and no rank is in two of them.
+Parts belong to one launch if their ranks or their launchers share a rendezvous, their times overlap, and no rank is in two of them.
 """
 
 import os
@@ -11,32 +11,32 @@ from ddp_probe.read import ends
 from ddp_probe.read.fold import seconds
 from ddp_probe.read.model import LoggedProcess
 
-_APART = 600.0  # Seconds between the starts of two parts, at most.
-_SKEW = 5.0  # Seconds by which the clocks of two hosts may differ.
-_ASKED = 256  # So many files of a folder are asked for their first line.
+_APART = 600.0  # Maximum seconds between the starts of two parts.
+_SKEW = 5.0  # Maximum seconds between the clocks of two hosts.
+_MOST_FILES = 256  # At most this many files of a folder are opened for their first line.
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104  # compared with, not listened on
 
 _Key = Tuple[str, ...]
 
 
 class Part(NamedTuple):
-    """What a folder tells of the launch that it belongs to."""
+    """A folder's part of a launch."""
 
     folder: str
     ranks: FrozenSet[int]
-    keys: FrozenSet[_Key]  # Of its ranks' rendezvous, and of its launchers'.
+    keys: FrozenSet[_Key]  # The rendezvous of its ranks and of its launchers.
     world: int
     start: float
     end: Optional[float]  # None while a file has no last line.
 
     @property
     def whole(self) -> bool:
-        """Tell that no rank is missing."""
+        """Return whether no rank is missing."""
         return bool(self.world) and len(self.ranks) >= self.world
 
 
 def same(one: Part, other: Part) -> bool:
-    """Tell that two parts are one launch."""
+    """Return whether two parts belong to one launch."""
     return bool(one.keys & other.keys) and not one.ranks & other.ranks and _in_time(one, other)
 
 
@@ -46,7 +46,7 @@ def _in_time(one: Part, other: Part) -> bool:
 
 
 def _other(one: Part, named: Part) -> bool:
-    """Tell that two folders that a person has named together are two launches all the same."""
+    """Return whether two folders are different launches although the user named them together."""
     kinds = {key[0] for key in one.keys} & {key[0] for key in named.keys}
     return bool(one.ranks & named.ranks) or bool(kinds and not one.keys & named.keys)
 
@@ -55,7 +55,7 @@ def _other(one: Part, named: Part) -> bool:
 
 
 def beside(folder: str, siblings: Callable[[], Iterable[str]]) -> List[str]:
-    """Return the folders that belong to the launch of this one, itself included, by the first lines of their files."""
+    """Return all folders of the same launch as this one, itself included, judged by the first lines of their files."""
     found = [_glance(folder)]
     if found[0].whole or not found[0].keys:
         return [folder]
@@ -68,7 +68,7 @@ def beside(folder: str, siblings: Callable[[], Iterable[str]]) -> List[str]:
 
 
 def _touched(folder: str) -> float:
-    """Return when a file last came into a folder; the first lines of all folders there are would take long to read."""
+    """Return when a file was last added to a folder; reading the first lines of all folders would take too long."""
     try:
         return os.stat(folder).st_mtime
     except OSError:
@@ -77,7 +77,7 @@ def _touched(folder: str) -> float:
 
 def _files(folder: str) -> List[str]:
     try:
-        return sorted(name for name in os.listdir(folder) if name.endswith(".jsonl") and name.startswith(("rank", "launcher")))[:_ASKED]
+        return sorted(name for name in os.listdir(folder) if name.endswith(".jsonl") and name.startswith(("rank", "launcher")))[:_MOST_FILES]
     except OSError:
         return []
 
@@ -99,20 +99,20 @@ def _glance(folder: str) -> Part:
 
 
 def _keys(environment: Any, rendezvous: Any, nodes: Any, host: Any) -> List[_Key]:
-    """Return by what a process knows its launch: the address where its ranks meet, and the rendezvous of its launcher."""
+    """Return what identifies the launch of a process: the master address of its ranks, and the rendezvous of its launcher."""
     env: Dict[str, Any] = environment if isinstance(environment, dict) else {}
     found: List[_Key] = []
     if env.get("MASTER_ADDR") and env.get("MASTER_PORT"):
-        found.append(("ranks", _place(str(env["MASTER_ADDR"]), host), str(env["MASTER_PORT"])))
-    told: Dict[str, Any] = rendezvous if isinstance(rendezvous, dict) else {}
-    if told.get("endpoint") and not str(nodes or "1:1").endswith(":1"):
-        address, _, port = str(told["endpoint"]).rpartition(":")
-        found.append(("launchers", str(told.get("id", "")), _place(address, host), port))
+        found.append(("ranks", _qualified(str(env["MASTER_ADDR"]), host), str(env["MASTER_PORT"])))
+    given: Dict[str, Any] = rendezvous if isinstance(rendezvous, dict) else {}
+    if given.get("endpoint") and not str(nodes or "1:1").endswith(":1"):
+        address, _, port = str(given["endpoint"]).rpartition(":")
+        found.append(("launchers", str(given.get("id", "")), _qualified(address, host), port))
     return found
 
 
-def _place(address: str, host: Any) -> str:
-    """Each host has a loopback of its own."""
+def _qualified(address: str, host: Any) -> str:
+    """Name the host with a loopback address: each host has its own."""
     return "%s of %s" % ("loopback", host) if address in _LOOPBACK else address
 
 
@@ -120,7 +120,7 @@ def _place(address: str, host: Any) -> str:
 
 
 def split(processes: Sequence[LoggedProcess]) -> List[List[LoggedProcess]]:
-    """Return the launches that these files are of, the oldest first."""
+    """Return the launches in these files, oldest first."""
     folders: Dict[str, List[LoggedProcess]] = {}
     for process in processes:
         folders.setdefault(os.path.dirname(process.file), []).append(process)
@@ -137,7 +137,7 @@ def split(processes: Sequence[LoggedProcess]) -> List[List[LoggedProcess]]:
 
 
 def _part(folder: str, processes: List[LoggedProcess]) -> Part:
-    keys = [key for process in processes for key in _told(process)]
+    keys = [key for process in processes for key in _keys_of(process)]
     workers = [process for process in processes if not process.is_launcher]
     return Part(
         folder,
@@ -149,14 +149,14 @@ def _part(folder: str, processes: List[LoggedProcess]) -> Part:
     )
 
 
-def _told(process: LoggedProcess) -> List[_Key]:
+def _keys_of(process: LoggedProcess) -> List[_Key]:
     if process.is_launcher:
         return [key for call in process.calls(schema.LauncherAgent) for key in _keys({}, call.begin.rendezvous, call.begin.nnodes, process.host)]
     return _keys(process.started.environment, {}, "", process.host)
 
 
 def _in_turn(group: List[LoggedProcess]) -> List[List[LoggedProcess]]:
-    """Part what one program launched one after the other: a rank that comes again once it has fallen silent begins the next launch."""
+    """Split consecutive launches of one program: a rank that starts again after its last line begins the next launch."""
     above = parents(group)
     launchers = [process for process in group if process.is_launcher or process in above]
     launches: List[List[LoggedProcess]] = [[]]
@@ -172,19 +172,19 @@ def _in_turn(group: List[LoggedProcess]) -> List[List[LoggedProcess]]:
 
 
 def parents(processes: Sequence[LoggedProcess]) -> List[LoggedProcess]:
-    """Return the programs on their own that started the ranks by multiprocessing: they are no rank, and launch them."""
+    """Return the solo programs that started the ranks by multiprocessing: they are launchers, not ranks."""
     promoted = any(process.started.role == "promoted" for process in processes)
     return [process for process in processes if promoted and process.started.role == "solo" and not process.calls(schema.InitProcessGroup)]
 
 
 def generation(process: LoggedProcess) -> int:
-    """Return how many times the launcher had started its ranks again before this one."""
+    """Return how many times the launcher had restarted its ranks before this process."""
     text = process.started.environment.get("TORCHELASTIC_RESTART_COUNT", "0")
     return int(text) if text.isdigit() and text.isascii() and len(text) < 7 else 0
 
 
 def choose(launches: Sequence[List[LoggedProcess]]) -> int:
-    """Return which launch a report is about: the last one that did not end well, else the last."""
+    """Return the index of the launch to report: the last one that did not end well, else the last one."""
     bad = [number for number, launch in enumerate(launches) if not _ended_well(launch)]
     return bad[-1] if bad else len(launches) - 1
 

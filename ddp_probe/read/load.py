@@ -1,4 +1,4 @@
-"""Reads sources into one Run; from_lines does the same with lines at hand, for the examples of rules and for tests."""
+"""Reads files into one Run; from_lines does the same with a string, for the examples of rules and for tests."""
 
 import contextlib
 import gc
@@ -12,20 +12,20 @@ from ddp_probe.read._lines import lines
 from ddp_probe.read.model import Inventory, LoggedProcess, Run
 from ddp_probe.read.shape import shape
 
-Progress = Callable[[int, int], None]  # bytes read, bytes in all
+Progress = Callable[[int, int], None]  # bytes read, total bytes
 
 
 def load(paths: Sequence[str] = (), progress: Optional[Progress] = None) -> Run:
-    """Read the run behind these paths; the newest where none is named."""
+    """Read the run at these paths; the newest run if there are none."""
     with _without_collector():
         return _load(paths, progress)
 
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """While it reads the collector finds next to nothing, and to look through millions of objects again and again takes longer than reading.
+    """Disable the garbage collector: while reading it finds almost nothing, and scanning millions of objects takes longer than reading them.
 
-    A failure and its process name each other, so what an earlier reading left is thawed and collected first: `report --follow` reads many times.
+    A failure and its process refer to each other, so objects of an earlier reading are collected first: `report --follow` reads many times.
     """
     on = gc.isenabled()
     gc.disable()
@@ -53,10 +53,10 @@ def _load(paths: Sequence[str], progress: Optional[Progress]) -> Run:
 
 
 def assemble(run: Run, processes: List[LoggedProcess], number: int = 0) -> Run:
-    """Make one launch of the processes that were read: the one of this number, counted from 1, or the one that matters most."""
+    """Build one launch from the processes: the one with this number, counted from 1, or else the most important one."""
     shape(run, _chosen(run, processes, number))
     clocks.align(run)
-    run.failures = failures.collect(run, children.told(run))
+    run.failures = failures.collect(run, children.reported(run))
     for attempt in run.attempts:
         attempt.failures = failures.collect(attempt, {})
     return run
@@ -76,15 +76,15 @@ def _chosen(run: Run, processes: List[LoggedProcess], number: int) -> List[Logge
 
 
 def _one_of(number: int, found: List[List[LoggedProcess]]) -> str:
-    """Say that there are others, and how to read them."""
+    """Say that there are other launches, and how to read them."""
     folders = sorted({os.path.dirname(process.file) for launch in found for process in launch})
-    which = "the newest" if number == len(found) else "the last that did not end well" if number == launches.choose(found) + 1 else "as asked"
-    how = "%s:1 names the first one" % folders[0] if len(folders) == 1 else "name each folder by itself for the others"
-    return "these files are of %d launches; this is number %d, %s; %s" % (len(found), number, which, how)
+    which = "the newest" if number == len(found) else "the last that did not end well" if number == launches.choose(found) + 1 else "as requested"
+    how = "%s:1 reads the first one" % folders[0] if len(folders) == 1 else "to read another one, name its folder alone"
+    return "these files are from %d launches; this is number %d, %s; %s" % (len(found), number, which, how)
 
 
 def from_lines(log: str) -> Run:
-    """Make a Run of a short log: events as JSON lines, or the text that a job printed."""
+    """Build a Run from a short log: events as JSON lines, or the text that a job printed."""
     run = Run()
     if not log.lstrip().startswith('{"event"'):
         run.texts.append(text.read(log.encode("utf-8", "replace").splitlines(keepends=True), "example"))
@@ -100,7 +100,7 @@ def from_lines(log: str) -> Run:
 
 
 class _Meter:
-    """Counts the bytes that have been read against those that there are."""
+    """Reports how many of all bytes have been read."""
 
     def __init__(self, files: Iterable[str], progress: Optional[Progress]) -> None:
         self._progress = progress
@@ -145,7 +145,7 @@ def _process(file: str, inventory: Inventory, meter: _Meter) -> Optional[LoggedP
     inventory.lines += process.lines
     inventory.bytes += process.bytes
     if not process.lines:
-        inventory.unreadable[file] = "It holds no event."
+        inventory.unreadable[file] = "It contains no event."
         return None
     return process
 
@@ -167,9 +167,9 @@ def _text(file: str, run: Run, meter: _Meter) -> None:
 
 
 def _unreadable(file: str) -> str:
-    """A pipe or a device would be waited on for ever."""
+    """Return why a file cannot be read; opening a pipe or a device would block forever."""
     try:
         mode = os.stat(file).st_mode
     except OSError as exc:
         return exc.strerror or str(exc)
-    return "" if stat.S_ISREG(mode) else "It is no regular file."
+    return "" if stat.S_ISREG(mode) else "Not a regular file."

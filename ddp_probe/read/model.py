@@ -1,4 +1,4 @@
-"""What the reader knows of one launch: its processes, each folded to a summary, and what went wrong in them, on one clock."""
+"""The reader's model of one launch: a summary of each process, and its failures, all on one clock."""
 
 import re
 from collections import deque
@@ -12,39 +12,39 @@ _WORD = re.compile(r"\w")
 
 E = TypeVar("E", bound=schema.Event)
 
-# Of one kind of event a process keeps so many from each end, and so many failures: ten thousand ranks have to fit in memory.
+# For each kind of event, a process keeps this many first and last calls and this many failures: ten thousand ranks must fit in memory.
 FIRST, LAST, FAILURES = 8, 8, 16
 
 
 class LogLine(NamedTuple):
-    """A line of a log."""
+    """The file and number of a log line."""
 
     file: str
     line: int
 
 
 class LoggedCall(Generic[E]):
-    """One call that was watched, or one point in time: what was written before it, and what after."""
+    """One watched call, or one point in time: the events written before and after it."""
 
     __slots__ = ("begin", "end", "file", "line", "line_after", "until", "when")
 
     def __init__(self, begin: E, file: str, line: int, when: float) -> None:
-        self.begin = begin  # Written before the call; where that line is lost, the one after it.
+        self.begin = begin  # Written before the call; if that line is missing, the one written after it.
         self.file = file
         self.line = line
-        self.when = when  # Seconds since 1970 on the clock that all hosts were brought to.
-        self.end: Optional[E] = None  # Written after it; None while it runs, and for ever where it hangs.
+        self.when = when  # Seconds since 1970 on the run's common clock.
+        self.end: Optional[E] = None  # Written after the call; None while it runs or hangs.
         self.line_after = 0
         self.until: Optional[float] = None
 
     @property
     def at(self) -> LogLine:
-        """Return the line written before it; made when it is asked for, as half a million of them would fill the memory."""
+        """Return the line written before the call. It is created on request: half a million of them would fill the memory."""
         return LogLine(self.file, self.line)
 
     @property
     def ended_at(self) -> Optional[LogLine]:
-        """Return the line written after it."""
+        """Return the line written after the call."""
         return LogLine(self.file, self.line_after) if self.line_after else None
 
     @property
@@ -54,12 +54,12 @@ class LoggedCall(Generic[E]):
 
     @property
     def failure(self) -> Optional[Failure]:
-        """Return what the call raised."""
+        """Return the exception that the call raised."""
         return self.end.failure if self.end is not None else None
 
     @property
     def open(self) -> bool:
-        """Tell that the call has not come back."""
+        """Return whether the call has not returned."""
         return self.end is None
 
     @property
@@ -72,7 +72,7 @@ _line = attrgetter("line")
 
 
 class _Kept:
-    """The calls of one kind that a process keeps: the first, the last, and those that failed."""
+    """The kept calls of one kind: the first, the last, and the failed ones."""
 
     __slots__ = ("count", "failed", "failures", "first", "last")
 
@@ -80,7 +80,7 @@ class _Kept:
         self.count = 0
         self.failures = 0
         self.first: List[LoggedCall[Any]] = []
-        self.last: Optional[Deque[LoggedCall[Any]]] = None  # Made when it is needed: most kinds come once or twice.
+        self.last: Optional[Deque[LoggedCall[Any]]] = None  # Created when needed: most kinds occur once or twice.
         self.failed: List[LoggedCall[Any]] = []
 
     def add(self, call: LoggedCall[Any]) -> None:
@@ -98,7 +98,7 @@ class _Kept:
 
 
 class Death(NamedTuple):
-    """How a process ended, as its launcher tells."""
+    """How a process ended, as reported by its launcher."""
 
     rank: Optional[int]
     local_rank: Optional[int]
@@ -107,13 +107,13 @@ class Death(NamedTuple):
     exit_code: Optional[int]
     signal: str
     message: str
-    first: bool  # The launcher holds it for the first to fail.
+    first: bool  # The launcher reports it as the first to fail.
     when: float
     at: LogLine
 
 
 class LoggedProcess:
-    """One file: a rank, a program on its own, or a launcher."""
+    """One file: a rank, a solo program, or a launcher."""
 
     __slots__ = (
         "_kept",
@@ -157,19 +157,19 @@ class LoggedProcess:
         self.last_when = 0.0
         self.lines = 0
         self.bytes = 0
-        self.full = False  # It reached DDP_PROBE_MAX_BYTES; what came after is not in it.
-        self.holes = 0  # Lines that it lacks, by their numbers: what they told, nobody knows.
-        self.offset = 0.0  # What was added to this host's clock.
+        self.full = False  # The file reached DDP_PROBE_MAX_BYTES; later events are not in it.
+        self.holes = 0  # How many lines are missing, by their sequence numbers.
+        self.offset = 0.0  # Seconds added to this host's clock.
         self.open: Dict[int, LoggedCall[Any]] = {}
-        self.unknown: Dict[str, int] = {}  # Events of another version, by name.
+        self.unknown: Dict[str, int] = {}  # Events of an unknown version, by name.
         self.death: Optional[Death] = None
-        self.failures: List[Failed] = []  # Its own, by time.
+        self.failures: List[Failed] = []  # The process's own, by time.
         self._kept: Dict[str, _Kept] = {}
 
-    # --- what rules ask
+    # --- for rules
 
     def calls(self, kind: Type[E]) -> List["LoggedCall[E]"]:
-        """Return the calls of a kind that were kept, in order: the first eight, the last eight, and those that failed."""
+        """Return the kept calls of a kind, in order: the first eight, the last eight, and the failed ones."""
         kept = self._kept.get(str(kind.__struct_config__.tag))
         return cast("List[LoggedCall[E]]", kept.all() if kept else [])
 
@@ -199,7 +199,7 @@ class LoggedProcess:
 
     @property
     def started(self) -> schema.ProcessStart:
-        """Return process.start, or an empty one where the file lacks it."""
+        """Return process.start, or an empty one if the file has none."""
         return self.start if isinstance(self.start, schema.ProcessStart) else schema.ProcessStart()
 
     @property
@@ -209,42 +209,42 @@ class LoggedProcess:
 
     @property
     def exit_code(self) -> Optional[int]:
-        """Return the exit code, as far as the process or its launcher told it; minus the number for a signal."""
+        """Return the exit code, if the process or its launcher reported one; for a signal, minus its number."""
         if self.death is not None and self.death.exit_code is not None:
             return self.death.exit_code
         return getattr(self.end, "exit_code", None)
 
     @property
     def signal(self) -> str:
-        """Return the signal that ended it, SIGTERM of the launcher included."""
+        """Return the signal that ended it, including the launcher's SIGTERM."""
         return self.death.signal if self.death is not None else ""
 
     @property
     def is_launcher(self) -> bool:
-        """Tell a launcher's file."""
+        """Return whether this is a launcher's file."""
         return isinstance(self.start, schema.LauncherStart)
 
     @property
     def alone(self) -> bool:
-        """Tell a program on its own; one that has started further ranks itself is the first of them."""
+        """Return whether this is a solo program that never joined a group of several ranks."""
         return self.started.role == "solo" and (self.last is None or (self.last.world_size or 1) < 2)
 
     @property
     def waiting(self) -> Optional["LoggedCall[Any]"]:
-        """Return the innermost call that it has not come back from."""
+        """Return the innermost call that has not returned."""
         return max(self.open.values(), key=_line) if self.open and self.end is None else None
 
-    # --- what the reader tells
+    # --- for the reader
 
     def keep(self, call: "LoggedCall[Any]") -> None:
-        """Take a call in."""
+        """Add a call."""
         kept = self._kept.get(call.name)
         if kept is None:
             kept = self._kept[call.name] = _Kept()
         kept.add(call)
 
     def keep_failed(self, call: "LoggedCall[Any]") -> None:
-        """Take in that a call has failed."""
+        """Note that a call failed."""
         kept = self._kept.get(call.name)
         if kept is not None:
             kept.failures += 1
@@ -252,7 +252,7 @@ class LoggedProcess:
             kept.failed.append(call)
 
     def shift(self, seconds: float) -> None:
-        """Bring this process to the clock of the others."""
+        """Shift this process to the common clock."""
         self.offset += seconds
         self.start_when += seconds
         self.last_when += seconds
@@ -262,7 +262,7 @@ class LoggedProcess:
 
 
 class Failed:
-    """One exception in one process, or one passage of a plain log, whoever told of it."""
+    """One exception of one process, or one passage of a plain log, whatever its source."""
 
     __slots__ = (
         "at",
@@ -284,41 +284,41 @@ class Failed:
 
     def __init__(self, *, rank: Optional[int], when: float, at: LogLine, type: str, message: str) -> None:  # noqa: A002  # the exception's type
         self.rank = rank
-        self.when = when  # In a plain log, the number of the line.
+        self.when = when  # In a plain log, the line number.
         self.at = at
-        self.type = type  # Empty for a line of a plain log that is no exception.
+        self.type = type  # Empty for a line of a plain log that is not an exception.
         self.message = message
         self.frames: List[Site] = []  # Outermost first.
-        self.headline = ""  # Of a passage of a plain log: the line that tells of the failure.
-        self.inside = ""  # The exception that this one carries, in one line.
-        self.source: Dict[Tuple[str, int], str] = {}  # The text of a frame's line, where a plain log has it.
+        self.headline = ""  # For a passage of a plain log: the line that reports the failure.
+        self.inside = ""  # The nested exception, in one line.
+        self.source: Dict[Tuple[str, int], str] = {}  # The source text of a frame, if a plain log has it.
         self.site: Optional[Site] = None  # The line of the job.
         self.process: Optional[LoggedProcess] = None
-        self.calls: List[LoggedCall[Any]] = []  # The watched calls that it went through, innermost first.
-        self.uncaught = False  # It reached the top.
-        self.fatal = True  # The process did not survive it, or nobody can tell.
-        self.consequence = ""  # Whose loss it reports, where it is another one's failure: "a peer is gone", "the launcher ended it".
+        self.calls: List[LoggedCall[Any]] = []  # The watched calls that it passed through, innermost first.
+        self.uncaught = False  # It was not caught.
+        self.fatal = True  # The process did not survive it, or that is unknown.
+        self.consequence = ""  # If it only reports the failure of another process: "a peer is gone", "the launcher ended it".
 
     @property
     def text(self) -> str:
-        """Return the exception as a traceback's last line has it."""
+        """Return the exception as in a traceback's last line."""
         short = self.type.rpartition(".")[2]
         return "%s: %s" % (short, self.message) if short else self.message
 
     def said(self, limit: int) -> str:
-        """Return what it says in one line of at most so many characters; of one that carries another, both."""
+        """Return its message in one line of limited length, with the nested exception if there is one."""
         return one_line(self.type, self.headline or self.message, self.inside, limit)
 
     @property
     def trail(self) -> str:
-        """Return the frames, one a line, as ``file:line in function: source``."""
+        """Return the frames, one per line, as ``file:line in function: source``."""
         return "\n".join("%s:%d in %s: %s" % (f.file, f.line, f.function, self.source.get((f.file, f.line), "")) for f in self.frames)
 
 
 def one_line(kind: str, message: str, inside: str, limit: int) -> str:
-    """Return an exception in one line, and in brackets the one that it carries; what is cut off leaves an ellipsis."""
+    """Return an exception in one line, with the nested one in brackets; an ellipsis marks a cut."""
     short = kind.rpartition(".")[2]
-    first = next((line.strip() for line in message.splitlines() if _WORD.search(line)), "")  # No rule of ==== or ----.
+    first = next((line.strip() for line in message.splitlines() if _WORD.search(line)), "")  # Skips a line of only ==== or ----.
     text = "%s: %s" % (short, first) if short and first else short or first
     room = max(limit - len(inside) - 3, limit // 2) if inside else limit
     text = text if len(text) <= room else text[: room - 1].rstrip() + "…"
@@ -326,27 +326,27 @@ def one_line(kind: str, message: str, inside: str, limit: int) -> str:
 
 
 class TextLog(NamedTuple):
-    """A plain log: what it has of failures, and all of its text that could matter."""
+    """A plain log: its failures, and the part of its text that could matter."""
 
     file: str
     lines: int
     failures: List[Failed]
-    text: str  # The passages of failures and warnings, in order, at most a MB.
-    passed: int = 0  # Lines in its middle that were not read: there were too many that may tell of trouble.
-    dropped: int = 0  # Failures in its middle that were not kept.
+    text: str  # The passages with failures and warnings, in order, at most 1 MB.
+    passed: int = 0  # Lines in the middle that were not read, because too many lines had signs of trouble.
+    dropped: int = 0  # Failures in the middle that were not kept.
 
 
 class Inventory:
-    """What there was to read, and what of it could not be."""
+    """What was read, and what could not be read."""
 
     def __init__(self) -> None:
         self.files: List[str] = []
         self.lines = 0
         self.bytes = 0
-        self.skipped: Dict[str, Dict[str, int]] = {}  # file to reason to how many lines
+        self.skipped: Dict[str, Dict[str, int]] = {}  # file to reason to number of lines
         self.unreadable: Dict[str, str] = {}  # file to reason
         self.notes: List[str] = []
-        self.clock_spread: Optional[float] = None  # Seconds between the hosts' clocks, where common events tell.
+        self.clock_spread: Optional[float] = None  # Seconds between the hosts' clocks, if they share events.
 
     def skip(self, file: str, reason: str, count: int = 1) -> None:
         """Count a line that could not be read."""
@@ -355,22 +355,22 @@ class Inventory:
 
 
 class Run:
-    """One launch, as far as its files tell."""
+    """One launch, as reconstructed from its files."""
 
     def __init__(self) -> None:
         self.name = ""
         self.folders: List[str] = []
-        self.processes: List[LoggedProcess] = []  # Ranks and programs on their own, of the last generation, by rank.
-        self.earlier: List[LoggedProcess] = []  # Those that the launcher started before the last time.
-        self.attempts: List[Run] = []  # The same, one run for each start, the first one first.
-        self.others: List[LoggedProcess] = []  # Of other launches that these files are of.
+        self.processes: List[LoggedProcess] = []  # Ranks and solo programs of the last generation, by rank.
+        self.earlier: List[LoggedProcess] = []  # Processes of earlier generations.
+        self.attempts: List[Run] = []  # The same, one run per generation, oldest first.
+        self.others: List[LoggedProcess] = []  # Processes of other launches in these files.
         self.launchers: List[LoggedProcess] = []
         self.deaths: List[Death] = []
-        self.failures: List[Failed] = []  # By time; those of plain logs by line.
+        self.failures: List[Failed] = []  # By time; failures from plain logs by line.
         self.texts: List[TextLog] = []
-        self.expected: Optional[int] = None  # How many ranks there should be.
-        self.elsewhere: List[int] = []  # Ranks of nodes of which no file is here: whether they wrote, nobody can tell.
-        self.running: Set[int] = set()  # Ranks whose process is alive on this host.
+        self.expected: Optional[int] = None  # The expected number of ranks.
+        self.elsewhere: List[int] = []  # Ranks of nodes without any file here: they may have written files elsewhere.
+        self.running: Set[int] = set()  # Ranks whose process still runs on this host.
         self.inventory = Inventory()
         self._ranks: Tuple[List[LoggedProcess], Dict[int, LoggedProcess]] = ([], {})
         self._deaths: Tuple[List[Death], Dict[Optional[int], Death]] = ([], {})
@@ -378,35 +378,35 @@ class Run:
     @property
     def ranks(self) -> Dict[int, LoggedProcess]:
         """Return the processes that have a rank, by rank."""
-        if self._ranks[0] is not self.processes:  # made once a list: rules ask for each of ten thousand ranks
+        if self._ranks[0] is not self.processes:  # Built once per list: rules look up each of ten thousand ranks.
             self._ranks = (self.processes, {process.rank: process for process in self.processes if process.rank is not None})
         return self._ranks[1]
 
     @property
     def missing(self) -> List[int]:
-        """Return the ranks that should be there and left no file; those of nodes of which nothing is here may have left one."""
+        """Return the expected ranks without a file, except those of nodes without any file here."""
         return sorted(set(range(self.expected)) - set(self.ranks) - set(self.elsewhere)) if self.expected else []
 
     @property
     def astray(self) -> List[int]:
-        """Return the missing ranks that left a file all the same, as their launcher tells: it was not copied, or is gone."""
+        """Return the missing ranks that did write a file, according to their launcher: it was not copied, or was removed."""
         known = {(process.host, process.pid) for process in self.processes}
         found = []
         for launcher in self.launchers:
             if not isinstance(launcher.end, schema.LauncherEnd):
                 continue
             children = [death for death in self.deaths if death.host == launcher.host and death.pid is not None]
-            if any((death.host, death.pid) in known for death in children):  # Where a shell starts each rank, pids tell nothing.
+            if any((death.host, death.pid) in known for death in children):  # If a shell starts each rank, the pids do not match.
                 found += [death.rank for death in children if death.rank is not None and death.local_rank not in launcher.end.silent_ranks]
         return sorted(set(found).intersection(self.missing))
 
     @property
     def whole(self) -> bool:
-        """Tell that nothing is known to be missing, neither a rank's file nor a line of one."""
+        """Return whether no rank's file and no line of one is known to be missing."""
         return not self.missing and not any(process.holes for process in self.processes)
 
     def death(self, rank: int) -> Optional[Death]:
-        """Return how a rank ended, as its launcher tells, whether it left a file or not."""
+        """Return how a rank ended according to its launcher, with or without a file."""
         if self._deaths[0] is not self.deaths:
             self._deaths = (self.deaths, {death.rank: death for death in reversed(self.deaths)})
         return self._deaths[1].get(rank)

@@ -1,4 +1,4 @@
-"""Puts the processes of a launch in order: who is a rank, who launched, who was there before a restart, and how each ended."""
+"""Sorts the processes of a launch: ranks, launchers, earlier generations, and how each process ended."""
 
 from collections import Counter
 from typing import Dict, List, Optional, Set, Tuple
@@ -8,11 +8,11 @@ from ddp_probe.read.alive import alive
 from ddp_probe.read.launches import generation, parents
 from ddp_probe.read.model import Death, LoggedProcess, Run
 
-_MOST = 1 << 17  # Ranks; a size beyond that was not written by a probe.
+_MOST = 1 << 17  # Maximum world size; a larger value was not written by a probe.
 
 
 def shape(run: Run, processes: List[LoggedProcess]) -> None:
-    """Fill in the run's processes, launchers, deaths and what was expected."""
+    """Fill in the run's processes, launchers, deaths and expected ranks."""
     above = parents(processes)
     run.launchers = [process for process in processes if process.is_launcher or process in above]
     workers = [process for process in processes if not process.is_launcher and process not in above]
@@ -32,7 +32,7 @@ def shape(run: Run, processes: List[LoggedProcess]) -> None:
 
 
 def _attempt(run: Run, number: int) -> Run:
-    """Return what is known of one start before the last, as a run of its own."""
+    """Return one earlier generation as a run of its own."""
     attempt = Run()
     attempt.name, attempt.folders, attempt.inventory, attempt.expected = run.name, run.folders, run.inventory, run.expected
     attempt.processes = sorted((process for process in run.earlier if generation(process) == number), key=lambda process: process.rank or 0)
@@ -42,22 +42,24 @@ def _attempt(run: Run, number: int) -> Run:
 
 
 def _expected(run: Run) -> Optional[int]:
-    """World size by majority, else what the launchers were asked for."""
+    """Return the world size by majority, else the number of processes requested from the launchers."""
     beyond = max((process.world_size for process in run.processes if process.world_size), default=0)
     if beyond > _MOST:
-        run.inventory.notes.append("A world size of %d is not believed." % beyond)
+        run.inventory.notes.append("Ignored an implausible world size of %d." % beyond)
     sizes = Counter(process.world_size for process in run.processes if process.world_size and 0 < process.world_size <= _MOST)
     if sizes:
         return sizes.most_common(1)[0][0]
-    asked = [call.begin.nproc_per_node for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent) if call.begin.nproc_per_node]
-    return min(sum(asked), _MOST) if asked and not run.processes else None
+    requested = [
+        call.begin.nproc_per_node for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent) if call.begin.nproc_per_node
+    ]
+    return min(sum(requested), _MOST) if requested and not run.processes else None
 
 
 def _elsewhere(run: Run) -> List[int]:
-    """Return the ranks of nodes of which nothing is here: they may well have written, to another disk."""
-    asked = [call.begin.nnodes.partition(":")[0] for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
-    told = [*asked, *(process.started.environment.get("GROUP_WORLD_SIZE", "") for process in run.processes)]
-    nodes = max((int(text) for text in told if text.isdigit() and text.isascii() and len(text) < 7), default=1)
+    """Return the ranks of nodes without any file here: they may have written to another disk."""
+    requested = [call.begin.nnodes.partition(":")[0] for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
+    reported = [*requested, *(process.started.environment.get("GROUP_WORLD_SIZE", "") for process in run.processes)]
+    nodes = max((int(text) for text in reported if text.isdigit() and text.isascii() and len(text) < 7), default=1)
     seen = {process.started.environment.get("GROUP_RANK", "") for process in run.processes} - {""}
     if nodes <= max(1, len(seen), len(run.launchers)):
         return []
@@ -74,37 +76,37 @@ def _of_nodes_seen(run: Run) -> Set[int]:
 
 
 def _deaths(run: Run) -> List[Death]:
-    """Each child once: torchrun tells the exit code of all, and its own account of those that failed; the last generation's."""
+    """Return each child once, of the last generation: torchrun reports all exit codes, and the failed children again in its summary."""
     found: Dict[Tuple[str, Optional[int], Optional[int]], Death] = {}
     ranks = {(process.host, process.pid): process.rank for process in (*run.earlier, *run.processes)}
     by_local = {(process.host, process.local_rank): process.rank for process in run.processes}
     for launcher in run.launchers:
         for call in launcher.calls(schema.LauncherChild):
-            told = call.begin
-            key = (launcher.host, told.child_pid, None if told.child_pid is not None else told.child_local_rank)
+            reported = call.begin
+            key = (launcher.host, reported.child_pid, None if reported.child_pid is not None else reported.child_local_rank)
             before = found.get(key)
-            rank = told.child_rank
+            rank = reported.child_rank
             if rank is None:
-                rank = ranks.get((launcher.host, told.child_pid or 0), by_local.get((launcher.host, told.child_local_rank)))
+                rank = ranks.get((launcher.host, reported.child_pid or 0), by_local.get((launcher.host, reported.child_local_rank)))
             if rank is None:
-                rank = before.rank if before else _only_host(run, told.child_local_rank)
+                rank = before.rank if before else _only_host(run, reported.child_local_rank)
             found[key] = Death(
                 rank,
-                told.child_local_rank,
-                told.child_pid,
+                reported.child_local_rank,
+                reported.child_pid,
                 launcher.host,
-                told.exit_code if told.exit_code is not None else (before.exit_code if before else None),
-                told.signal or (before.signal if before else ""),
-                told.message or (before.message if before else ""),
-                told.first or (before.first if before else False),
+                reported.exit_code if reported.exit_code is not None else (before.exit_code if before else None),
+                reported.signal or (before.signal if before else ""),
+                reported.message or (before.message if before else ""),
+                reported.first or (before.first if before else False),
                 before.when if before else call.when,
                 before.at if before else call.at,
             )
     return [*found.values(), *_joined(run, {death.pid for death in found.values()})]
 
 
-def _joined(run: Run, told: Set[Optional[int]]) -> List[Death]:
-    """Return the children of mp.spawn, which comes back without an exception only when each has ended with exit code 0."""
+def _joined(run: Run, reported: Set[Optional[int]]) -> List[Death]:
+    """Return the children of mp.spawn, which returns without an exception only if each child exits with code 0."""
     found = []
     for launcher in run.launchers:
         for call in launcher.calls(schema.LauncherGroup):
@@ -112,14 +114,14 @@ def _joined(run: Run, told: Set[Optional[int]]) -> List[Death]:
                 continue
             children = [process for process in run.processes if process.host == launcher.host and process.started.role == "promoted"]
             for child in children:
-                if call.when <= child.start_when and child.last_when <= call.until and child.pid not in told:
+                if call.when <= child.start_when and child.last_when <= call.until and child.pid not in reported:
                     at = call.ended_at or call.at
                     found.append(Death(child.rank, child.local_rank, child.pid, child.host, 0, "", "", False, call.until, at))
     return found
 
 
 def _only_host(run: Run, local_rank: Optional[int]) -> Optional[int]:
-    """With one host, a local rank is the rank."""
+    """Return the rank of a local rank; on a single host they are equal."""
     agents = [call.begin for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
     alone = len(run.launchers) == 1 and all(agent.nnodes in ("", "1:1") for agent in agents)
     return local_rank if alone else None

@@ -1,42 +1,42 @@
-"""Goes on with files that were read to some line: what has been added to them since, and to files that have come."""
+"""Reads the lines that were added to files since they were last read, and the lines of new files."""
 
 from typing import Dict, Iterator, List, Sequence
 
 from ddp_probe.read import ends
-from ddp_probe.read.events import Entry, head_of
+from ddp_probe.read.events import TimedLine, head_of
 from ddp_probe.read.fold import seconds
 
 _CHUNK = 1 << 20
 
 
 class Tail:
-    """Files that grow: knows how far each one has been read."""
+    """Growing files: remembers how far each one has been read."""
 
     def __init__(self, read: Dict[str, int]) -> None:
-        self._lines = dict(read)  # File to how many of its lines have been read.
+        self._lines = dict(read)  # File to the number of its lines already read.
         self._offsets = {file: _offset(file, count) for file, count in read.items()}
 
-    def more(self, files: Sequence[str]) -> List[Entry]:
-        """Return the whole lines that are new, by the time that each host's clock tells."""
+    def more(self, files: Sequence[str]) -> List[TimedLine]:
+        """Return the new complete lines, by time on the clock of each host."""
         return sorted((entry for file in files for entry in self._of(file)), key=lambda entry: entry.when)
 
-    def _of(self, file: str) -> Iterator[Entry]:
+    def _of(self, file: str) -> Iterator[TimedLine]:
         try:
             with open(file, "rb") as stream:
                 stream.seek(self._offsets.get(file, 0))
                 parts = stream.read(_CHUNK).split(b"\n")
         except OSError:
             return
-        for part in parts[:-1]:  # what follows the last line break is still being written
+        for part in parts[:-1]:  # the text after the last line break is still being written
             self._offsets[file] = self._offsets.get(file, 0) + len(part) + 1
             self._lines[file] = self._lines.get(file, 0) + 1
             head = head_of(part)
             if head is not None:
-                yield Entry(seconds(head.ts) or 0.0, file, self._lines[file], head, part + b"\n")
+                yield TimedLine(seconds(head.ts) or 0.0, file, self._lines[file], head, part + b"\n")
 
 
 def _offset(file: str, count: int) -> int:
-    """Return where the line after so many begins."""
+    """Return the offset of the line after the first `count` lines."""
     offset = 0
     try:
         with open(file, "rb") as stream:
@@ -48,5 +48,5 @@ def _offset(file: str, count: int) -> int:
 
 
 def over(files: Sequence[str]) -> bool:
-    """Tell that every process that has a file has written its last line."""
+    """Return whether every process with a file has written its last line."""
     return bool(files) and all(ends.last(file).get("event") in ("process.end", "launcher.end") for file in files)

@@ -72,7 +72,7 @@ def test_a_world_of_a_million() -> None:
     """A world size that no launch has is not believed, and the inventory says so; the ranks that wrote are there."""
     run = from_lines('{"event":"process.start","rank":0,"world_size":1000000}\n')
     assert (run.expected, list(run.ranks)) == (None, [0])
-    assert run.inventory.notes == ["A world size of 1000000 is not believed."]
+    assert run.inventory.notes == ["Ignored an implausible world size of 1000000."]
 
 
 def test_any_text_is_read_and_judged(whole: bool) -> None:

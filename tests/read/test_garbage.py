@@ -186,7 +186,7 @@ def test_pipe_and_devices(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe.log", tmp_path / "rank00000.node1.1.jsonl", tmp_path, Path("/dev/zero")):
         run = _read(path)
         assert run.processes == []
-        assert list(run.inventory.unreadable.values()) == ["It is no regular file."]
+        assert list(run.inventory.unreadable.values()) == ["Not a regular file."]
     assert time.monotonic() - begin < 30
 
 
@@ -255,8 +255,8 @@ def test_json_lines_of_another_program(tmp_path: Path) -> None:
     path = tmp_path / "rank00000.node1.1.jsonl"
     path.write_text("".join(json.dumps({"step": step, "loss": 0.5}) + "\n" for step in range(10)))
     run = _read(path)
-    assert run.inventory.unreadable == {str(path): "It holds no event."}
-    assert run.inventory.skipped == {str(path): {"no event": 10}}
+    assert run.inventory.unreadable == {str(path): "It contains no event."}
+    assert run.inventory.skipped == {str(path): {"not an event": 10}}
 
 
 def test_empty_name() -> None:

@@ -201,7 +201,7 @@ def test_lines_that_could_not_be_read_are_counted(tmp_path: Path) -> None:
     (tmp_path / "rank00001.node1.2.jsonl").write_text("", encoding="utf-8")
     texts = _texts(judge(load([str(tmp_path)])))
     assert any(text.startswith("  skipped  2 lines (1 not JSON, 1 torn), in rank00000.node1.1.jsonl") for text in texts)
-    assert "  unread   rank00001.node1.2.jsonl: It holds no event." in texts
+    assert "  unread   rank00001.node1.2.jsonl: It contains no event." in texts
     assert any(text.startswith("  unknown  1 event of another version of the probe: new.thing") for text in texts)
 
 

@@ -1,4 +1,4 @@
-"""Reads a plain log: what a job printed, without any probe. A short one is taken whole; of a long one only what tells of trouble is kept."""
+"""Reads a plain log: what a job printed, without the probe. A short log is kept whole, a long one only near signs of trouble."""
 
 import re
 from collections import deque
@@ -13,13 +13,13 @@ from ddp_probe.read.text._signs import signs
 from ddp_probe.read.text._stream import Stream
 
 LONGEST = 1 << 16
-_BLOCK = 200  # Lines looked at together; a log that has no more is short.
-_SHORT = 1 << 18  # Bytes of such a log.
-_STREAMS = 5000  # Sources at once: ranks of a large job.
-_TAIL, _BEFORE = 50, 3  # Lines that stay in the text: the last ones, and those before a line that tells.
-_ALIKE, _PATTERNS = 200, 20000  # Lines that differ in numbers only, of one source; and how many kinds of them are told apart.
-_ROOM, _END_ROOM = 4 << 20, 1 << 20  # Letters of lines that may tell something, from the beginning and from the end; those between are counted.
-_LONGEST_LINE = 8000  # Letters; what a person reads of a line.
+_BLOCK = 200  # Lines read together; a log with at most this many is short.
+_SHORT = 1 << 18  # Maximum bytes of a short log.
+_STREAMS = 5000  # Sources open at a time: ranks of a large job.
+_TAIL, _BEFORE = 50, 3  # Lines kept without a sign: the last ones of the log, and those before a line with a sign.
+_ALIKE, _PATTERNS = 200, 20000  # Maximum lines of one source that differ only in numbers, and maximum kinds of such lines.
+_ROOM, _END_ROOM = 4 << 20, 1 << 20  # Characters of lines with signs, from the beginning and from the end; lines in between are only counted.
+_LONGEST_LINE = 8000  # Characters; the rest of a line is cut.
 _DIGITS = b"0123456789"
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _APART = re.compile(r"\brank\s*: (\d{1,6}) \(local_rank: (\d{1,6})\)")
@@ -27,7 +27,7 @@ _ONE_NODE = re.compile(r"\bgroup_world_size=1\b")
 
 
 def read(lines: Iterable[bytes], file: str) -> TextLog:
-    """Return the failures in a plain log, and its text as far as it may matter."""
+    """Return the failures in a plain log, and the part of its text that may matter."""
     rest = iter(lines)
     head = list(islice(rest, _BLOCK + 1))
     whole = len(head) <= _BLOCK and sum(map(len, head)) <= _SHORT
@@ -42,12 +42,12 @@ def read(lines: Iterable[bytes], file: str) -> TextLog:
 
 
 def left_out(log: TextLog) -> Iterator[str]:
-    """Yield what of a log was not looked at, as sentences."""
+    """Yield sentences about the parts of a log that were not read."""
     if log.passed:
-        read = "the first %d MB and the last %d MB of such lines are read" % (_ROOM >> 20, _END_ROOM >> 20)
-        yield "%s has too much that may tell of trouble: %d lines in its middle were passed over (%s)." % (log.file, log.passed, read)
+        read = "only the first %d MB and the last %d MB of such lines are read" % (_ROOM >> 20, _END_ROOM >> 20)
+        yield "%s has too many lines with signs of trouble: %d lines in the middle were skipped (%s)." % (log.file, log.passed, read)
     if log.dropped:
-        yield "%s tells of more failures than are kept: %d between the first and the last ones were dropped." % (log.file, log.dropped)
+        yield "%s has more failures than are kept: %d in the middle were dropped." % (log.file, log.dropped)
 
 
 class _Reader:
@@ -66,11 +66,11 @@ class _Reader:
         self._alike: Dict[str, int] = {}
         self._number = 0
         self._room = _ROOM
-        self._held: Deque[Tuple[int, List[bytes]]] = deque()  # The last blocks, once there is no room.
+        self._held: Deque[Tuple[int, List[bytes]]] = deque()  # The last blocks, after the room for the first ones is used up.
         self._held_bytes = 0
         self._passed = 0
-        self._dull: Set[bytes] = set()  # Lines that tell nothing new, as they are without their digits.
-        self._signs: List[bytes] = []  # Of the block.
+        self._dull: Set[bytes] = set()  # Lines without new information, with their digits removed.
+        self._signs: List[bytes] = []  # The signs in the current block.
 
     def block(self, lines: List[bytes]) -> None:
         """Read some lines."""
@@ -84,7 +84,7 @@ class _Reader:
             self._hold(before, lines)
 
     def _hold(self, before: int, lines: List[bytes]) -> None:
-        """Put a block aside; the end of a log is read, however long it is."""
+        """Hold a block back: only the last blocks of a long log are read."""
         self._held.append((before, lines))
         self._held_bytes += sum(map(len, lines))
         while self._held_bytes > _END_ROOM and len(self._held) > 1:
@@ -98,14 +98,14 @@ class _Reader:
         parts = [(before + index, part[:_LONGEST_LINE]) for index, seen in enumerate(cleaned, 1) for part in seen]
         self._prefixes.learn(part for _, part in parts)
         if first:
-            parts = self._prefixes.mended(parts)
+            parts = self._prefixes.completed(parts)
         for number, part in parts:
             dull, index = self._line(number, part, first), number - before - 1
             if dull and len(cleaned[index]) == 1 and len(lines[index]) < 1000 and len(self._dull) < _PATTERNS:
                 self._dull.add(lines[index].translate(None, _DIGITS))
 
     def _line(self, number: int, text: str, always: bool) -> bool:
-        """Read one line; return whether it, and its like from now on, tells nothing new."""
+        """Read one line; return whether it, and later lines like it, can be skipped."""
         self._measure(text)
         origin, text = self._prefixes.split(text)
         stream = self._stream(origin)
@@ -124,7 +124,7 @@ class _Reader:
         return dull
 
     def _catch_up(self, number: int) -> None:
-        """Keep the lines right before a line that is kept."""
+        """Keep the lines directly before a kept line."""
         before: List[Tuple[int, str]] = []
         while self._tail and self._tail[-1][0] >= number - _BEFORE:
             at, line = self._tail.pop()
@@ -133,9 +133,9 @@ class _Reader:
             self._text.add(at, text)
 
     def _is_dull(self, text: str, origin: Origin) -> bool:
-        """Tell a line that has no sign, or the like of which there have been too many."""
+        """Return whether a line has no sign, or there were too many lines like it."""
         low = text.lower().encode("utf-8", "replace")
-        if not any([word in low for word in self._signs]):  # noqa: C419  # A list is faster than a generator, of which there would be one a line.
+        if not any([word in low for word in self._signs]):  # noqa: C419  # A list is faster than one generator per line.
             return True
         kind = origin.key + _NUMBER.sub("#", text[:200])
         seen = self._alike.get(kind, 0)
@@ -163,14 +163,14 @@ class _Reader:
         self._busy.discard(key)
 
     def _measure(self, text: str) -> None:
-        """Note what tells how local ranks and ranks go together."""
+        """Note text that relates local ranks to ranks."""
         if "local_rank: " in text:
             self._apart.update(int(found.group(1)) - int(found.group(2)) for found in _APART.finditer(text))
         elif "group_world_size=1" in text and _ONE_NODE.search(text):
             self._apart.add(0)
 
     def log(self) -> TextLog:
-        """Return what was found."""
+        """Return the result."""
         if self._held:
             self._close_all()
         for before, lines in self._held:
@@ -193,7 +193,7 @@ class _Reader:
         self._busy.clear()
 
     def _new_signs(self, lines: List[bytes]) -> List[bytes]:
-        """Return the signs of trouble in these lines; a training log has few kinds of lines, which differ in numbers and are looked at once."""
+        """Return the signs of trouble in these lines. A training log has few kinds of lines, differing only in numbers: each is checked once."""
         kinds = {line.translate(None, _DIGITS) for line in lines} - self._dull
         found = signs(b"".join(kinds).lower().replace(b"\0", b"")) if kinds else []
         if not found and len(self._dull) < _PATTERNS:

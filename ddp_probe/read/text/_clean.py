@@ -1,16 +1,16 @@
-"""Makes text of the bytes of a log: whatever the encoding, without what steers a terminal, draws a progress bar or marks up a page."""
+"""Decodes a log's bytes in any encoding and removes terminal escapes, progress bars and markup."""
 
 import html
 import re
 from typing import List
 
-_PLAIN = re.compile(rb"[\t\n\x20-\x25\x27-\x3b\x3d-\x7e]*\Z")  # Neither & nor < nor an escape: most lines.
+_PLAIN = re.compile(rb"[\t\n\x20-\x25\x27-\x3b\x3d-\x7e]*\Z")  # No &, < or escape, as in most lines.
 _ODD = re.compile(rb"[^\t\n\x20-\x7e]|<[/a-zA-Z]|&[#a-z]|\[\d{1,3}(?:;\d{1,3})*m")
 _LEFT_OVER = re.compile(rb"\[\d{1,3}(?:;\d{1,3})*m")
 _ESCAPE = re.compile(
     r"(?:\x1b|\^\[|\\x1b|\\u001b|\\033)(?:\[[0-?]{0,40}[ -/]{0,40}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[()][AB012])"
     r"|\x1b[@-Z\\-_]|\x9b[0-?]{0,40}[ -/]{0,40}[@-~]"
-    r"|\[\d{1,3}(?:;\d{1,3})*m"  # A colour whose escape character was lost where the log was copied.
+    r"|\[\d{1,3}(?:;\d{1,3})*m"  # A colour code that lost its escape character when the log was copied.
 )
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028\u2029\ufeff]")
 _TAGS = "span|div|p|br|pre|code|font|b|i|u|a|td|tr|th|table|tbody|html|body|head|li|ul|strong|em|details|summary"
@@ -18,11 +18,11 @@ _TAG = re.compile(r"</?(?:%s)(?:\s[^<>]*)?/?>" % _TAGS, re.I)
 _ENTITY = re.compile(r"&(?:lt|gt|quot|amp|nbsp|#39|#x27);")
 _STATE = re.compile(r"[\W\d_]+")
 _PARTS = 100
-_SHOWN = 3  # Of one line with many carriage returns: the last states of a progress bar, and what was printed over it.
+_SHOWN = 3  # For a line with many carriage returns: the last states of a progress bar, and text printed over it.
 
 
 def clean(raw: bytes) -> List[str]:
-    """Return the lines that a person would see; one, unless carriage returns made several of it."""
+    """Return the visible lines: one, unless carriage returns split it."""
     if _PLAIN.match(raw) and not _LEFT_OVER.search(raw):
         return [raw.decode("ascii").rstrip()]
     if not _ODD.search(raw):
@@ -33,7 +33,7 @@ def clean(raw: bytes) -> List[str]:
 
 
 def _decoded(raw: bytes) -> str:
-    """UTF-16 loses its zero bytes and is ASCII then; what is not UTF-8 is taken for Latin-1."""
+    """Decode bytes: zero bytes are dropped, which turns UTF-16 into ASCII; anything else that is not UTF-8 is read as Latin-1."""
     raw = raw.replace(b"\0", b"")
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raw = raw[2:]
@@ -52,7 +52,7 @@ def _without_marks(text: str) -> str:
 
 
 def _seen(parts: List[str]) -> List[str]:
-    """Drop the states that a progress bar went through; what is not like its neighbour is no state."""
+    """Drop the earlier states of a progress bar; a part that does not resemble its neighbour is not a state."""
     if len(parts) <= _SHOWN:
         return parts
     kinds = [_STATE.sub("", part)[:12] for part in parts]

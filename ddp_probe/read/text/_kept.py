@@ -1,4 +1,4 @@
-"""Keeps the first and the last of what a log has too much of."""
+"""Keeps the first and the last failures and lines of a long log."""
 
 from bisect import insort
 from collections import deque
@@ -7,8 +7,8 @@ from typing import Deque, List, Optional, Tuple
 from ddp_probe.read.model import Failed
 
 _FIRST, _LAST = 2000, 500  # Failures.
-_WORDS, _LAST_WORDS = 1 << 20, 1 << 18  # Letters of those.
-_LETTERS = 1 << 19  # Of text, from each end.
+_WORDS, _LAST_WORDS = 1 << 20, 1 << 18  # Characters of them.
+_LETTERS = 1 << 19  # Characters of text from each end.
 
 _Kept = Tuple[float, int, Failed, Optional[int]]
 
@@ -18,17 +18,17 @@ def _size(failed: Failed) -> int:
 
 
 class Failures:
-    """The failures of a log, the first and the last of them by line; one that was long in coming to its end is told late."""
+    """The first and the last failures of a log, by line. A failure with a long message may be added late."""
 
     def __init__(self) -> None:
         self._first: List[_Kept] = []
         self._last: Deque[_Kept] = deque()
         self._letters = self._last_letters = 0
         self._count = 0
-        self.passed = 0  # Those between the first and the last, which are not kept.
+        self.passed = 0  # Number of failures in the middle, which are not kept.
 
     def add(self, failed: Failed, local_rank: Optional[int]) -> None:
-        """Take one in; with the local rank of who printed it, where only that is told."""
+        """Add a failure; with the local rank that printed it, if only that is known."""
         self._count += 1
         insort(self._first, (failed.when, self._count, failed, local_rank))
         self._letters += _size(failed)
@@ -45,7 +45,7 @@ class Failures:
             self.passed += 1
 
     def all(self, offset: Optional[int]) -> List[Failed]:
-        """Return them by line; a local rank becomes a rank where the log tells how far they are apart."""
+        """Return the failures by line; a local rank becomes a rank if the log shows their offset."""
         kept = sorted((*self._first, *self._last), key=lambda each: each[:2])
         for _, _, failed, local_rank in kept:
             if failed.rank is None and local_rank is not None and offset is not None:
@@ -54,7 +54,7 @@ class Failures:
 
 
 class Text:
-    """The lines of a log that may matter, from both ends."""
+    """The lines of a log that may matter, from its beginning and its end."""
 
     def __init__(self) -> None:
         self._first: List[Tuple[int, str]] = []
@@ -63,7 +63,7 @@ class Text:
         self._letters = 0
 
     def add(self, number: int, text: str) -> None:
-        """Take a line in."""
+        """Add a line."""
         text = text[:8000]
         if self._room > 0:
             self._room -= len(text) + 1

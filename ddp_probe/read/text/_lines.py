@@ -1,4 +1,4 @@
-"""Tells what a line is to a traceback: its header, a frame, its last line, or what stands between."""
+"""Classifies a line as part of a traceback: its header, a frame, its last line, or something else."""
 
 import re
 from typing import NamedTuple, Optional
@@ -12,7 +12,7 @@ _FRAME = re.compile(r'[\s>|+]*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in 
 _IPYTHON_FRAME = re.compile(r"(?P<file>(?:[/~.]|<ipython|[A-Za-z]:\\)\S*) in (?P<function>[\w<>.]+)\(.*\)$")
 _IPYTHON_NEWER = re.compile(r"(?:File|Cell) (?P<file>\S+?|In ?\[\d+\]),? ?(?::|line )(?P<line>\d+)(?:, in (?P<function>[\w.<>]+)\(.*)?$")
 _RICH_FRAME = re.compile(r"│\s?(?P<file>/\S+):(?P<line>\d+) in (?P<function>[\w<>.]+)\s*│?$")
-_NUMBERED = re.compile(r"(?:│\s)?\s*(?:-+>|❱)\s*(?P<line>\d+) (?P<text>.*?)\s*│?$")  # The line of a frame in a listing around it.
+_NUMBERED = re.compile(r"(?:│\s)?\s*(?:-+>|❱)\s*(?P<line>\d+) (?P<text>.*?)\s*│?$")  # A frame's own line in a source listing.
 _LISTING = re.compile(r"(?:│.*│?|[╭╰]─.*|\s*\d+(?: .*)?)$")
 _CLASS = r"(?:[A-Z]\w*)?(?:(?<=\w)Error|Exception|Interrupt|Timeout|TimeoutExpired|Refused|ExceptionGroup|SystemExit|StopIteration)"
 _NAME = r"(?:(?:[A-Za-z_]\w*\.)*" + _CLASS
@@ -26,8 +26,8 @@ _LINK = re.compile(
 _GROUP_MARGIN = re.compile(r"\s*(?:\+(?:-\+)?-+(?: \d+ -+)?$|[|+] (?=\s*\S)|\|\s*$)")
 
 
-class Line(NamedTuple):
-    """A line, and what it is."""
+class TextLine(NamedTuple):
+    """A line of a plain log, and its role in a traceback."""
 
     number: int
     text: str
@@ -35,11 +35,11 @@ class Line(NamedTuple):
     indent: int
     site: Optional[Site] = None
     type: str = ""
-    message: str = ""  # Of an exception's last line; of a listing, the text of the frame's line.
+    message: str = ""  # The message in an exception's last line; in a listing, the text of the frame's line.
 
 
-def line(number: int, text: str, in_group: bool) -> Line:
-    """Tell what a line is; in an exception group, without the margin that shows the nesting."""
+def line(number: int, text: str, in_group: bool) -> TextLine:
+    """Classify a line; in an exception group, without the margin that shows the nesting."""
     if in_group:
         margin = _GROUP_MARGIN.match(text)
         text = text[margin.end() :] if margin else text
@@ -47,17 +47,17 @@ def line(number: int, text: str, in_group: bool) -> Line:
     bare = text.lstrip()
     indent = len(text) - len(bare)
     if not bare:
-        return Line(number, text, BLANK, 0)
+        return TextLine(number, text, BLANK, 0)
     if "(most recent call last)" in text and _HEADER.search(text):
-        return Line(number, text, HEADER, indent)
+        return TextLine(number, text, HEADER, indent)
     site = _site(text) if ("File " in text or " in " in text or "Cell " in text) else None
     if site is not None:
-        return Line(number, text, FRAME, indent, site)
+        return TextLine(number, text, FRAME, indent, site)
     if " exception" in text and _LINK.match(text):
-        return Line(number, text, LINK, indent)
+        return TextLine(number, text, LINK, indent)
     listed = _NUMBERED.match(text) if ("->" in text or "❱" in text) else None
     if listed:
-        return Line(number, text, SOURCE, indent, Site("", int(listed.group("line"))), "", listed.group("text"))
+        return TextLine(number, text, SOURCE, indent, Site("", int(listed.group("line"))), "", listed.group("text"))
     return _final(number, text, indent)
 
 
@@ -71,14 +71,14 @@ def _site(text: str) -> Optional[Site]:
     return None
 
 
-def _final(number: int, text: str, indent: int) -> Line:
+def _final(number: int, text: str, indent: int) -> TextLine:
     for kind, pattern in ((FINAL, _FINAL), (PERHAPS_FINAL, _PERHAPS)):
         found = pattern.match(text)
         if found and not (kind == PERHAPS_FINAL and _NO_EXCEPTION.match(text)):
-            return Line(number, text, kind, indent, None, found.group("type"), found.group("message") or "")
-    return Line(number, text, OTHER, indent)
+            return TextLine(number, text, kind, indent, None, found.group("type"), found.group("message") or "")
+    return TextLine(number, text, OTHER, indent)
 
 
 def is_listing(text: str) -> bool:
-    """Tell a line around a frame's own line, as IPython and rich show them."""
+    """Return whether a line surrounds a frame's own line, as in the listings of IPython and rich."""
     return _LISTING.match(text) is not None

@@ -1,4 +1,4 @@
-"""Gathers the lines around a sign of trouble that are in no traceback, and cuts them where they speak of another rank or another loss."""
+"""Collects the lines around a sign of trouble outside tracebacks, and splits them when they refer to another rank or another failure."""
 
 from collections import deque
 from typing import Deque, Dict, List, Optional, Tuple
@@ -7,7 +7,7 @@ from ddp_probe.read.failures import consequence
 from ddp_probe.read.model import Failed, LogLine
 from ddp_probe.read.text._signs import QUIET, TROUBLE, rank_inside, weigh
 
-_AROUND = 3  # Quiet lines that are kept before a sign and after it, in a long log.
+_AROUND = 3  # Quiet lines kept before and after a sign in a long log.
 _LINES, _LETTERS = 200, 1 << 15
 
 
@@ -15,25 +15,25 @@ class Passages:
     """The passages of one source of lines."""
 
     def __init__(self, whole: bool) -> None:
-        self._whole = whole  # Whether quiet lines are kept as well.
+        self._whole = whole  # Whether quiet lines are kept too.
         self._before: Deque[Tuple[int, str]] = deque(maxlen=_AROUND)
         self._lines: List[Tuple[int, str]] = []
         self._letters = 0
-        self._first = 0  # The number of the first line with a sign.
+        self._first = 0  # Number of the first line with a sign.
         self._weight = QUIET
         self._quiet = 0
         self._rank: Optional[int] = None
         self._loss = ""
-        self._headline = ""  # The first line that must tell of trouble.
+        self._headline = ""  # The first line that certainly reports a failure.
         self.ready: List[Failed] = []
 
     @property
     def open(self) -> bool:
-        """Tell that lines that follow may belong to the passage."""
+        """Return whether following lines may belong to the passage."""
         return bool(self._lines)
 
     def add(self, number: int, text: str, file: str) -> bool:
-        """Take a line in; return whether it is kept, as far as one can tell yet."""
+        """Add a line; return whether it is kept for now."""
         weight = weigh(text)
         if weight == QUIET and not self._whole:
             return self.skip(number, text, file)
@@ -48,7 +48,7 @@ class Passages:
         return True
 
     def skip(self, number: int, text: str, file: str) -> bool:
-        """Take in a line that is known to be quiet, in a log of which quiet lines are kept only around a sign; return whether it is."""
+        """Add a line known to be quiet, in a long log, which keeps quiet lines only around a sign; return whether it is kept."""
         if self._lines and self._quiet < _AROUND:
             self._quiet += 1
             self._append(number, text)
@@ -62,7 +62,7 @@ class Passages:
         self._letters += min(len(text), 8000)
 
     def _is_other(self, text: str, weight: int) -> bool:
-        """Tell a line that is of another rank than the passage, or of another one's loss: neither may lend the other its name."""
+        """Return whether a line is about another rank or another failure than the passage: it must not change the passage's cause."""
         if weight == QUIET or not self._lines or text[:1].isspace():
             return False
         rank, loss = rank_inside(text), consequence(text)
@@ -81,7 +81,7 @@ class Passages:
         self._quiet = 0
 
     def end(self, file: str) -> None:
-        """Close the passage."""
+        """End the passage."""
         lines, self._lines = self._lines, []
         while lines and not lines[-1][1].strip():
             lines.pop()
@@ -102,7 +102,7 @@ class Passages:
 
 
 def _by_place(lines: List[Tuple[int, str]], file: str) -> Dict[Tuple[str, int], str]:
-    """A passage of several ranks' log has gaps: each of its lines has its number."""
+    """Return the lines with their numbers: a passage from a log of several ranks has gaps."""
     found: Dict[Tuple[str, int], str] = {}
     for number, text in lines:
         key = (file, number)

@@ -1,4 +1,4 @@
-"""Tells who printed a line, by what launchers put before it."""
+"""Finds which process printed a line, from the prefix that launchers add."""
 
 import re
 from typing import Dict, Iterable, List, NamedTuple, Optional, Pattern, Tuple
@@ -7,18 +7,18 @@ from ddp_probe.read.text._lines import FINAL, OTHER, line
 
 
 class Origin(NamedTuple):
-    """Who printed a line; an empty key where nothing tells."""
+    """The process that printed a line; an empty key if unknown."""
 
     key: str = ""
     rank: Optional[int] = None
-    local_rank: Optional[int] = None  # Where only that is told; the rank is another one on every node but the first.
+    local_rank: Optional[int] = None  # If only that is known; ranks equal local ranks only on the first node.
 
 
 NOBODY = Origin()
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?")  # kubectl --timestamps, CI
 _CERTAIN: Tuple[Pattern[str], ...] = (
-    re.compile(r"\[ ?[Rr](?:ank|ANK) ?[:=]? ?(?P<rank>\d{1,6}) ?\](?:: ?| |$)"),  # torch 2.x, Lightning, hand-made ones
+    re.compile(r"\[ ?[Rr](?:ank|ANK) ?[:=]? ?(?P<rank>\d{1,6}) ?\](?:: ?| |$)"),  # torch 2.x, Lightning, custom formats
     re.compile(r"\((?:[Rr]ank|RANK)[ :=]{1,2}(?P<rank>\d{1,6})\)(?:: ?| |$)"),
     re.compile(r"(?:[Rr]ank|RANK)[ =](?P<rank>\d{1,6})(?:: | \| ?|:$)"),
     re.compile(r"\[(?P<role>default|trainer|worker|local_rank|[a-z]+er)_?(?P<local>\d{1,4})\]: ?"),  # torchrun --tee
@@ -29,7 +29,7 @@ _CERTAIN: Tuple[Pattern[str], ...] = (
     re.compile(r"\[pod/(?P<key>[\w./-]+)\] "),  # kubectl --prefix
     re.compile(r"(?P<key>(?=[\w.]{1,60}[-_])[\w.-]{2,120}(?<=\d)) {1,60}\| ?"),  # docker compose
 )
-# Believed only where most lines have one: a list in a log may be numbered too, and a message may begin with a file's name.
+# Accepted only if most lines have one: a list in a log may be numbered too, and a message may begin with a file name.
 _LIKELY: Tuple[Pattern[str], ...] = (
     re.compile(r" {0,4}(?P<rank>\d{1,6}): "),  # srun --label
     re.compile(r"(?P<key>(?=[\w.-]{0,120}\d)[a-z][\w.-]{0,120}(?<!\.py)(?<!\.so)(?<!\.so\.\d)): "),  # pdsh, by name
@@ -39,7 +39,7 @@ _SHARE, _LEAST = 0.5, 2
 
 
 class Prefixes:
-    """Takes prefixes off lines; learns block by block which of the less certain kinds this log has."""
+    """Removes prefixes from lines; learns block by block which of the ambiguous kinds this log has."""
 
     def __init__(self) -> None:
         self._known: List[Pattern[str]] = []
@@ -47,14 +47,14 @@ class Prefixes:
         self._know(_CERTAIN)
 
     def _know(self, patterns: Iterable[Pattern[str]]) -> None:
-        """Sort the patterns by what they may begin with: most lines are asked for none of them."""
+        """Group the patterns by their possible first characters: most lines need no check at all."""
         self._known.extend(patterns)
         for first in "[(":
             self._by_first[first] = [pattern for pattern in self._known if pattern.pattern.startswith("\\" + first)]
         self._by_first["a"] = [pattern for pattern in self._known if pattern.pattern[:2] not in ("\\[", "\\(")]
 
     def learn(self, lines: Iterable[str]) -> None:
-        """Look whether most of these lines begin with one of the less certain prefixes."""
+        """Check whether most of these lines begin with one of the ambiguous prefixes."""
         texts = [text for text in lines if text.strip()]
         for pattern in _LIKELY:
             if pattern in self._known:
@@ -63,8 +63,8 @@ class Prefixes:
             if having >= _LEAST and having >= _SHARE * len(texts):
                 self._know((pattern,))
 
-    def mended(self, parts: List[Tuple[int, str]]) -> List[Tuple[int, str]]:
-        """Give the first line of a piece that was cut out of a log the prefix that it lost, where the second goes on with its exception."""
+    def completed(self, parts: List[Tuple[int, str]]) -> List[Tuple[int, str]]:
+        """Restore the missing prefix of the first line of an excerpt, if the second line continues its exception."""
         if len(parts) < 2 or self.split(parts[0][1])[0] is not NOBODY:
             return parts
         number, text = parts[0]
@@ -74,10 +74,10 @@ class Prefixes:
         return [(number, after[: len(after) - len(rest)] + text), *parts[1:]] if torn else parts
 
     def split(self, text: str) -> Tuple[Origin, str]:
-        """Return who printed a line, and what."""
+        """Return the process that printed a line, and the line without prefixes."""
         text = _bare(text)
         origin = NOBODY
-        for _ in range(3):  # A scheduler's before a launcher's before torch's own.
+        for _ in range(3):  # Prefixes nest: scheduler, launcher, torch.
             found = self._match(text)
             if found is None:
                 break

@@ -1,16 +1,16 @@
-"""Weighs a line of a log: whether it tells of trouble, and whether it must."""
+"""Rates a line of a log: no sign of trouble, a possible one, or a certain one."""
 
 import re
 from typing import List, Optional
 
 QUIET, HINT, TROUBLE = 0, 1, 2
 
-# In lower case, and loose: text without any of them is quiet. In UTF-16, zero bytes between the letters have to be gone.
+# Lower case and loose: text without any of them is quiet. Zero bytes of UTF-16 must be removed first.
 _WORDS = tuple(
     b"""error exception fail fatal abort kill fault warn sig terminat timeout timed traceback oom refused denied invalid illegal missing
     mismatch inconsist duplicate corrupt truncat deadlock hang hung stuck quota unable cannot could avail support unexpected unrecognized watchdog
     desync assert undefined such panic nccl hccl compiled built what(): exitcode mib already unreachable xid usage found most init""".split()
-) + (b"of memory",)  # Training logs tell the memory in use on every line.
+) + (b"of memory",)  # Training logs print the memory in use on every line.
 _TROUBLE = re.compile(
     r"(?<![\w.])(?:[A-Za-z_][\w.]*)?(?:Error|Exception)\b|\b(?:ERROR|FATAL|Fatal|fatal|CRITICAL)\b|\berror:|: error\b|\bERR\d|\[E[ \d]|^E\d{4} "
     r"|\b[Aa]bort(?:ed|ing)\b|\b[Kk]ill(?:ed|ing)\b|[Ss]egmentation fault|[Bb]us error|core dumped|\bOOM\b|oom-kill|[Oo]ut of memory"
@@ -25,7 +25,7 @@ _HINT = re.compile(
     r"|[Uu]nexpected|[Uu]nrecognized|[Ww]atchdog|No .{1,40} (?:available|found)|[Uu]ndefined|\d ?MiB \||exitcode|^usage: |[Hh][Cc][Cc][Ll] function"
     r"|already (?:in use|exists|initialized)|[Uu]nreachable|Not init|\bSignal \d+|\be(?:rror|xception)\b"
 )
-# Names of measures and counts of nothing: a healthy log is full of them.
+# Names of metrics and zero counts, which are common in a healthy log.
 _HARMLESS = re.compile(
     r"(?:error|Error|ERROR|fail(?:ed|ures?)|warnings?)s?(?:_\w{1,60})?['\"]?\s{0,20}[=:]\s{0,20}\(?[-\d.]|\b(?:0|no|without)\s{1,20}(?:errors?|failures?|warnings?)\b|IGNORE_ERROR"
 )
@@ -33,12 +33,12 @@ _RANK = re.compile(r"\[(?:PG (?:ID )?0 (?:PG GUID \S+ )?)?Rank (\d{1,6})\](?!:)"
 
 
 def signs(low: bytes) -> List[bytes]:
-    """Return the signs of trouble in text in lower case; without any it need not be looked at."""
+    """Return the signs of trouble in lower-case text; text without any can be skipped."""
     return [word for word in _WORDS if word in low]
 
 
 def weigh(line: str) -> int:
-    """Return how much a line tells: nothing, perhaps something, or that something failed."""
+    """Return the rating of a line: nothing, possible trouble, or a failure."""
     found = _TROUBLE.search(line)
     if found:
         return TROUBLE if not _HARMLESS.search(line) else QUIET
@@ -46,6 +46,6 @@ def weigh(line: str) -> int:
 
 
 def rank_inside(line: str) -> Optional[int]:
-    """Return the rank that a line of torch's C++ part says it is from; in a group other than the default one it is another number."""
+    """Return the rank named in a line of torch's C++ code; in a group other than the default one the number is not the rank."""
     found = _RANK.search(line) if "Rank " in line else None
     return int(found.group(1)) if found else None

@@ -1,4 +1,4 @@
-"""Gathers one traceback: its frames, the exception's last line, and the lines that its message goes on over."""
+"""Collects one traceback: its frames, the exception's last line, and further lines of its message."""
 
 import re
 from typing import Dict, List, Optional, Tuple
@@ -6,14 +6,14 @@ from typing import Dict, List, Optional, Tuple
 from ddp_probe.read.inside import inside
 from ddp_probe.read.job_line import job_line
 from ddp_probe.read.model import Failed, LogLine
-from ddp_probe.read.text._lines import BLANK, FINAL, FRAME, HEADER, LINK, PERHAPS_FINAL, SOURCE, Line, is_listing
+from ddp_probe.read.text._lines import BLANK, FINAL, FRAME, HEADER, LINK, PERHAPS_FINAL, SOURCE, TextLine, is_listing
 from ddp_probe.schema import Site
 
-_FRAMES = 200  # Of a recursion without end: so many from the top; the rest replaces the last half.
-_LINES, _LETTERS = 300, 1 << 16  # Of a message.
-_LOOSE = 40  # Lines of a message that nothing but their place ties to it.
-_RECENT = 4  # Lines, for each that is open, after which a traceback is no longer one that is being printed.
-_RECORD = re.compile(  # The beginning of something else: no message goes on with it.
+_FRAMES = 200  # Maximum frames, for infinite recursion: the first half stays, newer frames replace the rest.
+_LINES, _LETTERS = 300, 1 << 16  # Maximum lines and characters of a message.
+_LOOSE = 40  # Maximum lines that belong to a message only because they follow it.
+_RECENT = 4  # A traceback without a new line for this many lines, times the open tracebacks, is no longer being printed.
+_RECORD = re.compile(  # The beginning of other output, never part of a message.
     r"\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d(?:/\d{4})? \d\d:|[IWEF]\d{4} |\[[IWEF][ \d\]]|\[?(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)\b|!!! |ddp_probe: "
     r"|\S+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL|\S+:\d+(?::\d+)?\] |terminate called|\S+\.py:\d+: |\w*Warning: |usage: |\S+\.py: error:|Fatal Python error"
     r"|[^%|]{0,80}?\d{1,3}%\||srun: |slurmstepd|Killed|Aborted|Segmentation fault|.*: line \d+: |\*{10}|(?:Current t|T)hread 0x|THCudaCheck|Epoch"
@@ -26,45 +26,45 @@ _SUMMARY = ("ChildFailedError", "CalledProcessError", "ProcessRaisedException")
 
 
 class Trace:
-    """One traceback, or what is left of one."""
+    """One traceback, complete or not."""
 
     def __init__(self, number: int, counted: int, known: Dict[Tuple[str, int], str]) -> None:
         self.number = number
-        self.known = known  # The text of lines that other tracebacks of the same source have shown.
-        self.tangled = False  # Another one was open at the same time: ranks that print into one pipe.
+        self.known = known  # The text of source lines seen in other tracebacks of the same source.
+        self.tangled = False  # Another traceback was open at the same time: several ranks print into one pipe.
         self.touched = counted
         self.frames: List[Site] = []
         self.source: Dict[Tuple[str, int], str] = {}
         self.raw: List[str] = []
         self.expects_source = False
-        self.listing = False  # IPython's form, or rich's.
+        self.listing = False  # The form of IPython or rich.
         self.type = ""
         self.message: List[str] = []
-        self.done = 0  # The number of the exception's last line.
+        self.done = 0  # Line number of the exception's last line.
         self.fatal = True
         self.rank: Optional[int] = None
-        self._column = 2  # Where frames begin; the exception's last line stands before it.
+        self._column = 2  # The indentation of frames; the exception's last line is indented less.
         self._letters = 0
         self._loose = 0
         self._blanks = 0
 
     # --- frames
 
-    def accepts(self, line: Line, counted: int, at_once: int) -> float:
-        """Return how well a line goes on with this traceback; 0 where it does not."""
+    def accepts(self, line: TextLine, counted: int, at_once: int) -> float:
+        """Return how well a line continues this traceback; 0 if it does not."""
         recent = counted - self.touched <= _RECENT * at_once
         if line.kind == FRAME:
             return self._accepts_frame(line, recent)
         if line.kind in (HEADER, LINK) or not (self.frames or line.kind == FINAL):
             return 0.0
         if self._is_final(line):
-            # Of a kind that other lines have too, only while this traceback is being printed.
+            # An ambiguous last line is accepted only while this traceback is being printed.
             return 2.0 + recent - 0.5 * self.expects_source if recent or line.kind == FINAL else 0.0
         if self.listing:
             return 2.0 if line.kind in (SOURCE, BLANK) or is_listing(line.text) else 0.0
         return self._accepts_source(line, recent, counted - self.touched == 1) if line.kind != BLANK else 0.0
 
-    def _accepts_frame(self, line: Line, recent: bool) -> float:
+    def _accepts_frame(self, line: TextLine, recent: bool) -> float:
         assert line.site is not None
         if self.frames and not self.listing and abs(line.indent - self._column) > 1:
             return 0.0
@@ -72,36 +72,36 @@ class Trace:
         if self.frames:
             last = self.frames[-1]
             if last == line.site:
-                score -= 1.5  # Rather the same frame of another rank.
+                score -= 1.5  # More likely the same frame of another rank.
             elif line.site.function and line.site.function + "(" in self.source.get((last.file, last.line), ""):
                 score += 1.0
         return score
 
-    def _accepts_source(self, line: Line, recent: bool, fresh: bool) -> float:
+    def _accepts_source(self, line: TextLine, recent: bool, fresh: bool) -> float:
         if "[Previous line repeated" in line.text:
             return 2.0 * recent
         if not self.expects_source:
             return 1.0 * recent * (line.indent > self._column)
         score = 2.0 + recent if line.indent > self._column else 1.5 * recent * (self._flat or (self.tangled and line.indent == 0))
         if score and self.tangled:
-            # Old Pythons write the indentation and the text apart: with another rank between, one line has both indentations and a later one none.
+            # Old Pythons write indentation and text separately: with another rank in between, one line has both indentations and a later one none.
             score += 0.5 * fresh * ((line.indent >= self._column + 6) - (line.indent == 0))
             known = self.known.get((self.frames[-1].file, self.frames[-1].line))
             score += 0.0 if known is None else 2.0 if known == line.text.strip() else -1.4
         return score
 
-    def _is_final(self, line: Line) -> bool:
+    def _is_final(self, line: TextLine) -> bool:
         if line.kind not in (FINAL, PERHAPS_FINAL) or (not self.listing and line.indent >= max(self._column, 1)):
             return False
         return not ((self._flat or (self.tangled and not line.message)) and self.expects_source and line.kind == PERHAPS_FINAL)
 
     @property
     def _flat(self) -> bool:
-        """Its lines lost their indentation where they were copied."""
+        """Return whether the lines lost their indentation when copied."""
         return self._column == 0 and not self.listing
 
-    def take(self, line: Line, counted: int) -> bool:
-        """Take a line in; return whether it was the exception's last."""
+    def take(self, line: TextLine, counted: int) -> bool:
+        """Add a line; return whether it was the exception's last line."""
         self.touched = counted
         if line.kind == FRAME:
             self._frame(line)
@@ -118,7 +118,7 @@ class Trace:
             self.raw.append(line.text)
         return False
 
-    def _frame(self, line: Line) -> None:
+    def _frame(self, line: TextLine) -> None:
         assert line.site is not None
         if not self.frames:
             self._column = line.indent
@@ -135,20 +135,20 @@ class Trace:
 
     # --- the exception and its message
 
-    def finish(self, line: Line) -> None:
-        """Take the exception's last line in, which is the first of its message."""
+    def finish(self, line: TextLine) -> None:
+        """Add the exception's last line, which is the first line of its message."""
         self.type, self.done = line.type[:500], line.number
         self._say(line.message)
 
-    def goes_on(self, line: Line) -> bool:
-        """Tell whether a line is still the message's, and take it in."""
+    def goes_on(self, line: TextLine) -> bool:
+        """Return whether a line still belongs to the message, and add it if so."""
         if line.kind in (HEADER, LINK, FRAME) or (line.kind == FINAL and line.indent < max(self._column, 1)) or self._loose > _LOOSE:
             return False
         if line.kind == BLANK:
             self._blanks += 1
             return self._blanks < 3
         tied = line.indent > 0 or _GOES_ON.match(line.text) is not None or self._in_summary()
-        announced = self.message[-1].rstrip().endswith(":")  # And what comes stands in a paragraph of its own.
+        announced = self.message[-1].rstrip().endswith(":")  # The announced text may be a separate paragraph.
         if not tied and ((self._blanks and not announced) or _RECORD.match(line.text)):
             return False
         self._loose += not tied
@@ -159,7 +159,7 @@ class Trace:
         return True
 
     def _in_summary(self) -> bool:
-        """Tell that torchrun's frame of ==== has been opened and not closed."""
+        """Return whether torchrun's block of ==== has begun and not ended."""
         return self.type.endswith(_SUMMARY) and sum(1 for text in self.message if text.lstrip().startswith("=====")) == 1
 
     def _say(self, text: str) -> None:
@@ -169,7 +169,7 @@ class Trace:
         self._letters += min(len(text), 8000)
 
     def failed(self, file: str, rank: Optional[int]) -> Failed:
-        """Return it; without its last line, its frames as they were printed are what it says."""
+        """Return it as a failure; without a last line, the message is the frames as printed."""
         number = self.done or self.number
         message = "\n".join(self.message if self.done else self.raw).rstrip()
         failed = Failed(rank=self.rank if rank is None else rank, when=float(number), at=LogLine(file, number), type=self.type, message=message)
