@@ -49,17 +49,17 @@ def _own(module: Any, paths: List[str], width: int) -> Iterable[Any]:
     from ddp_probe.diagnose import judge
     from ddp_probe.diagnose.rules import rule_of
     from ddp_probe.report import found, safe
-    from ddp_probe.report.layout import Line
+    from ddp_probe.report.layout import StyledLine
     from ddp_probe.report.paths import Paths
 
     diagnosis, told = judge(read.load(paths), [module]), Paths()
     rule = rule_of(module)
-    yield Line("%s %s in %s" % (rule.id, rule.slug, safe.line(diagnosis.run.name) or "this log"), "strong")
+    yield StyledLine("%s %s in %s" % (rule.id, rule.slug, safe.line(diagnosis.run.name) or "this log"), "strong")
     if not diagnosis.findings:
-        yield Line("The rule finds nothing in it.")
+        yield StyledLine("The rule finds nothing in it.")
     for finding in diagnosis.findings:
         yield from found.cause(finding, diagnosis, width, told, 3)
-    yield Line("")
+    yield StyledLine("")
 
 
 def _print(lines: Iterable[Any]) -> None:

@@ -1,1 +1,1 @@
-"""From a diagnosis to what a person, a program or a pipe reads: one file per form. No form changes what was found."""
+"""Turns a diagnosis into output for a person, a program or a pipe: one file per form. No form changes the findings."""

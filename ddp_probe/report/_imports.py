@@ -1,11 +1,11 @@
-"""Adds an import to a Python file, beside those that it has."""
+"""Adds an import to a Python file, next to its existing ones."""
 
 import ast
 from typing import List, Optional
 
 
 def added(lines: List[str], module: str) -> Optional[List[str]]:
-    """Return the lines with `import module`; as they are if it is there, and None if its name means something else."""
+    """Return the lines with `import module` added; unchanged if it is already imported, None if its name is taken."""
     tree = ast.parse("\n".join(lines))
     root = module.partition(".")[0]
     taken = False
@@ -19,12 +19,12 @@ def added(lines: List[str], module: str) -> Optional[List[str]]:
             taken = taken or any((name.asname or name.name) == root for name in node.names)
     if taken:
         return None
-    at = _place(lines, tree)
+    at = _first_import(lines, tree)
     return [*lines[:at], "import " + module, *lines[at:]]
 
 
-def _place(lines: List[str], tree: ast.Module) -> int:
-    """Before the first import that is not of __future__; else after what has to come first."""
+def _first_import(lines: List[str], tree: ast.Module) -> int:
+    """Return the index of the first import except from __future__, else the index after the lines that must come first."""
     last = 0
     for number, node in enumerate(tree.body):
         docstring = number == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -1,4 +1,4 @@
-"""The form for a program: one object whose shape is published; keys may be added, none changes its meaning or goes."""
+"""The form for programs: one object with a published schema. Keys may be added; no key is removed or changes its meaning."""
 
 import json
 import sys
@@ -25,84 +25,84 @@ def _doc(text: str) -> msgspec.Meta:
 
 
 class EvidenceForm(msgspec.Struct):
-    """A line of a log, the line of the job that it speaks of, and what it shows."""
+    """A line of a log, the line of the job that it refers to, and what it shows."""
 
-    file: Annotated[str, _doc("The log, as its path was given.")]
+    file: Annotated[str, _doc("The path of the log, as given.")]
     line: Annotated[int, _doc("Counted from 1.")]
-    site: Annotated[Optional[Site], _doc("The line of the job; null where the log names none.")]
+    site: Annotated[Optional[Site], _doc("The line of the job; null if the log names none.")]
     text: str
 
 
 class FindingForm(msgspec.Struct):
-    """One cause, named."""
+    """One identified cause."""
 
-    id: Annotated[str, _doc("DDP and three digits; never used for another rule.")]
-    slug: Annotated[str, _doc("The rule's name; never used for another rule.")]
+    id: Annotated[str, _doc("DDP and three digits; never reused for another rule.")]
+    slug: Annotated[str, _doc("The rule's name; never reused for another rule.")]
     cause: Annotated[str, _doc("A key of the vocabulary of causes.")]
-    severity: Annotated[str, _doc("error: it ended or hung the job, or will. warning: the job goes on, and does not do what it seems to.")]
-    ranks: Annotated[List[int], _doc("The guilty ones; empty where it is the whole job's, or where nobody can tell.")]
+    severity: Annotated[str, _doc("error: it ended or hung the job, or will. warning: the job continues, but does not do what it appears to do.")]
+    ranks: Annotated[List[int], _doc("The guilty ranks; empty if the cause concerns the whole job, or the ranks are unknown.")]
     verdict: Annotated[str, _doc("One sentence.")]
     evidence: List[EvidenceForm]
     remedy: Annotated[str, _doc("The change to make.")]
-    fix: Annotated[str, _doc("The remedy's name for DDP_PROBE_FIX; empty where there is none.")]
+    fix: Annotated[str, _doc("The remedy's name for DDP_PROBE_FIX; empty if there is none.")]
     confidence: Annotated[str, _doc("high, medium or low.")]
     consequences: Annotated[List[str], _doc("What followed from it.")]
 
 
 class UndecidedForm(msgspec.Struct):
-    """A question that the logs leave open."""
+    """A question that the logs do not answer."""
 
-    slug: Annotated[str, _doc("The rule that asks it, or a name of its own.")]
+    slug: Annotated[str, _doc("The rule that asks the question, or the question's own name.")]
     because: str
     next: Annotated[str, _doc("What to try next.")]
 
 
 class InventoryForm(msgspec.Struct):
-    """What there was to read."""
+    """What was read."""
 
     run: Annotated[str, _doc("The run's name.")]
-    launcher: Annotated[str, _doc("Who launched the ranks; empty where nobody tells.")]
+    launcher: Annotated[str, _doc("What launched the ranks; empty if unknown.")]
     hosts: List[str]
     folders: List[str]
-    files: Annotated[List[str], _doc("All that were read.")]
+    files: Annotated[List[str], _doc("All files that were read.")]
     lines: int
     bytes: int
-    expected: Annotated[Optional[int], _doc("How many ranks there should be; null where nothing tells.")]
-    seen: Annotated[int, _doc("How many processes wrote a file, launchers aside.")]
-    missing: Annotated[List[int], _doc("Ranks that never started, or left no file.")]
-    ends: Annotated[Dict[str, List[int]], _doc("How the ranks ended, in the words of the table, to ranks.")]
-    skipped: Annotated[Dict[str, Dict[str, int]], _doc("File to reason to how many of its lines were skipped.")]
+    expected: Annotated[Optional[int], _doc("The expected number of ranks; null if unknown.")]
+    seen: Annotated[int, _doc("How many processes wrote a file, not counting launchers.")]
+    missing: Annotated[List[int], _doc("Ranks that never started or wrote no file.")]
+    ends: Annotated[Dict[str, List[int]], _doc("How ranks ended, as in the table, to the list of ranks.")]
+    skipped: Annotated[Dict[str, Dict[str, int]], _doc("File to reason to number of skipped lines.")]
     unreadable: Annotated[Dict[str, str], _doc("File or folder to why it could not be read.")]
-    unknown: Annotated[Dict[str, int], _doc("Events of another version of the probe, counted.")]
-    earlier: Annotated[int, _doc("Files of starts before the last one.")]
-    clock_spread: Annotated[Optional[float], _doc("Seconds between the hosts' clocks, before they were brought together.")]
+    unknown: Annotated[Dict[str, int], _doc("Number of events from an unknown version of the probe, by name.")]
+    earlier: Annotated[int, _doc("Number of files from earlier generations.")]
+    clock_spread: Annotated[Optional[float], _doc("Seconds between the hosts' clocks before alignment.")]
     notes: List[str]
 
 
 class RankForm(msgspec.Struct):
-    """Where one rank stands."""
+    """The state of one rank."""
 
     rank: Optional[int]
     local_rank: Optional[int]
     host: str
-    devices: Annotated[str, _doc("Of its parameters.")]
-    device_ids: Annotated[str, _doc("As given to the wrap; none where none were given, empty where nothing was wrapped.")]
-    card: Annotated[str, _doc("The current one.")]
-    phase: Annotated[str, _doc("How far it came: starting, init, grouped, wrapping, wrapped, loading, saving, closing, closed.")]
+    devices: Annotated[str, _doc("The devices of its parameters.")]
+    device_ids: Annotated[str, _doc("As given to the wrapper; none if not given, empty if nothing was wrapped.")]
+    card: Annotated[str, _doc("The current card.")]
+    phase: Annotated[str, _doc("How far it got: starting, init, grouped, wrapping, wrapped, loading, saving, closing, closed.")]
     last: Annotated[str, _doc("Its last event.")]
     site: Annotated[str, _doc("The line of the job that made it.")]
     end: Annotated[str, _doc("ended, failed and the exception, exit and the code, killed or stopped and the signal, running, no end line, no file.")]
 
 
 class RemedyForm(msgspec.Struct):
-    """A change that DDP_PROBE_FIX made, or did not make."""
+    """A change that DDP_PROBE_FIX made or declined to make."""
 
     remedy: Annotated[str, _doc("Its name in DDP_PROBE_FIX.")]
     ranks: List[int]
-    applied: Annotated[bool, _doc("False: it could not be sure, and did nothing.")]
+    applied: Annotated[bool, _doc("False if it could not be sure and did nothing.")]
     site: Annotated[Optional[Site], _doc("The line of the job whose call was changed.")]
-    before: Annotated[Dict[str, str], _doc("What the job asked for; of the first rank.")]
-    after: Annotated[Dict[str, str], _doc("What was done in its place; of the first rank.")]
+    before: Annotated[Dict[str, str], _doc("What the job requested, on the first rank.")]
+    after: Annotated[Dict[str, str], _doc("What was done instead, on the first rank.")]
     because: str
 
 
@@ -119,12 +119,12 @@ class ReportForm(msgspec.Struct):
 
 
 def report_schema() -> Dict[str, Any]:
-    """Return the JSON Schema of what is printed."""
+    """Return the JSON Schema of the output."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **in_order(msgspec.json.schema(ReportForm))}
 
 
 def text(diagnosis: Diagnosis, indent: Optional[int] = 2) -> str:
-    """Return the object as text; plain ASCII, so that nothing a log holds reaches a terminal as it is."""
+    """Return the object as plain ASCII text, so that nothing from a log reaches a terminal unescaped."""
     return json.dumps(msgspec.to_builtins(form(diagnosis)), indent=indent)
 
 

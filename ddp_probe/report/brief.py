@@ -1,9 +1,8 @@
-"""The brief form: one line per finding, or one line that says clear, or undecided because."""
+"""The brief form: one line per finding, or one line with clear, or with undecided and the reasons."""
 
 from typing import List
 
-from ddp_probe.diagnose import Diagnosis, Finding
-from ddp_probe.diagnose._open_questions import unseen
+from ddp_probe.diagnose import Diagnosis, Finding, unseen
 from ddp_probe.diagnose.judge import CLEAR, FOUND
 from ddp_probe.diagnose.rule import ERROR
 from ddp_probe.diagnose.words import named
@@ -16,14 +15,14 @@ _REASONS = 3
 def lines(diagnosis: Diagnosis) -> List[str]:
     """Return the lines."""
     if diagnosis.verdict == FOUND:
-        told = [_finding(finding) for finding in diagnosis.findings]
+        shown = [_finding(finding) for finding in diagnosis.findings]
     else:
-        told = [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
-    return told + ([safe.line("not seen: %s" % unseen(diagnosis.run).next, LONGEST)] if diagnosis.run.elsewhere else [])
+        shown = [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
+    return shown + ([safe.line("not seen: %s" % unseen(diagnosis.run).next, LONGEST)] if diagnosis.run.elsewhere else [])
 
 
 def clear(diagnosis: Diagnosis) -> str:
-    """Return the sentence for a run in which nothing is wrong."""
+    """Return the sentence for a run without problems."""
     return "clear: %s ended in good order, and no rule found anything." % named(sorted(diagnosis.run.ranks)).lower()
 
 

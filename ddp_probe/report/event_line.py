@@ -1,4 +1,4 @@
-"""One event as one line for a person: when, who, what, what matters of it, and the line of the job."""
+"""One event as one line for a person: time, rank, event, its important fields, and the line of the job."""
 
 import os
 import time
@@ -6,13 +6,13 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from ddp_probe.report import safe
 
-# Told elsewhere in the line, or of no use to a person who reads along.
+# Shown elsewhere in the line, or of no use to a person.
 _ELSEWHERE = frozenset(
     "event phase ts mono_ns seq rank local_rank world_size host pid run span site through failure seconds schema probe_version thread".split()
 )
 _MARK = "..."
-_SITE = 20  # Columns that the job's line may take in a terminal.
-# What a terminal has room for; in a pipe, and of an event that is not here, all of it is told.
+_SITE = 20  # Maximum columns for the job's line in a terminal.
+# The fields that fit a terminal. In a pipe, and for other events, all fields are printed.
 _MATTERS: Dict[str, Tuple[str, ...]] = {
     "process.start": ("role", "launcher"),
     "process.end": ("exit_code", "process_group", "lost"),
@@ -34,7 +34,7 @@ _MATTERS: Dict[str, Tuple[str, ...]] = {
 
 
 def line(when: float, event: Dict[str, Any], width: int = 0) -> str:
-    """Return the line; where there is a width, it is cut in the middle, so that the job's line stays in sight."""
+    """Return the line; with a width, it is shortened in the middle so that the job's line stays visible."""
     head = "%s %-5s %s" % (_clock(when), _who(event), " ".join(filter(None, (str(event.get("event")), _phase(event)))))
     site = _site(event.get("site"), short=width > 0)
     details = " ".join(_details(event, short=width > 0))
@@ -46,7 +46,7 @@ def line(when: float, event: Dict[str, Any], width: int = 0) -> str:
 
 
 def _last_of(text: str, width: int) -> str:
-    """The end of a path is what tells it from others."""
+    """Return the end of a path, which distinguishes it from others."""
     if safe.width(text) <= width:
         return text
     while text and safe.width(text) > width - len(_MARK):
@@ -55,7 +55,7 @@ def _last_of(text: str, width: int) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Return the text in so many columns; what is missing shows as three dots."""
+    """Return the text cut to this width; three dots mark the cut."""
     if safe.width(text) <= width:
         return text
     room = width - len(_MARK)

@@ -1,4 +1,4 @@
-"""Reads a running job again and again, and prints what changes; that takes a fifth of one core at most."""
+"""Reads the files of a running job repeatedly and prints changes, with at most a fifth of one core."""
 
 import os
 import platform
@@ -15,51 +15,51 @@ from ddp_probe.read.model import Run
 from ddp_probe.report import as_json, brief, inventory, safe, terminal
 from ddp_probe.report.standing import standings
 
-SHARE = 0.2  # Of one core.
-_PAUSE = 1.0  # Seconds between two looks at the files, at least.
-_ALIVE = 5.0  # So often a process that writes nothing is looked for all the same.
-_SETTLED = 10.0  # Ranks that are gone and files that do not grow for so long: nobody comes back.
+SHARE = 0.2  # Maximum share of one core.
+_PAUSE = 1.0  # Minimum seconds between two checks of the files.
+_ALIVE = 5.0  # Seconds between two checks of processes, even if no file has changed.
+_SETTLED = 10.0  # If all processes are gone and no file has grown for this many seconds, the job is over.
 
 
 def follow(paths: Sequence[str], form: str) -> int:
     """Follow a job until it has ended, or until Ctrl-C; return the exit code of the last report."""
-    voice = _Voice(form)
+    printer = _Printer(form)
     code = 130
     try:
-        places = list(paths) or [_newest(voice)]
+        chosen = list(paths) or [_newest(printer)]
         seen, looked, grown = None, 0.0, time.monotonic()
         while True:
             began, spent = time.monotonic(), time.process_time()
-            sizes = _sizes(places)
+            sizes = _sizes(chosen)
             if sizes != seen or began - looked >= _ALIVE:
                 grown = began if sizes != seen else grown
                 seen, looked = sizes, began
-                diagnosis = judge(read.load(places))
+                diagnosis = judge(read.load(chosen))
                 code = diagnosis.exit_code
                 over = _over(diagnosis.run, began - grown)
-                voice.tell(diagnosis, over)
+                printer.update(diagnosis, over)
                 if over:
                     return code
-                del diagnosis  # Before the next reading, which is as large.
+                del diagnosis  # Frees its memory before the next reading.
             time.sleep(max(_PAUSE, (time.process_time() - spent) * (1 / SHARE - 1)))
     except KeyboardInterrupt:
         return code
     finally:
-        voice.status("")
+        printer.status("")
 
 
-def _newest(voice: "_Voice") -> str:
-    """Wait for the first run, where the job has yet to begin."""
+def _newest(printer: "_Printer") -> str:
+    """Return the newest run, or wait for the first one."""
     while True:
         try:
             return find.newest()
         except ProbeError:
-            voice.status("waiting for a run in %s" % os.path.abspath(find.root()))
+            printer.status("waiting for a run in %s" % os.path.abspath(find.root()))
             time.sleep(_PAUSE)
 
 
-def _sizes(places: Sequence[str]) -> List[Tuple[str, int]]:
-    sources = find.sources(places)
+def _sizes(paths: Sequence[str]) -> List[Tuple[str, int]]:
+    sources = find.sources(paths)
     found = []
     for file in (*sources.events, *sources.texts):
         try:
@@ -70,7 +70,7 @@ def _sizes(places: Sequence[str]) -> List[Tuple[str, int]]:
 
 
 def _over(run: Run, quiet: float) -> bool:
-    """Tell that nobody of this launch will write again."""
+    """Return whether no process of this launch will write again."""
     here = platform.node()
     gone = [process.end or process.death or (process.host == here and process.rank not in run.running) for process in run.processes]
     if not all(gone) or not (run.processes or run.launchers):
@@ -79,8 +79,8 @@ def _over(run: Run, quiet: float) -> bool:
     return complete or (quiet >= _SETTLED and bool(run.processes))
 
 
-class _Voice:
-    """Says only what has not been said: the whole report where its verdict changes, single lines in a pipe."""
+class _Printer:
+    """Prints only what is new: the whole report if its verdict changes, single lines in a pipe."""
 
     def __init__(self, form: str) -> None:
         self._form = form
@@ -88,7 +88,7 @@ class _Voice:
         self._said: Set[str] = set()
         self._picture: Any = None
 
-    def tell(self, diagnosis: Diagnosis, over: bool) -> None:
+    def update(self, diagnosis: Diagnosis, over: bool) -> None:
         """Print what is new."""
         picture: Any = (diagnosis.verdict, [(finding.id, finding.ranks) for finding in diagnosis.findings])
         if self._form == "json":
@@ -121,7 +121,7 @@ class _Voice:
             print(line, flush=True)  # noqa: T201  # what the command prints
 
     def status(self, text: str) -> None:
-        """Show a line on a terminal's stderr that the next one takes away; nothing of it stays."""
+        """Show a line on a terminal's stderr, replacing the previous one."""
         if sys.stderr.isatty() and self._form == "terminal":
             sys.stderr.write("\r%s\r%s" % (" " * 78, safe.line(text)[:78]))
             sys.stderr.flush()
@@ -129,5 +129,5 @@ class _Voice:
 
 def _now(diagnosis: Diagnosis) -> str:
     run = diagnosis.run
-    told = ", ".join("%d %s" % (len(ranks), end) for end, ranks in inventory.ends(standings(run)).items())
-    return "%s  %s, %d lines; Ctrl-C ends" % (clock(time.time()), told or "no rank yet", run.inventory.lines)
+    counts = ", ".join("%d %s" % (len(ranks), end) for end, ranks in inventory.ends(standings(run)).items())
+    return "%s  %s, %d lines; Ctrl-C ends" % (clock(time.time()), counts or "no rank yet", run.inventory.lines)

@@ -1,4 +1,4 @@
-"""What a page says of one finding: the verdict, the job's own line, what to change, and then the evidence, grouped over the ranks."""
+"""One finding in the report: the verdict, the job's own line, what to change, and the evidence, grouped over the ranks."""
 
 import re
 from collections import Counter
@@ -10,19 +10,19 @@ from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.report import inventory, own_change, ranks, safe, source
-from ddp_probe.report.layout import Line, item, more, paragraph, sentence
+from ddp_probe.report.layout import StyledLine, item, more, paragraph, sentence
 from ddp_probe.report.paint import ADDED, BAD, GOOD, QUIET, REMOVED, STRONG, WARN
 from ddp_probe.report.paths import Paths
 from ddp_probe.schema import Site
 
-_CONSEQUENCES = 6  # So many are shown.
-_GROUPS = 8  # Of the evidence.
+_CONSEQUENCES = 6  # Maximum consequences shown.
+_GROUPS = 8  # Maximum groups of evidence shown.
 _NUMBER = re.compile(r"\d+")
-_Place = Optional[Tuple[str, int, str]]
+_SiteKey = Optional[Tuple[str, int, str]]
 
 
-def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths) -> Iterator[Line]:
-    """Yield all of it."""
+def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths) -> Iterator[StyledLine]:
+    """Yield the lines of a finding."""
     warning = "" if finding.severity == ERROR else "  %s" % finding.severity
     who = "  %s%s" % (named(finding.ranks), _hosts(finding, diagnosis.run)) if finding.ranks else ""
     yield from sentence("%s %s%s%s" % (finding.id, finding.slug, who, warning), width, style=WARN if warning else BAD)
@@ -30,30 +30,30 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths) -> I
     own = _own_line(finding)
     shown = (own.file, own.line) if own is not None and source.of(own, diagnosis.run) is not None else None
     if finding.evidence:
-        yield Line("  evidence", STRONG)
+        yield StyledLine("  evidence", STRONG)
         yield from _evidence(finding, diagnosis.run, width, paths, shown)
     if finding.consequences:
-        yield Line("  what followed from it", STRONG)
+        yield StyledLine("  what followed from it", STRONG)
         for text in finding.consequences[:_CONSEQUENCES]:
             yield from item(paths(text), width)
         yield from more(len(finding.consequences) - _CONSEQUENCES)
-    told = "  more: python -m ddp_probe explain %s" % finding.id
-    with_run = " ".join([told, *(inventory.near(folder) for folder in diagnosis.run.folders)])
-    yield Line(with_run if len(with_run) <= width else told, QUIET)  # On one line, so that it can be copied.
+    command = "  more: python -m ddp_probe explain %s" % finding.id
+    with_run = " ".join([command, *(inventory.near(folder) for folder in diagnosis.run.folders)])
+    yield StyledLine(with_run if len(with_run) <= width else command, QUIET)  # On one line, so that it can be copied.
 
 
-def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, context: int = 0) -> Iterator[Line]:
-    """Yield what a person needs first: the verdict, the line, and the change."""
+def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, context: int = 0) -> Iterator[StyledLine]:
+    """Yield what the user needs first: the verdict, the line, and the change."""
     yield from sentence(paths(finding.verdict), width)
     if finding.confidence != HIGH:
         yield from sentence(_weaker(finding, diagnosis), width, style=QUIET)
-    yield Line("")
+    yield StyledLine("")
     own = _own_line(finding)
     found = source.of(own, diagnosis.run) if own is not None else None
     if own is not None and found is not None:
-        yield Line("  %s" % _at(own, paths), STRONG)
+        yield StyledLine("  %s" % _at(own, paths), STRONG)
         yield from source.frame(own, found)
-    yield Line("  change", GOOD)
+    yield StyledLine("  change", GOOD)
     yield from paragraph(paths(finding.remedy), width, 4, GOOD)
     if found is None or not found.newer:
         yield from _diff(finding, context)
@@ -62,7 +62,7 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
 
 
 def _own_line(finding: Finding) -> Optional[Site]:
-    """Return the line of the job that most of the evidence speaks of; the first of them, if several do."""
+    """Return the line of the job that most of the evidence refers to; the first of several."""
     sites = [one.site for one in finding.evidence if one.site is not None]
     counts = Counter((site.file, site.line) for site in sites)
     return max(sites, key=lambda site: counts[site.file, site.line], default=None)
@@ -72,17 +72,17 @@ def _at(site: Site, paths: Paths) -> str:
     return "%s:%d%s" % (paths.name(site.file), site.line, " in %s" % site.function if site.function else "")
 
 
-def _diff(finding: Finding, context: int) -> Iterator[Line]:
-    """Yield the change of the job's own source; without context only the lines that go and come."""
+def _diff(finding: Finding, context: int) -> Iterator[StyledLine]:
+    """Yield the change of the job's own source; without context, only the removed and added lines."""
     for text in own_change.diff(finding, context):
         style = REMOVED if text.startswith("-") else ADDED if text.startswith("+") else ""
         if context or (style and not text.startswith(("--- ", "+++ "))):
-            yield Line("    " + "\t".join(map(safe.line, text.split("\t"))), style)
-    yield from (Line("    $ " + safe.line(text), ADDED) for text in own_change.shell(finding))
+            yield StyledLine("    " + "\t".join(map(safe.line, text.split("\t"))), style)
+    yield from (StyledLine("    $ " + safe.line(text), ADDED) for text in own_change.shell(finding))
 
 
 def _hosts(finding: Finding, run: Run) -> str:
-    """Name the hosts of the guilty ranks, if there are others."""
+    """Name the hosts of the guilty ranks if the run has other hosts."""
     of = {process.host for process in run.processes}
     own = [process.host for process in run.processes if process.rank in finding.ranks]
     return " on %s" % ranks.hosts(own) if len(of) > 1 and any(own) else ""
@@ -93,35 +93,35 @@ def _weaker(finding: Finding, diagnosis: Diagnosis) -> str:
     if not all(one.file in texts for one in finding.evidence):
         return "Confidence: %s." % finding.confidence
     needs = next((rule.needs for rule in map(rule_of, modules()) if rule.slug == finding.slug), ())
-    told = "Told from the printed text alone, which is weaker evidence."
-    return told + (" A run with DDP_PROBE=1 would add %s." % ", ".join(needs) if needs else "")
+    weaker = "Based on the printed text alone, which is weaker evidence."
+    return weaker + (" A run with DDP_PROBE=1 would add %s." % ", ".join(needs) if needs else "")
 
 
 # --- the evidence
 
 
 class _Shown(NamedTuple):
-    """What several lines of the logs show alike."""
+    """What several lines of the logs show in common."""
 
     text: str
     ranks: List[int]
     logs: List[str]
 
 
-def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optional[Tuple[str, int]]) -> Iterator[Line]:
-    """Tell each line of the job once, if the frame has not shown it, and below it what ranks have in common, once for all of them."""
-    places: Dict[_Place, List[Evidence]] = {}
+def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optional[Tuple[str, int]]) -> Iterator[StyledLine]:
+    """Yield each line of the job once, unless the frame has shown it, and below it the evidence, once for equal ranks."""
+    sites: Dict[_SiteKey, List[Evidence]] = {}
     for one in finding.evidence:
-        places.setdefault((one.site.file, one.site.line, one.site.function) if one.site else None, []).append(one)
+        sites.setdefault((one.site.file, one.site.line, one.site.function) if one.site else None, []).append(one)
     left = _GROUPS
-    for place, items in sorted(places.items(), key=lambda told: told[0] is None or told[0][:2] != shown):  # the framed one needs no heading
+    for site, items in sorted(sites.items(), key=lambda pair: pair[0] is None or pair[0][:2] != shown):  # the line in the frame needs no heading
         groups = _alike(items, run)
-        framed = place is not None and place[:2] == shown
-        if place is not None and not framed and left > 0:
-            yield from sentence("at " + _at(Site(*place), paths), width, 4, STRONG)
+        framed = site is not None and site[:2] == shown
+        if site is not None and not framed and left > 0:
+            yield from sentence("at " + _at(Site(*site), paths), width, 4, STRONG)
         for group in groups[: max(left, 0)]:
             who = "%s  " % named(group.ranks) if group.ranks else ""
-            indent = 6 if place and not framed else 4
+            indent = 6 if site and not framed else 4
             yield from sentence(who + paths(group.text), width, indent)
             yield from sentence(_logs(group.logs), width, indent + 2, QUIET)
         left -= len(groups)
@@ -133,7 +133,7 @@ def _logs(logs: List[str]) -> str:
 
 
 def _alike(items: Sequence[Evidence], run: Run) -> List[_Shown]:
-    """Fold what is the same but for each rank's own number; such a number is told as LOCAL_RANK, or as RANK."""
+    """Merge texts that differ only in each rank's own number, which is then shown as LOCAL_RANK or RANK."""
     own = {process.file: process for process in run.processes if process.rank is not None}
     templates: Dict[str, List[Evidence]] = {}
     for one in items:
@@ -141,13 +141,13 @@ def _alike(items: Sequence[Evidence], run: Run) -> List[_Shown]:
     found: List[_Shown] = []
     for alike in templates.values():
         for text, those in _folded(alike, own).items():
-            told = {own[one.file].rank or 0 for one in those if one.file in own}
-            found.append(_Shown(text, sorted(told), ["%s:%d" % (inventory.near(one.file, run), one.line) for one in those]))
+            numbers = {own[one.file].rank or 0 for one in those if one.file in own}
+            found.append(_Shown(text, sorted(numbers), ["%s:%d" % (inventory.near(one.file, run), one.line) for one in those]))
     return found
 
 
 def _folded(alike: List[Evidence], own: Dict[str, LoggedProcess]) -> Dict[str, List[Evidence]]:
-    """Return each text to who shows it; one text for all, if they differ in their own numbers alone."""
+    """Return each text with its evidence; a single text if they differ only in each rank's own number."""
     exact: Dict[str, List[Evidence]] = {}
     for one in alike:
         exact.setdefault(one.text, []).append(one)
@@ -157,12 +157,12 @@ def _folded(alike: List[Evidence], own: Dict[str, LoggedProcess]) -> Dict[str, L
     words = [_word(column, alike, own) for column in columns]
     if "" in words:
         return exact
-    told = iter(words)
-    return {_NUMBER.sub(lambda _: next(told), alike[0].text): alike}
+    replacements = iter(words)
+    return {_NUMBER.sub(lambda _: next(replacements), alike[0].text): alike}
 
 
 def _word(column: Sequence[str], alike: List[Evidence], own: Dict[str, LoggedProcess]) -> str:
-    """Return the number that all have, or the name of the rank's own number; empty if it is neither."""
+    """Return the number common to all, or LOCAL_RANK or RANK if it is each rank's own number, else an empty string."""
     if len(set(column)) == 1:
         return column[0]
     for word, field in (("LOCAL_RANK", "local_rank"), ("RANK", "rank")):

@@ -1,20 +1,19 @@
-"""What there was to read, in a few lines: a verdict is worth as much as the files behind it."""
+"""What was read, in a few lines: a verdict is only as reliable as the files behind it."""
 
 import os
 from collections import Counter
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
-from ddp_probe.diagnose.words import spans
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.report.ranks import hosts, who
 from ddp_probe.report.standing import NO_FILE, Standing
 
-_SHOWN = 4  # Files that are named, of those that could not be read.
+_SHOWN = 4  # Maximum unreadable files named.
 
 
 def title(run: Run, standings: List[Standing]) -> str:
-    """Return the run in one line: its name, who launched it, how many ranks, where."""
+    """Return the run in one line: its name, its launcher, its ranks and its hosts."""
     if not run.processes and not run.launchers:
         return "plain log without the probe's files" if run.texts else "nothing to read"
     by = launcher(run)
@@ -24,28 +23,28 @@ def title(run: Run, standings: List[Standing]) -> str:
 
 
 def launcher(run: Run) -> str:
-    """Return who launched the ranks; empty where nobody did or nobody tells."""
-    told = [process.start.launcher for process in run.launchers if isinstance(process.start, schema.LauncherStart)]
-    told += [process.started.launcher for process in run.processes]
-    return next((name for name in told if name and name != "none"), "")
+    """Return what launched the ranks; empty if nothing did or it is unknown."""
+    names = [process.start.launcher for process in run.launchers if isinstance(process.start, schema.LauncherStart)]
+    names += [process.started.launcher for process in run.processes]
+    return next((name for name in names if name and name != "none"), "")
 
 
 def rows(run: Run, standings: List[Standing]) -> Iterator[Tuple[str, str]]:
-    """Yield label and sentence of each line."""
+    """Yield the label and sentence of each line."""
     yield "read", _read(run)
     if run.processes or run.missing:
         yield "ranks", _ranks(run, standings)
     if run.elsewhere:
-        yield "not seen", "%s: of other hosts, of which no file is here" % who(run.elsewhere)
+        yield "not seen", "%s: on hosts without any file here" % who(run.elsewhere)
     yield from _faults(run)
     if run.inventory.clock_spread is not None and run.inventory.clock_spread >= 0.001:
-        yield "clocks", "the hosts' clocks are %.3f s apart; all times are brought to one" % run.inventory.clock_spread
+        yield "clocks", "the hosts' clocks are %.3f s apart; all times are aligned to one clock" % run.inventory.clock_spread
     for note in run.inventory.notes:
         yield "note", note
 
 
 def ends(standings: List[Standing]) -> Dict[str, List[int]]:
-    """Return how the ranks ended: the words of the table to ranks, the most common one first."""
+    """Return how the ranks ended, as in the table, to the list of ranks; the most common end first."""
     found: Dict[str, List[int]] = {}
     for standing in standings:
         found.setdefault(standing.end, [])
@@ -57,29 +56,29 @@ def ends(standings: List[Standing]) -> Dict[str, List[int]]:
 def _read(run: Run) -> str:
     inventory = run.inventory
     text = "%s, %s" % (_count(len(inventory.files), "file"), _count(inventory.lines + sum(log.lines for log in run.texts), "line"))
-    places = run.folders or inventory.files
-    return text + (", in " if run.folders else ": ") * bool(places) + _some([near(place) for place in places])
+    sources = run.folders or inventory.files
+    return text + (", in " if run.folders else ": ") * bool(sources) + _some([near(source) for source in sources])
 
 
 def _ranks(run: Run, standings: List[Standing]) -> str:
     seen = "%d wrote" % len(run.processes)
     expected = "%d expected, " % run.expected if run.expected else ""
-    told = ends(standings)
-    if len(told) == 1:
-        return "%s%s: %s" % (expected, seen, next(iter(told)) if len(standings) == 1 else "all %s" % next(iter(told)))
-    words = ["%s %s" % (who(ranks), "never started, or left no file" if end == NO_FILE else end) for end, ranks in told.items()]
+    ended = ends(standings)
+    if len(ended) == 1:
+        return "%s%s: %s" % (expected, seen, next(iter(ended)) if len(standings) == 1 else "all %s" % next(iter(ended)))
+    words = ["%s %s" % (who(ranks), "never started, or wrote no file" if end == NO_FILE else end) for end, ranks in ended.items()]
     return "%s%s: %s" % (expected, seen, "; ".join(words))
 
 
 def _faults(run: Run) -> Iterator[Tuple[str, str]]:
-    """Yield what of it could not be read, or was not written."""
+    """Yield what could not be read, or was not written."""
     inventory = run.inventory
     reasons: Counter[str] = Counter()
     for counted in inventory.skipped.values():
         reasons.update(counted)
     if reasons:
-        told = ", ".join("%d %s" % (count, reason) for reason, count in reasons.most_common())
-        yield "skipped", "%s (%s), in %s" % (_count(sum(reasons.values()), "line"), told, _some([near(file, run) for file in inventory.skipped]))
+        counts = ", ".join("%d %s" % (count, reason) for reason, count in reasons.most_common())
+        yield "skipped", "%s (%s), in %s" % (_count(sum(reasons.values()), "line"), counts, _some([near(file, run) for file in inventory.skipped]))
     for file, why in list(inventory.unreadable.items())[:_SHOWN]:
         yield "unread", "%s: %s" % (near(file, run), why)
     if len(inventory.unreadable) > _SHOWN:
@@ -87,19 +86,19 @@ def _faults(run: Run) -> Iterator[Tuple[str, str]]:
     processes = [*run.launchers, *run.earlier, *run.processes]
     strange = unknown(processes)
     if strange:
-        yield "unknown", "%s of another version of the probe: %s" % (_count(sum(strange.values()), "event"), _some(sorted(strange)))
+        yield "unknown", "%s from an unknown version of the probe: %s" % (_count(sum(strange.values()), "event"), _some(sorted(strange)))
     full = [near(process.file, run) for process in processes if process.full]
     if full:
-        yield "full", "%s reached DDP_PROBE_MAX_BYTES; what came later is not in it" % _some(full)
+        yield "full", "%s reached DDP_PROBE_MAX_BYTES; later events are missing" % _some(full)
     own = [process.rank for process in run.processes if process.ended is not None and process.ended.faults and process.rank is not None]
     if own:
-        yield "faults", "the probe itself had faults in %s; see probe.fault" % spans(own)
+        yield "faults", "the probe itself had faults on %s; see probe.fault" % who(own)
     if run.earlier:
-        yield "earlier", "%s of starts before the last one, not in the table" % _count(len(run.earlier), "file")
+        yield "earlier", "%s from earlier generations, not in the table" % _count(len(run.earlier), "file")
 
 
 def unknown(processes: Iterable[LoggedProcess]) -> Dict[str, int]:
-    """Return the events that this version does not know, counted."""
+    """Return how many events of each unknown name there are."""
     found: Counter[str] = Counter()
     for process in processes:
         found.update(process.unknown)
@@ -107,7 +106,7 @@ def unknown(processes: Iterable[LoggedProcess]) -> Dict[str, int]:
 
 
 def near(path: str, run: Optional[Run] = None) -> str:
-    """Return a path as short as it can be followed: where one folder or one file was read, by its name."""
+    """Return the shortest usable path: only the file name if one folder or one file was read."""
     path = os.path.normpath(path)
     folder, name = os.path.split(path)
     if run is not None and len(run.folders) == 1 and os.path.normpath(run.folders[0]) == folder:

@@ -1,22 +1,22 @@
-"""Lays lines out for a width; a path with its line number is never broken, so that it can be copied and clicked."""
+"""Wraps lines to a width; a path with its line number is never broken, so that it can be copied and clicked."""
 
 from typing import Iterator, List, NamedTuple, Sequence
 
 from ddp_probe.report import safe
 
-LONGEST = 2000  # Characters of one paragraph, at most; a log may hold anything.
-CELL = 60  # The same of one cell.
+LONGEST = 2000  # Maximum characters of one paragraph; a log may contain anything.
+CELL = 60  # Maximum characters of one cell.
 
 
-class Line(NamedTuple):
-    """One line of a page, and how it stands out where colours are to be had."""
+class StyledLine(NamedTuple):
+    """One line of output, with its style for a terminal with colours."""
 
     text: str
     style: str = ""
 
 
 def wrap(text: str, width: int, first: str = "", rest: str = "") -> List[str]:
-    """Return the text in lines of this width, broken at spaces alone; what has no space sticks out."""
+    """Return the text in lines of this width, broken only at spaces; a longer word is not broken."""
     words = safe.line(text, LONGEST).split(" ")
     made: List[str] = []
     current, empty = first, True
@@ -30,37 +30,37 @@ def wrap(text: str, width: int, first: str = "", rest: str = "") -> List[str]:
     return [*made, current.rstrip()]
 
 
-def sentence(text: str, width: int, indent: int = 0, style: str = "") -> Iterator[Line]:
-    """Yield a text that may come from a log: what it has of line breaks makes no lines of its own."""
+def sentence(text: str, width: int, indent: int = 0, style: str = "") -> Iterator[StyledLine]:
+    """Yield text that may come from a log: its line breaks become spaces."""
     for one in wrap(text, width, " " * indent, " " * indent):
-        yield Line(one, style)
+        yield StyledLine(one, style)
 
 
-def paragraph(text: str, width: int, indent: int = 0, style: str = "") -> Iterator[Line]:
-    """Yield a rule's own text, its line breaks kept, and what stands in front of each line."""
+def paragraph(text: str, width: int, indent: int = 0, style: str = "") -> Iterator[StyledLine]:
+    """Yield a rule's own text with its line breaks and indentation."""
     for part in text.strip("\n").split("\n"):
         bare = part.lstrip(" ")
         lead = " " * (indent + len(part) - len(bare))
         for one in wrap(bare, width, lead, lead):
-            yield Line(one, style)
+            yield StyledLine(one, style)
 
 
-def labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
-    """Yield a row of a list with its label in front."""
+def labelled(label: str, text: str, width: int, style: str = "") -> Iterator[StyledLine]:
+    """Yield a row of a list, with its label first."""
     for one in wrap(text, width, "  %-8s " % label, " " * 11):
-        yield Line(one, style)
+        yield StyledLine(one, style)
 
 
-def item(text: str, width: int) -> Iterator[Line]:
-    """Yield one point of a list."""
+def item(text: str, width: int) -> Iterator[StyledLine]:
+    """Yield one item of a list."""
     for one in wrap(text, width, "  - ", "    "):
-        yield Line(one)
+        yield StyledLine(one)
 
 
-def more(count: int) -> Iterator[Line]:
-    """Yield how many points are not shown, if there are any."""
+def more(count: int) -> Iterator[StyledLine]:
+    """Yield how many items are not shown, if any."""
     if count > 0:
-        yield Line("    ... and %d more; --json has them all" % count, "quiet")
+        yield StyledLine("    ... and %d more; --json has them all" % count, "quiet")
 
 
 def columns(rows: Sequence[Sequence[str]]) -> List[str]:

@@ -1,7 +1,7 @@
-"""The change for good, as a diff of the job's own source, where that is at hand: a remedy is a bridge, not a home.
+"""The permanent change, as a diff of the job's own source if it is available. A remedy only replaces it for a while.
 
-The edits are those of the finding, which are its words as well. The source is parsed, never run. Where a line is not the call that a log
-speaks of, or where one edit of several cannot be made, there is no diff rather than a wrong one.
+The edits are the finding's own, from which its text is made too. The source is parsed, never run. If a line is not the call that the log
+names, or one of several edits cannot be made, there is no diff rather than a wrong one.
 """
 
 import difflib
@@ -11,11 +11,11 @@ from typing import Dict, List, Optional
 from ddp_probe.diagnose import Finding, change
 from ddp_probe.report import source_edits
 
-_LARGEST = 2_000_000  # Bytes; nobody writes more by hand.
+_LARGEST = 2_000_000  # Bytes; hand-written files are smaller.
 
 
 def diff(finding: Finding, width: int = 3) -> List[str]:
-    """Return the lines of a unified diff of every file that the change touches; empty where one of its edits cannot be made."""
+    """Return the lines of a unified diff of every file that the change affects; empty if one of its edits cannot be made."""
     before: Dict[str, List[str]] = {}
     for file, chosen in _by_file(finding.edits).items():
         source = _source(file)
@@ -32,7 +32,7 @@ def diff(finding: Finding, width: int = 3) -> List[str]:
 
 
 def shell(finding: Finding) -> List[str]:
-    """Return the lines of a change that are for a shell: variables, and the command to start with."""
+    """Return the part of a change for the shell: variables, and the command to start the job."""
     return change.shell(finding.edits)
 
 
@@ -46,13 +46,13 @@ def _by_file(edits: List[change.Edit]) -> "Dict[str, List[change.InSource]]":
 
 
 def _name(path: str) -> str:
-    """Return a path as `patch -p1` takes it in the folder where one stands, or in the file's own folder."""
+    """Return a path that `patch -p1` accepts in the current folder, or in the file's own folder."""
     here = os.getcwd() + os.sep
     return path[len(here) :] if path.startswith(here) else os.path.basename(path)
 
 
 def _source(path: str) -> Optional[List[str]]:
-    """A path in a log is no more than a claim: only a Python file is read, and no more of it than a person writes."""
+    """Return a file's lines. A path in a log cannot be trusted: only Python files of a plausible size are read."""
     try:
         if not path.endswith(".py") or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST:
             return None

@@ -1,31 +1,31 @@
-"""A rule's page, as `explain` prints it: what it means, how it shows, what to change, and small logs that show it."""
+"""A rule's page, as printed by `explain`: meaning, symptom, change, and small example logs."""
 
 import json
 from typing import Any, Dict, Iterator, Sequence
 
 from ddp_probe.diagnose import Example, Rule
 from ddp_probe.diagnose.rule import ERROR
-from ddp_probe.report.layout import Line, paragraph, wrap
+from ddp_probe.report.layout import StyledLine, paragraph, wrap
 from ddp_probe.report.paint import QUIET, STRONG
 
 _ENVELOPE = frozenset("event phase rank site span ts mono_ns seq local_rank world_size host pid run nth seconds through".split())
 HUNDREDS: Dict[str, str] = {
-    "DDP1": "where the model is when it is wrapped",
+    "DDP1": "the model's devices when it is wrapped",
     "DDP2": "accelerators and backends",
     "DDP3": "which rank uses which card",
     "DDP4": "launching and joining",
     "DDP5": "checkpoints",
-    "DDP6": "ranks that part ways",
+    "DDP6": "ranks that diverge",
     "DDP7": "models that differ between ranks",
     "DDP8": "versions, installations and environment",
 }
 
 
-def page(rule: Rule, examples: Sequence[Example], width: int) -> Iterator[Line]:
+def page(rule: Rule, examples: Sequence[Example], width: int) -> Iterator[StyledLine]:
     """Yield the page of one rule."""
-    yield Line("%s %s" % (rule.id, rule.slug), STRONG)
+    yield StyledLine("%s %s" % (rule.id, rule.slug), STRONG)
     yield from paragraph(rule.title, width)
-    yield Line("")
+    yield StyledLine("")
     yield from _part("what you see", rule.symptom, width)
     yield from _part("what proves it", rule.evidence, width)
     yield from _part("what to change", rule.remedy, width)
@@ -36,35 +36,35 @@ def page(rule: Rule, examples: Sequence[Example], width: int) -> Iterator[Line]:
         yield from _part("events that prove it", ", ".join(rule.needs), width)
     if rule.yields_to:
         yield from _part("gives way to", ", ".join(rule.yields_to), width)
-    yield Line("")
-    yield Line("examples", STRONG)
+    yield StyledLine("")
+    yield StyledLine("examples", STRONG)
     for example in examples:
         yield from _example(example, width)
 
 
-def listing(rules: Sequence[Rule], width: int) -> Iterator[Line]:
-    """Yield all rules, by the hundred."""
+def listing(rules: Sequence[Rule], width: int) -> Iterator[StyledLine]:
+    """Yield all rules, grouped by the hundred."""
     hundred = ""
     for rule in rules:
         if rule.id[:4] != hundred:
-            yield from [Line("")] if hundred else []
+            yield from [StyledLine("")] if hundred else []
             hundred = rule.id[:4]
-            yield Line("%sxx%s" % (hundred, "  " + HUNDREDS[hundred] if hundred in HUNDREDS else ""), STRONG)
-        yield Line("  %s  %s" % (rule.id, rule.slug))
+            yield StyledLine("%sxx%s" % (hundred, "  " + HUNDREDS[hundred] if hundred in HUNDREDS else ""), STRONG)
+        yield StyledLine("  %s  %s" % (rule.id, rule.slug))
         yield from paragraph(rule.title, width, 10, QUIET)
 
 
-def _part(heading: str, text: str, width: int) -> Iterator[Line]:
-    yield Line(heading, STRONG)
+def _part(heading: str, text: str, width: int) -> Iterator[StyledLine]:
+    yield StyledLine(heading, STRONG)
     yield from paragraph(text, width, 2)
 
 
-def _example(example: Example, width: int) -> Iterator[Line]:
+def _example(example: Example, width: int) -> Iterator[StyledLine]:
     ranks = " on %s" % _ranks(example.ranks) if example.ranks else ""
     yield from paragraph("%s -> %s%s" % (example.name, example.answer, ranks), width, 2)
     for text in example.log.strip("\n").split("\n"):
         for one in wrap(_shortened(text), width, "    ", "        "):
-            yield Line(one, QUIET)
+            yield StyledLine(one, QUIET)
 
 
 def _ranks(ranks: Sequence[int]) -> str:
@@ -74,7 +74,7 @@ def _ranks(ranks: Sequence[int]) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return an event as `rank 0  ddp.init begin at t.py:28: field=value`, or a line of a plain log as it stands."""
+    """Return an event as `rank 0  ddp.init begin at t.py:28: field=value`; a line of a plain log is unchanged."""
     if not text.startswith('{"'):
         return text
     event: Dict[str, Any] = json.loads(text)
@@ -86,7 +86,7 @@ def _shortened(text: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """Write a value without the quotes that JSON needs, so that it can be broken at its commas."""
+    """Return a value without JSON quotes, so that it can be wrapped at its commas."""
     if isinstance(value, dict):
         return "{%s}" % ", ".join("%s: %s" % (name, _value(inner)) for name, inner in value.items())
     if isinstance(value, list):

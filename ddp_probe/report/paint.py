@@ -1,41 +1,41 @@
-"""Prints laid-out lines: in colour in a terminal, as they are anywhere else. The page needs six styles, and no library for them."""
+"""Prints wrapped lines, with colours in a terminal. Six styles are enough, so no library is needed."""
 
 import os
 import shutil
 import sys
 from typing import Iterable, Optional, TextIO
 
-from ddp_probe.report.layout import Line
+from ddp_probe.report.layout import StyledLine
 
 BAD, WARN, GOOD, STRONG, QUIET, REMOVED, ADDED = "bad", "warn", "good", "strong", "quiet", "removed", "added"
 _CODES = {BAD: "1;31", WARN: "1;33", GOOD: "1;32", STRONG: "1", QUIET: "2", REMOVED: "31", ADDED: "32"}
 
 
 def width() -> int:
-    """Return the columns there are: those of COLUMNS, else of the terminal, else 80."""
+    """Return the width: COLUMNS, else the terminal's, else 80."""
     return shutil.get_terminal_size((80, 24)).columns or 80
 
 
-def write(page: Iterable[Line], stream: Optional[TextIO] = None) -> None:
-    """Print the lines at once. The terminal breaks what sticks out, so that a long path can be copied whole."""
+def write(page: Iterable[StyledLine], stream: Optional[TextIO] = None) -> None:
+    """Print the lines at once. The terminal wraps longer ones, so that a long path can be copied whole."""
     stream = stream or sys.stdout
     shown = _coloured if colours(stream) else _plain
     stream.write("".join(shown(line) + "\n" for line in page))
 
 
 def colours(stream: TextIO) -> bool:
-    """Tell whether colours are wanted: NO_COLOR is stronger than FORCE_COLOR, and both are stronger than what the stream is."""
+    """Return whether to use colours: NO_COLOR overrides FORCE_COLOR, and both override the kind of stream."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
-def _plain(line: Line) -> str:
+def _plain(line: StyledLine) -> str:
     return line.text
 
 
-def _coloured(line: Line) -> str:
-    """Leave the indent unpainted; a style that has no code is no style."""
+def _coloured(line: StyledLine) -> str:
+    """Colour the text but not its indent; a style without a code changes nothing."""
     code = _CODES.get(line.style)
     bare = line.text.lstrip(" ")
     return "%s\x1b[%sm%s\x1b[0m" % (line.text[: len(line.text) - len(bare)], code, bare) if code and bare else line.text

@@ -1,4 +1,4 @@
-"""Paths as a person wants them: relative to where one stands, each of them in full once; after that its name is enough."""
+"""Short paths: relative to the current folder, in full the first time, then only the file name."""
 
 import os
 import re
@@ -6,27 +6,27 @@ from typing import Dict, Match, Set
 
 from ddp_probe.report import inventory
 
-# A Python file by its absolute path, alone or with a line. What else a log quotes is the log's business.
+# The absolute path of a Python file, with or without a line. Other paths in a log stay as they are.
 _SOURCE = re.compile(r"(?<![\w/.:-])/[^\s'\"(),;:]+\.py\b")
 
 
 class Paths:
-    """What one page has named so far."""
+    """The paths that one report has printed so far."""
 
     def __init__(self) -> None:
-        self._named: Dict[str, str] = {}  # A file's name to the path that it stands for.
-        self._told: Set[str] = set()
+        self._named: Dict[str, str] = {}  # File name to its full path.
+        self._printed: Set[str] = set()
 
     def __call__(self, text: str) -> str:
-        """Return the text with its paths told shortly."""
+        """Return the text with its paths shortened."""
         return _SOURCE.sub(self._short, text)
 
     def name(self, path: str) -> str:
-        """Return the path the first time it is named, then the file's name; a name that another file has taken is told in full again."""
+        """Return the path the first time, then only the file name, unless another file of that name was printed."""
         name = os.path.basename(path)
-        if path in self._told and self._named[name] == path:
+        if path in self._printed and self._named[name] == path:
             return name
-        self._told.add(path)
+        self._printed.add(path)
         self._named.setdefault(name, path)
         return inventory.near(path)
 

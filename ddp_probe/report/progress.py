@@ -1,4 +1,4 @@
-"""Shows on a terminal's stderr how far the reading is, once it has taken a second; what is shorter needs no bar."""
+"""Shows the progress of reading on a terminal's stderr after the first second."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ _CELLS = 30
 
 
 class Bar:
-    """One line that is drawn over itself and leaves nothing behind."""
+    """One line that is redrawn and finally cleared."""
 
     def __init__(self, stream: Optional[TextIO] = None) -> None:
         self._stream = stream or sys.stderr
@@ -18,7 +18,7 @@ class Bar:
         self._drawn = False
 
     def __call__(self, read: int, everything: int) -> None:
-        """Draw, if it is time to."""
+        """Draw if it is due."""
         now = time.monotonic()
         if not self._shown or now < self._next:
             return
@@ -29,7 +29,7 @@ class Bar:
         self._stream.flush()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self._drawn:
             self._stream.write("\r%s\r" % (" " * 70))
             self._stream.flush()

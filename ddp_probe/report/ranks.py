@@ -1,4 +1,4 @@
-"""The table of ranks: equal ranks share a row, so that a thousand of them are as readable as eight."""
+"""The table of ranks: equal ranks share a row, so that a thousand ranks are as readable as eight."""
 
 import re
 from typing import Any, Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -6,15 +6,15 @@ from typing import Any, Collection, Dict, List, NamedTuple, Optional, Sequence, 
 from ddp_probe.diagnose.words import spans
 from ddp_probe.report.standing import Standing
 
-FEW = 8  # Up to so many ranks each device is shown as it is called.
-ROWS = 24  # At most; the guilty ranks' rows come before the others'.
+FEW = 8  # Up to this many ranks, devices are shown with their own numbers.
+ROWS = 24  # Maximum rows; those of guilty ranks are kept first.
 NOTE = "N stands for the rank's own LOCAL_RANK."
 _Key = Tuple[str, ...]
 _NUMBER = re.compile(r"\d+")
 
 
 class Row(NamedTuple):
-    """Ranks that stand alike."""
+    """Ranks in the same state."""
 
     ranks: List[int]
     guilty: bool
@@ -29,15 +29,15 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The rows, and what was left out of them."""
+    """The rows, and what was omitted."""
 
     rows: List[Row]
-    left_out: int  # Rows.
-    relative: bool  # Some numbers are told as N.
+    left_out: int  # Number of omitted rows.
+    relative: bool  # Some numbers are shown as N.
 
 
 def table(standings: Sequence[Standing], guilty: Collection[int], with_last: bool = True) -> Table:
-    """Fold what stands alike; with more ranks than a few, also what is alike but for each rank using its own card."""
+    """Merge ranks in the same state; with many ranks, also those that differ only in using their own card."""
     if not with_last:
         standings = [standing._replace(last="", site="") for standing in standings]
     rows = _fold(standings, guilty)
@@ -52,7 +52,7 @@ def table(standings: Sequence[Standing], guilty: Collection[int], with_last: boo
 
 
 def last_events(standings: Sequence[Standing]) -> Dict[str, List[int]]:
-    """Return each last event once, with the ranks that it is the last one of; the most common one first."""
+    """Return each last event with its ranks, the most common one first."""
     found: Dict[str, List[int]] = {}
     for standing in standings:
         if standing.last:
@@ -67,7 +67,7 @@ def who(ranks: Sequence[int]) -> str:
 
 
 def few(ranks: Sequence[int], limit: int = 3) -> str:
-    """Return ranks with neighbours folded, and where they are scattered the first, the last and how many."""
+    """Return ranks as ranges; if there are too many ranges, the first two, the last, and the number of ranks."""
     if not ranks:
         return "-"
     text = spans(ranks, len(ranks))
@@ -100,24 +100,24 @@ def _natural(name: str) -> List[Tuple[int, str]]:
 
 
 def _own(standings: Sequence[Standing]) -> List[Standing]:
-    """Write N for a number that is the rank's own local rank, in each column in which that is the rule."""
-    asked = [column for column in ("devices", "device_ids", "card") if _is_rule(standings, column)]
-    return [_told_as_own(standing, asked) for standing in standings]
+    """Replace each rank's own local rank by N, in each column where most ranks have it."""
+    columns = [column for column in ("devices", "device_ids", "card") if _is_rule(standings, column)]
+    return [_with_n(standing, columns) for standing in standings]
 
 
-def _told_as_own(standing: Standing, asked: Sequence[str]) -> Standing:
-    told: Dict[str, Any] = {column: _relative(getattr(standing, column), standing.local_rank) for column in asked}
-    return standing._replace(**told)
+def _with_n(standing: Standing, columns: Sequence[str]) -> Standing:
+    values: Dict[str, Any] = {column: _relative(getattr(standing, column), standing.local_rank) for column in columns}
+    return standing._replace(**values)
 
 
 def _is_rule(standings: Sequence[Standing], column: str) -> bool:
-    """On local rank 0 it cannot be told from a number that is written into the job."""
-    asked = [standing for standing in standings if standing.local_rank and _NUMBER.search(getattr(standing, column))]
-    own = [standing for standing in asked if _relative(getattr(standing, column), standing.local_rank) != getattr(standing, column)]
-    return bool(asked) and 2 * len(own) > len(asked)
+    """Return whether most ranks use their own local rank here. Local rank 0 does not count: a fixed number is often 0 too."""
+    numbered = [standing for standing in standings if standing.local_rank and _NUMBER.search(getattr(standing, column))]
+    own = [standing for standing in numbered if _relative(getattr(standing, column), standing.local_rank) != getattr(standing, column)]
+    return bool(numbered) and 2 * len(own) > len(numbered)
 
 
 def _relative(text: str, local_rank: Optional[int]) -> str:
-    """`gcu:3` and `[3]` and `3` on local rank 3; the part in brackets that says what a process sees stays."""
+    """Return `gcu:3`, `[3]` and `3` on local rank 3 with N for 3; the part in brackets with the visible cards is unchanged."""
     head, sep, tail = text.partition(" (")
     return _NUMBER.sub(lambda found: "N" if local_rank is not None and int(found.group()) == local_rank else found.group(), head) + sep + tail

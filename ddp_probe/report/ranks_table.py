@@ -1,17 +1,17 @@
-"""The table of ranks for a width: what does not fit beside the rest goes below it, and what fits no table becomes a list."""
+"""Prints the table of ranks for a width: a column that does not fit goes below the table, and a table that does not fit becomes a list."""
 
 from typing import Collection, Iterator, List, Sequence, Tuple
 
 from ddp_probe.report import ranks, safe
-from ddp_probe.report.layout import Line, columns, wrap
+from ddp_probe.report.layout import StyledLine, columns, wrap
 from ddp_probe.report.paint import BAD, QUIET, STRONG
 from ddp_probe.report.standing import Standing
 
 _Column = Tuple[str, List[str]]
 
 
-def lines(standings: Sequence[Standing], guilty: Collection[int], width: int) -> Iterator[Line]:
-    """Yield the table, in the widest form that fits."""
+def lines(standings: Sequence[Standing], guilty: Collection[int], width: int) -> Iterator[StyledLine]:
+    """Yield the table in the widest form that fits."""
     table = ranks.table(standings, guilty)
     parts = [*_columns(table), ("last event", [_last(row) for row in table.rows])]
     if _fits(parts, table, width):
@@ -27,15 +27,15 @@ def lines(standings: Sequence[Standing], guilty: Collection[int], width: int) ->
     yield from _last_events(standings, width)
 
 
-def _notes(table: ranks.Table) -> Iterator[Line]:
+def _notes(table: ranks.Table) -> Iterator[StyledLine]:
     if table.relative:
-        yield Line(ranks.NOTE, QUIET)
+        yield StyledLine(ranks.NOTE, QUIET)
     if table.left_out:
-        yield Line("%d more rows are left out; --json has every rank." % table.left_out, QUIET)
+        yield StyledLine("%d more rows are omitted; --json has every rank." % table.left_out, QUIET)
 
 
 def _columns(table: ranks.Table) -> List[_Column]:
-    """Return the columns that hold something; the host is told where there are several."""
+    """Return the columns with content; the host only if there are several."""
     rows = table.rows
     hosts = [row.host for row in rows] if len({row.host for row in rows if row.host}) > 1 else []
     made = [
@@ -64,7 +64,7 @@ def _fits(parts: Sequence[_Column], table: ranks.Table, width: int) -> bool:
 
 
 def _mixed(table: ranks.Table) -> bool:
-    """Tell that some rows are the guilty ranks' and some are not; only then do the former stand out."""
+    """Return whether only some rows are of guilty ranks; only then are those highlighted."""
     return len({row.guilty for row in table.rows}) > 1
 
 
@@ -72,27 +72,27 @@ def _marks(table: ranks.Table) -> List[str]:
     return [("> " if row.guilty else "  ") if _mixed(table) else "" for row in table.rows]
 
 
-def _table(parts: Sequence[_Column], table: ranks.Table) -> Iterator[Line]:
+def _table(parts: Sequence[_Column], table: ranks.Table) -> Iterator[StyledLine]:
     head, *texts = _texts(parts)
-    yield Line(("  " if _mixed(table) else "") + head, STRONG)
+    yield StyledLine(("  " if _mixed(table) else "") + head, STRONG)
     for mark, text in zip(_marks(table), texts):
-        yield Line(mark + text, BAD if mark == "> " else "")
+        yield StyledLine(mark + text, BAD if mark == "> " else "")
 
 
-def _list(parts: Sequence[_Column], table: ranks.Table, width: int) -> Iterator[Line]:
+def _list(parts: Sequence[_Column], table: ranks.Table, width: int) -> Iterator[StyledLine]:
     names, cells = zip(*parts)
     for mark, row in zip(_marks(table), zip(*cells)):
         text = "; ".join("%s %s" % pair for pair in zip(names, row))
         for one in wrap(text, width, mark, "    "):
-            yield Line(one, BAD if mark == "> " else "")
+            yield StyledLine(one, BAD if mark == "> " else "")
 
 
-def _last_events(standings: Sequence[Standing], width: int) -> Iterator[Line]:
-    told = ranks.last_events(standings)
-    if told:
-        yield Line("last event", STRONG)
-    for text, those in list(told.items())[: ranks.ROWS]:
-        for one in wrap(text if len(told) == 1 else "%s: %s" % (ranks.who(those), text), width, "  ", "    "):
-            yield Line(one)
-    if len(told) > ranks.ROWS:
-        yield Line("  %d more; --json has every rank." % (len(told) - ranks.ROWS), QUIET)
+def _last_events(standings: Sequence[Standing], width: int) -> Iterator[StyledLine]:
+    events = ranks.last_events(standings)
+    if events:
+        yield StyledLine("last event", STRONG)
+    for text, those in list(events.items())[: ranks.ROWS]:
+        for one in wrap(text if len(events) == 1 else "%s: %s" % (ranks.who(those), text), width, "  ", "    "):
+            yield StyledLine(one)
+    if len(events) > ranks.ROWS:
+        yield StyledLine("  %d more; --json has every rank." % (len(events) - ranks.ROWS), QUIET)

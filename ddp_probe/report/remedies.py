@@ -1,4 +1,4 @@
-"""What DDP_PROBE_FIX changed in a run, and what it left alone, alike changes of several ranks as one."""
+"""What DDP_PROBE_FIX changed in a run and what it declined, with equal changes of several ranks merged."""
 
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
@@ -9,7 +9,7 @@ from ddp_probe.schema import Site
 
 
 class Made(NamedTuple):
-    """One change, or the decision to make none."""
+    """One applied or declined change."""
 
     remedy: str
     ranks: List[int]
@@ -21,7 +21,7 @@ class Made(NamedTuple):
 
 
 def made(run: Run) -> List[Made]:
-    """Return them in the order in which the first rank met them."""
+    """Return the changes in the order of the first rank."""
     found: Dict[Tuple[str, bool, str, str], Made] = {}
     for process in run.processes:
         events: List[Union[schema.Remedied, schema.Declined]] = [call.begin for call in process.calls(schema.Remedied)]
@@ -37,8 +37,8 @@ def made(run: Run) -> List[Made]:
     return list(found.values())
 
 
-def told(run: Run) -> List[str]:
-    """Return a sentence for each that a person has to know."""
+def sentences(run: Run) -> List[str]:
+    """Return a sentence for each change."""
     return [_sentence(one) for one in made(run)]
 
 

@@ -1,14 +1,14 @@
-"""Makes text of a log harmless: whoever wrote the log does not get to steer the terminal of the person who reads it."""
+"""Makes text from a log safe to print: it must not control the reader's terminal."""
 
 import unicodedata
 
-# Control and format characters (escapes, bidirectional overrides, zero-width ones), separators of lines, halves of pairs, and private ones.
+# Control and format characters (escapes, bidirectional overrides, zero-width), line separators, surrogates, and private-use characters.
 _HARMFUL = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-_STACKED = 4  # So many combining marks may stand on one character; more of them climb over the lines above.
+_STACKED = 4  # Maximum combining marks on one character; more would cover the lines above.
 
 
 def line(text: str, limit: int = 0) -> str:
-    """Return the text on one line, nothing in it but what is seen; longer than the limit it is cut, and says by how much."""
+    """Return the text on one line with only visible characters; a text over the limit is cut and says by how much."""
     if limit and len(text) > limit:
         text = "%s ... (%d more characters)" % (text[:limit], len(text) - limit)
     if text.isascii() and text.isprintable():
@@ -35,7 +35,7 @@ def _marks(text: str) -> str:
 
 
 def width(text: str) -> int:
-    """Return how many columns the text takes in a terminal."""
+    """Return the width of the text in a terminal, in columns."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

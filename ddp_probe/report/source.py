@@ -1,4 +1,4 @@
-"""The job's own line as a code frame with a caret, if its source is at hand; and whether it has changed since the run."""
+"""The job's own line as a code frame with a caret, if its source is available, and whether it has changed since the run."""
 
 import ast
 import os
@@ -8,28 +8,28 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 from ddp_probe.diagnose.words import clock
 from ddp_probe.read.model import Run
 from ddp_probe.report import safe
-from ddp_probe.report.layout import Line
+from ddp_probe.report.layout import StyledLine
 from ddp_probe.report.paint import BAD, QUIET, STRONG, WARN
 from ddp_probe.schema import Site
 
-_LARGEST = 2_000_000  # Bytes; nobody writes more by hand.
+_LARGEST = 2_000_000  # Bytes; hand-written files are smaller.
 _AROUND = 2  # Lines before and after.
 _LONGEST = 160  # Characters of one line.
-_CARETS = 70  # Columns that carets reach: more of them would break into the next line of a terminal.
+_CARETS = 70  # Maximum columns of carets: more would wrap in a terminal.
 
 
 class Source(NamedTuple):
-    """A file of the job, as it is now."""
+    """A file of the job, in its current state."""
 
     lines: List[str]
-    newer: float  # When it was changed, if that was after the run began; else 0.
+    newer: float  # Time of its last change if after the run began, else 0.
 
 
 def of(site: Site, run: Run) -> Optional[Source]:
-    """Return the source that a site speaks of; None if it is not here, or has no such line."""
+    """Return the source of a site; None if the file is not available or has no such line."""
     path = _absolute(site.file, run)
     try:
-        # A path in a log is no more than a claim: only a Python file is read, and no more of it than a person writes.
+        # A path in a log cannot be trusted: only Python files of a plausible size are read.
         if not path.endswith(".py") or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST:
             return None
         with open(path, encoding="utf-8") as file:
@@ -41,29 +41,29 @@ def of(site: Site, run: Run) -> Optional[Source]:
     return Source(lines, changed if began and changed > began else 0.0) if 0 < site.line <= len(lines) else None
 
 
-def frame(site: Site, source: Source) -> Iterator[Line]:
-    """Yield the line with its neighbours, and a caret below what is called in it."""
+def frame(site: Site, source: Source) -> Iterator[StyledLine]:
+    """Yield the line with its neighbours, and carets below the call in it."""
     call = _call(source.lines, site.line)
     first, last = max(1, site.line - _AROUND), min(len(source.lines), max(site.line + _AROUND - 1, min(_end(call, site.line), site.line + 6)))
     shown = textwrap.dedent("\n".join(line.expandtabs(4) for line in source.lines[first - 1 : last])).split("\n")
     digits = len(str(last))
     for number, text in enumerate(shown, first):
         own = number == site.line
-        yield Line(("  %s %*d | %s" % (">" if own else " ", digits, number, safe.line(text)[:_LONGEST])).rstrip(), STRONG if own else QUIET)
+        yield StyledLine(("  %s %*d | %s" % (">" if own else " ", digits, number, safe.line(text)[:_LONGEST])).rstrip(), STRONG if own else QUIET)
         if own:
-            yield Line("    %s | %s" % (" " * digits, _carets(text, source.lines[number - 1], call)), BAD)
+            yield StyledLine("    %s | %s" % (" " * digits, _carets(text, source.lines[number - 1], call)), BAD)
     if source.newer:
-        yield Line("    changed after the run began, at %s: the line may be another one now" % clock(source.newer), WARN)
+        yield StyledLine("    changed at %s, after the run began: the line may have moved" % clock(source.newer), WARN)
 
 
 def _absolute(path: str, run: Run) -> str:
-    """A script that was started by a relative path has one in its frames, up to Python 3.8."""
+    """Return candidate paths: up to Python 3.8, frames of a script started by a relative path have that path."""
     started = next((process.started.cwd for process in run.processes if process.started.cwd), "")
     return path if os.path.isabs(path) else os.path.join(started, path)
 
 
 def _began(run: Run) -> float:
-    """Return when the run began; of a plain log when it was last written is all that is known."""
+    """Return when the run began; for a plain log only its last change is known."""
     times = [process.start_when for process in (*run.processes, *run.launchers) if process.start_when > 0]
     if times:
         return min(times)
@@ -74,7 +74,7 @@ def _began(run: Run) -> float:
 
 
 def _call(lines: List[str], number: int) -> Optional[ast.Call]:
-    """Return the outermost call that begins on the line, else None."""
+    """Return the outermost call that begins on the line, or None."""
     try:
         tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -92,13 +92,13 @@ def _end(call: Optional[ast.Call], number: int) -> int:
 
 
 def _carets(shown: str, line: str, call: Optional[ast.Call]) -> str:
-    """Return carets below the call, or below all of the line; columns of ast count bytes."""
+    """Return carets below the call, or below the whole line; ast counts columns in bytes."""
     left, right = len(line) - len(line.lstrip()), len(line.rstrip())
     if call is not None:
         data = line.encode("utf-8")
         left = len(data[: call.col_offset].decode("utf-8", "replace"))
         if call.end_lineno == call.lineno:
             right = len(data[: call.end_col_offset].decode("utf-8", "replace"))
-    cut = len(line.expandtabs(4)) - len(shown)  # What dedent took away.
+    cut = len(line.expandtabs(4)) - len(shown)  # The indentation removed by dedent.
     start = safe.width(line[:left].expandtabs(4)) - cut
     return " " * start + "^" * max(1, min(safe.width(line[left:right]), _CARETS - start))

@@ -1,4 +1,4 @@
-"""Edits of diagnose/change.py applied to lines of Python, one after the other; None where one cannot be made as it says."""
+"""Applies edits of diagnose/change.py to lines of Python, one after the other; the result is None if one cannot be made exactly."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ _SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.L
 
 
 class Own(NamedTuple):
-    """A call in the job's own source: its lines, the call, and the statement that it is part of."""
+    """A call in the job's own source: the lines, the call, and its statement."""
 
     lines: List[str]
     call: ast.Call
@@ -32,20 +32,20 @@ class Own(NamedTuple):
 
     @property
     def indent(self) -> str:
-        """Return what stands in front of the statement."""
+        """Return the statement's indentation."""
         line = self.lines[self.statement.lineno - 1]
         return line[: len(line) - len(line.lstrip())]
 
     @property
     def alone(self) -> bool:
-        """Tell that the call is a statement of its own, and stands on lines of its own."""
+        """Return whether the call is a whole statement, alone on its lines."""
         own = isinstance(self.statement, ast.Expr) and self.statement.value is self.call
         last = self.lines[(self.statement.end_lineno or 0) - 1]
         return own and self.indent == self.lines[self.statement.lineno - 1][: self.statement.col_offset] and last.rstrip().endswith(")")
 
 
 def applied(lines: List[str], edits: Sequence[change.InSource]) -> Optional[List[str]]:
-    """Return the lines after all edits, from the last line to the first, so that no edit moves another one's place."""
+    """Return the lines after all edits. They are applied from the last line to the first, so that no edit shifts another one's line."""
     changed: Optional[List[str]] = lines
     for edit in sorted(edits, key=_order):
         changed = _one(changed, edit) if changed is not None else None
@@ -130,7 +130,7 @@ def _name(call: ast.Call) -> str:
     return ".".join(reversed(parts))
 
 
-# --- positions: those of ast count bytes, and the lines are text
+# --- positions: ast counts in bytes, the lines are text
 
 
 def _at(lines: List[str], line: int, column: int) -> Tuple[int, int]:
@@ -158,7 +158,7 @@ def _replaced(lines: List[str], node: ast.AST, text: str) -> List[str]:
     return [*lines[:first], *changed.split("\n"), *lines[last + 1 :]]
 
 
-# --- what the names in an edit stand for
+# --- the values of the names in an edit
 
 
 def _names(own: Own) -> Dict[str, str]:
@@ -173,7 +173,7 @@ def _names(own: Own) -> Dict[str, str]:
 
 
 def _operand(lines: List[str], node: ast.expr) -> str:
-    """Return an expression that operators can be put around."""
+    """Return an expression that can be used as an operand."""
     text = _text(lines, node)
     return text if isinstance(node, _SIMPLE) else "(%s)" % text
 
@@ -184,7 +184,7 @@ def _filled(code: str, names: Dict[str, str]) -> Optional[str]:
 
 
 def _device(own: Own, tree: ast.Module) -> Dict[str, str]:
-    """Return an expression for the model's device: the job's own `device` if it is a torch.device, or what the model itself tells."""
+    """Return an expression for the model's device: the job's own `device` if it is a torch.device, else one read from the model."""
     if any(_is_device(node, own) for scope in _scopes(tree, own) for node in scope):
         return {"device": "device"}
     model = own.call.args[0] if own.call.args else next((item.value for item in own.call.keywords if item.arg == "module"), None)
@@ -236,7 +236,7 @@ def _arguments(own: Own) -> List[Tuple[str, str]]:
 
 
 def _with(own: Own, arguments: List[Tuple[str, str]]) -> List[str]:
-    """A further keyword goes before a ** that a call ends in."""
+    """Return the lines with new arguments; keywords go before a final `**`."""
     ordered = [each for each in arguments if each[0] != "**"] + [each for each in arguments if each[0] == "**"]
     words = [value if not name else "**" + value if name == "**" else "%s=%s" % (name, value) for name, value in ordered]
     return _replaced(own.lines, own.call, "%s(%s)" % (_text(own.lines, own.call.func), ", ".join(words)))
@@ -287,7 +287,7 @@ def _spelt(lines: List[str], tree: ast.Module, edit: change.Spelling) -> Optiona
 
 
 def _keyed(lines: List[str], tree: ast.Module, edit: change.Key) -> Optional[List[str]]:
-    """The dictionary must be the only one of its kind in the file."""
+    """Add a key to the dictionary, which must be the only one of its kind in the file."""
     found = [node for node in ast.walk(tree) if _of_type(node, edit.of)]
     if len(found) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Where one rank stands: which devices it uses, how far it came, what it did last, how it ended; all of it from its own events."""
+"""The state of one rank, from its own events: its devices, its progress, its last event and how it ended."""
 
 import os
 from typing import Any, Iterable, List, NamedTuple, Optional
@@ -7,8 +7,8 @@ from ddp_probe import schema
 from ddp_probe.read.model import Death, LoggedCall, LoggedProcess, Run
 
 ENDED, RUNNING, NO_END, NO_FILE = "ended", "running", "no end line", "no file"
-_ASKED_TO_STOP = ("SIGTERM", "SIGINT", "SIGHUP")
-# What a call makes of a rank while it lasts or where it failed, and once it has come back.
+_STOP_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
+# The phase of a rank during a call or after it failed, and after it returned.
 _PHASES = {
     "mmengine.init_dist": ("init", "grouped"),
     "dist.init_process_group": ("init", "grouped"),
@@ -22,14 +22,14 @@ _OURS = ("process.", "probe.", "launcher.")
 
 
 class Standing(NamedTuple):
-    """One rank, in the words of the table."""
+    """The state of one rank, as in the table."""
 
     rank: Optional[int]
     local_rank: Optional[int]
     host: str
-    devices: str  # Of the parameters.
+    devices: str  # Devices of the parameters.
     device_ids: str
-    card: str  # The current one.
+    card: str  # The current card.
     phase: str
     last: str  # The last event.
     site: str  # The line of the job that made it.
@@ -37,7 +37,7 @@ class Standing(NamedTuple):
 
 
 def standings(run: Run) -> List[Standing]:
-    """Return where each rank stands, those that left no file included."""
+    """Return the state of each rank, including ranks without a file."""
     found = [_standing(process, run) for process in run.processes]
     found += [_absent(rank, run.death(rank)) for rank in run.missing]
     return sorted(found, key=lambda standing: -1 if standing.rank is None else standing.rank)
@@ -55,7 +55,7 @@ def _standing(process: LoggedProcess, run: Run) -> Standing:
         "" if wrap is None else "none" if wrap.begin.device_ids is None else "[%s]" % ", ".join(wrap.begin.device_ids),
         _card(process),
         _phase(calls),
-        "" if last is None else _told(last),
+        "" if last is None else _last(last),
         "" if last is None or last.site is None else "%s:%d" % (os.path.basename(last.site.file), last.site.line),
         _end(process, run),
     )
@@ -67,7 +67,7 @@ def _absent(rank: int, death: Optional[Death]) -> Standing:
 
 
 def _devices(process: LoggedProcess) -> str:
-    """Return the devices of the parameters: at the last wrap, else before mmengine wrapped, else after the last move."""
+    """Return the devices of the parameters: at the last wrap, else before mmengine's wrap, else after the last move."""
     for wrap in (process.final(schema.Wrap), process.final(schema.WrapModel)):
         if wrap is not None and wrap.begin.placement is not None:
             return _few(wrap.begin.placement.devices)
@@ -81,7 +81,7 @@ def _few(devices: Iterable[str]) -> str:
 
 
 def _card(process: LoggedProcess) -> str:
-    """Return the current card: as seen at the end, else at the last wrap, else as it was last set."""
+    """Return the current card: at the end, else at the last wrap, else as last set."""
     wraps = (process.final(schema.Wrap), process.final(schema.WrapModel))
     seen = [process.ended.accelerators] if process.ended is not None else []
     for cards in (*seen, *(wrap.begin.accelerators for wrap in wraps if wrap is not None)):
@@ -93,7 +93,7 @@ def _card(process: LoggedProcess) -> str:
 
 
 def _visible(card: schema.Card) -> str:
-    """A card's number counts what the process may see; where that is one card, or few, its name matters more."""
+    """Return the visible cards if they are few: card numbers count only visible cards."""
     text = next(iter(card.visible.values()), "")
     return " (sees %s)" % text if 0 < len(text) <= 5 else ""
 
@@ -102,26 +102,26 @@ def _phase(calls: List["LoggedCall[Any]"]) -> str:
     phase = "starting"
     for call in calls:
         doing, done = _PHASES.get(call.name, ("", ""))
-        came_back = call.end is not None and call.failure is None
-        phase = (done if came_back else doing) or phase
+        returned = call.end is not None and call.failure is None
+        phase = (done if returned else doing) or phase
     return phase
 
 
-def _told(call: "LoggedCall[Any]") -> str:
+def _last(call: "LoggedCall[Any]") -> str:
     return "in %s" % call.name if call.open else "%s failed" % call.name if call.failure is not None else call.name
 
 
 def _end(process: LoggedProcess, run: Run) -> str:
-    """Its own account comes first: a rank that dies of an exception may be stopped by its launcher while it does."""
+    """Return how the rank ended. Its own events take precedence: its launcher may stop a rank that is already failing."""
     end = process.ended
     if end is not None and end.uncaught:
         return "failed" if end.failure is None else "failed %s" % end.failure.type.rpartition(".")[2]
     fatal = [failed for failed in process.failures if failed.fatal and failed.type]
     if fatal and end is not None:
         return "failed %s" % fatal[0].type.rpartition(".")[2]
-    told = _dead(process.death) if process.death is not None else ""
-    if told:
-        return told
+    reported = _dead(process.death) if process.death is not None else ""
+    if reported:
+        return reported
     if end is not None:
         return "exit %d" % end.exit_code if end.exit_code else ENDED
     if process.death is not None and process.death.exit_code == 0:
@@ -131,5 +131,5 @@ def _end(process: LoggedProcess, run: Run) -> str:
 
 def _dead(death: Death) -> str:
     if death.signal:
-        return "%s %s" % ("stopped" if death.signal in _ASKED_TO_STOP else "killed", death.signal)
+        return "%s %s" % ("stopped" if death.signal in _STOP_SIGNALS else "killed", death.signal)
     return "exit %d" % death.exit_code if death.exit_code else ""

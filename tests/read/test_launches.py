@@ -74,7 +74,7 @@ def test_another_launch_is_not_taken_in(node: Callable[..., Path], other: Dict[s
     if "at" not in other or other.get("number") == 0:
         both = load([str(first), str(second)])
         assert len(both.ranks) == 2
-        assert "these files are of 2 launches" in both.inventory.notes[0]
+        assert "these files are from 2 launches" in both.inventory.notes[0]
 
 
 def test_what_one_node_cannot_see(node: Callable[..., Path]) -> None:
