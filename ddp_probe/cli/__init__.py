@@ -1,4 +1,4 @@
-"""The command line: an ordered table that imports only the command that runs."""
+"""The command line: an ordered table of commands. Only the module of the given command is imported."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ PROG = "python -m ddp_probe"
 
 
 class Command(NamedTuple):
-    """One command: its name, the module that holds it, and what it does."""
+    """One command: its name, its module, and what it does."""
 
     name: str
     module: str
@@ -20,12 +20,12 @@ class Command(NamedTuple):
 
 
 COMMANDS: Tuple[Command, ...] = (
-    Command("install", "ddp_probe.cli.install", "Put the activator in place for this Python, and prove it."),
-    Command("status", "ddp_probe.cli.status", "Say what is in place, and what would be patched."),
+    Command("install", "ddp_probe.cli.install", "Install the activator for this Python, and prove that it works."),
+    Command("status", "ddp_probe.cli.status", "Show what is installed, and what would be patched."),
     Command("run", "ddp_probe.cli.run", "Run one command under the probe; nothing is installed."),
-    Command("report", "ddp_probe.cli.report", "Say what failed first, on which ranks, why, and what to change."),
+    Command("report", "ddp_probe.cli.report", "Show what failed first, on which ranks, why, and what to change."),
     Command("explain", "ddp_probe.cli.explain", "Print a rule's page, or list all rules."),
-    Command("logs", "ddp_probe.cli.logs", "Print a run's events readably; --raw as JSON lines."),
+    Command("logs", "ddp_probe.cli.logs", "Print a run's events in readable form; with --raw as JSON lines."),
     Command("runs", "ddp_probe.cli.runs", "List the runs, newest first."),
     Command("uninstall", "ddp_probe.cli.uninstall", "Remove exactly what install wrote."),
     Command("schema", "ddp_probe.cli.schema", "Print the JSON Schema of the events."),
@@ -52,7 +52,7 @@ also:
   %(prog)s report err1.log    # of a job without the probe
   DDP_PROBE=1 DDP_PROBE_FIX=auto torchrun --nproc_per_node=8 train.py config.py
 
-%(prog)s COMMAND --help says what a command takes.
+%(prog)s COMMAND --help lists the arguments of a command.
 %(prog)s --version prints the version.
 """
 
@@ -64,7 +64,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         sys.stdout.flush()
     except ProbeError as exc:
         return _complain(exc)
-    except BrokenPipeError:  # the reader, such as head, has seen enough; the flush at exit must not complain either
+    except BrokenPipeError:  # the reading program, such as head, has exited; the flush at exit must not fail either
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except KeyboardInterrupt:
@@ -81,7 +81,7 @@ def page() -> str:
 
 
 def find(name: str) -> Command:
-    """Return the command of this name, or say which one may have been meant."""
+    """Return the command of this name, or suggest a similar one."""
     for command in COMMANDS:
         if command.name == name:
             return command

@@ -1,4 +1,4 @@
-"""Whether a command will be recorded: asks the interpreter that the command starts, in the environment that it gets."""
+"""Checks whether a command will be recorded, by starting its interpreter in the same environment."""
 
 import glob
 import os
@@ -10,22 +10,22 @@ from typing import Dict, List, NamedTuple, Sequence
 from ddp_probe.activation.installer import _child, _needs
 
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?$")
-_FLAGS = re.compile(r"-[bBdEIOPqsSuv]+$")  # Options without a value, that decide what runs at the start.
+_FLAGS = re.compile(r"-[bBdEIOPqsSuv]+$")  # Options without a value, which affect what runs at start-up.
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
 _INSTALLED = "'python -m ddp_probe install' works there."
-_WORDS = 30  # So many words of the command are looked at.
+_WORDS = 30  # Maximum words of the command that are checked.
 
 
 class _Start(NamedTuple):
     """The first Python of a command."""
 
     interpreter: List[str]  # With its options.
-    tool: str  # A program that puts a sitecustomize of its own first on PYTHONPATH for what it starts.
-    folder: str  # Where that lies.
+    tool: str  # A program that puts its own sitecustomize first on PYTHONPATH.
+    folder: str  # The folder of that sitecustomize.
 
 
 def why_not(command: Sequence[str], env: Dict[str, str]) -> str:
-    """Return why nothing of this command will be recorded; empty where it will be, or where no Python can be seen in it."""
+    """Return why this command will not be recorded; empty if it will be, or if no Python is found in it."""
     start = _start(command, env.get("PATH", os.defpath))
     if not start.interpreter:
         return ""
@@ -33,19 +33,19 @@ def why_not(command: Sequence[str], env: Dict[str, str]) -> str:
         env = {**env, "PYTHONPATH": os.pathsep.join([start.folder, env.get("PYTHONPATH", "")])}
     command_line = " ".join(start.interpreter)
     if any("S" in flags for flags in start.interpreter[1:]):
-        return "%s leaves out all that is installed. Start it without -S." % command_line
+        return "%s skips site-packages. Start it without -S." % command_line
     found = _child.proof_in(start.interpreter, env, os.curdir)
     if found.missing:
-        return "%s lacks what recording needs: %s Install it there." % (start.interpreter[0], _needs.sentence(found.missing))
+        return "%s lacks packages needed for recording: %s Install them there." % (start.interpreter[0], _needs.sentence(found.missing))
     if found.complaint:
         return found.complaint.partition("not active: ")[2] or found.complaint
     if found.started:
         return ""
     if start.folder:
-        return "%s puts a sitecustomize of its own first (%s). %s" % (start.tool, os.path.join(start.folder, "sitecustomize.py"), _INSTALLED)
+        return "%s puts its own sitecustomize first (%s). %s" % (start.tool, os.path.join(start.folder, "sitecustomize.py"), _INSTALLED)
     if any(set("IE") & set(flags) for flags in start.interpreter[1:]):
         return "%s ignores PYTHONPATH. %s" % (command_line, _INSTALLED)
-    return "%s is not started by it: another sitecustomize comes first, or PYTHONPATH is not passed on. %s" % (start.interpreter[0], _INSTALLED)
+    return "%s does not load it: another sitecustomize comes first, or PYTHONPATH is not passed on. %s" % (start.interpreter[0], _INSTALLED)
 
 
 def _start(command: Sequence[str], path: str) -> _Start:
@@ -77,7 +77,7 @@ def _flags(words: Sequence[str]) -> List[str]:
 
 
 def _script(program: str, path: str) -> "tuple[List[str], str]":
-    """Return the Python of a script's first line, with its options, and the script; nothing for any other program."""
+    """Return the Python in a script's first line, with its options, and the script's text; empty for any other program."""
     try:
         with open(program, "rb") as file:
             text = file.read(1 << 14).decode("utf-8", "replace")
@@ -91,7 +91,7 @@ def _script(program: str, path: str) -> "tuple[List[str], str]":
 
 
 def _brings(text: str, interpreter: str) -> str:
-    """Return the folder of a script's own package in which a sitecustomize lies."""
+    """Return the folder of the script's package that contains a sitecustomize, or an empty string."""
     prefix = os.path.dirname(os.path.dirname(os.path.abspath(interpreter)))
     sites = [*glob.glob(os.path.join(glob.escape(prefix), "lib", "python3*", "site-packages")), *sys.path]
     for module in _IMPORT.findall(text):

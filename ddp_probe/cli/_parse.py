@@ -1,4 +1,4 @@
-"""Reads the arguments of one command and runs it; every mistake becomes one line what and one line what to do."""
+"""Parses the arguments of one command and runs it. Every mistake becomes one line with the problem and one with what to do."""
 
 import argparse
 import difflib
@@ -16,11 +16,11 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         close = self._close(message)
         if close:
-            raise UsageError("%s%s." % (message[:1].upper(), message[1:]), "Did you mean %s? '%s --help' says what it takes." % (close, self.prog))
-        raise UsageError("%s%s." % (message[:1].upper(), message[1:]), "'%s --help' says what it takes." % self.prog)
+            raise UsageError("%s%s." % (message[:1].upper(), message[1:]), "Did you mean %s? '%s --help' lists its arguments." % (close, self.prog))
+        raise UsageError("%s%s." % (message[:1].upper(), message[1:]), "'%s --help' lists its arguments." % self.prog)
 
     def _close(self, message: str) -> str:
-        """Return the option that a word which is none may have been meant for."""
+        """Return the option most similar to an unknown one, or an empty string."""
         found = re.match(r"unrecognized arguments: (--[\w-]+)", message)
         known = [name for name in self._option_string_actions if name.startswith("--")]
         close = difflib.get_close_matches(found[1], known, n=1, cutoff=0.6) if found else []
@@ -28,14 +28,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser(command: Command, module: Any) -> argparse.ArgumentParser:
-    """Return the parser of a command; the command's module says what it takes."""
+    """Return the parser of a command; the command's module declares the arguments."""
     made = _Parser(prog="%s %s" % (PROG, command.name), description=module.__doc__, allow_abbrev=False, usage=getattr(module, "USAGE", None))
     module.add_arguments(made)
     return made
 
 
 def load(command: Command) -> Any:
-    """Import a command's module; a dependency that is missing is named."""
+    """Import a command's module, and name a missing dependency."""
     try:
         return importlib.import_module(command.module)
     except (ImportError, SyntaxError) as exc:
@@ -43,17 +43,18 @@ def load(command: Command) -> Any:
 
 
 def incomplete(exc: Exception, name: str) -> UnusableError:
-    """Return what to say where a dependency, or a part of the package, is missing or broken."""
+    """Return the error for a missing or broken dependency or part of the package."""
     lacking = (exc.name or "").partition(".")[0] if isinstance(exc, ModuleNotFoundError) else ""
     return UnusableError(
         what="The command %r cannot run." % name,
         why="%s is not installed." % lacking if lacking and lacking != "ddp_probe" else "%s: %s" % (type(exc).__name__, exc),
-        what_to_do="Install ddp-probe again, with its dependencies: %s -m pip install ddp-probe. 'uninstall' works without them." % sys.executable,
+        what_to_do="Reinstall ddp-probe with its dependencies: %s -m pip install ddp-probe. 'uninstall' works without them."
+        % sys.executable,
     )
 
 
 def run(command: Command, argv: List[str]) -> int:
-    """Parse and run; what follows a bare ``--`` is handed on as it stands."""
+    """Parse and run; everything after a bare ``--`` is passed on unchanged."""
     own, rest = (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
     module = load(command)
     reader = parser(command, module)
@@ -73,7 +74,7 @@ def run(command: Command, argv: List[str]) -> int:
 
 
 def _insist_on_dashes(reader: argparse.ArgumentParser, argv: List[str]) -> None:
-    """A command without the two dashes before it: say how it is written, word for word."""
+    """If the two dashes before a command are missing, print the correct command line."""
     if "-h" in argv or "--help" in argv:
         return
     words = reader.parse_known_args(argv)[1]

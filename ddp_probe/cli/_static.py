@@ -1,4 +1,4 @@
-"""Finds modules and names in them by reading files; nothing of theirs is imported."""
+"""Finds modules, and names in them, by reading files without importing them."""
 
 import ast
 import importlib.util
@@ -11,14 +11,14 @@ _Trees = Dict[str, Optional[ast.Module]]
 
 
 class Verdict(NamedTuple):
-    """What would become of a target."""
+    """What would happen to a target."""
 
     state: str
     why: str
 
 
 def version(distribution: str) -> Optional[str]:
-    """Return a distribution's version from its metadata, or None where it is not installed."""
+    """Return a distribution's version from its metadata, or None if it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -26,7 +26,7 @@ def version(distribution: str) -> Optional[str]:
 
 
 def module_file(name: str) -> Optional[str]:
-    """Return the file that defines a module, or None; only the top-level package is looked up, and not imported."""
+    """Return the file that defines a module, or None; only the top-level package is located, and nothing is imported."""
     top, *rest = name.split(".")
     try:
         spec = importlib.util.find_spec(top)
@@ -45,7 +45,7 @@ def module_file(name: str) -> Optional[str]:
 
 
 def judge(module: str, qualname: str, trees: _Trees) -> Verdict:
-    """Say whether a target is there; ``trees`` keeps what has been parsed."""
+    """Return whether a target exists; ``trees`` caches parsed files."""
     path = module_file(module)
     if path is None:
         return _no_module(module)
@@ -85,7 +85,7 @@ def _parse(path: str) -> Optional[ast.Module]:
 
 
 def _statements(body: List[ast.stmt]) -> Iterator[ast.stmt]:
-    """Walk a module's or a class's own statements, also those under if, try and with."""
+    """Yield a module's or a class's own statements, including those under if, try and with."""
     for node in body:
         yield node
         for field in ("body", "orelse", "finalbody", "handlers"):
@@ -103,7 +103,7 @@ def _holds(body: List[ast.stmt], name: str) -> bool:
 
 
 def _bound(node: ast.stmt) -> List[str]:
-    """Return the names that a statement binds."""
+    """Return the names bound by a statement."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return [node.name]
     if isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -1,4 +1,4 @@
-"""Why DDP_PROBE=1 may have recorded nothing: what this interpreter does at its start, as a child of it tells."""
+"""Explains why DDP_PROBE=1 may have recorded nothing, by checking the start-up of a child interpreter."""
 
 import sys
 
@@ -6,12 +6,12 @@ from ddp_probe.errors import ProbeError
 
 
 def add(exc: ProbeError) -> None:
-    """Complete what is said of a folder without a run; any other error stays as it is."""
+    """Add the reason to an error about a folder without runs; other errors stay unchanged."""
     if not exc.nothing_recorded:
         return
     try:
         why, remedy = _found()
-    except Exception:  # this interpreter cannot start a child: what is known is said all the same
+    except Exception:  # this interpreter cannot start a child: report the original error
         return
     if why:
         exc.why = "%s %s" % (exc.why, why)
@@ -22,12 +22,12 @@ def _found() -> "tuple[str, str]":
     from ddp_probe.activation.installer import state
 
     found = state.state()
-    again = "python -m ddp_probe install, and run the job again."
+    again = "Run python -m ddp_probe install, then run the job again."
     if found.name == "active":
         return found.because, again if found.because else ""
     if found.missing:
-        return found.because, "%s -m pip install %s." % (sys.executable, " ".join(found.missing))
+        return found.because, "Run %s -m pip install %s." % (sys.executable, " ".join(found.missing))
     if found.name == "absent":
-        told = "The activator is not installed for %s: DDP_PROBE=1 alone records nothing there." % sys.executable
-        return told, "python -m ddp_probe install, once; or, for one launch, python -m ddp_probe run -- COMMAND."
+        why = "The activator is not installed for %s: DDP_PROBE=1 alone records nothing there." % sys.executable
+        return why, "Run python -m ddp_probe install once; or, for one launch, python -m ddp_probe run -- COMMAND."
     return "The activator is %s: %s" % (found.name, found.because), again

@@ -1,9 +1,9 @@
-"""Print a rule's page: what it means, how it shows, what to change. Without a name all rules are listed.
+"""Print a rule's page: meaning, symptom, and what to change. Without a RULE, list all rules.
 
-With a PATH, a run or a file of one, the page begins with what the rule found in
-it, and with the change in the job's own source as a diff for patch -p1, if the
-source is at hand, and with what is for a shell: variables, and the command to
-start with.
+With a PATH, which is a run or a file of one, the page begins with what the rule
+found there and the change: as a diff of the job's own source for patch -p1, if
+the source is available, and as shell lines, such as variables to set and the
+command to start the job.
 """
 
 import argparse
@@ -14,10 +14,10 @@ from ddp_probe.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("name", nargs="?", metavar="RULE", help="a rule's id or name, such as DDP104 or submodule-left-behind")
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="a run in which the rule found something")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="a run to apply the rule to")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
             return 0
     for number, slug in RETIRED.items():
         if wanted in (number.lower(), slug):
-            print("%s %s is retired: no rule has this name any more." % (number, slug))
+            print("%s %s is retired: no rule has this name now." % (number, slug))
             return 0
     raise _unknown(args.name, [name for module in modules() for name in (rule_of(module).slug, rule_of(module).id)])
 
@@ -52,13 +52,13 @@ def _own(module: Any, paths: List[str], width: int) -> Iterable[Any]:
     from ddp_probe.report.layout import StyledLine
     from ddp_probe.report.paths import Paths
 
-    diagnosis, told = judge(read.load(paths), [module]), Paths()
+    diagnosis, names = judge(read.load(paths), [module]), Paths()
     rule = rule_of(module)
     yield StyledLine("%s %s in %s" % (rule.id, rule.slug, safe.line(diagnosis.run.name) or "this log"), "strong")
     if not diagnosis.findings:
         yield StyledLine("The rule finds nothing in it.")
     for finding in diagnosis.findings:
-        yield from found.cause(finding, diagnosis, width, told, 3)
+        yield from found.cause(finding, diagnosis, width, names, 3)
     yield StyledLine("")
 
 

@@ -1,4 +1,4 @@
-"""Print the page of all commands, or of one."""
+"""Print the help of all commands, or of one."""
 
 import argparse
 
@@ -7,12 +7,12 @@ from ddp_probe.cli import _parse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("name", nargs="?", metavar="COMMAND", help="the command to read about")
+    """Declare the arguments."""
+    parser.add_argument("name", nargs="?", metavar="COMMAND", help="the command to describe")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the help."""
     if args.name is None:
         print(cli.page(), end="")
         return 0

@@ -1,4 +1,4 @@
-"""Put the activator in place for this Python, and prove it in a child interpreter. Nothing is patched until DDP_PROBE=1 is set."""
+"""Install the activator for this Python, and prove in a child interpreter that it works. Nothing is patched until DDP_PROBE=1 is set."""
 
 import argparse
 import sys
@@ -8,29 +8,29 @@ from ddp_probe.activation.installer import install
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments."""
     parser.add_argument(
         "--via",
         choices=("auto", "sitecustomize", "pth"),
         default="auto",
-        help="how Python is to find the activator; auto takes a line in a .pth file, which works beside every sitecustomize",
+        help="how Python finds the activator; auto means pth: a line in a .pth file, which works together with any sitecustomize",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print what would be written where, and write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="print the files that would be written, and write nothing")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plan, write, prove, tell."""
+    """Plan, write, prove, report."""
     plan = install.plan(args.via)
     print("interpreter  %s (Python %s)" % (sys.executable, ".".join(map(str, sys.version_info[:3]))))
     print("via          %s: %s" % (plan.via, plan.because))
     if args.dry_run:
         _print_files("would write", plan)
-        print("Nothing is written.")
+        print("Nothing was written.")
         return 0
     outcome = install.install(plan)
     _print_files("activator", plan)
     print("package      %s" % outcome.package)
-    print("proved       A child interpreter with DDP_PROBE=1 was started by it.")
+    print("proved       It ran in a child interpreter with DDP_PROBE=1.")
     print("%s Next:" % ("ddp_probe %s is installed." % ddp_probe.__version__ if outcome.changed else "It was already installed."))
     print("  DDP_PROBE=1 torchrun --nproc_per_node=8 train.py config.py")
     print("  python -m ddp_probe report")

@@ -1,16 +1,16 @@
-"""Print a run's events readably, all ranks by time; --raw as the JSON lines that were written, for grep and jq.
+"""Print a run's events in readable form, all ranks by time; with --raw as the original JSON lines, for grep and jq.
 
-RUN is the name of a run in DDP_PROBE_DIR (or in ddp_probe_runs below this
-folder), the beginning of one, latest, a run's folder, a file of one, or a shell
-pattern; several are one run. Without RUN it is the newest.
+RUN is the name of a run in DDP_PROBE_DIR (default: ddp_probe_runs in this
+folder), the beginning of a name, latest, a run's folder, a file of one, or a
+shell pattern; several are read as one run. The default is the newest run.
 
-A line is: time (UTC), rank (L: a launcher), event and phase, what matters of
-it, the line of the job. In a terminal it is cut to the width; in a pipe it is
-whole. Hosts keep their own clocks; 'report' aligns them.
+A line is: time (UTC), rank (L: a launcher), event and phase, the important
+fields, and the line of the job. In a terminal it is cut to the width; in a pipe
+it is complete. Times are by each host's own clock; 'report' aligns them.
 
-Coverage lines (probe.coverage) are shown where --event asks for them, and with
---raw. --errors shows calls that failed, ranks that ended badly, and warnings.
---follow goes on while the job runs, and ends with it or by Ctrl-C.
+Coverage lines (probe.coverage) are shown only with --raw, or if --event names
+them. --errors shows failed calls, ranks that ended badly, and warnings.
+--follow continues until the job ends or you press Ctrl-C.
 
 --since takes 18:26, 18:26:05.5 (on the day of the run's last event),
 2026-11-21T18:26:05Z, or -90s, -5m, -2h: that long before the run's last event.
@@ -30,27 +30,27 @@ from ddp_probe.errors import UsageError
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _Ranks = Callable[[Optional[int]], bool]
 _FILE = re.compile(r"rank(\d+)\.")
-_PAUSE, _SETTLED = 0.5, 2.0  # Seconds between two looks at the files, and until nobody is taken to come any more.
-_NAMED = 30  # So many names of events are listed where nothing matches.
+_PAUSE, _SETTLED = 0.5, 2.0  # Seconds between two checks of the files, and without a new line before the job counts as over.
+_NAMED = 30  # Maximum event names listed if nothing matches.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser._negative_number_matcher = re.compile(r"^-\d")  # argparse would take the -5m of --since for an option
-    parser.add_argument("paths", nargs="*", metavar="RUN", help="folders, names, files or patterns; the newest run without it")
+    parser._negative_number_matcher = re.compile(r"^-\d")  # argparse would treat the -5m of --since as an option
+    parser.add_argument("paths", nargs="*", metavar="RUN", help="folders, names, files or patterns; default: the newest run")
     parser.add_argument("--rank", metavar="N", action="append", default=[], help="3, or 0,4-7, or L for the launchers; may be repeated")
     events = "a name such as ddp.init, or a pattern such as 'checkpoint.*'; may be repeated"
     parser.add_argument("--event", metavar="E", action="append", default=[], help=events)
     parser.add_argument("--since", metavar="TIME", help="a time (UTC), or -5m")
-    parser.add_argument("--errors", action="store_true", help="only what failed, and warnings")
-    parser.add_argument("--follow", action="store_true", help="go on with what is written while the job runs")
-    parser.add_argument("--raw", action="store_true", help="the lines as they were written")
+    parser.add_argument("--errors", action="store_true", help="only failures and warnings")
+    parser.add_argument("--follow", action="store_true", help="continue with new lines while the job runs")
+    parser.add_argument("--raw", action="store_true", help="the original JSON lines")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Choose, merge, print; tell on stderr what was left out."""
-    if hasattr(sys.stdout, "reconfigure"):  # A log may hold what this locale cannot show.
+    """Select, merge, print; report omitted lines on stderr."""
+    if hasattr(sys.stdout, "reconfigure"):  # A log may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
     files = _files(args.paths)
     choice = _Choice(_ranks(args.rank), args.event, _since(args.since, files) if args.since else None, errors=args.errors, raw=args.raw)
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Choice:
-    """Which lines were asked for."""
+    """Which lines were requested."""
 
     def __init__(self, ranks: _Ranks, events: List[str], since: Optional[float], *, errors: bool, raw: bool) -> None:
         self.ranks = ranks
@@ -72,7 +72,7 @@ class _Choice:
         self._raw = raw
 
     def takes(self, entry: Any) -> bool:
-        """Tell whether a line is shown."""
+        """Return whether a line is shown."""
         name = entry.head.event
         if not self.ranks(entry.head.rank) or (self._since is not None and entry.when < self._since):
             return False
@@ -82,13 +82,13 @@ class _Choice:
 
 
 def _failed(entry: Any) -> bool:
-    """Tell a line that a person would look for who asks what went wrong."""
+    """Return whether a line reports a failure or a warning."""
     from ddp_probe.read.events import fields
 
     if entry.head.event in ("probe.warning", "probe.fault"):
         return True
-    told = fields(entry.line)
-    return bool(told.get("phase") == "error" or told.get("failure") or told.get("uncaught") or told.get("exit_code") or told.get("signal"))
+    event = fields(entry.line)
+    return bool(event.get("phase") == "error" or any(event.get(name) for name in ("failure", "uncaught", "exit_code", "signal")))
 
 
 def _files(paths: List[str]) -> List[str]:
@@ -99,12 +99,12 @@ def _files(paths: List[str]) -> List[str]:
         raise UsageError("There is nothing to read at %s: %s" % (_safe(path), _safe(why)), "'python -m ddp_probe runs' lists the runs.")
     if sources.texts:
         plain = _safe(sources.texts[0])
-        raise UsageError("%s is no file that the probe wrote." % plain, "'python -m ddp_probe report %s' reads a plain log." % plain)
+        raise UsageError("%s was not written by the probe." % plain, "'python -m ddp_probe report %s' reads a plain log." % plain)
     return sources.events
 
 
 def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, quiet: bool) -> Dict[str, int]:
-    """Print what is there; return how many lines of each file that were."""
+    """Print the existing lines; return how many lines of each file were read."""
     from ddp_probe.read import events as reader
     from ddp_probe.read.model import Inventory
 
@@ -124,12 +124,12 @@ def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, qu
     sys.stdout.flush()
     if not quiet:
         sys.stderr.write(_nothing(inventory, len(files), there) if not shown else "")
-        _tell_skipped(inventory)
+        _report_skipped(inventory)
     return read
 
 
 def _follow(paths: List[str], read: Dict[str, int], choice: _Choice, show: Callable[[Any], None]) -> None:
-    """Print what is added, until every process has written its last line and nothing has come for a while."""
+    """Print new lines until every process has written its last line and nothing new arrives for a while."""
     from ddp_probe.read import tail
 
     files, quiet = tail.Tail(read), 0.0
@@ -147,7 +147,7 @@ def _follow(paths: List[str], read: Dict[str, int], choice: _Choice, show: Calla
 
 
 def _may_hold(file: str, ranks: _Ranks, there: Set[int]) -> bool:
-    """Pass over the files of other ranks unread; a program without a launcher may learn its rank after the file has its name."""
+    """Return whether a file may contain a requested rank, to skip others unread. A solo program may get its rank after its file is named."""
     from ddp_probe.read import ends
 
     found = _FILE.match(os.path.basename(file))
@@ -183,17 +183,21 @@ def _nothing(inventory: Any, files: int, there: Tuple[Set[str], Set[int]]) -> st
     names, ranks = sorted(there[0]), sorted(there[1])
     listed = ", ".join(_safe(name) for name in names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")
     who = named(ranks) if ranks else "no rank"
-    return "No event matches. In these %d files are: %s%s.\n" % (files, who, "; " + listed if listed else "")
+    return "No event matches. %s: %s%s.\n" % (
+        "This file contains" if files == 1 else "These %d files contain" % files,
+        who,
+        "; " + listed if listed else "",
+    )
 
 
-def _tell_skipped(inventory: Any) -> None:
+def _report_skipped(inventory: Any) -> None:
     totals: Dict[str, int] = {}
     for reasons in inventory.skipped.values():
         for reason, count in reasons.items():
             totals[reason] = totals.get(reason, 0) + count
     if totals:
         what = ", ".join("%d %s" % (count, reason) for reason, count in sorted(totals.items()))
-        sys.stderr.write("Lines left out: %s, in %d files.\n" % (what, len(inventory.skipped)))
+        sys.stderr.write("Lines skipped: %s, in %d file%s.\n" % (what, len(inventory.skipped), "" if len(inventory.skipped) == 1 else "s"))
     for path, why in list(inventory.unreadable.items())[:10]:
         sys.stderr.write("Not read: %s: %s\n" % (_safe(path), _safe(why)))
 
@@ -204,11 +208,11 @@ def _safe(text: str) -> str:
     return safe.line(text, 300)
 
 
-# --- what to choose ---------------------------------------------------------------------------------------------------
+# --- the selection --------------------------------------------------------------------------------------------------
 
 
 def _ranks(texts: List[str]) -> _Ranks:
-    """Return what tells whether a line's rank was asked for; a launcher has none."""
+    """Return a function that says whether a rank was requested; a launcher has no rank."""
     if not texts:
         return _any
     spans: List[Tuple[int, int]] = []
@@ -220,7 +224,7 @@ def _ranks(texts: List[str]) -> _Ranks:
         elif part.strip().lower() in ("l", "launcher"):
             launchers = True
         else:
-            raise UsageError("%r names no rank." % part, "Write --rank 3, --rank 0,4-7, or --rank L for the launchers.")
+            raise UsageError("%r is not a valid rank." % part, "Write --rank 3, --rank 0,4-7, or --rank L for the launchers.")
     return lambda rank: launchers if rank is None else any(low <= rank <= high for low, high in spans)
 
 
@@ -229,7 +233,7 @@ def _any(_rank: Optional[int]) -> bool:
 
 
 def _since(text: str, files: List[str]) -> float:
-    """Return a moment in seconds since 1970."""
+    """Return a time in seconds since 1970."""
     from datetime import datetime, timezone
 
     ago = re.fullmatch(r"-?(\d{1,9}(?:\.\d+)?)([smhd])", text)
@@ -245,12 +249,12 @@ def _since(text: str, files: List[str]) -> float:
     try:
         moment = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     except ValueError:
-        raise UsageError("%r is no time." % text, "Write --since 18:26, --since 2026-11-21T18:26:05Z, or --since -5m.") from None
+        raise UsageError("%r is not a valid time." % text, "Write --since 18:26, --since 2026-11-21T18:26:05Z, or --since -5m.") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
 
 
 def _end(files: List[str]) -> float:
-    """Return when the run's last event was."""
+    """Return the time of the run's last event."""
     from ddp_probe.read import ends
     from ddp_probe.read.fold import seconds
 

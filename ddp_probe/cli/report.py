@@ -1,11 +1,11 @@
-"""Say what failed first, on which ranks, at which line, why, and what to change.
+"""Show what failed first, on which ranks, at which line, why, and what to change.
 
-PATH is a run's folder (several, of several hosts), a file of one, a shell
-pattern, or the plain log of a job that ran without the probe. Without PATH the
-newest run in DDP_PROBE_DIR is read, or in ddp_probe_runs below this folder.
+PATH is a run's folder (one per host if there are several), a file of one, a
+shell pattern, or the plain log of a job that ran without the probe. The default
+is the newest run in DDP_PROBE_DIR (default: ddp_probe_runs in this folder).
 
 exit codes:
-  0  clear: every rank ended in good order, and no rule found anything
+  0  clear: every rank ended normally, and no rule found anything
   1  found: a rule names a cause
   2  usage: the command line is wrong, or there is nothing to read
   3  undecided: no rule can name a cause; the reasons are printed
@@ -22,18 +22,18 @@ UNDECIDED = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="folders, files, patterns or plain logs; the newest run without it")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="folders, files, patterns or plain logs; default: the newest run")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object; docs/report.json is its schema")
-    form.add_argument("--brief", action="store_true", help="print one line per finding, or one that says clear, or undecided because")
-    parser.add_argument("--follow", action="store_true", help="read again while the job runs, print what changes, end with the job")
+    form.add_argument("--brief", action="store_true", help="print one line per finding, or one line: clear, or undecided with the reasons")
+    parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job")
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, judge, print."""
-    if hasattr(sys.stdout, "reconfigure"):  # A log may hold what this locale cannot show.
+    if hasattr(sys.stdout, "reconfigure"):  # A log may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         return _run(args)
@@ -90,7 +90,7 @@ def _own_fault(exc: Exception) -> ProbeError:
     return ProbeError(
         what="The report could not be made.",
         why="%s: %s" % (type(exc).__name__, exc),
-        what_to_do="This is a fault of ddp_probe. DDP_PROBE_STRICT=1 shows where; 'grep' and 'jq' read the files without it.",
+        what_to_do="This is a bug in ddp_probe. DDP_PROBE_STRICT=1 shows the traceback; 'grep' and 'jq' can read the files without it.",
     )
 
 

@@ -1,6 +1,6 @@
 """Run a command under the probe; nothing is installed. Exit code, signals, stdin, stdout and stderr are the command's own.
 
-The first Python of the command is asked whether the probe starts in it; where it does not, one line on stderr says why.
+The first Python of the command is checked before it starts. If the probe will not load there, one line on stderr says why.
 """
 
 import argparse
@@ -21,12 +21,12 @@ USAGE = "python -m ddp_probe run [-h] [--dir DIR] -- COMMAND ..."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("--dir", metavar="DIR", help="the folder that collects the runs, as DDP_PROBE_DIR does")
+    """Declare the arguments."""
+    parser.add_argument("--dir", metavar="DIR", help="the folder for all runs, like DDP_PROBE_DIR")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replace this process by the command, so that nothing stands between it and its caller."""
+    """Replace this process with the command, so that its caller talks to it directly."""
     if not args.command:
         raise UsageError("The command to run is missing.", "Write it after two dashes: python -m ddp_probe run -- torchrun train.py")
     env = environment(dict(os.environ), args.dir)
@@ -34,8 +34,8 @@ def run(args: argparse.Namespace) -> int:
     why = _armed.why_not(args.command, env)
     if why:
         sys.stderr.write("ddp_probe: not active: %s Nothing will be recorded.\n" % why)
-        env[settings.BROKEN.name] = "1"  # it has been said
-    # Python ignores these two from its start on, and what is ignored stays ignored over exec.
+        env[settings.BROKEN.name] = "1"  # already reported
+    # Python ignores these two signals at start-up, and ignored signals stay ignored after exec.
     for name in ("SIGPIPE", "SIGXFSZ"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
@@ -45,12 +45,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def environment(env: Dict[str, str], folder: str = "") -> Dict[str, str]:
-    """Return the environment that turns the probe on for everything that is started with it."""
+    """Return the environment that turns on the probe in every process started with it."""
     templates = _locations.templates()
     if os.pathsep in templates:
         raise ProbeError(
             what="The command is not run.",
-            why="The folder %s cannot stand on PYTHONPATH, because its name holds %r." % (templates, os.pathsep),
+            why="The folder %s cannot be on PYTHONPATH, because its name contains %r." % (templates, os.pathsep),
             what_to_do="Use 'python -m ddp_probe install', or move the package.",
         )
     before = env.get("PYTHONPATH", "")
@@ -65,13 +65,13 @@ def environment(env: Dict[str, str], folder: str = "") -> Dict[str, str]:
 
 
 def _not_run(command: List[str], exc: OSError) -> int:
-    """Say what a shell would say, with the exit codes of a shell."""
+    """Print the error that a shell would print, and return the shell's exit code."""
     found = shutil.which(command[0]) or os.path.exists(command[0])
     missing = exc.errno in (errno.ENOENT, errno.ENOTDIR)
     if missing and not found:
-        why, remedy = "No such command is on PATH.", "Check the name; python programs are run as: -- python train.py"
+        why, remedy = "No such command is on PATH.", "Check the name. Run a Python program as: -- python train.py"
     elif missing:
-        why, remedy = "The interpreter named on its first line does not exist.", "Mend its first line, or run it as: -- python %s" % command[0]
+        why, remedy = "The interpreter named on its first line does not exist.", "Fix its first line, or run it as: -- python %s" % command[0]
     else:
         why, remedy = "%s." % exc.strerror, "Run it through its interpreter, such as: -- python %s" % command[0]
     sys.stderr.write("%s\n" % ProbeError(what="The command %r cannot be run." % command[0], why=why, what_to_do=remedy))

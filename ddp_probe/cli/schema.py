@@ -5,11 +5,11 @@ import json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes: nothing."""
+    """Declare the arguments: none."""
 
 
 def run(_args: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the schema."""
     from ddp_probe import schema
 
     print(json.dumps(schema.json_schema(), indent=2, sort_keys=True))

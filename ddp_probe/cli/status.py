@@ -1,16 +1,16 @@
-"""Say what is in place for this Python, and which targets would be patched. Nothing of torch or mmengine is imported.
+"""Show what is installed for this Python, and which targets would be patched. torch and mmengine are not imported.
 
 --json prints one object:
   interpreter  executable, version, prefix
   ddp_probe    this package's version
-  variable     what DDP_PROBE holds, or null
+  variable     the value of DDP_PROBE, or null
   activator    state (active, absent, shadowed, outdated, incomplete, broken),
                because, via, files, version, shadowed_by, package, installable,
-               missing (what has to be installed before anything is recorded)
-  versions     distribution to version, null where it is not installed
+               missing (packages needed before anything is recorded)
+  versions     distribution to version, null if not installed
   targets      a list of probe, module, qualname, optional, why, and state
                (would be patched, absent, not installed, unreadable)
-  mistakes     DDP_PROBE_* variable to what is wrong with it
+  mistakes     DDP_PROBE_* variable to the mistake in it
 """
 
 import argparse
@@ -29,13 +29,13 @@ _DISTRIBUTIONS = ("wrapt", "structlog", "msgspec", "jinja2", "torch", "mmengine"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look, ask a child, print. The exit code is 0 if the probe is active or could be installed, 2 if a dependency is missing, else 1."""
+    """Collect, check in a child, print. The exit code is 0 if the probe is active or could be installed, 2 if a dependency is missing, else 1."""
     found = collect()
     if args.json:
         print(json.dumps(found, indent=2))
@@ -93,19 +93,19 @@ def _lines(found: Dict[str, Any]) -> List[str]:
 
 def _activator(activator: Dict[str, Any]) -> str:
     pip = "%s -m pip install %s" % (sys.executable, " ".join(activator["missing"]))
-    told = {
+    texts = {
         "active": "active, by %s; a child interpreter proves it%s" % (activator["via"], _open_to_others(activator)),
         "outdated": "active, by %s. %s Next: python -m ddp_probe install" % (activator["via"], activator["because"]),
-        "incomplete": "in place, and of no use: %s Next: %s" % (activator["because"], pip),
+        "incomplete": "installed, but records nothing: %s Next: %s" % (activator["because"], pip),
         "absent": "absent. Next: python -m ddp_probe install" if activator["installable"] else "absent. %s" % activator["because"],
     }
     fallback = "%s. %s Next: python -m ddp_probe install, or uninstall" % (activator["state"], activator["because"])
-    return str(told.get(activator["state"], fallback))
+    return str(texts.get(activator["state"], fallback))
 
 
 def _open_to_others(activator: Dict[str, Any]) -> str:
     because = activator["because"]
-    return ". %s 'python -m ddp_probe install --via pth' works beside it" % because if because else ""
+    return ". %s 'python -m ddp_probe install --via pth' works together with it" % because if because else ""
 
 
 def _targets(rows: List[Dict[str, Any]]) -> List[str]:

@@ -6,11 +6,11 @@ from typing import List
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes: nothing."""
+    """Declare the arguments: none."""
 
 
 def run(_args: argparse.Namespace) -> int:
-    """Remove, tell."""
+    """Remove, report."""
     gone = _remove()
     for path in gone:
         print("removed  %s" % path)
@@ -20,7 +20,7 @@ def run(_args: argparse.Namespace) -> int:
 
 
 def _remove() -> List[str]:
-    """Ask the installer; where the package is too broken to load it, the activator that is in place removes itself."""
+    """Use the installer; if the package is too broken to load it, the installed activator removes itself."""
     try:
         from ddp_probe.activation.installer import uninstall
     except Exception:
@@ -30,7 +30,7 @@ def _remove() -> List[str]:
 
 def _without_the_package() -> List[str]:
     try:
-        import ddp_probe_activator as activator  # type: ignore[import-not-found]  # install has put it into site-packages
+        import ddp_probe_activator as activator  # type: ignore[import-not-found]  # written to site-packages by install
     except ImportError:
         return []
     return list(activator.remove(os.path.dirname(os.path.abspath(activator.__file__))))

@@ -72,7 +72,7 @@ def test_a_retired_rule_is_told(monkeypatch, capsys):
     monkeypatch.setitem(rules.RETIRED, "DDP999", "gone-rule")
     for name in ("DDP999", "gone-rule"):
         assert main(["explain", name]) == 0
-        assert capsys.readouterr().out == "DDP999 gone-rule is retired: no rule has this name any more.\n"
+        assert capsys.readouterr().out == "DDP999 gone-rule is retired: no rule has this name now.\n"
 
 
 def test_with_a_run_the_page_begins_with_what_is_special_to_it(run_python, repo):

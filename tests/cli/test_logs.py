@@ -121,7 +121,7 @@ def test_nothing_that_matches_is_said_with_what_there_is(logs, made):
     run = made(rank00000=[event(1)], rank00001=[event(2, 1)])
     done = logs(run, "--event", "ddp.init")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "No event matches. In these 2 files are: ranks 0-1; device.set.\n"
+    assert done.stderr == "No event matches. These 2 files contain: ranks 0-1; device.set.\n"
     assert "ranks 0-1" in logs(run, "--rank", "7").stderr
 
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_read_is_counted(logs, made):
     run = made(rank00000=[event(1), b"nonsense\n", b"[1]\n", b"\n", long, event(2)[:-9]], rank00001=[event(3, 1)])
     done = logs(run)
     assert len(done.stdout.splitlines()) == 2
-    assert done.stderr == "Lines left out: 1 empty, 1 longer than 1 MiB, 2 no event, 1 torn, in 1 files.\n"
+    assert done.stderr == "Lines skipped: 1 empty, 1 longer than 1 MiB, 2 not an event, 1 torn, in 1 file.\n"
 
 
 def test_events_of_another_version_are_shown(logs, made):
@@ -178,10 +178,10 @@ def test_more_files_than_descriptors(made, run_python):
 @pytest.mark.parametrize(
     ("args", "what"),
     [
-        (("--rank", "one"), "'one' names no rank."),
-        (("--since", "yesterday"), "'yesterday' is no time."),
+        (("--rank", "one"), "'one' is not a valid rank."),
+        (("--since", "yesterday"), "'yesterday' is not a valid time."),
         (("nowhere",), "There is nothing at nowhere."),
-        (("plain.log",), "plain.log is no file that the probe wrote."),
+        (("plain.log",), "plain.log was not written by the probe."),
     ],
 )
 def test_a_mistake_is_usage(logs, made, tmp_path, args, what):

@@ -181,4 +181,4 @@ def test_a_forgotten_install_is_told(run_python, tmp_path, command):
     done = run_python(["-m", "ddp_probe", command], cwd=tmp_path)
     assert done.returncode == 2
     assert "The activator is not installed for %s: DDP_PROBE=1 alone records nothing there." % sys.executable in done.stderr
-    assert "  what to do: python -m ddp_probe install, once; or, for one launch, python -m ddp_probe run -- COMMAND." in done.stderr
+    assert "  what to do: Run python -m ddp_probe install once; or, for one launch, python -m ddp_probe run -- COMMAND." in done.stderr

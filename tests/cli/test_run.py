@@ -140,7 +140,7 @@ def test_a_tool_that_shadows_us_is_named(run_python, instrumented, clean_env):
     done = run_python([*_RUN, "--", script, sys.executable, "-c", _ASK], env=env)
     assert (done.returncode, done.stdout) == (0, "yes False\n")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("ddp_probe: not active: tool-instrument puts a sitecustomize of its own first (")
+    assert line.startswith("ddp_probe: not active: tool-instrument puts its own sitecustomize first (")
     assert "Nothing will be recorded." in line
     assert "python -m ddp_probe install" in line
 

@@ -130,7 +130,7 @@ def test_the_jobs_own_line_is_framed(made: Diagnosis, tmp_path: Path, monkeypatc
 def test_a_source_that_is_newer_than_the_run_says_so(made: Diagnosis, tmp_path: Path) -> None:
     """A frame of a file that was changed after the run began warns of it."""
     assert "after the run began: the line may have moved" in "\n".join(_texts(_with_source(made, tmp_path, -60)))
-    assert "changed after" not in "\n".join(_texts(_with_source(made, tmp_path, 60)))
+    assert "after the run began" not in "\n".join(_texts(_with_source(made, tmp_path, 60)))
 
 
 def test_no_other_file_is_read(made: Diagnosis, tmp_path: Path) -> None:
