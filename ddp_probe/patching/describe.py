@@ -1,4 +1,4 @@
-"""What something is, in words: by its type and its name, never by its repr, which is the user's code."""
+"""Describes an object by its type and name, never by its repr, which is the user's code."""
 
 import types
 from typing import Any
@@ -11,7 +11,7 @@ _CLASS_DICT: Any = vars(type)["__dict__"]
 
 
 def type_name(cls: Any) -> str:
-    """Return module and qualified name of a class, past its metaclass."""
+    """Return module and qualified name of a class, without asking its metaclass."""
     module = _CLASS_DICT.__get__(cls).get("__module__")
     name = str(_QUALNAME.__get__(cls))
     return "%s.%s" % (module, name) if type(module) is str and module != "builtins" else name

@@ -1,4 +1,4 @@
-"""One guard around everything of ours that runs in the job: a fault is counted and told, and never reaches the job."""
+"""One guard around everything of ours that runs in the job: a fault is counted and reported, and never reaches the job."""
 
 import sys
 import threading
@@ -10,13 +10,13 @@ from ddp_probe.ours import ours
 _LIMIT = 5
 _ROOM = 100
 
-# Up to Python 3.9 code that swallows a RecursionError near the limit and calls on ends in an abort of the interpreter,
-# "Cannot recover from stack overflow". There, and only there, a stack with no room for us raises what the job would meet next.
+# Up to Python 3.9 the interpreter aborts with "Cannot recover from stack overflow" if code swallows a RecursionError near the limit and goes on
+# calling. There, and only there, a stack with no room for us raises the RecursionError that the job would get next.
 FRAGILE = sys.version_info < (3, 10)
 
 
 def crowded(exc: BaseException) -> bool:
-    """Tell whether a RecursionError means a stack that is full here too: raised few frames below, and many are above."""
+    """Tell whether the stack is full here too: the RecursionError was raised few frames below, and many frames are above."""
     tb, depth = exc.__traceback__, 0
     while tb is not None and depth < _ROOM:
         tb, depth = tb.tb_next, depth + 1
@@ -32,7 +32,7 @@ def _is_deep() -> bool:
 
 
 class Thread:
-    """What one thread is doing: inside our own code, telling about a fault, or inside open calls of outermost watches."""
+    """What one thread is doing: inside our own code, reporting a fault, or inside open calls of outermost observers."""
 
     __slots__ = ("busy", "telling", "open")
 
@@ -51,7 +51,7 @@ here = _Here()
 
 
 class Guard:
-    """Runs our code under a name. Only Exception is held back: KeyboardInterrupt and SystemExit are the job's."""
+    """Runs our code under a name. Only Exception is held back; KeyboardInterrupt and SystemExit belong to the job."""
 
     def __init__(self, limit: int = _LIMIT) -> None:
         self.limit = limit
@@ -64,7 +64,7 @@ class Guard:
         return name in self._off
 
     def run(self, name: str, fn: Callable[..., Any], *args: Any) -> Any:
-        """Return what fn returns, or None where it failed or its name is switched off."""
+        """Return what fn returns, or None if it failed or its name is switched off."""
         result: List[Any] = []
         self.attempt(name, lambda: result.append(fn(*args)))
         return result[0] if result else None
@@ -91,18 +91,18 @@ class Guard:
             thread.busy = outer
 
     def forget(self) -> None:
-        """Start counting from nothing, with every name on."""
+        """Reset all counts and switch every name on."""
         self.counts.clear()
         self._off.clear()
 
     def _fault(self, name: str, exc: BaseException) -> bool:
-        """Count it and tell it; True where a person wants faults to raise."""
+        """Count a fault and report it; True if DDP_PROBE_STRICT wants it raised."""
         count = self.counts[name] = self.counts.get(name, 0) + 1
         if count >= self.limit:
             self._off.add(name)
         try:
             self._tell(name, exc, count)
-        except RecursionError:  # A stack with no room left, not even to ask whose it is.
+        except RecursionError:  # The stack has no room left, not even to ask whose exception it is.
             pass
         except ours(Exception):
             pass
@@ -112,7 +112,7 @@ class Guard:
             return False
 
     def _overflow(self, name: str, exc: BaseException) -> bool:
-        """Tell a recursion of our own, which is a fault, from a stack that the job had filled; True where it has to be raised."""
+        """Count a recursion of our own as a fault, but not a stack that the job has filled; True if the error must be raised."""
         if not crowded(exc):
             return self._fault(name, exc)
         return FRAGILE

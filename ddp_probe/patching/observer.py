@@ -1,4 +1,4 @@
-"""A watch is what a probe does around a call: three moments, each of them optional."""
+"""An observer is what a probe does around a call: three moments, each of them optional."""
 
 from typing import Any
 
@@ -6,16 +6,18 @@ from .call import Call
 
 
 class Observer:
-    """Base class of every probe's watch. The guard runs each moment, and no return value is looked at."""
+    """Base class of every probe. The guard runs each moment, and no return value is used."""
 
-    name: str = "watch"
+    name: str = "observer"
     outermost: bool = False
-    """True: while one call of this watch is open in a thread, nested calls of the same watch are not seen."""
+    """True: while one call of this observer is open in a thread, nested calls of the same observer are not seen."""
     always: bool = False
-    """True: calls are seen also while the switch is off, as by the probe that turns it on."""
+    """True: calls are seen even while the switch is off; the probe that turns the switch on needs that."""
+    overrides: bool = False
+    """True: it is an Override, which may change the call."""
 
     def forget(self) -> None:
-        """Count from nothing, in a fork that has become a rank of its own."""
+        """Reset the counters, in a fork that has become a rank of its own."""
 
     def before(self, call: Call) -> None:
         """Look at the call before the original runs."""
@@ -24,4 +26,4 @@ class Observer:
         """Look at what the original returned."""
 
     def error(self, call: Call, exc: BaseException) -> None:
-        """Look at what the original raised; it passes on to the job whatever happens here."""
+        """Look at what the original raised; it reaches the job whatever happens here."""

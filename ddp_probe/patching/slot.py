@@ -1,4 +1,4 @@
-"""Where an attribute lives: read and written raw, past every __getattr__, metaclass and lazy module."""
+"""Where an attribute lives: read and written raw, without running any __getattr__, metaclass or lazy module."""
 
 import sys
 import types
@@ -14,7 +14,7 @@ _CLASS_MRO: Any = vars(type)["__mro__"]
 
 
 def namespace(module: Any) -> Optional[Dict[str, Any]]:
-    """Return the dictionary of a module without touching its attributes; None for what is no module."""
+    """Return the dictionary of a module without touching its attributes; None if it is not a module."""
     if not issubclass(type(module), types.ModuleType):
         return None
     found = _MODULE_DICT.__get__(module)
@@ -22,12 +22,12 @@ def namespace(module: Any) -> Optional[Dict[str, Any]]:
 
 
 def is_class(found: Any) -> bool:
-    """Tell whether this is a class, whatever it says of itself."""
+    """Tell whether this is a class, whatever its __class__ says."""
     return issubclass(type(found), type)
 
 
 def class_order(cls: Any) -> Tuple[Any, ...]:
-    """Return the method resolution order of a class, past its metaclass."""
+    """Return the method resolution order of a class, without asking its metaclass."""
     return tuple(_CLASS_MRO.__get__(cls))
 
 
@@ -54,7 +54,7 @@ class Slot(NamedTuple):
         return is_class(self.holder)
 
     def read(self) -> Any:
-        """Return what the slot holds itself, inherited things left out; MISSING where it is empty."""
+        """Return what the slot itself holds, without what is inherited; MISSING if it is empty."""
         if self.in_class:
             return _CLASS_DICT.__get__(self.holder).get(self.attribute, MISSING)
         return (namespace(self.holder) or {}).get(self.attribute, MISSING)
@@ -62,7 +62,7 @@ class Slot(NamedTuple):
     def write(self, value: Any) -> None:
         """Put a value into the slot."""
         if self.in_class:
-            type.__setattr__(self.holder, self.attribute, value)  # Past the metaclass; it keeps the type's own slots right.
+            type.__setattr__(self.holder, self.attribute, value)  # Skips the metaclass, and keeps the type's own slots right.
         else:
             _MODULE_DICT.__get__(self.holder)[self.attribute] = value
 
@@ -75,7 +75,7 @@ class Slot(NamedTuple):
 
 
 def locate(target: Target) -> Union[Tuple[Slot, Any], str]:
-    """Return the place of a target and what is found there, or a sentence saying why there is none."""
+    """Return the slot of a target and what it holds, or a sentence saying why there is none."""
     module = sys.modules.get(target.module)
     if module is None:
         return "%s is not imported." % target.module

@@ -1,4 +1,4 @@
-"""One switch for the whole process: off, and every wrapper is a corridor to its original."""
+"""One switch for the whole process: while it is off, every wrapper only calls its original."""
 
 
 class Switch:

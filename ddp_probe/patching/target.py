@@ -1,10 +1,10 @@
-"""A target is a name: the defining module, and the way from there to a callable."""
+"""A target names a callable: the module that defines it, and the qualified name inside."""
 
 from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """What is to be watched, by the module that defines it and the qualified name inside."""
+    """The name of a callable to patch."""
 
     module: str
     qualname: str

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, List
 
 from ddp_probe import schema
+from ddp_probe.patching import overwritten_by
 
 if TYPE_CHECKING:
     from ddp_probe.activation.targets import TargetRow
@@ -25,7 +26,7 @@ def _event(session: "Session", row: "TargetRow") -> schema.Coverage:
     event.state, event.because = patch.state, patch.why
     if patch.state != "patched":
         return event
-    over = patch.overwritten_by()
+    over = overwritten_by(patch)
     if over and "ddp_probe." in over:
         event.because = "It is the same function as another target, and is watched there."
     elif over:

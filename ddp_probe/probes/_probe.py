@@ -130,11 +130,11 @@ def _key(call: Call, site: Optional[schema.Site]) -> Tuple[str, str, int]:
     A notebook gives each cell a file name of its own (<cell 7>, <ipython-input-7-…>, /tmp/ipykernel_7/7.py); they count as one file.
     """
     if site is None:
-        return call.patch.label, "", 0
+        return call.label, "", 0
     file = site.file
     if file.startswith("<") or "ipykernel_" in file:
         file = _NUMBERED.sub("N", file) if "ipy" not in file else "<cell>"
-    return call.patch.label, file, site.line
+    return call.label, file, site.line
 
 
 def _counted(counts: Dict[Any, int], key: Any) -> int:

@@ -1,4 +1,4 @@
-"""The remedies that DDP_PROBE_FIX asks for; without it this knows of none, and none is loaded."""
+"""The remedies that DDP_PROBE_FIX asks for; without it there are none, and none is loaded."""
 
 import importlib
 import os
@@ -8,7 +8,7 @@ from ddp_probe import settings
 from ddp_probe.activation.targets import TargetRow
 
 if TYPE_CHECKING:
-    from ddp_probe.probes._session import Session
+    from ddp_probe.remedies import Session
 
 _ROLES = ("rank", "solo")
 
@@ -24,7 +24,7 @@ class Remedies:
             self.rows += [TargetRow("fix." + name, module, qualname, optional=True) for module, qualname in _targets(name)]
 
     def load(self, name: str, session: "Session") -> Any:
-        """Return the remedy behind a row's name; None where it is a probe's."""
+        """Return the remedy that a row names, or None if the row names a probe."""
         return _class(name.partition(".")[2])(session) if name.startswith("fix.") else None
 
 

@@ -1,4 +1,4 @@
-"""One armed process: loads the probes as their targets appear, owns the recorder and the ledger, ends in good order."""
+"""One armed process: loads the probes as their targets appear, owns the recorder and the registry of patches, ends in good order."""
 
 import importlib
 import os
@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set, Union
 
 from ddp_probe import schema, settings
 from ddp_probe.ours import ours
-from ddp_probe.patching import Certificate, Ledger, Patch, Target
-from ddp_probe.patching.guard import guard
-from ddp_probe.patching.override import Override
-from ddp_probe.patching.switch import switch
+from ddp_probe.patching import Certificate, Override, Patch, PatchRegistry, Target, guard, switch
 from ddp_probe.probes import _coverage, _ending, _opening, _summary
 from ddp_probe.probes._plugins import Plugins
 from ddp_probe.probes._remedies import Remedies
@@ -33,7 +30,7 @@ class Session:
         self.plugins = Plugins(process.role.name)
         self.remedies = Remedies(process.role.name)
         self.rows: List[TargetRow] = self._rows_now()
-        self.ledger = Ledger()
+        self.registry = PatchRegistry()
         self.patches: Dict[str, Patch] = {}
         self.last_move = ""
         self.last_set_device = ""
@@ -103,7 +100,7 @@ class Session:
         rows = [row for row in self.rows if row.module in modules]
         probes = [(row, guard.run(row.probe, self.probe, row.probe)) for row in rows]
         found = [(row, probe) for row, probe in probes if probe is not None]
-        patches = self.ledger.apply_all([(Target(row.module, row.qualname), probe) for row, probe in found], aliases=late)
+        patches = self.registry.apply_all([(Target(row.module, row.qualname), probe) for row, probe in found], aliases=late)
         for (row, _), patch in zip(found, patches):
             self.patches[str(row)] = patch
             if late:
@@ -111,7 +108,7 @@ class Session:
 
     def note_missed(self) -> None:
         """The program armed itself late: find out who had kept an original before, for the lines at exit."""
-        self.missed = guard.run("process", self.ledger.missed) or {}
+        self.missed = guard.run("process", self.registry.missed) or {}
 
     def probe(self, name: str) -> "Union[Probe, Override]":
         """Return the probe of that name, or the remedy, loading its file first."""
@@ -220,7 +217,7 @@ class Session:
 
     def restore(self) -> Certificate:
         """Put every original back; the certificate says which, by identity."""
-        certificate = self.ledger.undo()
+        certificate = self.registry.undo()
         for name, probe in self._probes.items():
             if isinstance(probe, Override):
                 guard.run(name, probe.undo)

@@ -46,7 +46,7 @@ class Wrap(Probe):
     def began(self, call: Call, begun: Begun) -> None:
         """Say the warning, now that the begin event is on disk; a remedy at this call says itself what it does."""
         assert isinstance(begun.event, schema.Wrap)
-        if begun.event.warning and not call.patch_site.overrides:
+        if begun.event.warning and not call.overridable:
             self.session.warn(begun.event.warning, begun.event)
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Wrap]:

@@ -1,5 +1,5 @@
-"""Changes to a job's own calls, one file each, made only where DDP_PROBE_FIX asks for them; each one recorded, each one undone by restore()."""
+"""Changes to a job's own calls, one file each, made only if DDP_PROBE_FIX asks for them. Each one is recorded, and restore() undoes it."""
 
-from ddp_probe.remedies._remedy import Remedy
+from ddp_probe.remedies._remedy import Remedy, Session
 
-__all__ = ["Remedy"]
+__all__ = ["Remedy", "Session"]

@@ -1,4 +1,4 @@
-"""The accelerator that the remedies bring a job to: the one that the job has imported, or the one that DDP_PROBE_DEVICE names."""
+"""The accelerator that the remedies use: the one that DDP_PROBE_DEVICE names, or the one that the job has imported."""
 
 import sys
 from typing import Any, List, NamedTuple, Optional
@@ -11,7 +11,7 @@ from ddp_probe.schema import Card
 
 
 class Cards(NamedTuple):
-    """One accelerator, and how to speak to it."""
+    """The cards of one accelerator, and the module that controls them."""
 
     device_type: str
     runtime: Any  # torch.gcu, or the vendor's own module.
@@ -31,13 +31,13 @@ class Cards(NamedTuple):
 
 
 def usable_cuda() -> bool:
-    """Tell whether torch itself can use a card of NVIDIA or AMD."""
+    """Tell whether torch itself can use an NVIDIA or AMD card."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.cuda.is_available())
 
 
 def wanted() -> str:
-    """Return the device type that DDP_PROBE_DEVICE names; empty where what is found is good."""
+    """Return the device type that DDP_PROBE_DEVICE names; empty if any will do."""
     return str(settings.get(settings.DEVICE)).lower()
 
 
@@ -50,13 +50,13 @@ def cards() -> Optional[Cards]:
             continue
         if named and named not in (card.name, card.device_type, *record.device_types):
             continue
-        found = _speaks(record, card, named)
+        found = _usable(record, card, named)
         if found is not None:
             return found
     return None
 
 
-def _speaks(record: Accelerator, card: Card, named: str) -> Optional[Cards]:
+def _usable(record: Accelerator, card: Card, named: str) -> Optional[Cards]:
     candidates: List[Any] = [namespace("torch").get(record.torch_attribute), *(sys.modules.get(name) for name in record.modules)]
     for runtime in candidates:
         if all(callable(getattr(runtime, name, None)) for name in ("is_available", "device_count", "current_device", "set_device")):
@@ -67,7 +67,7 @@ def _speaks(record: Accelerator, card: Card, named: str) -> Optional[Cards]:
 
 
 def own_index(session: Any, found: Cards) -> Optional[int]:
-    """Return the card of this rank: the one that the job has set, else LOCAL_RANK; None where there is no such card, or nothing tells it."""
+    """Return the card of this rank: the one that the job has set, else LOCAL_RANK; None if there is no such card, or nothing names one."""
     if session.last_set_device:
         return found.now()
     rank_info = session.process.rank_info
@@ -78,5 +78,5 @@ def own_index(session: Any, found: Cards) -> Optional[int]:
 
 
 def no_card(found: Cards) -> str:
-    """Say that own_index found none."""
+    """Say why own_index found no card."""
     return "nothing tells which of the %d %s cards is this rank's own" % (found.seen(), found.device_type)

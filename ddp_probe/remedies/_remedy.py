@@ -1,17 +1,22 @@
-"""What every remedy is: when it applies, what it changes, and a record of both. One that cannot be sure does nothing and says why."""
+"""What every remedy is: when it applies, what it changes, and a record of both. A remedy that cannot be sure does nothing and says why."""
 
-from typing import TYPE_CHECKING, Any, Dict, Set, Tuple
+from typing import Any, Dict, Protocol, Set, Tuple
 
 from ddp_probe import schema
 from ddp_probe.facts.call_site import call_path
 from ddp_probe.facts.describe import describe
-from ddp_probe.patching import Call
-from ddp_probe.patching.override import Override
-
-if TYPE_CHECKING:
-    from ddp_probe.probes._session import Session
+from ddp_probe.patching import Call, Change, Override
+from ddp_probe.record import Recorder
 
 _OFTEN = 20
+
+
+class Session(Protocol):
+    """What a remedy needs of the armed process."""
+
+    recorder: Recorder
+    process: Any
+    last_set_device: str
 
 
 class Remedy(Override):
@@ -26,7 +31,7 @@ class Remedy(Override):
     for_good = ""
     """The same change in code: a remedy is a bridge, not a home."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: Session) -> None:
         self.session = session
         self._said: Set[str] = set()
         self._times: Dict[str, int] = {}
@@ -36,33 +41,33 @@ class Remedy(Override):
         """Return its name in DDP_PROBE_FIX."""
         return self.name.partition(".")[2]
 
-    def applied(self, call: Call, before: Dict[str, Any], after: Dict[str, Any], because: str) -> None:
-        """Record a change; say the first one of each kind on stderr."""
-        count = self._times[str(call.target)] = self._times.get(str(call.target), 0) + 1
-        if count > _OFTEN and count & (count - 1):  # a collective of every step: from here on the 32nd, the 64th, the 128th …
+    def record(self, call: Call, change: Change) -> None:
+        """Write an event for a change, and one line on stderr for the first of each kind; called before every change."""
+        count = self._times[call.label] = self._times.get(call.label, 0) + 1
+        if count > _OFTEN and count & (count - 1):  # A collective of every step: from here on the 32nd, the 64th, the 128th …
             return
         site, through = call_path()
-        old, new = _told(before), _told(after)
+        before, after = _described(change.before), _described(change.after)
         self.session.recorder.point(
             schema.Remedied(
                 remedy=self.word,
-                target=str(call.target),
-                before=old,
-                after=new,
-                because=because,
+                target=call.label,
+                before=before,
+                after=after,
+                because=change.because,
                 for_good=self.for_good,
                 site=site,
                 through=through,
             )
         )
-        self._say(site, "%s: %s became %s, because %s" % (self.word, _words(old), _words(new), because), because)
+        self._say(site, "%s: %s became %s, because %s" % (self.word, _words(before), _words(after), change.because), change.because)
 
     def declined(self, call: Call, because: str) -> None:
-        """Record, once for each reason, that nothing was done."""
+        """Write, once for each reason, that nothing was done."""
         if because in self._said:
             return
         site, through = call_path()
-        self.session.recorder.point(schema.Declined(remedy=self.word, target=str(call.target), because=because, site=site, through=through))
+        self.session.recorder.point(schema.Declined(remedy=self.word, target=call.label, because=because, site=site, through=through))
         self._say(site, "%s does nothing: %s" % (self.word, because), because)
 
     def _say(self, site: Any, text: str, key: str) -> None:
@@ -73,7 +78,7 @@ class Remedy(Override):
             self.session.recorder.warn("rank %s%s: DDP_PROBE_FIX %s." % ("?" if rank is None else rank, where, text))
 
 
-def _told(values: Dict[str, Any]) -> Dict[str, str]:
+def _described(values: Dict[str, Any]) -> Dict[str, str]:
     return {name: value if type(value) is str else describe(value) for name, value in values.items()}
 
 

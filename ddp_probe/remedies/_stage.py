@@ -1,4 +1,4 @@
-"""A folder beside a path, in which a file grows until it is whole and can take the path's place in one step."""
+"""A folder beside a path, in which a file is written until it is whole and can replace the path in one step."""
 
 import errno
 import os
@@ -9,12 +9,12 @@ from typing import Callable, Iterator, Optional, Tuple, Union
 from ddp_probe.ours import ours, suppress
 from ddp_probe.remedies import _leftovers
 
-# What a file system answers that cannot flush; any other failure to flush means that the save is not on the disk.
+# The errors of a file system that cannot flush; any other failure to flush means that the save is not on the disk.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EROFS)
 
 
 class Stage:
-    """Where a save writes first."""
+    """The folder into which a save writes first."""
 
     def __init__(self, path: str, folder: str, says: Callable[[str], None]) -> None:
         self.path = path
@@ -25,7 +25,7 @@ class Stage:
 
     @classmethod
     def beside(cls, path: str, says: Callable[[str], None]) -> "Union[Stage, str]":
-        """Return a stage, or why there is none: empty where the save is going to fail by itself. It says what it could not do later."""
+        """Return a stage, or why there is none: empty if the save will fail by itself. says gets what the stage could not do later."""
         because = _in_the_way(path)
         if because is not None:
             return because
@@ -40,28 +40,28 @@ class Stage:
         return cls(path, folder, says)
 
     def commit(self) -> None:
-        """Put the file in its place, whole on the disk first. Where nothing can take the path's place, write over it, as the job would."""
+        """Flush the file to the disk and rename it to the path. If the path cannot be replaced, write over it, as the job would."""
         old = status(self.path)
         if old is not None:
             _keep(self.path, old, self.file)
         _flush(self.file)
         try:
             os.replace(self.file, self.path)
-        except ours(OSError) as exc:  # a file that is a mount of its own; another's file in a folder such as /tmp; no rename at all
+        except ours(OSError) as exc:  # A file that is a mount of its own, another user's file in a folder such as /tmp, no rename at all.
             self.says("%s cannot be replaced, and was written over: %s" % (self.path, exc.strerror))
             shutil.copyfile(self.file, self.path)
             _flush(self.path)
-        with suppress(OSError):  # not every file system lets a folder be flushed
+        with suppress(OSError):  # Some file systems cannot flush a folder.
             _flush(os.path.dirname(self.path))
         self.clear()
 
     def clear(self) -> None:
-        """Leave nothing behind."""
+        """Remove the folder and everything in it."""
         _leftovers.remove(self.folder)
 
 
 def status(path: str) -> Optional[os.stat_result]:
-    """Return what is at a path, or None."""
+    """Return the status of what is at a path, or None."""
     try:
         return os.stat(path)
     except ours(OSError):
@@ -69,23 +69,23 @@ def status(path: str) -> Optional[os.stat_result]:
 
 
 def _in_the_way(path: str) -> Optional[str]:
-    """Return why a new file must not take the place of the one that is there; None where it may."""
+    """Return why a new file must not replace the one at the path; None if it may."""
     old = status(path)
     if old is None:
-        return "" if os.path.islink(path) else None  # links in a circle
+        return "" if os.path.islink(path) else None  # Links in a circle.
     if not stat.S_ISREG(old.st_mode):
-        return "%s is no regular file" % path
+        return "%s is not a regular file" % path
     if old.st_nlink > 1:
-        return "%s has several names, and a new file would leave the others behind" % path
+        return "%s has several names (hard links), and a new file would have only one of them" % path
     if not os.access(path, os.W_OK):
         return ""
     if old.st_uid != os.geteuid() and os.geteuid():
-        return "%s belongs to another user, and a new file would not" % path
+        return "%s belongs to another user, and a new file would belong to this one" % path
     return None
 
 
 def _keep(path: str, old: os.stat_result, new: str) -> None:
-    """Give a new file the owner, the permissions and the access list of the one before it, where the file system has them."""
+    """Give a new file the owner, the permissions and the access list of the one it replaces, if the file system has them."""
     with suppress(OSError):
         os.chown(new, old.st_uid, old.st_gid)
     for name, value in _attributes(path):

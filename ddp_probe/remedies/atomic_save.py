@@ -1,18 +1,17 @@
-"""A checkpoint that others can meet half written, and that a power cut leaves so."""
+"""A checkpoint that others can read half written, and that a power cut leaves half written."""
 
 import os
 from typing import Any, Optional
 
 from ddp_probe.facts.checkpoint import path_of
 from ddp_probe.ours import suppress
-from ddp_probe.patching import Call, guard
-from ddp_probe.patching.override import Change
+from ddp_probe.patching import Call, Change, guard
 from ddp_probe.remedies._remedy import Remedy
 from ddp_probe.remedies._stage import Stage
 
 
 class AtomicSave(Remedy):
-    """A save to a path goes beside it, is flushed to the disk, and takes the path's place in one step."""
+    """A save to a path is written beside it, flushed to the disk, and renamed to the path in one step."""
 
     name = "fix.atomic-save"
     targets = ("torch.serialization:save", "mmengine.fileio.backends.local_backend:LocalBackend.put")
@@ -33,29 +32,23 @@ class AtomicSave(Remedy):
             if stage:
                 self.declined(call, stage)
             return None
-        try:
-            return self._change(call, parameter, path, stage)
-        except BaseException:
-            stage.clear()
-            raise
+        return self._change(parameter, path, stage)
 
     def _path(self, call: Call, given: Any) -> str:
-        """Return where the save goes; empty for a stream, and for what no file can be made of."""
+        """Return the path of the save; empty for a stream, and for a path that cannot name a file."""
         path = path_of(given) if not isinstance(given, bytes) else None
         if path is None and hasattr(type(given), "__fspath__"):
-            self.declined(call, "the path is of a class of the job's own, whose code is not run to ask for it")
+            self.declined(call, "the path is an object of the job's own class, whose code is not run to get it")
         return path if path and os.path.basename(path) and "\0" not in path else ""
 
-    def _change(self, call: Call, parameter: str, path: str, stage: Stage) -> Change:
-        change = Change({parameter: stage.file})
-        change.done, change.left = stage.commit, stage.clear
+    def _change(self, parameter: str, path: str, stage: Stage) -> Change:
         after = {parameter: stage.file, "then": "renamed to %s" % stage.path}
-        self.applied(call, {parameter: path}, after, "a save to a path is not atomic")
-        return change
+        because = "a save to a path is not atomic"
+        return Change({parameter: path}, after, because, arguments={parameter: stage.file}, commit=stage.commit, rollback=stage.clear)
 
 
 def _make_folder(path: str) -> None:
-    """Do what mmengine's own save does first; it takes ~ for the home here, and not when it opens the file."""
+    """Make the folder, as mmengine's own save does first; mmengine expands ~ here, but not when it opens the file."""
     if not path.startswith("~"):
         with suppress(OSError):
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)

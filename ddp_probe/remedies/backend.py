@@ -4,22 +4,21 @@ import sys
 from typing import Any, List, Optional
 
 from ddp_probe import settings
-from ddp_probe.patching import Call
-from ddp_probe.patching.override import Change
+from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._card import cards, usable_cuda
 from ddp_probe.remedies._remedy import Remedy
 
 
 class Backend(Remedy):
-    """A backend that is not available is replaced: by the vendor's where it is registered, else by gloo."""
+    """A backend that is not available is replaced: by the vendor's if that is registered, else by gloo."""
 
     name = "fix.backend"
     targets = ("torch.distributed.distributed_c10d:init_process_group",)
-    when = "The backend asked for is not built in, not registered, or needs a card of NVIDIA on a host that has none."
+    when = "The backend asked for is not built in, not registered, or needs an NVIDIA card on a host that has none."
     for_good = "Name the backend in init_process_group, or in env_cfg.dist_cfg.backend of an mmengine config."
 
     def prepare(self, call: Call) -> Optional[Change]:
-        """Replace one name; a composed one, such as cpu:gloo,cuda:nccl, is left to the job."""
+        """Replace a single name; a combined one, such as cpu:gloo,cuda:nccl, is left to the job."""
         asked = call.arguments().get("backend")
         if not isinstance(asked, str) or not asked or ":" in asked or _available(asked.lower()):
             return None
@@ -28,8 +27,7 @@ class Backend(Remedy):
         if not _available(choice):
             self.declined(call, "neither %s nor %s is available" % (asked, choice))
             return None
-        self.applied(call, {"backend": asked}, {"backend": choice}, "%s is not available here" % asked)
-        return Change({"backend": choice})
+        return Change({"backend": asked}, {"backend": choice}, "%s is not available here" % asked, arguments={"backend": choice})
 
 
 def _vendors() -> List[str]:
@@ -44,7 +42,7 @@ def _available(name: str) -> bool:
     if name in ("gloo", "mpi", "ucc", "xccl"):
         ask = getattr(c10d, "is_%s_available" % name, None)
         return bool(ask()) if ask is not None else name == "gloo"
-    # Names that somebody has registered are attributes of Backend in capitals, in every torch from 1.12 on.
+    # A registered name is an attribute of Backend in capitals, in every torch from 1.12 on.
     return isinstance(getattr(c10d.Backend, name.upper(), None), str)
 
 

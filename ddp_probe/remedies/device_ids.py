@@ -3,13 +3,12 @@
 from typing import Any, Optional
 
 from ddp_probe.facts.versions import at_least
-from ddp_probe.patching import Call
-from ddp_probe.patching.override import Change
+from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._remedy import Remedy
 
 
 class DeviceIds(Remedy):
-    """device_ids and output_device are dropped where the module is on the CPU, or torch takes them for CUDA alone."""
+    """device_ids and output_device are dropped if the module is on the CPU, or torch takes them only for CUDA."""
 
     name = "fix.device-ids"
     targets = ("torch.nn.parallel.distributed:DistributedDataParallel.__init__",)
@@ -17,10 +16,10 @@ class DeviceIds(Remedy):
     for_good = "Pass device_ids only for CUDA: device_ids=[local_rank] if device.type == 'cuda' else None."
 
     def prepare(self, call: Call) -> Optional[Change]:
-        """Drop both; a module over several devices is left to the job, which may have forgotten a part of it."""
+        """Drop both; a module on several devices is left to the job, which may have forgotten to move a part of it."""
         given = call.arguments()
         ids, output = given.get("device_ids"), given.get("output_device")
-        if not ids and not output:  # torch asks for no more than that
+        if not ids and not output:  # torch checks no more than that
             return None
         places = {parameter.device for parameter in given["module"].parameters()}
         kinds = {place.type for place in places}
@@ -28,13 +27,13 @@ class DeviceIds(Remedy):
             if len(kinds) > 1:
                 self.declined(call, "the parameters are on %s, and dropping device_ids would not help" % ", ".join(sorted(kinds)))
             return None
-        because = "the module is on cpu" if kinds == {"cpu"} else "this torch takes device_ids for CUDA alone"
-        self.applied(call, {"device_ids": ids, "output_device": output}, {"device_ids": None, "output_device": None}, because)
-        return Change({"device_ids": None, "output_device": None})
+        because = "the module is on cpu" if kinds == {"cpu"} else "this torch takes device_ids only for CUDA"
+        dropped = {"device_ids": None, "output_device": None}
+        return Change({"device_ids": ids, "output_device": output}, dropped, because, arguments=dropped)
 
 
 def _takes_any() -> bool:
-    """Tell a torch whose forward finds a stream for cards of any vendor."""
+    """Tell whether the forward of this torch finds a stream for the cards of any vendor."""
     return at_least("torch", 2, 1)
 
 

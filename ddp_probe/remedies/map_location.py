@@ -4,8 +4,7 @@ import re
 from typing import Optional
 
 from ddp_probe.facts.checkpoint import path_of
-from ddp_probe.patching import Call
-from ddp_probe.patching.override import Change
+from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._remedy import Remedy
 
 _OTHER_HOST = re.compile(
@@ -22,15 +21,15 @@ class MapLocation(Remedy):
     for_good = "torch.load(path, map_location='cpu'), then load_state_dict into a model that is on its card."
 
     def rescue(self, call: Call, exc: BaseException) -> Optional[Change]:
-        """Load again; a stream has been read from, and is left to the job."""
+        """Load again; a stream has already been read from, and is left to the job."""
         given = call.arguments()
         if given.get("map_location") is not None or not _OTHER_HOST.search(str(exc)):
             return None
         if path_of(given.get("f")) is None:
             self.declined(call, "the checkpoint comes from a stream, which cannot be read twice")
             return None
-        self.applied(call, {"map_location": None}, {"map_location": "cpu"}, str(exc).split(". ", 1)[0])
-        return Change({"map_location": "cpu"})
+        because = str(exc).split(". ", 1)[0]
+        return Change({"map_location": None}, {"map_location": "cpu"}, because, arguments={"map_location": "cpu"})
 
 
 REMEDY = MapLocation

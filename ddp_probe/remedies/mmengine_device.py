@@ -3,18 +3,17 @@
 import sys
 from typing import Any, List, Optional
 
-from ddp_probe.patching import Call
-from ddp_probe.patching.override import Change
+from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._card import Cards, cards, no_card, own_index
 from ddp_probe.remedies._remedy import Remedy
 
 
 class MMEngineDevice(Remedy):
-    """get_device() and get_comm_device() answer the accelerator that is there where mmengine does not know it and says cpu."""
+    """get_device() and get_comm_device() answer the accelerator that is present if mmengine does not know it and says cpu."""
 
     name = "fix.mmengine-device"
     targets = ("mmengine.device.utils:get_device", "mmengine.dist.utils:get_comm_device")
-    when = "mmengine answers cpu although the job has imported a plugin whose cards are there."
+    when = "mmengine answers cpu although the job has imported a plugin whose cards are present."
     for_good = "import mmengine.device.utils; mmengine.device.utils.DEVICE = 'gcu' before the Runner is built."
 
     def settled(self, call: Call, result: Any) -> Optional[Change]:
@@ -26,22 +25,23 @@ class MMEngineDevice(Remedy):
             return None
         if call.target.qualname == "get_comm_device":
             return self._communication(call, found)
-        if _importing():  # a default argument of mmengine's own; the job has not come to set its card yet
-            return Change.to(found.device_type)
+        if _importing():  # For a default argument of mmengine's own; the job has not had a chance to set its card yet.
+            because = "a module asks while it is imported, and mmengine does not know %s" % found.device_type
+            return Change.answer(found.device_type, {"get_device()": "cpu"}, {"get_device()": found.device_type}, because)
         return self._device(call, found)
 
     def _device(self, call: Call, found: Cards) -> Optional[Change]:
-        """Answer the device's type, as mmengine does for those it knows; which card that is, the current one tells."""
+        """Answer the type of the device, as mmengine does for those it knows; the current card says which one."""
         index = own_index(self.session, found)
         if index is None:
             self.declined(call, no_card(found))
             return None
-        moved = found.now() != index
-        if moved:
+        before, after = found.now(), {"get_device()": found.device_type}
+        if before != index:
             found.set(index)
-        told = {"get_device()": found.device_type, **({"current card": "%s:%d" % (found.device_type, index)} if moved else {})}
-        self.applied(call, {"get_device()": "cpu"}, told, "mmengine does not know %s" % found.device_type)
-        return Change.to(found.device_type)
+            after["current card"] = "%s:%d" % (found.device_type, index)
+        because = "mmengine does not know %s" % found.device_type
+        return Change.answer(found.device_type, {"get_device()": "cpu"}, after, because, revert=lambda: found.set(before))
 
     def _communication(self, call: Call, found: Cards) -> Optional[Change]:
         c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
@@ -51,18 +51,18 @@ class MMEngineDevice(Remedy):
         if backend not in found.backends or "cpu" in _carries(c10d, backend):
             return None
         device = sys.modules["torch"].device(found.device_type, found.now())
-        self.applied(call, {"get_comm_device()": "cpu"}, {"get_comm_device()": str(device)}, "%s carries %s tensors" % (backend, found.device_type))
-        return Change.to(device)
+        because = "%s carries %s tensors" % (backend, found.device_type)
+        return Change.answer(device, {"get_comm_device()": "cpu"}, {"get_comm_device()": str(device)}, because)
 
 
 def _carries(c10d: Any, backend: str) -> List[str]:
-    """Return the devices whose tensors a backend says it carries; torch before 2.0 has no such table, and a vendor's own carries its cards'."""
+    """Return the devices whose tensors a backend says it carries. Torch before 2.0 has no such table; a vendor's backend is for its cards there."""
     table = getattr(c10d.Backend, "backend_capability", {})
     return list(table.get(backend, ())) if type(table) is dict else []
 
 
 def _importing() -> bool:
-    """Tell that a module is being imported below this call."""
+    """Tell whether this call is made during the import of a module."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":

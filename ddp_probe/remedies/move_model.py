@@ -5,8 +5,7 @@ import sys
 from typing import Any, Optional, Set
 
 from ddp_probe.ours import ours
-from ddp_probe.patching import Call
-from ddp_probe.patching.override import Change
+from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._card import Cards, cards, no_card, own_index, usable_cuda, wanted
 from ddp_probe.remedies._remedy import Remedy
 
@@ -16,11 +15,11 @@ class MoveModel(Remedy):
 
     name = "fix.move-model"
     targets = ("torch.nn.parallel.distributed:DistributedDataParallel.__init__",)
-    when = "An accelerator is there, the process group can carry its tensors, and all parameters are on the CPU."
+    when = "An accelerator is present, the process group can carry its tensors, and all parameters are on the CPU."
     for_good = "model.to(device) after the last layer is made and before DistributedDataParallel and the optimizer."
 
     def prepare(self, call: Call) -> Optional[Change]:
-        """Move in place, as Module.to does; the module that is wrapped stays the same object."""
+        """Move in place, as Module.to does; the wrapped module stays the same object."""
         module = call.arguments().get("module")
         if module is None or not _all_on_cpu(module):
             return None
@@ -37,11 +36,11 @@ class MoveModel(Remedy):
         target = "%s:%d" % (found.device_type, index)
         if not self._moved(call, module, target):
             return None
-        self.applied(call, {"parameters on": "cpu"}, {"parameters on": target}, "the model had not been moved to a card")
-        return Change()
+        because = "the model had not been moved to a card"
+        return Change({"parameters on": "cpu"}, {"parameters on": target}, because, revert=lambda: module.to("cpu"))
 
     def _moved(self, call: Call, module: Any, target: str) -> bool:
-        """Move; a card that takes a part of the model only gives that part back."""
+        """Move; if the card takes only a part of the model, move that part back."""
         try:
             module.to(target)
         except ours(Exception) as exc:
@@ -61,7 +60,7 @@ def _cuda() -> Optional[Cards]:
 
 
 def _carried(call: Call, found: Cards) -> bool:
-    """Tell that the group moves tensors of these cards: a gloo group may be a CPU run that is meant."""
+    """Tell whether the group moves tensors of these cards: a gloo group may be an intended CPU run."""
     c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
     if not c10d.is_initialized():
         return False

@@ -2,15 +2,14 @@
 
 import os
 import re
-from typing import Optional
+from typing import Any, Dict, Optional
 
-from ddp_probe.patching import Call
-from ddp_probe.patching.override import Change
-from ddp_probe.remedies._card import cards, usable_cuda
+from ddp_probe.patching import Call, Change
+from ddp_probe.remedies._card import Cards, cards, usable_cuda
 from ddp_probe.remedies._remedy import Remedy
 
-# torch for CPU; with CUDA and no driver; with neither.
-_OF_NVIDIA = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")  # the last one under Windows
+_OF_NVIDIA = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")  # The last one under Windows.
+# What torch says if it is built for the CPU, if it has CUDA and no driver, and if it has neither.
 _NO_CUDA = re.compile(r"_cuda_setDevice|Found no NVIDIA driver|not compiled with CUDA|Cannot access accelerator device when none is available")
 
 
@@ -19,25 +18,28 @@ class SetDevice(Remedy):
 
     name = "fix.set-device"
     targets = ("torch.cuda:set_device",)
-    when = "torch.cuda.set_device raises because there is no CUDA at all on this host."
+    when = "torch.cuda.set_device raises because this host has no CUDA at all."
     for_good = "Call set_device of the accelerator's own module, and on a CPU run none."
 
     def rescue(self, call: Call, exc: BaseException) -> Optional[Change]:
-        """Set the card of the accelerator that is there; a host with cards of NVIDIA has another problem, which is not hidden."""
+        """Set the card of the accelerator that is present; a host with NVIDIA cards has another problem, which must not be hidden."""
         if not _NO_CUDA.search(str(exc)) or usable_cuda() or any(map(os.path.exists, _OF_NVIDIA)):
             return None
         asked = {"torch.cuda.set_device": call.args[0] if call.args else call.kwargs.get("device")}
         found = cards()
         if found is None:
-            self.applied(call, asked, {}, "this host has no CUDA and no other accelerator that the job has imported")
-            return Change.to(None)
+            return Change.answer(None, asked, {}, "this host has no CUDA and no other accelerator that the job has imported")
         index = _index(asked["torch.cuda.set_device"])
         if index is None or not 0 <= index < found.seen():
             self.declined(call, "%s has %d cards, and the argument names none of them" % (found.device_type, found.seen()))
             return None
+        return self._set(found, index, asked)
+
+    def _set(self, found: Cards, index: int, asked: Dict[str, Any]) -> Change:
+        before = found.now()
         found.set(index)
-        self.applied(call, asked, {"%s.set_device" % found.device_type: index}, "this host has no CUDA")
-        return Change.to(None)
+        after = {"%s.set_device" % found.device_type: index}
+        return Change.answer(None, asked, after, "this host has no CUDA", revert=lambda: found.set(before))
 
 
 def _index(device: object) -> Optional[int]:

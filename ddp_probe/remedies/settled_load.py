@@ -8,13 +8,12 @@ from typing import Any, Callable, NamedTuple, Optional
 from ddp_probe.facts.call_site import call_path
 from ddp_probe.facts.checkpoint import look, path_of
 from ddp_probe.ours import ours
-from ddp_probe.patching import Call
-from ddp_probe.patching.override import Change
+from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._remedy import Remedy
 
 _QUIET = 0.05  # Seconds without a change after which a whole file counts as written; local file systems keep time to 10 ms.
-_STALLED = 30.0  # Seconds of watching without a change after which half a file is a truncated one.
-_OLD = 600.0  # Seconds of age after which it is one at first sight; no file server's clock is that far off.
+_STALLED = 30.0  # Seconds of watching without a change after which half a file counts as truncated.
+_OLD = 600.0  # Seconds of age after which it counts as truncated at once; no file server's clock is that far off.
 _LONGEST = 600.0  # Seconds for all the waiting of one load.
 _TRIES = 100
 _POLL = 0.01
@@ -30,29 +29,29 @@ class _Seen(NamedTuple):
 
 
 class _Watched:
-    """A file, and for how long it has been as it is."""
+    """A file, and how long it has been unchanged."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.until = time.monotonic() + _LONGEST
         self.since = time.monotonic()
         self.seen = _seen(path)
-        self.loaded = self.seen  # as it was when the load began
+        self.loaded = self.seen  # As it was when the load began.
         self.replaced = False
         self.loads = 1
 
     def over(self, half: bool) -> bool:
-        """Tell that nobody writes it any more: by its own clock, or by what was seen of it, for a file server's clock may be off."""
+        """Tell whether writing has stopped: by the file's own time, or by what was seen, as a file server's clock may be off."""
         age = time.time() - self.seen.mtime_ns * 1e-9 if self.seen is not None else 0.0
         still = time.monotonic() - self.since
         return (still >= _STALLED or age >= _OLD) if half else (max(still, age) >= _QUIET or self.replaced)
 
     def given_up(self) -> bool:
-        """Tell that it has been waited for, or loaded, often enough."""
+        """Tell whether the waiting, or the number of loads, has reached its limit."""
         return time.monotonic() >= self.until or self.loads >= _TRIES
 
     def look(self) -> bool:
-        """Look again; tell whether anything has changed."""
+        """Look again; tell whether the file has changed."""
         before, self.seen = self.seen, _seen(self.path)
         if self.seen == before:
             return False
@@ -61,25 +60,25 @@ class _Watched:
         return True
 
     def half(self) -> bool:
-        """Tell a file that is empty, or an archive without its end."""
+        """Tell whether the file is empty, or an archive without its end."""
         found = look(self.path)
         return found.exists is not False and not found.error and (found.kind == "empty" or found.complete is False)
 
 
 class SettledLoad(Remedy):
-    """torch.load waits, bounded, until a file that is being written is whole, and loads again what changed while it was read."""
+    """torch.load waits, up to a limit, until a file that is being written is whole, and loads again if the file changed while it was read."""
 
     name = "fix.settled-load"
     targets = ("torch.serialization:load",)
-    when = "The file is half written and still changing, or changed under the load. No collective is involved, so it cannot deadlock."
+    when = "The file is half written and still changing, or changed during the load. No collective is involved, so it cannot deadlock."
     for_good = "Save to a temporary name and os.replace() it; or dist.barrier() after the save, on every rank."
-    tries = _TRIES * 2  # given_up() comes first, and says so
+    tries = _TRIES * 2  # given_up() comes first, and says so.
 
     def prepare(self, call: Call) -> Optional[Change]:
-        """Wait for a file that is young and not whole, or that has changed this moment."""
+        """Wait for a file that is recent and not whole, or that changed a moment ago."""
         given = call.arguments()
         path = path_of(given.get("f"))
-        if path is None or given.get("mmap"):  # a mapped file is read for as long as its tensors live
+        if path is None or given.get("mmap"):  # A mapped file is read for as long as its tensors live.
             return None
         watched = _Watched(path)
         if watched.seen is None:
@@ -90,18 +89,18 @@ class SettledLoad(Remedy):
         began = time.monotonic()
         changed = _settle(watched, self._waits)
         if half and watched.half():
-            self.declined(call, "%s is not whole, and nobody seems to write it" % path)
+            self.declined(call, "%s is not whole, and nobody seems to be writing it" % path)
         elif half or changed:
             waited = "whole, after %.1f s" % (time.monotonic() - began)
-            self.applied(call, {"file": first}, {"file": waited}, "the file was being written")
+            return Change({"file": first}, {"file": waited}, "the file was being written")
         return None
 
     def rescue(self, call: Call, exc: BaseException) -> Optional[Change]:
-        """Load again where the file has changed since, or is still changing."""
+        """Load again if the file has changed since, or is still changing."""
         return self._again(call, "failed with %s" % type(exc).__name__, failed=True)
 
     def settled(self, call: Call, result: Any) -> Optional[Change]:
-        """Load again what changed under the load: it may be half of one checkpoint and half of another."""
+        """Load again if the file changed during the load: the result may be half of one checkpoint and half of another."""
         return self._again(call, "may be a mixture", failed=False)
 
     def _again(self, call: Call, what: str, failed: bool) -> Optional[Change]:
@@ -119,12 +118,12 @@ class SettledLoad(Remedy):
         if watched.seen is None or watched.seen == loaded:
             return None
         watched.loads += 1
-        self.applied(call, {"load": what}, {"load": "again, after %.1f s" % (time.monotonic() - began)}, "the file changed while it was being read")
-        return Change()
+        again = "again, after %.1f s" % (time.monotonic() - began)
+        return Change({"load": what}, {"load": again}, "the file changed while it was being read")
 
     def _waits(self, watched: _Watched) -> None:
         site, _ = call_path()
-        self._say(site, "settled-load waits: %s is being written, or has been left half written" % watched.path, watched.path)
+        self._say(site, "settled-load waits: %s is being written, or was left half written" % watched.path, watched.path)
 
 
 def _suspicious(watched: _Watched, failed: bool) -> bool:
@@ -133,12 +132,12 @@ def _suspicious(watched: _Watched, failed: bool) -> bool:
         return False
     if failed:
         return now != loaded or watched.half()
-    # Another inode is another file, put there whole; what was opened before it stays as it was.
+    # Another inode is another file, put there whole; the file that was opened before does not change.
     return now != loaded and now.inode == loaded.inode
 
 
 def _settle(watched: _Watched, waits: Callable[[_Watched], None]) -> bool:
-    """Wait until the file is whole and quiet, or has been put there whole, or nobody writes it any more; tell whether it changed."""
+    """Wait until the file is whole and quiet, has been replaced as a whole, or is no longer written; tell whether it changed."""
     changed, told = False, time.monotonic() + _PATIENCE
     while watched.seen is not None and time.monotonic() < watched.until:
         half = watched.half()
@@ -155,7 +154,7 @@ def _settle(watched: _Watched, waits: Callable[[_Watched], None]) -> bool:
 
 
 def _seen(path: str) -> Optional[_Seen]:
-    """Look at a file by opening it: a network file system answers for its name from memory, for seconds."""
+    """Look at a file by opening it: a network file system answers questions about its name from a cache for seconds."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None

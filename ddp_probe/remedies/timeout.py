@@ -4,8 +4,7 @@ from datetime import timedelta
 from typing import Optional
 
 from ddp_probe import settings
-from ddp_probe.patching import Call
-from ddp_probe.patching.override import Change
+from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._remedy import Remedy
 
 
@@ -18,7 +17,7 @@ class Timeout(Remedy):
     for_good = "init_process_group(timeout=datetime.timedelta(seconds=…)), or env_cfg.dist_cfg.timeout of an mmengine config."
 
     def prepare(self, call: Call) -> Optional[Change]:
-        """Set it, whatever the job asked for: that is what the variable says."""
+        """Set it, whatever the job asked for."""
         seconds = settings.get(settings.TIMEOUT)
         if seconds is None:
             return None
@@ -26,8 +25,7 @@ class Timeout(Remedy):
         wanted = timedelta(seconds=seconds)
         if before == wanted:
             return None
-        self.applied(call, {"timeout": str(before)}, {"timeout": str(wanted)}, "DDP_PROBE_TIMEOUT asks for it")
-        return Change({"timeout": wanted})
+        return Change({"timeout": str(before)}, {"timeout": str(wanted)}, "DDP_PROBE_TIMEOUT asks for it", arguments={"timeout": wanted})
 
 
 REMEDY = Timeout

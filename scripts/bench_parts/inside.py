@@ -129,7 +129,7 @@ def snapshot_rows(rounds: int) -> Iterator[Dict[str, Any]]:
 
 def call_rows(rounds: int) -> Iterator[Dict[str, Any]]:
     """Yield the price of the way through a wrapper."""
-    from ddp_probe.patching import Ledger, Observer, Target, switch
+    from ddp_probe.patching import Observer, PatchRegistry, Target, switch
 
     def bare() -> None:
         """Do nothing."""
@@ -137,8 +137,8 @@ def call_rows(rounds: int) -> Iterator[Dict[str, Any]]:
     module = types.ModuleType("bench_target")
     module.f = lambda: None  # type: ignore[attr-defined]
     sys.modules["bench_target"] = module
-    ledger = Ledger()
-    ledger.apply(Target("bench_target", "f"), Observer())
+    registry = PatchRegistry()
+    registry.apply(Target("bench_target", "f"), Observer())
     wrapped = module.f  # type: ignore[attr-defined]
 
     def off() -> Sample:
@@ -149,7 +149,7 @@ def call_rows(rounds: int) -> Iterator[Dict[str, Any]]:
             switch.on = True
 
     found = interleave({"bare": lambda: _calls(bare), "on": lambda: _calls(wrapped), "off": off}, rounds)
-    ledger.undo()
+    registry.undo()
     del sys.modules["bench_target"]
     yield answer(WRAPPED, found["bare"], found["on"])
     yield answer(SWITCHED_OFF, found["bare"], found["off"])

@@ -17,7 +17,7 @@ _REASONS = {
         "RecursionError": "The stack may have no room left to ask whose it is.",
         "ValueError": "The same: sys._getframe says so of a stack that calls through C have filled.",
     },
-    "patching/_importlib_bootstrap_frame.py": {"RecursionError": "The stack may have no room left to ask whose it is."},
+    "patching/intercept/_importlib_bootstrap_frame.py": {"RecursionError": "The stack may have no room left to ask whose it is."},
 }
 
 

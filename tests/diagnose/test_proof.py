@@ -167,7 +167,7 @@ def test_a_repaired_run_is_its_repairs() -> None:
     assert (finding.id, finding.severity, finding.ranks, finding.fix) == ("DDP106", "warning", [1], "device-ids")
     assert "DDP_PROBE_FIX=device-ids changed a call at /train/t.py:9 on rank 1: device_ids=[1] became device_ids=None" in finding.verdict
     assert finding.remedy == "Pass device_ids only for CUDA."
-    assert [found.id for found in _repaired("device-ids", because="this torch takes device_ids for CUDA alone").findings] == ["DDP116"]
+    assert [found.id for found in _repaired("device-ids", because="this torch takes device_ids only for CUDA").findings] == ["DDP116"]
     assert _repaired("atomic-save").verdict == "clear"
 
 

@@ -1,11 +1,11 @@
-"""A small job made of real modules on disk, a ledger that is undone afterwards, and a watch that writes down what it sees."""
+"""A small job made of real modules on disk, a registry that is undone afterwards, and an observer that writes down what it sees."""
 
 import importlib
 import sys
 
 import pytest
 
-from ddp_probe.patching import Ledger, Observer, guard, switch
+from ddp_probe.patching import Observer, PatchRegistry, guard, switch
 
 _DEFINING = '''
 """Defines what the tests patch."""
@@ -112,16 +112,16 @@ def user(lib):
 
 
 @pytest.fixture
-def ledger():
-    """A ledger that is undone when the test ends."""
-    made = Ledger()
+def registry():
+    """A registry that is undone when the test ends."""
+    made = PatchRegistry()
     yield made
     made.undo()
 
 
 @pytest.fixture
 def recorder():
-    """Makes watches that write down what they see."""
+    """Makes observers that write down what they see."""
     return Recorder
 
 

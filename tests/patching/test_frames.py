@@ -34,52 +34,52 @@ def quiet(monkeypatch):
     monkeypatch.delenv("DDP_PROBE_STRICT", raising=False)
 
 
-def test_the_very_exception_passes(lib, ledger, recorder):
+def test_the_very_exception_passes(lib, registry, recorder):
     """The job's exception object arrives untouched, with no frame of ours in its traceback."""
-    watch, mine = recorder(), KeyError("mine")
+    observer, mine = recorder(), KeyError("mine")
 
     def fails():
         raise mine
 
     lib.fails = fails
-    ledger.apply(Target("probed_lib", "fails"), watch)
+    registry.apply(Target("probed_lib", "fails"), observer)
     with pytest.raises(KeyError) as caught:
         lib.fails()
-    assert caught.value is mine is watch.seen[1][2]
+    assert caught.value is mine is observer.seen[1][2]
     assert ours(mine) == 0
     assert mine.__context__ is None
     assert mine.__cause__ is None
     assert not mine.__suppress_context__
 
 
-def test_nested_wrapped_calls_leave_no_frame(lib, ledger, recorder):
-    """Two nested wrapped calls, one of them a method with two watches, leave no frame of ours behind."""
-    ledger.apply_all([(LOAD, recorder("a")), (LOAD, recorder("b")), (Target("probed_lib", "outer"), recorder("a"))])
+def test_nested_wrapped_calls_leave_no_frame(lib, registry, recorder):
+    """Two nested wrapped calls, one of them a method with two observers, leave no frame of ours behind."""
+    registry.apply_all([(LOAD, recorder("a")), (LOAD, recorder("b")), (Target("probed_lib", "outer"), recorder("a"))])
     with pytest.raises(KeyError) as caught:
         lib.outer("missing")
     assert ours(caught.value) == 0
 
 
-def test_a_fault_of_ours_is_no_context(lib, ledger, recorder, quiet):
+def test_a_fault_of_ours_is_no_context(lib, registry, recorder, quiet):
     """An exception swallowed before the call does not become the context of the job's own."""
-    watch = recorder()
-    watch.before = lambda call: 1 / 0
-    ledger.apply(LOAD, watch)
+    observer = recorder()
+    observer.before = lambda call: 1 / 0
+    registry.apply(LOAD, observer)
     with pytest.raises(KeyError) as caught:
         lib.load("missing")
     assert caught.value.__context__ is None
 
 
-def test_a_watch_that_mishandles_the_exception_leaves_no_trace(lib, ledger, recorder, quiet):
-    """A watch that raises the job's exception again, or chains to it, changes neither its traceback nor its links."""
+def test_an_observer_that_mishandles_the_exception_leaves_no_trace(lib, registry, recorder, quiet):
+    """An observer that raises the job's exception again, or chains to it, changes neither its traceback nor its links."""
 
     def error(call, exc):
         exc.__cause__ = ValueError("ours")
         raise exc
 
-    watch = recorder()
-    watch.error = error
-    ledger.apply(LOAD, watch)
+    observer = recorder()
+    observer.error = error
+    registry.apply(LOAD, observer)
     with pytest.raises(KeyError) as caught:
         lib.load("missing")
     assert ours(caught.value) == 0
@@ -88,7 +88,7 @@ def test_a_watch_that_mishandles_the_exception_leaves_no_trace(lib, ledger, reco
     assert not caught.value.__suppress_context__
 
 
-def test_the_handled_exception_is_still_seen(lib, ledger, recorder, quiet):
+def test_the_handled_exception_is_still_seen(lib, registry, recorder, quiet):
     """Inside an except block the original sees the exception that is being handled, and links to it as always."""
     seen = []
 
@@ -98,9 +98,9 @@ def test_the_handled_exception_is_still_seen(lib, ledger, recorder, quiet):
             raise KeyError("second")
 
     lib.look = look
-    watch = recorder()
-    watch.before = lambda call: 1 / 0
-    ledger.apply(Target("probed_lib", "look"), watch)
+    observer = recorder()
+    observer.before = lambda call: 1 / 0
+    registry.apply(Target("probed_lib", "look"), observer)
     lib.look()
     first = ValueError("first")
 
@@ -119,21 +119,21 @@ def test_the_handled_exception_is_still_seen(lib, ledger, recorder, quiet):
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration, RecursionError])
-def test_every_kind_of_exception_passes(lib, ledger, recorder, kind):
+def test_every_kind_of_exception_passes(lib, registry, recorder, kind):
     """What is no Exception, or means something to the interpreter, passes like any other."""
 
     def fails():
         raise kind()
 
     lib.fails = fails
-    watch = recorder()
-    ledger.apply(Target("probed_lib", "fails"), watch)
+    observer = recorder()
+    registry.apply(Target("probed_lib", "fails"), observer)
     with pytest.raises(kind):
         lib.fails()
-    assert watch.seen[1][0] == "error"
+    assert observer.seen[1][0] == "error"
 
 
-def test_an_exception_that_refuses_attributes_passes(lib, ledger, recorder, quiet):
+def test_an_exception_that_refuses_attributes_passes(lib, registry, recorder, quiet):
     """An exception class whose __setattr__ raises is passed on as it is."""
 
     class FrozenError(Exception):
@@ -147,40 +147,40 @@ def test_an_exception_that_refuses_attributes_passes(lib, ledger, recorder, quie
         raise exc
 
     lib.fails = fails
-    watch = recorder()
-    watch.error = error
-    ledger.apply(Target("probed_lib", "fails"), watch)
+    observer = recorder()
+    observer.error = error
+    registry.apply(Target("probed_lib", "fails"), observer)
     with pytest.raises(FrozenError, match="mine") as caught:
         lib.fails()
     assert ours(caught.value) == 0
 
 
-def test_deep_recursion_ends_as_it_would(lib, ledger, recorder, quiet):
-    """A wrapped function that recurses for ever raises RecursionError, and is watched again afterwards."""
+def test_deep_recursion_ends_as_it_would(lib, registry, recorder, quiet):
+    """A wrapped function that recurses for ever raises RecursionError, and is observed again afterwards."""
 
     def forever():
         return lib.forever()
 
     lib.forever = forever
-    watch = recorder()
-    ledger.apply(Target("probed_lib", "forever"), watch)
+    observer = recorder()
+    registry.apply(Target("probed_lib", "forever"), observer)
     with pytest.raises(RecursionError):
         lib.forever()
-    watch.seen.clear()
-    ledger.apply(LOAD, watch)
+    observer.seen.clear()
+    registry.apply(LOAD, observer)
     lib.load("a")
-    assert [moment for moment, *_ in watch.seen] == ["before", "after"]
+    assert [moment for moment, *_ in observer.seen] == ["before", "after"]
 
 
 @pytest.fixture
 def unshed(monkeypatch):
     """The wrapper's frames stay in tracebacks, as up to Python 3.10 in a process without ctypes."""
-    monkeypatch.setattr("ddp_probe.patching._importlib_bootstrap_frame.shed", lambda exc: None)
+    monkeypatch.setattr("ddp_probe.patching.intercept._importlib_bootstrap_frame.shed", lambda exc: None)
 
 
-def test_a_cleaned_traceback_has_none_of_our_frames(lib, ledger, recorder, unshed):
+def test_a_cleaned_traceback_has_none_of_our_frames(lib, registry, recorder, unshed):
     """Cleaning an exception unlinks our frames from it, its cause and its context, and keeps all others in order."""
-    ledger.apply_all([(LOAD, recorder()), (Target("probed_lib", "outer"), recorder())])
+    registry.apply_all([(LOAD, recorder()), (Target("probed_lib", "outer"), recorder())])
 
     def fails():
         try:
@@ -206,9 +206,9 @@ def test_cleaning_tolerates_cycles_and_emptiness():
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Exception groups are in Python 3.11 and later.")
-def test_members_of_a_group_are_cleaned(lib, ledger, recorder, unshed):
+def test_members_of_a_group_are_cleaned(lib, registry, recorder, unshed):
     """The exceptions inside an exception group lose our frames as well."""
-    ledger.apply(LOAD, recorder())
+    registry.apply(LOAD, recorder())
     with pytest.raises(KeyError) as caught:
         lib.load("missing")
     group = eval("ExceptionGroup('both', [inner])", {"inner": caught.value})
@@ -216,8 +216,8 @@ def test_members_of_a_group_are_cleaned(lib, ledger, recorder, unshed):
     assert ours(caught.value) == 0
 
 
-def test_a_fault_of_ours_keeps_its_traceback(lib, ledger, recorder, monkeypatch):
-    """A traceback that ends in our own code is left whole: it is what a person needs who mends us."""
+def test_a_fault_of_ours_keeps_its_traceback(lib, registry, recorder, monkeypatch):
+    """A traceback that ends in our own code is left whole: it is what a person needs in order to fix it."""
     monkeypatch.setenv("DDP_PROBE_STRICT", "1")
     from ddp_probe.patching import guard
 
@@ -229,11 +229,11 @@ def test_a_fault_of_ours_keeps_its_traceback(lib, ledger, recorder, monkeypatch)
     assert ours(caught.value) > 0
 
 
-def test_our_frames_are_recognised(lib, ledger, recorder):
+def test_our_frames_are_recognised(lib, registry, recorder):
     """The frame around an original is ours; the frames of the job and of the tests are not."""
     codes = []
     lib.look = lambda: codes.extend((sys._getframe(0).f_code, sys._getframe(1).f_code, sys._getframe(2).f_code))
-    ledger.apply(Target("probed_lib", "look"), recorder())
+    registry.apply(Target("probed_lib", "look"), recorder())
     lib.look()
     assert [is_our_frame(code) for code in codes] == [False, True, False]
 
@@ -270,32 +270,32 @@ def _caught(lib, how):
 
 
 @pytest.mark.parametrize("how", _HOW)
-def test_what_the_job_prints_itself_has_no_frame_of_ours(lib, ledger, recorder, how):
+def test_what_the_job_prints_itself_has_no_frame_of_ours(lib, registry, recorder, how):
     """print_exc and logging.exception in the job's own except clause print the same lines as without the probe."""
     plain = _caught(lib, how)
-    ledger.apply(LOAD, recorder())
+    registry.apply(LOAD, recorder())
     assert _caught(lib, how) == plain
     assert sys.exc_info() == (None, None, None)
 
 
-def test_a_call_that_nobody_watches_leaves_no_frame(lib, ledger, recorder):
+def test_a_call_that_nobody_watches_leaves_no_frame(lib, registry, recorder):
     """A wrapper that somebody still holds after everything was put back is not in a traceback either."""
-    ledger.apply(LOAD, recorder())
+    registry.apply(LOAD, recorder())
     held = lib.load
-    ledger.undo()
+    registry.undo()
     with pytest.raises(KeyError) as caught:
         held("missing")
     assert ours(caught.value) == 0
 
 
-def test_ctrl_c_in_a_wrapped_call_shows_no_frame_of_ours(lib, ledger, recorder):
+def test_ctrl_c_in_a_wrapped_call_shows_no_frame_of_ours(lib, registry, recorder):
     """An interrupt that arrives while the original runs is told by the job's frames alone."""
 
     def hangs():
         signal.raise_signal(signal.SIGINT)
 
     lib.hangs = hangs
-    ledger.apply(Target("probed_lib", "hangs"), recorder())
+    registry.apply(Target("probed_lib", "hangs"), recorder())
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt) as caught:
@@ -305,7 +305,7 @@ def test_ctrl_c_in_a_wrapped_call_shows_no_frame_of_ours(lib, ledger, recorder):
     assert ours(caught.value) == 0
 
 
-def test_a_failing_call_leaks_nothing(lib, ledger, recorder):
+def test_a_failing_call_leaks_nothing(lib, registry, recorder):
     """A thousand failures that pass a wrapper hold no reference to the exception or to its class."""
 
     class MineError(Exception):
@@ -317,7 +317,7 @@ def test_a_failing_call_leaks_nothing(lib, ledger, recorder):
         raise mine
 
     lib.fails = fails
-    ledger.apply(Target("probed_lib", "fails"), Observer())
+    registry.apply(Target("probed_lib", "fails"), Observer())
     held = []
     for _ in range(3):
         for _ in range(500):

@@ -21,7 +21,7 @@ def fails():
 
 
 def test_results_pass_and_faults_become_none(quiet):
-    """The guard hands on what the function returns, and None where it raised."""
+    """The guard hands on what the function returns, and None if it raised."""
     made = Guard()
     assert made.run("a", max, 1, 2) == 2
     assert made.run("a", fails) is None
@@ -94,54 +94,54 @@ def test_strict_raises_after_telling(monkeypatch):
     assert made.counts == {"a": 1}
 
 
-def test_a_failing_watch_costs_the_job_nothing(lib, ledger, recorder, quiet):
-    """A watch that fails before every call leaves results alone, is switched off, and then is not asked any more."""
-    watch, asked = recorder("failing"), []
+def test_a_failing_observer_costs_the_job_nothing(lib, registry, recorder, quiet):
+    """An observer that fails before every call leaves results alone, is switched off, and then is not asked any more."""
+    observer, asked = recorder("failing"), []
 
     def before(call):
         asked.append(1)
         raise ValueError
 
-    watch.before = before
-    ledger.apply(Target("probed_lib", "load"), watch)
+    observer.before = before
+    registry.apply(Target("probed_lib", "load"), observer)
     for _ in range(9):
         assert lib.load("a") == ("a", "r", (), {})
     assert len(asked) == 5
     assert guard.off("failing")
-    assert watch.seen == []
+    assert observer.seen == []
 
 
-def test_a_failing_watch_does_not_silence_another(lib, ledger, recorder, quiet):
-    """Where one of two watches on a target fails, the other sees the whole call."""
+def test_a_failing_observer_does_not_silence_another(lib, registry, recorder, quiet):
+    """If one of two observers on a target fails, the other sees the whole call."""
     bad, good = recorder("bad"), recorder("good")
     bad.before = lambda call: 1 / 0
-    ledger.apply(Target("probed_lib", "load"), bad)
-    ledger.apply(Target("probed_lib", "load"), good)
+    registry.apply(Target("probed_lib", "load"), bad)
+    registry.apply(Target("probed_lib", "load"), good)
     lib.load("a")
     assert [moment for moment, *_ in good.seen] == ["before", "after"]
     assert bad.seen == []
 
 
 @pytest.mark.parametrize("moment", ["before", "after", "error"])
-def test_an_interrupt_inside_a_watch_reaches_the_job(lib, ledger, recorder, quiet, moment):
-    """A KeyboardInterrupt that lands in our code is raised, and the thread is watched again afterwards."""
+def test_an_interrupt_inside_an_observer_reaches_the_job(lib, registry, recorder, quiet, moment):
+    """A KeyboardInterrupt that lands in our code is raised, and the thread is observed again afterwards."""
 
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    watch = recorder("w", outermost=True)
-    setattr(watch, moment, interrupt)
-    ledger.apply(Target("probed_lib", "load"), watch)
+    observer = recorder("w", outermost=True)
+    setattr(observer, moment, interrupt)
+    registry.apply(Target("probed_lib", "load"), observer)
     with pytest.raises(KeyboardInterrupt):
         lib.load("missing" if moment == "error" else "a")
-    delattr(watch, moment)
-    watch.seen.clear()
+    delattr(observer, moment)
+    observer.seen.clear()
     lib.load("a")
-    assert [seen for seen, *_ in watch.seen] == ["before", "after"]
+    assert [seen for seen, *_ in observer.seen] == ["before", "after"]
 
 
 def test_a_recursion_of_our_own_is_a_fault(quiet):
-    """A watch that recurses for ever on a shallow stack is held back and counted like any other fault."""
+    """An observer that recurses for ever on a shallow stack is held back and counted like any other fault."""
 
     def forever():
         return forever()
@@ -150,14 +150,14 @@ def test_a_recursion_of_our_own_is_a_fault(quiet):
     assert guard.counts == {"a": 1}
 
 
-def test_a_stack_that_the_job_filled_is_no_fault(lib, ledger, recorder, quiet):
-    """A job that recurses to the limit through a wrapped function does not get the watch switched off."""
+def test_a_stack_that_the_job_filled_is_no_fault(lib, registry, recorder, quiet):
+    """A job that recurses to the limit through a wrapped function does not get the observer switched off."""
 
     def forever():
         return lib.forever()
 
     lib.forever = forever
-    ledger.apply(Target("probed_lib", "forever"), recorder("w"))
+    registry.apply(Target("probed_lib", "forever"), recorder("w"))
     for _ in range(3):
         with pytest.raises(RecursionError):
             lib.forever()

@@ -1,11 +1,11 @@
-"""Where the probe comes late, whoever kept an original from before is named."""
+"""If the probe comes late, whoever kept an original from before is named."""
 
 import functools
 
-from ddp_probe.patching import Ledger, Target
+from ddp_probe.patching import PatchRegistry, Target
 
 
-def test_who_kept_an_original_is_named(lib, ledger, recorder):
+def test_who_kept_an_original_is_named(lib, registry, recorder):
     """A partial, a list and a closure made before the patch still hold the original, and are named under its target."""
     import probed_lib
 
@@ -16,20 +16,20 @@ def test_who_kept_an_original_is_named(lib, ledger, recorder):
     def closure():
         return original
 
-    ledger.apply(Target("probed_lib", "load"), recorder())
-    said = " ".join(ledger.missed()["probed_lib.load"])
+    registry.apply(Target("probed_lib", "load"), recorder())
+    said = " ".join(registry.missed()["probed_lib.load"])
     assert "partial" in said
     assert "closure" in said
     assert "list" in said
     assert partial.func is kept[0] is closure()
 
 
-def test_nobody_kept_one(lib, ledger, recorder):
-    """Where only names held the original, they were replaced and nobody is named."""
-    ledger.apply(Target("probed_lib", "load"), recorder())
-    assert ledger.missed() == {}
+def test_nobody_kept_one(lib, registry, recorder):
+    """If only names held the original, they were replaced and nobody is named."""
+    registry.apply(Target("probed_lib", "load"), recorder())
+    assert registry.missed() == {}
 
 
 def test_nothing_applied():
-    """A ledger without patches names nobody."""
-    assert Ledger().missed() == {}
+    """A registry without patches names nobody."""
+    assert PatchRegistry().missed() == {}

@@ -1,4 +1,4 @@
-"""A mend may change a call before it, in its place and after it has failed; whatever fails in the mend, the job's call stays as it was made."""
+"""An override may change a call before it, in its place and after it has failed; if the override fails, the call goes on as the job made it."""
 
 import sys
 import traceback
@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 import ddp_probe
-from ddp_probe.patching import Target, clean_exception, guard
-from ddp_probe.patching.override import Change, Override
+from ddp_probe.patching import Change, Override, Target, clean_exception, guard
 
 LOAD = Target("probed_lib", "load")
 PACKAGE = str(Path(ddp_probe.__file__).parent)
 
 
 class Doing(Override):
-    """A mend made of functions; it writes down which moments it was asked at."""
+    """An override made of functions; it notes at which moments it was asked, and what it was told to record."""
 
     def __init__(self, name="doing", tries=1, **moments):
         self.name = name
         self.tries = tries
         self.begin = []
+        self.recorded = []
         self.moments = moments
 
     def _do(self, moment, *args):
@@ -40,17 +40,23 @@ class Doing(Override):
         """Answer as told."""
         return self._do("settled", call, result)
 
+    def record(self, call, change):
+        """Note the change, or fail as told."""
+        self.moments.get("record", lambda *_: None)(call, change)
+        self.recorded.append((call.target.qualname, change.before, change.after, change.because))
 
-def _with(**ends):
-    change = Change(ends.pop("arguments", None))
-    for name, step in ends.items():
-        setattr(change, name, step)
-    return change
+
+def _change(arguments=None, **steps):
+    return Change({"old": 1}, {"new": 2}, "it was told to", arguments=arguments, **steps)
+
+
+def _answer(result, **steps):
+    return Change.answer(result, {"old": 1}, {"new": result}, "it was told to", **steps)
 
 
 @pytest.fixture
 def quiet(monkeypatch):
-    """Faults of a mend are held back, as in a real run."""
+    """Faults of an override are held back, as in a real run."""
     monkeypatch.delenv("DDP_PROBE_STRICT", raising=False)
 
 
@@ -82,22 +88,22 @@ ACT = Target("probed_lib", "act")
         ((), {"times": 2, "what": "a", "more": 0, "other": 3}, ("a", 9, (), True, {"more": 1, "other": 3})),
     ],
 )
-def test_arguments_change_where_they_were_passed(lib, ledger, calls, args, kwargs, seen):
+def test_arguments_change_where_they_were_passed(lib, registry, calls, args, kwargs, seen):
     """An argument is changed by its name, be it passed by place, by name, as a further keyword or not at all; the others stay."""
-    ledger.apply(ACT, Doing(prepare=lambda call: Change({"times": 9, "flag": True, "more": 1})))
+    registry.apply(ACT, Doing(prepare=lambda call: _change({"times": 9, "flag": True, "more": 1})))
     assert lib.act(*args, **kwargs) == "a"
     assert calls == [seen]
 
 
-def test_a_method_keeps_its_instance(lib, ledger):
+def test_a_method_keeps_its_instance(lib, registry):
     """A method's argument is changed on the very instance, on a bound method kept from before, and through the class."""
-    ledger.apply(Target("probed_lib", "Model.to"), Doing(prepare=lambda call: Change({"device": "card"})))
+    registry.apply(Target("probed_lib", "Model.to"), Doing(prepare=lambda call: _change({"device": "card"})))
     model = lib.Model()
     kept = model.to
     assert model.to("cpu") == kept(device="cpu") == lib.Model.to(model, "cpu") == (model, "card")
 
 
-def test_a_method_that_binds_in_its_own_way(lib, ledger):
+def test_a_method_that_binds_in_its_own_way(lib, registry):
     """Another tool's decorator around a method does not shift the arguments."""
     wrapt = pytest.importorskip("wrapt")
 
@@ -107,39 +113,39 @@ def test_a_method_that_binds_in_its_own_way(lib, ledger):
 
     lib.Model.to = theirs(lib.Model.to)
     told = []
-    override = Doing(prepare=lambda call: told.append((call.instance, call.arguments())) or Change({"device": "card"}))
-    ledger.apply(Target("probed_lib", "Model.to"), override)
+    override = Doing(prepare=lambda call: told.append((call.instance, call.arguments())) or _change({"device": "card"}))
+    registry.apply(Target("probed_lib", "Model.to"), override)
     model = lib.Model()
     assert model.to("cpu") == lib.Model.to(model, "cpu") == (model, "card")
     assert told == [(model, {"device": "cpu"})] * 2
 
 
-def test_mends_are_asked_in_their_order(lib, ledger, calls):
-    """A mend sees what those before it have changed; the watch sees the call as the job made it."""
+def test_overrides_are_asked_in_their_order(lib, registry, calls):
+    """An override sees what those before it have changed; the observer sees the call as the job made it."""
     seen = []
-    ledger.apply(ACT, Doing("one", prepare=lambda call: Change({"what": "b"})))
-    ledger.apply(ACT, Doing("two", prepare=lambda call: Change({"what": call.arguments()["what"] + "c"})))
-    watch = Doing("three")
-    watch.prepare = lambda call: seen.append(call.arguments()["what"])
-    ledger.apply(ACT, watch)
+    registry.apply(ACT, Doing("one", prepare=lambda call: _change({"what": "b"})))
+    registry.apply(ACT, Doing("two", prepare=lambda call: _change({"what": call.arguments()["what"] + "c"})))
+    observer = Doing("three")
+    observer.prepare = lambda call: seen.append(call.arguments()["what"])
+    registry.apply(ACT, observer)
     assert lib.act("a") == "bc"
     assert seen == ["bc"]
 
 
-def test_the_watch_sees_the_jobs_own_call_once(lib, ledger, calls, recorder):
+def test_the_observer_sees_the_jobs_own_call_once(lib, registry, calls, recorder):
     """What is recorded is the call of the job, once, however often the original was called for it."""
-    watch = recorder()
-    ledger.apply(ACT, watch)
-    ledger.apply(ACT, Doing(rescue=lambda call, exc: Change({"what": "b"})))
+    observer = recorder()
+    registry.apply(ACT, observer)
+    registry.apply(ACT, Doing(rescue=lambda call, exc: _change({"what": "b"})))
     assert lib.act("fail") == "b"
-    assert watch.seen == [("before", "act", {"what": "fail"}), ("after", "act", "b")]
+    assert observer.seen == [("before", "act", {"what": "fail"}), ("after", "act", "b")]
     assert len(calls) == 2
 
 
-def test_nothing_changed_is_called_once(lib, ledger, calls):
-    """Where no mend wants anything, the original is called once, with the very arguments, and its very result comes back."""
+def test_nothing_changed_is_called_once(lib, registry, calls):
+    """If no override wants anything, the original is called once, with the very arguments, and its very result comes back."""
     override = Doing()
-    ledger.apply(ACT, override)
+    registry.apply(ACT, override)
     what = ["a"]
     assert lib.act(what, 2, "b", flag=True, more=1) is what
     assert calls == [(["a"], 2, ("b",), True, {"more": 1})]
@@ -147,43 +153,43 @@ def test_nothing_changed_is_called_once(lib, ledger, calls):
     assert override.begin == ["prepare", "settled"]
 
 
-def test_in_place_of_the_call(lib, ledger, calls):
-    """A mend can answer instead: before the call, for its failure, and for its result."""
+def test_in_place_of_the_call(lib, registry, calls):
+    """An override can answer instead: before the call, for its failure, and for its result."""
     for moment, asked in (("prepare", 0), ("rescue", 1), ("settled", 1)):
         calls.clear()
-        ledger.apply(ACT, Doing(**{moment: lambda *_: Change.to("mine")}))
+        registry.apply(ACT, Doing(**{moment: lambda *_: _answer("mine")}))
         assert lib.act("fail" if moment == "rescue" else "a") == "mine"
         assert len(calls) == asked
-        ledger.undo()
+        registry.undo()
 
 
-def test_a_rescue_has_its_tries(lib, ledger, calls):
-    """A call that goes on failing is made as often as the mend has tries, and once; the last exception is the job's."""
-    override = Doing(tries=3, rescue=lambda call, exc: Change())
-    ledger.apply(ACT, override)
+def test_a_rescue_has_its_tries(lib, registry, calls):
+    """A call that goes on failing is made as often as the override has tries, and once; the last exception is the job's."""
+    override = Doing(tries=3, rescue=lambda call, exc: _change())
+    registry.apply(ACT, override)
     with pytest.raises(KeyError):
         lib.act("fail")
     assert len(calls) == 4
     assert override.begin == ["prepare", *["rescue"] * 3]
 
 
-def test_a_result_that_must_not_be_believed(lib, ledger, calls):
-    """A result is fetched again as long as the mend has tries; then it passes as it is."""
-    ledger.apply(ACT, Doing(tries=2, settled=lambda call, result: Change()))
+def test_a_result_that_must_not_be_believed(lib, registry, calls):
+    """A result is fetched again as long as the override has tries; then it passes as it is."""
+    registry.apply(ACT, Doing(tries=2, settled=lambda call, result: _change()))
     assert lib.act("a") == "a"
     assert len(calls) == 3
 
 
-def test_a_note_of_its_own(lib, ledger, calls):
-    """What a mend notes at one moment it finds at the next, and no other mend does."""
+def test_a_note_of_its_own(lib, registry, calls):
+    """What an override notes at one moment it finds at the next, and no other override does."""
     told = []
 
     def note(call):
         told.append(call.note)
         call.note = "mine"
 
-    ledger.apply(ACT, Doing("one", tries=2, prepare=note, rescue=lambda call, exc: told.append(call.note) or Change()))
-    ledger.apply(ACT, Doing("two", rescue=lambda call, exc: told.append(call.note)))
+    registry.apply(ACT, Doing("one", tries=2, prepare=note, rescue=lambda call, exc: told.append(call.note) or _change()))
+    registry.apply(ACT, Doing("two", rescue=lambda call, exc: told.append(call.note)))
     with pytest.raises(KeyError):
         lib.act("fail")
     assert told == [None, "mine", "mine", None]
@@ -191,44 +197,46 @@ def test_a_note_of_its_own(lib, ledger, calls):
     assert told[-1] is None
 
 
-def test_what_follows_a_call(lib, ledger, calls):
+def test_what_follows_a_call(lib, registry, calls):
     """After a call that went well the changes are done, the last one first; after a failure each of them is left."""
     steps = []
 
     def change(name):
-        return lambda call: _with(done=lambda: steps.append("done " + name), left=lambda: steps.append("left " + name))
+        return lambda call: _change(commit=lambda: steps.append("commit " + name), rollback=lambda: steps.append("rollback " + name))
 
-    ledger.apply(ACT, Doing("one", prepare=change("one")))
-    ledger.apply(ACT, Doing("two", prepare=change("two")))
+    registry.apply(ACT, Doing("one", prepare=change("one")))
+    registry.apply(ACT, Doing("two", prepare=change("two")))
     lib.act("a")
-    assert steps == ["done two", "done one"]
+    assert steps == ["commit two", "commit one"]
     steps.clear()
     with pytest.raises(KeyError):
         lib.act("fail")
-    assert steps == ["left two", "left one"]
+    assert steps == ["rollback two", "rollback one"]
 
 
-def test_what_follows_and_fails_is_the_calls_failure(lib, ledger, calls):
-    """Where the last step of a change fails, such as a rename, the call has failed: its exception passes, and every change is left."""
+def test_what_follows_and_fails_is_the_calls_failure(lib, registry, calls):
+    """If the last step of a change fails, such as a rename, the call has failed: its exception passes, and every change is left."""
     steps, full = [], OSError(28, "No space left on device")
 
-    def done():
+    def commit():
         raise full
 
-    ledger.apply(ACT, Doing("one", prepare=lambda call: _with(done=lambda: steps.append("done"), left=lambda: steps.append("left one"))))
-    ledger.apply(ACT, Doing("two", prepare=lambda call: _with(done=done, left=lambda: steps.append("left two"))))
+    registry.apply(
+        ACT, Doing("one", prepare=lambda call: _change(commit=lambda: steps.append("commit"), rollback=lambda: steps.append("rollback one")))
+    )
+    registry.apply(ACT, Doing("two", prepare=lambda call: _change(commit=commit, rollback=lambda: steps.append("rollback two"))))
     with pytest.raises(OSError, match="No space left") as caught:
         lib.act("a")
     assert caught.value is full
-    assert steps == ["left two", "left one"]
+    assert steps == ["rollback two", "rollback one"]
 
 
 @pytest.mark.parametrize("moment", ["prepare", "rescue", "settled"])
-def test_a_fault_of_a_mend_changes_nothing(lib, ledger, calls, quiet, moment):
-    """A mend that fails is counted, the original is called once, and its result or its exception passes; other mends go on."""
-    ledger.apply(ACT, Doing("broken", tries=5, **{moment: lambda *_: 1 / 0}))
+def test_a_fault_of_an_override_changes_nothing(lib, registry, calls, quiet, moment):
+    """An override that fails is counted, the original is called once, and its result or its exception passes; other overrides go on."""
+    registry.apply(ACT, Doing("broken", tries=5, **{moment: lambda *_: 1 / 0}))
     other = Doing("other")
-    ledger.apply(ACT, other)
+    registry.apply(ACT, other)
     if moment == "rescue":
         with pytest.raises(KeyError) as caught:
             lib.act("fail")
@@ -241,10 +249,10 @@ def test_a_fault_of_a_mend_changes_nothing(lib, ledger, calls, quiet, moment):
     assert moment in other.begin
 
 
-def test_a_mend_that_keeps_failing_is_switched_off(lib, ledger, calls, quiet):
-    """After five faults a mend is not asked any more."""
+def test_an_override_that_keeps_failing_is_switched_off(lib, registry, calls, quiet):
+    """After five faults an override is not asked any more."""
     override = Doing(prepare=lambda call: 1 / 0)
-    ledger.apply(ACT, override)
+    registry.apply(ACT, override)
     for _ in range(8):
         assert lib.act("a") == "a"
     assert override.begin.count("prepare") == 5
@@ -252,45 +260,45 @@ def test_a_mend_that_keeps_failing_is_switched_off(lib, ledger, calls, quiet):
 
 
 @pytest.mark.parametrize("arguments", [{"no_such_parameter": 1}, {"device": "card"}])
-def test_a_change_that_does_not_fit(lib, ledger, quiet, arguments):
+def test_a_change_that_does_not_fit(lib, registry, quiet, arguments):
     """A change that the original could not be called with is a fault; the call is made as the job made it, and the change is left."""
     left = []
-    ledger.apply(Target("probed_lib", "outer"), Doing(prepare=lambda call: _with(arguments=arguments, left=lambda: left.append(1))))
+    registry.apply(Target("probed_lib", "outer"), Doing(prepare=lambda call: _change(arguments=arguments, rollback=lambda: left.append(1))))
     assert lib.outer("a") == ("a", "r", (), {})
     assert left == [1]
     assert guard.counts == {"doing": 1}
 
 
-def test_a_call_that_does_not_fit_fails_as_ever(lib, ledger, quiet):
+def test_a_call_that_does_not_fit_fails_as_ever(lib, registry, quiet):
     """A call with arguments that the original does not take raises the original's own TypeError."""
     with pytest.raises(TypeError) as plain:
         lib.outer()
-    ledger.apply(Target("probed_lib", "outer"), Doing(prepare=lambda call: Change({"path": "a"}) if call.arguments() else None))
+    registry.apply(Target("probed_lib", "outer"), Doing(prepare=lambda call: _change({"path": "a"}) if call.arguments() else None))
     with pytest.raises(TypeError) as caught:
         lib.outer()
     assert str(caught.value) == str(plain.value)
 
 
-def test_an_original_without_a_signature(lib, ledger, quiet):
+def test_an_original_without_a_signature(lib, registry, quiet):
     """An argument of an original that has no signature cannot be changed by its name: a fault, and the call as the job made it."""
     lib.largest = max
-    ledger.apply(Target("probed_lib", "largest"), Doing(prepare=lambda call: Change({"key": None})))
+    registry.apply(Target("probed_lib", "largest"), Doing(prepare=lambda call: _change({"key": None})))
     assert lib.largest([1, 3, 2]) == 3
     assert guard.counts == {"doing": 1}
 
 
-def test_a_fault_while_leaving_does_not_hide_the_failure(lib, ledger, calls, quiet):
+def test_a_fault_in_a_rollback_does_not_hide_the_failure(lib, registry, calls, quiet):
     """What fails after a failure is counted as a fault; the job gets its own exception, and the other changes are left."""
     left = []
-    ledger.apply(ACT, Doing("one", prepare=lambda call: _with(left=lambda: left.append(1))))
-    ledger.apply(ACT, Doing("two", prepare=lambda call: _with(left=lambda: 1 / 0)))
+    registry.apply(ACT, Doing("one", prepare=lambda call: _change(rollback=lambda: left.append(1))))
+    registry.apply(ACT, Doing("two", prepare=lambda call: _change(rollback=lambda: 1 / 0)))
     with pytest.raises(KeyError) as caught:
         lib.act("fail")
     assert caught.value.__context__ is None
     assert left == [1]
 
 
-def test_the_very_exception_passes(lib, ledger):
+def test_the_very_exception_passes(lib, registry):
     """The job's exception object arrives with nothing linked to it; without the probe's frames it reads as without a remedy."""
     mine = KeyError("mine")
 
@@ -298,7 +306,7 @@ def test_the_very_exception_passes(lib, ledger):
         raise mine
 
     lib.fails = fails
-    ledger.apply(Target("probed_lib", "fails"), Doing())
+    registry.apply(Target("probed_lib", "fails"), Doing())
     with pytest.raises(KeyError) as caught:
         lib.fails()
     assert caught.value is mine
@@ -309,8 +317,8 @@ def test_the_very_exception_passes(lib, ledger):
     assert len(names) == 2
 
 
-def test_the_second_exception_is_not_linked_to_the_first(lib, ledger):
-    """Where the call is made again and fails again, the job gets the second exception alone."""
+def test_the_second_exception_is_not_linked_to_the_first(lib, registry):
+    """If the call is made again and fails again, the job gets the second exception alone."""
     raised = []
 
     def fails():
@@ -318,14 +326,14 @@ def test_the_second_exception_is_not_linked_to_the_first(lib, ledger):
         raise raised[-1]
 
     lib.fails = fails
-    ledger.apply(Target("probed_lib", "fails"), Doing(rescue=lambda call, exc: Change()))
+    registry.apply(Target("probed_lib", "fails"), Doing(rescue=lambda call, exc: _change()))
     with pytest.raises(KeyError) as caught:
         lib.fails()
     assert caught.value is raised[1]
     assert caught.value.__context__ is None
 
 
-def test_the_handled_exception_is_still_seen(lib, ledger):
+def test_the_handled_exception_is_still_seen(lib, registry):
     """Inside an except block the original sees the exception that is being handled, at the second try as at the first."""
     seen = []
 
@@ -335,7 +343,7 @@ def test_the_handled_exception_is_still_seen(lib, ledger):
             raise KeyError("again")
 
     lib.look = look
-    ledger.apply(Target("probed_lib", "look"), Doing(rescue=lambda call, exc: Change()))
+    registry.apply(Target("probed_lib", "look"), Doing(rescue=lambda call, exc: _change()))
     first = ValueError("first")
     try:
         raise first
@@ -345,7 +353,7 @@ def test_the_handled_exception_is_still_seen(lib, ledger):
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_what_is_no_exception_is_not_rescued(lib, ledger, kind):
+def test_what_is_no_exception_is_not_rescued(lib, registry, kind):
     """An interruption passes at once; what was changed for the call is left."""
     left = []
 
@@ -353,26 +361,26 @@ def test_what_is_no_exception_is_not_rescued(lib, ledger, kind):
         raise kind()
 
     lib.fails = fails
-    override = Doing(prepare=lambda call: _with(left=lambda: left.append(1)), rescue=lambda call, exc: Change())
-    ledger.apply(Target("probed_lib", "fails"), override)
+    override = Doing(prepare=lambda call: _change(rollback=lambda: left.append(1)), rescue=lambda call, exc: _change())
+    registry.apply(Target("probed_lib", "fails"), override)
     with pytest.raises(kind):
         lib.fails()
     assert (override.begin, left) == (["prepare"], [1])
 
 
-def test_an_interruption_of_a_mend_is_the_jobs(lib, ledger, calls, quiet):
-    """Ctrl-C while a mend waits ends the call as it would have ended the original."""
+def test_an_interruption_of_an_override_is_the_jobs(lib, registry, calls, quiet):
+    """Ctrl-C while an override waits ends the call as it would have ended the original."""
 
     def wait(call):
         raise KeyboardInterrupt
 
-    ledger.apply(ACT, Doing(prepare=wait))
+    registry.apply(ACT, Doing(prepare=wait))
     with pytest.raises(KeyboardInterrupt):
         lib.act("a")
     assert calls == []
 
 
-def test_warnings_point_at_the_jobs_line(lib, ledger):
+def test_warnings_point_at_the_jobs_line(lib, registry):
     """A warning with stacklevel=2 names this file and the line of the call, at the second try as at the first."""
 
     def old():
@@ -380,7 +388,7 @@ def test_warnings_point_at_the_jobs_line(lib, ledger):
         raise KeyError
 
     lib.old = old
-    ledger.apply(Target("probed_lib", "old"), Doing(rescue=lambda call, exc: Change()))
+    registry.apply(Target("probed_lib", "old"), Doing(rescue=lambda call, exc: _change()))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         line = sys._getframe().f_lineno + 2
@@ -389,46 +397,125 @@ def test_warnings_point_at_the_jobs_line(lib, ledger):
     assert [(entry.filename, entry.lineno) for entry in caught] == [(__file__, line)] * 2
 
 
-def test_deep_recursion_ends_as_it_would(lib, ledger, quiet):
-    """A mended function that recurses for ever raises RecursionError, and is mended again afterwards."""
+def test_deep_recursion_ends_as_it_would(lib, registry, quiet):
+    """An overridden function that recurses for ever raises RecursionError, and is overridden again afterwards."""
 
     def forever(deep):
         return lib.forever(deep) if deep else "flat"
 
     lib.forever = forever
-    ledger.apply(Target("probed_lib", "forever"), Doing())
+    registry.apply(Target("probed_lib", "forever"), Doing())
     with pytest.raises(RecursionError):
         lib.forever(True)
-    override = Doing("second", prepare=lambda call: Change.to("mended"))
-    ledger.apply(Target("probed_lib", "forever"), override)
-    assert lib.forever(False) == "mended"
+    override = Doing("second", prepare=lambda call: _answer("answered"))
+    registry.apply(Target("probed_lib", "forever"), override)
+    assert lib.forever(False) == "answered"
 
 
-def test_a_mend_does_not_see_its_own_calls(lib, ledger, calls):
-    """What a mend calls itself is neither watched nor mended."""
+def test_an_override_does_not_see_its_own_calls(lib, registry, calls):
+    """What an override itself calls is neither observed nor changed."""
     override = Doing(prepare=lambda call: lib.act("own") and None)
-    ledger.apply(ACT, override)
+    registry.apply(ACT, override)
     assert lib.act("a") == "a"
     assert override.begin == ["prepare", "settled"]
     assert [call[0] for call in calls] == ["own", "a"]
 
 
-def test_without_mends_one_frame(lib, ledger, recorder):
-    """A seat that is only watched stays with one frame of ours on the stack, also once another seat is mended."""
-    lib.look = lambda: [entry for entry in traceback.extract_stack() if entry.filename.startswith(PACKAGE)]
-    ledger.apply(Target("probed_lib", "look"), recorder())
-    ledger.apply(Target("probed_lib", "outer"), Doing())
-    assert len(lib.look()) == 1
+@pytest.mark.parametrize("moment", ["prepare", "rescue", "settled"])
+def test_one_frame_of_ours_on_the_stack(lib, registry, recorder, moment):
+    """One frame of ours is on the stack while the original runs, at each attempt, whether overrides change the call or not."""
+    seen = []
+
+    def look(what):
+        seen.append([entry.filename for entry in traceback.extract_stack() if entry.filename.startswith(PACKAGE)])
+        if moment == "rescue" and what != "b":
+            raise KeyError(what)
+
+    lib.look = look
+    registry.apply(Target("probed_lib", "look"), recorder())
+    registry.apply(Target("probed_lib", "look"), Doing(**{moment: lambda *_: _change({"what": "b"})}))
+    lib.look("a")
+    assert [len(files) for files in seen] == [1] if moment == "prepare" else [1, 1]
+    assert all("importlib" in name and "_bootstrap" in name for files in seen for name in files)
 
 
-def test_undo_takes_mends_away(lib, ledger, calls):
+def test_what_the_job_prints_of_a_failure(lib, registry, calls):
+    """A call that fails at every attempt leaves no frame of ours in the traceback that the job's except clause has."""
+    registry.apply(ACT, Doing(tries=2, rescue=lambda call, exc: _change()))
+    try:
+        lib.act("fail")
+    except KeyError:
+        files = [entry.filename for entry in traceback.extract_tb(sys.exc_info()[2])]
+    assert len(calls) == 3
+    assert not [name for name in files if name.startswith(PACKAGE)]
+
+
+def test_no_change_without_its_record():
+    """A change that does not say what was before, what is now and why cannot be built."""
+    for missing in ((), ({"a": 1},), ({"a": 1}, {"a": 2})):
+        with pytest.raises(TypeError):
+            Change(*missing)
+        with pytest.raises(TypeError):
+            Change.answer("mine", *missing)
+
+
+@pytest.mark.parametrize("moment", ["prepare", "rescue", "settled"])
+def test_each_change_is_recorded(lib, registry, calls, moment):
+    """Whatever an override changes, at whichever moment, is recorded once for each change, with before, after and because."""
+    override = Doing(tries=2, **{moment: lambda *_: _change({"times": 9})})
+    registry.apply(ACT, override)
+    if moment == "rescue":
+        with pytest.raises(KeyError):
+            lib.act("fail")
+    else:
+        lib.act("a")
+    assert override.recorded == [("act", {"old": 1}, {"new": 2}, "it was told to")] * (1 if moment == "prepare" else 2)
+    assert len(calls) == (1 if moment == "prepare" else 3)
+
+
+@pytest.mark.parametrize("moment", ["prepare", "rescue", "settled"])
+def test_what_cannot_be_recorded_is_not_done(lib, registry, calls, quiet, moment):
+    """If recording fails, the call goes on as the job made it, and what the override has done already is taken back."""
+    steps = []
+    undone = {"revert": lambda: steps.append("revert"), "rollback": lambda: steps.append("rollback")}
+    registry.apply(ACT, Doing(record=lambda *_: 1 / 0, **{moment: lambda *_: _change({"times": 9}, **undone)}))
+    if moment == "rescue":
+        with pytest.raises(KeyError):
+            lib.act("fail")
+    else:
+        assert lib.act("a") == "a"
+    assert [(len(calls), calls[0][1]), steps, guard.counts] == [(1, 1), ["revert", "rollback"], {"doing": 1}]
+
+
+def test_an_answer_that_cannot_be_recorded_is_not_given(lib, registry, calls, quiet):
+    """If an answer cannot be recorded, the job gets the result of the original."""
+    registry.apply(ACT, Doing(record=lambda *_: 1 / 0, settled=lambda *_: _answer("mine")))
+    assert lib.act("a") == "a"
+    assert len(calls) == 1
+
+
+def test_an_override_without_a_recorder_changes_nothing(lib, registry, calls, quiet):
+    """An override class that does not say how its changes are recorded cannot make one."""
+
+    class Silent(Override):
+        name = "silent"
+
+        def prepare(self, call):
+            return _change({"what": "b"})
+
+    registry.apply(ACT, Silent())
+    assert lib.act("a") == "a"
+    assert guard.counts == {"silent": 1}
+
+
+def test_undo_takes_overrides_away(lib, registry, calls):
     """After undo the very original is in its place; a wrapper that somebody kept calls it unchanged."""
     original = lib.act
-    override = Doing(prepare=lambda call: Change({"what": "b"}))
-    ledger.apply(ACT, override)
+    override = Doing(prepare=lambda call: _change({"what": "b"}))
+    registry.apply(ACT, override)
     kept = lib.act
     assert lib.act("a") == kept("a") == "b"
-    assert ledger.undo().ok
+    assert registry.undo().ok
     assert lib.act is original
     assert lib.act("a") == kept("a") == "a"
     assert override.begin == ["prepare", "settled"] * 2

@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 TARGETS = """
 import functools, io, inspect, pickle, sys
-from ddp_probe.patching import Ledger, Observer, Target, guard
+from ddp_probe.patching import Observer, PatchRegistry, Target, guard
 
 TARGETS = [Target(*name.split(":")) for name in (
     "torch.serialization:load", "torch.serialization:save", "torch.nn.modules.module:Module.to",
@@ -26,7 +26,7 @@ def raw(target):
     from ddp_probe.patching.slot import locate
     return locate(target)[1]
 
-watch, ledger = Seen(), Ledger()
+observer, registry = Seen(), PatchRegistry()
 """
 
 
@@ -39,7 +39,7 @@ import torch, torch.distributed, mmengine.runner, mmengine.dist
 targets = TARGETS + MMENGINE
 before = [raw(target) for target in targets]
 dist_before = {name: id(value) for name, value in vars(torch.distributed).items()}
-patches = ledger.apply_all([(target, watch) for target in targets])
+patches = registry.apply_all([(target, observer) for target in targets])
 assert all(patch.state == "patched" for patch in patches), [patch.why for patch in patches]
 aliases = {patch.target.qualname: patch.aliases for patch in patches}
 assert "torch.load" in aliases["load"] and "torch.save" in aliases["save"]
@@ -55,14 +55,14 @@ file = io.BytesIO()
 torch.save(model.state_dict(), file)
 file.seek(0)
 torch.load(file)
-assert watch.names == ["Module.to", "DistributedDataParallel.__init__", "save", "load"], watch.names
+assert observer.names == ["Module.to", "DistributedDataParallel.__init__", "save", "load"], observer.names
 assert guard.counts == {}
-certificate = ledger.undo()
+certificate = registry.undo()
 assert certificate.ok and {e.kind for e in certificate.entries if not e.restored} <= {"unreachable"}, certificate.lines()
 assert all(raw(target) is original for target, original in zip(targets, before))
 assert dist_before == {name: id(value) for name, value in vars(torch.distributed).items()}
 model.to("cpu")
-assert len(watch.names) == 4
+assert len(observer.names) == 4
 print("good")
 """,
         timeout=120,
@@ -76,7 +76,7 @@ def test_wrappers_survive_torch_itself(run_python):
         TARGETS
         + """
 import torch, torch.distributed
-ledger.apply_all([(target, watch) for target in TARGETS])
+registry.apply_all([(target, observer) for target in TARGETS])
 for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
     for thing in (torch.load, torch.nn.Module.to, torch.distributed.all_reduce, functools.partial(torch.load, map_location="cpu")):
         again = pickle.loads(pickle.dumps(thing, protocol))
@@ -104,11 +104,11 @@ def test_a_compiled_collective_has_no_graph_break(run_python, free_port):
         TARGETS
         + """
 import torch, torch.distributed as dist
-ledger.apply_all([(target, watch) for target in TARGETS])
+registry.apply_all([(target, observer) for target in TARGETS])
 dist.init_process_group("gloo", init_method="tcp://127.0.0.1:%d", rank=0, world_size=1)
 x = torch.ones(2)
 dist.all_reduce(x)
-assert watch.names == ["init_process_group", "all_reduce"], watch.names
+assert observer.names == ["init_process_group", "all_reduce"], observer.names
 if hasattr(torch, "compile"):
     def step(x):
         dist.all_reduce(x)
@@ -134,10 +134,10 @@ def test_patching_the_defining_module_first_leaves_no_alias_behind(run_python):
 import torch
 import mmengine.dist.utils
 original = [mmengine.dist.utils.init_dist]  # In a list: a name in a module would be an alias, and be replaced.
-ledger.apply(MMENGINE[1], watch)
+registry.apply(MMENGINE[1], observer)
 import mmengine.runner.runner
 assert mmengine.runner.runner.init_dist is mmengine.dist.utils.init_dist is not original[0]
-certificate = ledger.undo()
+certificate = registry.undo()
 assert certificate.ok
 assert mmengine.runner.runner.init_dist is mmengine.dist.init_dist is mmengine.dist.utils.init_dist is original[0]
 assert "mmengine.runner.runner.init_dist" in [entry.slot for entry in certificate.entries]

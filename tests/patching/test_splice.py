@@ -5,7 +5,7 @@ import functools
 import pytest
 import wrapt
 
-from ddp_probe.patching import Target
+from ddp_probe.patching import Target, overwritten_by
 
 LOAD = Target("probed_lib", "load")
 
@@ -25,21 +25,21 @@ WRAPPERS = [
 
 
 @pytest.mark.parametrize("wrap", [entry[1] for entry in WRAPPERS], ids=[entry[0] for entry in WRAPPERS])
-def test_ours_is_spliced_out_of_theirs(lib, ledger, recorder, wrap):
+def test_ours_is_spliced_out_of_theirs(lib, registry, recorder, wrap):
     """A wrapper that somebody put around ours stays in place and calls the original directly after undo."""
-    watch, original = recorder(), lib.load
-    patch = ledger.apply(LOAD, watch)
+    observer, original = recorder(), lib.load
+    patch = registry.apply(LOAD, observer)
     theirs = lib.load = wrap(lib)
-    assert patch.overwritten_by() is None
+    assert overwritten_by(patch) is None
     expected = lib.load("a")
-    assert len(watch.seen) == 2
+    assert len(observer.seen) == 2
     assert expected[0] == "theirs"
-    certificate = ledger.undo()
+    certificate = registry.undo()
     entry = next(entry for entry in certificate.entries if entry.slot == "probed_lib.load")
     assert (entry.kind, entry.restored, certificate.ok) == ("spliced", True, True)
     assert lib.load is theirs
     assert lib.load("a") == expected
-    assert (len(watch.seen), patch.stale_calls) == (2, 0)
+    assert (len(observer.seen), patch.stale_calls) == (2, 0)
     inner = theirs
     while hasattr(inner, "__wrapped__"):
         inner = inner.__wrapped__
@@ -47,68 +47,68 @@ def test_ours_is_spliced_out_of_theirs(lib, ledger, recorder, wrap):
     assert not type(inner).__module__.startswith("ddp_probe")
 
 
-def test_theirs_is_never_peeled_when_it_was_there_first(lib, ledger, recorder):
+def test_theirs_is_never_peeled_when_it_was_there_first(lib, registry, recorder):
     """A wrapper that was in place before us is our original, carries a __wrapped__ of its own, and is what undo puts back."""
     theirs = lib.load = lib.wrapping(lib.load)
-    watch = recorder()
-    ledger.apply(LOAD, watch)
+    observer = recorder()
+    registry.apply(LOAD, observer)
     assert lib.load("a")[0] == "theirs"
-    assert len(watch.seen) == 2
-    assert ledger.undo().ok
+    assert len(observer.seen) == 2
+    assert registry.undo().ok
     assert lib.load is theirs
     assert theirs("a")[0] == "theirs"
 
 
-def test_where_splicing_is_impossible_the_call_falls_through(lib, ledger, recorder):
+def test_where_splicing_is_impossible_the_call_falls_through(lib, registry, recorder):
     """A decorator object that holds ours in an attribute keeps a retired wrapper, is named, and its calls are counted."""
-    watch = recorder()
-    patch = ledger.apply(LOAD, watch)
+    observer = recorder()
+    patch = registry.apply(LOAD, observer)
     lib.load = lib.Deco(lib.load)
-    assert patch.overwritten_by() is None
-    certificate = ledger.undo()
+    assert overwritten_by(patch) is None
+    certificate = registry.undo()
     entry = next(entry for entry in certificate.entries if entry.slot == "probed_lib.load")
     assert (entry.kind, entry.restored) == ("unreachable", False)
     assert entry.why.endswith("probed_lib.Deco.")
     assert lib.load("a") == ("deco", ("a", "r", (), {}))
-    assert (watch.seen, patch.stale_calls) == ([], 1)
+    assert (observer.seen, patch.stale_calls) == ([], 1)
 
 
-def test_a_partial_in_our_place_falls_through(lib, ledger, recorder):
+def test_a_partial_in_our_place_falls_through(lib, registry, recorder):
     """A partial of ours that sits in our place cannot be changed and is named."""
-    ledger.apply(LOAD, recorder())
+    registry.apply(LOAD, recorder())
     lib.load = functools.partial(lib.load, mode="b")
-    kinds = {entry.slot: entry.kind for entry in ledger.undo().entries}
+    kinds = {entry.slot: entry.kind for entry in registry.undo().entries}
     assert kinds["probed_lib.load"] == "unreachable"
     assert lib.load("a")[1] == "b"
 
 
-def test_a_wrapper_elsewhere_is_spliced_too(lib, ledger, recorder):
-    """A function that says through __wrapped__ that it wraps ours is spliced, although it sits in no place of ours."""
-    watch = recorder()
-    patch = ledger.apply(LOAD, watch)
+def test_a_wrapper_elsewhere_is_spliced_too(lib, registry, recorder):
+    """A function that says through __wrapped__ that it wraps ours is spliced, although it sits in no slot of ours."""
+    observer = recorder()
+    patch = registry.apply(LOAD, observer)
     kept = [lib.wrapping(lib.load), wrapt.FunctionWrapper(lib.load, passing)]
-    certificate = ledger.undo()
+    certificate = registry.undo()
     assert [entry.kind for entry in certificate.entries].count("spliced") == 2
     assert all(theirs.__wrapped__ is lib.load and theirs("a")[0] == "theirs" for theirs in kept)
-    assert (watch.seen, patch.stale_calls) == ([], 0)
+    assert (observer.seen, patch.stale_calls) == ([], 0)
 
 
-def test_a_wrapped_method_is_spliced(lib, ledger, recorder):
+def test_a_wrapped_method_is_spliced(lib, registry, recorder):
     """A method wrapper around ours in the class stays, bound as before, and calls the original."""
-    watch = recorder()
-    ledger.apply(Target("probed_lib", "Model.to"), watch)
+    observer = recorder()
+    registry.apply(Target("probed_lib", "Model.to"), observer)
     theirs = lib.Model.to = lib.wrapping(lib.Model.to)
     model = lib.Model()
     assert model.to("cpu") == ("theirs", (model, "cpu"))
-    assert len(watch.seen) == 2
-    assert ledger.undo().ok
+    assert len(observer.seen) == 2
+    assert registry.undo().ok
     assert vars(lib.Model)["to"] is theirs
     assert model.to("cpu") == ("theirs", (model, "cpu"))
-    assert len(watch.seen) == 2
+    assert len(observer.seen) == 2
 
 
-def test_another_tools_method_wrapper_keeps_its_binding(lib, ledger, recorder):
-    """Where another tool's wrapt wrapper was there first, it is still given the instance it has always been given."""
+def test_another_tools_method_wrapper_keeps_its_binding(lib, registry, recorder):
+    """If another tool's wrapt wrapper was there first, it is still given the instance it has always been given."""
     given = []
 
     def tool(wrapped, instance, args, kwargs):
@@ -116,22 +116,22 @@ def test_another_tools_method_wrapper_keeps_its_binding(lib, ledger, recorder):
         return wrapped(*args, **kwargs)
 
     lib.Model.to = theirs = wrapt.FunctionWrapper(vars(lib.Model)["to"], tool)
-    calls, watch, model = [], recorder(), lib.Model()
-    watch.before = calls.append
-    ledger.apply(Target("probed_lib", "Model.to"), watch)
+    calls, observer, model = [], recorder(), lib.Model()
+    observer.before = calls.append
+    registry.apply(Target("probed_lib", "Model.to"), observer)
     assert model.to("cpu") == lib.Model.to(model, "cpu") == (model, "cpu")
     assert given == [(model, ("cpu",)), (model, ("cpu",))]
     assert [(call.instance, call.args, call.arguments()) for call in calls] == [(model, ("cpu",), {"device": "cpu"})] * 2
-    assert ledger.undo().ok
+    assert registry.undo().ok
     assert vars(lib.Model)["to"] is theirs
 
 
-def test_a_second_watch_joins_through_their_wrapper(lib, ledger, recorder):
-    """A watch applied after somebody wrapped us joins the wrapper inside theirs and stacks nothing."""
+def test_a_second_observer_joins_through_their_wrapper(lib, registry, recorder):
+    """An observer applied after somebody wrapped us joins the wrapper inside theirs and stacks nothing."""
     one, two = recorder("one"), recorder("two")
-    ledger.apply(LOAD, one)
+    registry.apply(LOAD, one)
     theirs = lib.load = lib.wrapping(lib.load)
-    assert ledger.apply(LOAD, two).state == "patched"
+    assert registry.apply(LOAD, two).state == "patched"
     assert lib.load is theirs
     lib.load("a")
     assert len(one.seen) == len(two.seen) == 2

@@ -13,14 +13,14 @@ import weakref
 
 import pytest
 
-from ddp_probe.patching import Ledger, Target
+from ddp_probe.patching import PatchRegistry, Target
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 LOAD = Target("probed_lib", "load")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_pickled_bytes_are_the_originals(lib, ledger, recorder, protocol):
+def test_pickled_bytes_are_the_originals(lib, registry, recorder, protocol):
     """A wrapped function, a method on its class and a bound method pickle to the very bytes they pickle to without us."""
 
     def pickled():
@@ -28,7 +28,7 @@ def test_pickled_bytes_are_the_originals(lib, ledger, recorder, protocol):
         return [pickletools.optimize(pickle.dumps(thing, protocol)) for thing in things]
 
     before = pickled()
-    ledger.apply_all([(Target("probed_lib", name), recorder()) for name in ("load", "Model.to", "Model.count", "Model.build")])
+    registry.apply_all([(Target("probed_lib", name), recorder()) for name in ("load", "Model.to", "Model.count", "Model.build")])
     assert pickled() == before
     model = lib.Model()
     assert pickle.loads(pickle.dumps(model.to, protocol))("cpu")[1] == "cpu"
@@ -50,13 +50,13 @@ print(things[0]("a")[0], things[1]()[0])
 @pytest.mark.parametrize("stale", [False, True], ids=["active", "retired"])
 def test_another_interpreter_needs_nothing_of_ours(lib, recorder, run_python, tmp_path, protocol, stale):
     """What was pickled with the probe, its wrappers active or retired, loads in an interpreter that has never heard of it."""
-    ledger = Ledger()
-    ledger.apply_all([(LOAD, recorder()), (Target("probed_lib", "Model.to"), recorder())])
+    registry = PatchRegistry()
+    registry.apply_all([(LOAD, recorder()), (Target("probed_lib", "Model.to"), recorder())])
     things = [lib.load, functools.partial(lib.load, "p"), lib.Model.to]
     if stale:
-        ledger.undo()
+        registry.undo()
     data = pickle.dumps(things, protocol)
-    ledger.undo()
+    registry.undo()
     assert b"ddp_probe" not in data
     assert b"wrapt" not in data
     (tmp_path / "data.pickle").write_bytes(data)
@@ -67,11 +67,11 @@ def test_another_interpreter_needs_nothing_of_ours(lib, recorder, run_python, tm
 def test_cloudpickle_refers_by_name(lib, recorder):
     """Cloudpickle sends a wrapper, active or retired, and a partial of it, as the name of the original."""
     cloudpickle = pytest.importorskip("cloudpickle")
-    ledger = Ledger()
-    ledger.apply_all([(LOAD, recorder()), (Target("probed_lib", "Model.to"), recorder())])
+    registry = PatchRegistry()
+    registry.apply_all([(LOAD, recorder()), (Target("probed_lib", "Model.to"), recorder())])
     things = [lib.load, functools.partial(lib.load, "p"), lib.Model.to]
     active = cloudpickle.dumps(things)
-    ledger.undo()
+    registry.undo()
     retired = cloudpickle.dumps(things)
     for data in (active, retired):
         assert b"Read a thing" not in data
@@ -80,9 +80,9 @@ def test_cloudpickle_refers_by_name(lib, recorder):
         assert pickle.loads(data)[0] is lib.load
 
 
-def test_copies_are_the_wrapper_itself(lib, ledger, recorder):
+def test_copies_are_the_wrapper_itself(lib, registry, recorder):
     """Copy and deepcopy of a function give the function back, and deepcopy of a bound method copies its instance, as always."""
-    ledger.apply_all([(LOAD, recorder()), (Target("probed_lib", "Model.to"), recorder())])
+    registry.apply_all([(LOAD, recorder()), (Target("probed_lib", "Model.to"), recorder())])
     assert copy.copy(lib.load) is lib.load
     assert copy.deepcopy([lib.load])[0] is lib.load
     model = lib.Model()
@@ -92,7 +92,7 @@ def test_copies_are_the_wrapper_itself(lib, ledger, recorder):
     assert twin.callback("cpu") == (twin, "cpu")
 
 
-def test_inspect_sees_the_original(lib, ledger, recorder):
+def test_inspect_sees_the_original(lib, registry, recorder):
     """Signature, source, file, name, module, documentation and type are the original's."""
     original = lib.load
 
@@ -118,16 +118,16 @@ def test_inspect_sees_the_original(lib, ledger, recorder):
         ]
 
     before = facts()
-    ledger.apply_all([(Target("probed_lib", name), recorder()) for name in ("load", "Model.to", "Model.build", "Model.count")])
+    registry.apply_all([(Target("probed_lib", name), recorder()) for name in ("load", "Model.to", "Model.build", "Model.count")])
     assert facts() == before
     assert lib.load == original
     assert original == lib.load
     assert len({lib.load, original}) == 1
 
 
-def test_lookups_are_as_stable_as_before(lib, ledger, recorder):
+def test_lookups_are_as_stable_as_before(lib, registry, recorder):
     """A method looked up on its class is the same object each time, and weak references to it and to bound methods work."""
-    ledger.apply(Target("probed_lib", "Model.to"), recorder())
+    registry.apply(Target("probed_lib", "Model.to"), recorder())
     model = lib.Model()
     assert lib.Model.to is lib.Model.to
     assert model.to == model.to
@@ -136,19 +136,19 @@ def test_lookups_are_as_stable_as_before(lib, ledger, recorder):
     assert weakref.WeakMethod(model.to)()("cpu") == (model, "cpu")
 
 
-def test_an_attribute_set_on_the_wrapper_lands_on_the_original(lib, ledger, recorder):
+def test_an_attribute_set_on_the_wrapper_lands_on_the_original(lib, registry, recorder):
     """What the job stores on a function is still there after undo."""
-    ledger.apply(LOAD, recorder())
+    registry.apply(LOAD, recorder())
     lib.load.marked = 3
-    ledger.undo()
+    registry.undo()
     assert lib.load.marked == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Needs fork.")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_multiprocessing_takes_a_wrapper_as_its_function(lib, ledger, recorder, method):
+def test_multiprocessing_takes_a_wrapper_as_its_function(lib, registry, recorder, method):
     """A worker process is handed a wrapped function, by fork and by spawn."""
-    ledger.apply(LOAD, recorder())
+    registry.apply(LOAD, recorder())
     assert "probed_lib" in sys.modules
     with multiprocessing.get_context(method).Pool(1) as pool:
         assert pool.map(lib.load, ["a"], chunksize=1) == [("a", "r", (), {})]

@@ -62,7 +62,7 @@ def test_a_save_of_a_living_process_stays(left, sweep):
     """The saves of this process and of another that lives stay, however old they are."""
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     try:
-        theirs = left(_named(pid=child.pid, born=_leftovers._born(child.pid)), age=1e6)
+        theirs = left(_named(pid=child.pid, born=_leftovers._started(child.pid)), age=1e6)
         assert sweep(left(_named(), age=1e6), theirs) == [True, True]
     finally:
         child.communicate()

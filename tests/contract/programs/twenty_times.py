@@ -15,7 +15,7 @@ import torch.distributed
 from orders import lines
 
 import ddp_probe
-from ddp_probe.patching.wrapper import Wrapper
+from ddp_probe.patching.intercept.wrapper import Wrapper
 
 TIMES = 20
 original = [torch.load, torch.nn.Module.__dict__["to"]]  # in a list: a name of this module would be an alias
@@ -25,7 +25,9 @@ def state():
     """Return what would grow if anything were stacked: atexit keeps an empty slot for what was taken out again, so the objects are counted."""
     gc.collect()
     ours = collections.Counter(type(one).__name__ for one in gc.get_objects() if str(type(one).__module__).startswith("ddp_probe."))
-    kept = {name: ours[name] for name in ("Session", "Ending", "Recorder", "Writer", "Wrapper", "PatchSite", "Ledger", "ImportHook", "Process")}
+    kept = {
+        name: ours[name] for name in ("Session", "Ending", "Recorder", "Writer", "Wrapper", "PatchSite", "PatchRegistry", "ImportHook", "Process")
+    }
     return [len(sys.meta_path), threading.active_count(), len(os.listdir("/proc/self/fd")), sys.excepthook, kept]
 
 

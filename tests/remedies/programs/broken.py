@@ -98,7 +98,7 @@ def check_a_remedy_that_fails_before_and_after_each_call():
 
 def check_a_remedy_that_cannot_record():
     """Where a change cannot be recorded it is not made, and nothing is left of it."""
-    faults = _same([(Remedy, "applied", broken), (Remedy, "declined", broken)])
+    faults = _same([(Remedy, "record", broken), (Remedy, "declined", broken)])
     assert {"fix.atomic-save", "fix.map-location", "fix.set-device", "fix.device-ids", "fix.backend"} <= {fault["probe"] for fault in faults}
     assert [name for name in os.listdir(".") if name.startswith(".ddp_probe")] == []
 
@@ -111,7 +111,7 @@ def check_an_allow_list_that_cannot_be_recorded():
 
     torch.save({"buffer": HistoryBuffer()}, "a.pth")
     before = set(torch.serialization.get_safe_globals())
-    with Patched((Remedy, "applied", broken)):
+    with Patched((Remedy, "record", broken)):
         told = failure(torch.load, "a.pth")
         assert told == failure(torch.load._self_original, "a.pth")
         faults = [(fault["probe"], fault["failure"]["message"]) for fault in recorded("probe.fault")]

@@ -157,11 +157,11 @@ def check_weights_only_of_a_stream():
 
 
 def check_a_file_of_the_old_format():
-    """A file of the format before torch 1.6 does not tell which classes it asks for: nothing is allowed."""
+    """A file of the format before torch 1.6 does not say which classes it asks for: nothing is allowed."""
     needs_weights_only()
     torch.save({"buffer": buffer(1.0)}, "a.pth", _use_new_zipfile_serialization=False)
     same_failure(torch.load, "a.pth")
-    assert declined() == ["this torch does not tell which classes the file asks for"]
+    assert declined() == ["this torch does not say which classes the file asks for"]
 
 
 def check_a_job_that_asks_for_everything():

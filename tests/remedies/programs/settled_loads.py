@@ -61,7 +61,7 @@ def check_an_old_truncated_file():
     for path in ("a.pth", "b.pth"):
         aged(path, 86400)
         assert waits(same_failure, torch.load, path) == 0
-        assert "nobody seems to write it" in declined()[0]
+        assert "nobody seems to be writing it" in declined()[0]
 
 
 def check_a_young_truncated_file():
@@ -81,8 +81,8 @@ def check_a_young_truncated_file():
     assert time.monotonic() - began >= 0.5
     events = recorded("probe.warning", "remedy.declined")
     told = [event.get("text", event.get("because")) for event in events]
-    assert "settled-load waits: a.pth is being written, or has been left half written" in told[0]
-    assert "nobody seems to write it" in told[1]
+    assert "settled-load waits: a.pth is being written, or was left half written" in told[0]
+    assert "nobody seems to be writing it" in told[1]
     assert kept >= 30
 
 

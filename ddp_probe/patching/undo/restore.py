@@ -1,17 +1,17 @@
-"""Undo: retire every wrapper, put back each place and alias, take ours out of what others built on it, name the rest."""
+"""Undo: retire every wrapper, put back each slot and alias, splice ours out of what others built on it, name the rest."""
 
 from typing import Iterator, List
 
 from ddp_probe.ours import ours
+from ddp_probe.patching.describe import describe
+from ddp_probe.patching.intercept.wrapper import without_us, wrapper_in
+from ddp_probe.patching.patch import PatchSite
+from ddp_probe.patching.slot import MISSING, Slot
 
 from .census import snapshot, spaces
 from .certificate import Entry
 from .chain import leads_to, splice, walk
-from .describe import describe
 from .holders import held_elsewhere
-from .patch import PatchSite
-from .slot import MISSING, Slot
-from .wrapper import without_us, wrapper_in
 
 
 def restore(patch_sites: List[PatchSite]) -> List[Entry]:
@@ -44,22 +44,22 @@ def _put(slot: Slot, value: object) -> None:
             slot.clear()
         else:
             slot.write(value)
-    except ours(TypeError, AttributeError):  # The holder has been made read-only since; the check by identity says so.
+    except ours(TypeError, AttributeError):  # The holder has become read-only; the check by identity reports it.
         pass
 
 
 def _said(kind: str, back: bool) -> str:
     if not back:
-        return "The place cannot be written any more; the wrapper in it is switched off."
-    return "The slot that the probe made is gone." if kind == "slot" else "The original is back."
+        return "The slot can no longer be written; the wrapper in it is switched off."
+    return "The slot that the probe made is removed." if kind == "slot" else "The original is back."
 
 
 def _taken(patch_site: PatchSite, slot: Slot, found: object) -> Entry:
-    """Deal with a place that somebody else has written to since."""
+    """Handle a slot that somebody else has written to since."""
     if found is MISSING:
         return Entry(patch_site.target, slot.label, "overwritten", False, "Somebody removed the attribute.")
     if not leads_to(found, patch_site.wrapper):
-        return Entry(patch_site.target, slot.label, "overwritten", False, "Somebody put something else there, which stays: %s." % describe(found))
+        return Entry(patch_site.target, slot.label, "overwritten", False, "Somebody put something else there, and it stays: %s." % describe(found))
     for one in list(walk(found)):
         splice(one)
     if leads_to(found, patch_site.wrapper):
@@ -68,7 +68,7 @@ def _taken(patch_site: PatchSite, slot: Slot, found: object) -> Entry:
 
 
 def _restore_aliases() -> Iterator[Entry]:
-    """Go through every module once: aliases replaced by us, those made since, and leftovers of an earlier undo."""
+    """Go through every module once: aliases replaced by us, aliases made since, and wrappers left by an earlier undo."""
     for name, _, space in spaces():
         for attribute, value in snapshot(space):
             wrapper = wrapper_in(value)

@@ -1,27 +1,28 @@
-"""The ledger: what was put where, and how to take all of it back."""
+"""The registry of patches: what was put where, and how to take all of it back."""
 
 import os
 import threading
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 from ddp_probe.ours import ours
+from ddp_probe.patching.describe import describe
+from ddp_probe.patching.intercept.wrapper import Wrapper, without_us, wrapper_in
+from ddp_probe.patching.observer import Observer
+from ddp_probe.patching.patch import Patch, PatchSite
+from ddp_probe.patching.slot import Slot, is_class, locate
+from ddp_probe.patching.target import Target
 
 from .census import holders
 from .certificate import Certificate
-from .describe import describe
+from .chain import holds
 from .holders import keeping_originals
-from .observer import Observer
-from .patch import Patch, PatchSite
 from .restore import restore
-from .slot import Slot, is_class, locate
-from .target import Target
-from .wrapper import Wrapper, without_us, wrapper_in
 
 _lock = threading.RLock()
 
 
 def _renew() -> None:
-    """Give a forked child a lock of its own: the one it inherits may be held by a thread that does not exist there."""
+    """Give a forked child its own lock: the inherited one may be held by a thread that does not exist there."""
     global _lock
     _lock = threading.RLock()
 
@@ -29,21 +30,21 @@ def _renew() -> None:
 os.register_at_fork(after_in_child=_renew)
 
 
-class Ledger:
-    """Every patch of this process. Applying never raises; undoing leaves the ledger empty and ready."""
+class PatchRegistry:
+    """Every patch of this process. Applying never raises; undoing leaves the registry empty and ready for more."""
 
     def __init__(self) -> None:
         self._patches: Dict[Tuple[Target, str], Patch] = {}
         self._patch_sites: List[PatchSite] = []
 
     def apply(self, target: Target, observer: Observer) -> Patch:
-        """Put the watch on the target, whose module has to be imported. The patch says whether that worked."""
+        """Put the observer on the target, whose module must have been imported. The patch says whether that worked."""
         return self.apply_all([(target, observer)])[0]
 
     def apply_all(self, pairs: Iterable[Tuple[Target, Observer]], aliases: bool = True) -> List[Patch]:
-        """Apply many with one look through sys.modules, which is what applying costs once torch is there (10 ms).
+        """Apply many with one pass over sys.modules, which takes 10 ms once torch is imported.
 
-        A module that has this moment been executed has no aliases yet: say so, and the look is spared.
+        A module that was executed a moment ago has no aliases yet; aliases=False saves the pass.
         """
         with _lock:
             before = len(self._patch_sites)
@@ -55,6 +56,10 @@ class Ledger:
     def patches(self) -> List[Patch]:
         """Return every patch, in order of application."""
         return list(self._patches.values())
+
+    def patch_sites(self) -> List[PatchSite]:
+        """Return every patch site, in order of creation."""
+        return list(self._patch_sites)
 
     def missed(self) -> Dict[str, List[str]]:
         """Name who kept an original from before it was patched, by target. Asks the garbage collector: for a late start, once."""
@@ -81,15 +86,15 @@ class Ledger:
             patch.why = patch.why if patch.state == "patched" else found
             return self._keep(patch)
         slot, raw = found
-        if patch.patch_site is not None and self._same(patch.patch_site.slot, slot) and patch.patch_site.holds():
+        if patch.patch_site is not None and self._same(patch.patch_site.slot, slot) and holds(patch.patch_site):
             return patch
-        patch_site = self._seat(patch.target, slot, raw)
+        patch_site = self._patch_site(patch.target, slot, raw)
         if isinstance(patch_site, str):
             patch.state, patch.why = "skipped", patch_site
             return self._keep(patch)
-        present = patch_site.watched_by(patch.name)
+        present = patch_site.observed_by(patch.name)
         if present is None:
-            patch.take(patch_site)
+            patch.join(patch_site)
         return present or self._keep(patch)
 
     def _keep(self, patch: Patch) -> Patch:
@@ -100,14 +105,14 @@ class Ledger:
     def _same(one: Slot, other: Slot) -> bool:
         return one.holder is other.holder and one.attribute == other.attribute
 
-    def _seat(self, target: Target, slot: Slot, raw: Any) -> Union[PatchSite, str]:
-        """Return the seat at this place, made now where there is none, or a sentence saying why there cannot be one."""
+    def _patch_site(self, target: Target, slot: Slot, raw: Any) -> Union[PatchSite, str]:
+        """Return the patch site of this slot, made now if there is none yet, or a sentence saying why there cannot be one."""
         present = self._present(slot, raw)
         if present is not None:
             return present
         wrapper = wrapper_in(raw) if slot.existed else None
         if wrapper is not None and not wrapper._self_patch_site.retired:
-            return "%s is patched by another ledger." % str(target)
+            return "%s is patched by another registry." % str(target)
         raw = without_us(raw) if wrapper is not None else raw
         original = raw.__func__ if type(raw) in (classmethod, staticmethod) else raw
         if is_class(original) or not callable(original):
@@ -116,7 +121,7 @@ class Ledger:
 
     def _present(self, slot: Slot, raw: Any) -> Optional[PatchSite]:
         for patch_site in self._patch_sites:
-            if (slot.existed and raw is patch_site.placed) or (self._same(patch_site.slot, slot) and patch_site.holds()):
+            if (slot.existed and raw is patch_site.placed) or (self._same(patch_site.slot, slot) and holds(patch_site)):
                 return patch_site
         return None
 
@@ -124,7 +129,7 @@ class Ledger:
         patch_site.wrapper = Wrapper(patch_site)
         kind = type(patch_site.raw)
         patch_site.placed = kind(patch_site.wrapper) if kind in (classmethod, staticmethod) else patch_site.wrapper
-        self._patch_sites.append(patch_site)  # First: what a signal handler of the job's cuts short here is still undone.
+        self._patch_sites.append(patch_site)  # First: undo then reaches it even if a signal handler of the job's interrupts the write.
         try:
             patch_site.slot.write(patch_site.placed)
         except ours(Exception):

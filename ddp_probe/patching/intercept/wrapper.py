@@ -1,21 +1,20 @@
-"""The wrapper: to the job it is the original in every respect, and it adds one frame.
+"""The wrapper: it behaves like the original in every respect, and adds one frame.
 
-A function that is looked up on an instance becomes a genuine bound method of this wrapper, so that pickle, deepcopy and weak
-references treat it as always. Only an original with a binding of its own, such as another tool's wrapper, goes through wrapt's.
+Looked up on an instance, it becomes a genuine bound method, so that pickle, deepcopy and weak references treat it as usual.
+Only an original that binds in its own way, such as another tool's wrapper, goes through wrapt's binding.
 """
 
 import copy
 import operator
 import types
-from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
+from typing import Any, Optional, Tuple, Union
 
 import wrapt
 
+from ddp_probe.patching.patch import PatchSite
+
 from ._importlib_bootstrap_frame import call
 from .reference import lookup, reference
-
-if TYPE_CHECKING:
-    from .patch import PatchSite
 
 # Untyped on purpose: wrapt has type hints in some versions and none in others.
 _Base: Any = wrapt.FunctionWrapper
@@ -26,17 +25,17 @@ _METHOD_DESCRIPTOR = 1 << 17  # Py_TPFLAGS_METHOD_DESCRIPTOR: binds the way a fu
 
 
 class _Like:
-    """What wrapt's proxies tell of themselves and an original does not: __wrapped__, and a repr of their own."""
+    """Hides what wrapt's proxies have and an original does not: __wrapped__, and a repr of their own."""
 
     __slots__ = ()  # A __dict__ here would hide that of the original.
-    # Without a Python function in between, as each call asks for it.
+    # No Python function in between: each call reads it.
     _self_original = property(_INNER.__get__ if _IS_COMPILED else operator.attrgetter("__wrapped__"))
 
-    if _IS_COMPILED:  # The proxies that wrapt has in Python keep what they wrap under this name, and look for it there.
+    if _IS_COMPILED:  # wrapt's proxies in pure Python keep what they wrap under this name.
 
         @property
         def __wrapped__(self) -> Any:
-            return self._self_original.__wrapped__  # The original may be a wrapper too; if it is not, there is no such attribute.
+            return self._self_original.__wrapped__  # The original may be a wrapper too; if not, there is no such attribute.
 
         @__wrapped__.setter
         def __wrapped__(self, value: Any) -> None:
@@ -56,7 +55,7 @@ class Bound(_Like, _BoundBase):  # type: ignore[misc]
     __call__ = call
 
     @property
-    def _self_patch_site(self) -> "PatchSite":
+    def _self_patch_site(self) -> PatchSite:
         return self._self_parent._self_patch_site  # type: ignore[no-any-return,unused-ignore]
 
     def _self_split(self, args: Tuple[Any, ...]) -> Tuple[Any, Tuple[Any, ...]]:
@@ -77,7 +76,7 @@ class Bound(_Like, _BoundBase):  # type: ignore[misc]
 
 
 class Wrapper(_Like, _Base):  # type: ignore[misc]
-    """What sits in the place of an original."""
+    """What stands in place of an original."""
 
     __bound_function_wrapper__ = Bound
     # A comment and no annotation: the class would show its own __annotations__ in place of the original's.
@@ -85,7 +84,7 @@ class Wrapper(_Like, _Base):  # type: ignore[misc]
 
     __call__ = call
 
-    def __init__(self, patch_site: "PatchSite") -> None:
+    def __init__(self, patch_site: PatchSite) -> None:
         super(Wrapper, self).__init__(patch_site.original, _never)  # noqa: UP008 - __class__ below is a property.
         self._self_patch_site = patch_site
         original: Any = patch_site.original
@@ -103,7 +102,7 @@ class Wrapper(_Like, _Base):  # type: ignore[misc]
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        # A retired wrapper admits what it is: cloudpickle then asks for __reduce_ex__ and does not take the function apart.
+        # A retired wrapper admits what it is: cloudpickle then asks for __reduce_ex__ and does not pickle the function by value.
         patch_site = self._self_patch_site
         return Wrapper if patch_site is not None and patch_site.retired else self._self_original.__class__
 
@@ -119,12 +118,12 @@ class Wrapper(_Like, _Base):  # type: ignore[misc]
 
 
 def _never(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-    """Stand where wrapt wants a function; both classes call the original themselves, so it has no caller."""
+    """Give wrapt the function that it requires; it is never called, as both classes call the original themselves."""
     return wrapped(*args, **kwargs)
 
 
 def wrapper_in(found: Any) -> Optional[Wrapper]:
-    """Return our wrapper where this is one, a binding of one, or a class or static method around one."""
+    """Return our wrapper if this is one, a binding of one, or a class or static method around one; else None."""
     kind = type(found)
     if kind is Wrapper:
         return found  # type: ignore[no-any-return]
@@ -136,7 +135,7 @@ def wrapper_in(found: Any) -> Optional[Wrapper]:
 
 
 def without_us(found: Any) -> Any:
-    """Return what somebody would hold in place of this, had we never been here."""
+    """Return what would be here if nothing had been patched."""
     wrapper = wrapper_in(found)
     if wrapper is None:
         return found

@@ -1,15 +1,16 @@
-"""From what somebody put in our place to our wrapper inside it: find it, and take ours out without touching theirs."""
+"""Finds our wrapper inside what somebody has put around it or over it, and takes ours out without touching theirs."""
 
 import functools
 import types
-from typing import Any, Iterator, List, Set
+from typing import Any, Iterator, List, Optional, Set
 
 import wrapt
 
 from ddp_probe.ours import ours
-
-from .slot import class_order, is_class
-from .wrapper import Bound, Wrapper, without_us, wrapper_in
+from ddp_probe.patching.describe import describe
+from ddp_probe.patching.intercept.wrapper import Bound, Wrapper, without_us, wrapper_in
+from ddp_probe.patching.patch import Patch, PatchSite
+from ddp_probe.patching.slot import MISSING, class_order, is_class
 
 # Below every proxy class of wrapt in every version; its public name moved between 1.x and 2.x.
 _PROXY: Any = wrapt.FunctionWrapper.__mro__[-2]
@@ -24,6 +25,21 @@ def is_proxy(found: Any) -> bool:
 def leads_to(found: Any, wrapper: Any) -> bool:
     """Tell whether our wrapper is inside this, however deep."""
     return any(wrapper_in(one) is wrapper for one in walk(found))
+
+
+def holds(patch_site: PatchSite) -> bool:
+    """Tell whether the slot still leads to our wrapper, directly or through somebody else's."""
+    found = patch_site.slot.read()
+    return found is patch_site.placed or leads_to(found, patch_site.wrapper)
+
+
+def overwritten_by(patch: Patch) -> Optional[str]:
+    """Say what has replaced our wrapper; None if the slot still leads to it, or was never patched."""
+    site = patch.patch_site
+    if site is None or site.retired or holds(site):
+        return None
+    found = site.slot.read()
+    return "nothing, the attribute is gone" if found is MISSING else describe(found)
 
 
 def walk(found: Any) -> Iterator[Any]:
@@ -41,14 +57,14 @@ def walk(found: Any) -> Iterator[Any]:
 
 
 def adopts(found: Any) -> bool:
-    """Tell whether this says itself that it wraps a retired wrapper of ours."""
+    """Tell whether this is a proxy or a function whose own __wrapped__ is a retired wrapper of ours."""
     if is_proxy(found):
         return _retired(_wrapped(found))
     return type(found) is types.FunctionType and _retired(found.__dict__.get("__wrapped__"))
 
 
 def splice(found: Any) -> bool:
-    """Put the original where this holds our retired wrapper itself; tell whether it did."""
+    """Replace our retired wrapper by the original in whatever holds it directly; tell whether there was one."""
     if is_proxy(found):
         return _splice_proxy(found)
     if type(found) is not types.FunctionType:
@@ -81,14 +97,14 @@ def _retired(held: Any) -> bool:
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ours(ValueError):  # Empty: the enclosing function has not filled it yet, or has deleted the name.
+    except ours(ValueError):  # Empty: the enclosing function has not assigned the name yet, or has deleted it.
         return None
 
 
 def _wrapped(proxy: Any) -> Any:
     try:
         return proxy.__wrapped__
-    except ours(Exception):  # A proxy that has not been given what it wraps.
+    except ours(Exception):  # A proxy that does not wrap anything yet.
         return None
 
 
@@ -114,5 +130,5 @@ def _attributes(found: Any) -> List[Any]:
 
 
 def _can_wrap(inner: Any) -> bool:
-    """Keep the walk to what can be called; data, modules and classes lead astray."""
+    """Keep the walk to callables; data, modules and classes lead nowhere."""
     return type(inner) in (classmethod, staticmethod) or (callable(inner) and not is_class(inner))

@@ -1,7 +1,7 @@
-"""Takes the wrapper's own frame out of a traceback while the exception leaves it, so that a job that prints what it caught sees its own frames alone.
+"""Removes the wrapper's own frame from a traceback while the exception leaves it: a job that prints what it caught sees only its own frames.
 
 From Python 3.11 on a bare `raise` goes on with the exception's `__traceback__`. Up to 3.10 it goes on with a copy that only PyErr_SetExcInfo, a
-documented function of the C API, can change; ctypes reaches it, and torch has imported ctypes. Where nobody has, the frame stays.
+documented function of the C API, can change; ctypes reaches it, and torch has imported ctypes. If nobody has, the frame stays.
 """
 
 import os
@@ -9,19 +9,18 @@ import sys
 from types import TracebackType
 from typing import Any, Callable, List, Optional
 
-from .frames import is_our_frame
+from ddp_probe.patching.frames import is_our_frame
 
 _BY_ATTRIBUTE = sys.version_info >= (3, 11)
-# The files of the frames that stand between the job's call and the original; any other frame of ours in a traceback is a fault of ours, and stays.
-_HERE = os.path.dirname((lambda: None).__code__.co_filename)
-_BETWEEN = tuple(os.path.join(_HERE, "_importlib_bootstrap_%s.py" % name) for name in ("frame", "override"))
+# The file of the frame between the job's call and the original; any other frame of ours in a traceback is a fault of ours, and stays.
+_BETWEEN = os.path.join(os.path.dirname((lambda: None).__code__.co_filename), "_importlib_bootstrap_frame.py")
 _set: List[Callable[..., None]] = []
 
 
 def shed(exc: BaseException) -> None:
-    """Drop our frames from the beginning of the traceback; to be called in the except clause that raises the exception again."""
+    """Drop our frames from the beginning of the traceback; call this in the except clause that raises the exception again."""
     tb: Optional[TracebackType] = exc.__traceback__
-    while tb is not None and tb.tb_frame.f_code.co_filename in _BETWEEN:
+    while tb is not None and tb.tb_frame.f_code.co_filename == _BETWEEN:
         tb = tb.tb_next
     if tb is exc.__traceback__ or (tb is not None and is_our_frame(tb.tb_frame.f_code)):
         return
@@ -35,11 +34,11 @@ def _go_on_with(exc: BaseException, tb: Optional[TracebackType]) -> None:
     ctypes: Any = sys.modules.get("ctypes")
     if ctypes is None:
         return
-    if not _set:  # prototypes of our own: those of ctypes.pythonapi are shared with the job
+    if not _set:  # Prototypes of our own: those of ctypes.pythonapi are shared with the job.
         held = ctypes.py_object
         _set.append(ctypes.PYFUNCTYPE(None, held)(("Py_IncRef", ctypes.pythonapi)))
         _set.append(ctypes.PYFUNCTYPE(None, held, held, held)(("PyErr_SetExcInfo", ctypes.pythonapi)))
     take, put = _set
     for one in (type(exc), exc, tb):
-        take(one)  # PyErr_SetExcInfo keeps the references that it is given
+        take(one)  # PyErr_SetExcInfo keeps the references that it is given.
     put(type(exc), exc, tb)

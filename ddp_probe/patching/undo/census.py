@@ -4,8 +4,7 @@ import sys
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
 from ddp_probe.ours import ours
-
-from .slot import Slot, namespace
+from ddp_probe.patching.slot import Slot, namespace
 
 _TRIES = 5
 
@@ -15,13 +14,13 @@ def snapshot(mapping: Dict[Any, Any]) -> List[Tuple[Any, Any]]:
     for _ in range(_TRIES):
         try:
             return list(mapping.items())
-        except ours(RuntimeError):  # Changed size while it was read.
+        except ours(RuntimeError):  # It changed size while it was read.
             continue
     return []
 
 
 def spaces() -> Iterator[Tuple[str, Any, Dict[str, Any]]]:
-    """Yield name, module and dictionary, each module once, past lazy ones and whatever else stands in sys.modules."""
+    """Yield name, module and dictionary, each module once, without lazy modules and whatever else is in sys.modules."""
     seen: Set[int] = set()
     for name, module in snapshot(sys.modules):
         space = namespace(module)
@@ -31,7 +30,7 @@ def spaces() -> Iterator[Tuple[str, Any, Dict[str, Any]]]:
 
 
 def holders(wanted: Dict[int, Any]) -> Iterator[Tuple[Slot, Any]]:
-    """Yield every module attribute that is one of these very objects, given by id: one pass, however many are wanted."""
+    """Yield every module attribute that is one of these objects, given by id, in one pass over all modules."""
     for name, module, space in spaces():
         for attribute, value in _found(space, wanted):
             yield Slot(module, attribute, True, "%s.%s" % (name, attribute)), value
@@ -41,6 +40,6 @@ def _found(space: Dict[str, Any], wanted: Dict[int, Any]) -> List[Tuple[str, Any
     for _ in range(_TRIES):
         try:
             return [(name, value) for name, value in space.items() if id(value) in wanted]
-        except ours(RuntimeError):  # Changed size while it was read.
+        except ours(RuntimeError):  # It changed size while it was read.
             continue
     return []

@@ -1,12 +1,12 @@
-"""How a wrapper is pickled: as the name of its original, in terms that an unpickler without this package can follow."""
+"""Pickles a wrapper as the name of its original, so that unpickling does not need this package."""
 
 import importlib
 import operator
 import sys
 from typing import Any, Callable, Optional, Tuple
 
-from .slot import MISSING, class_attribute, is_class, namespace
-from .target import Target
+from ddp_probe.patching.slot import MISSING, class_attribute, is_class, namespace
+from ddp_probe.patching.target import Target
 
 
 class _Module:

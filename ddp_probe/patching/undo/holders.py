@@ -1,28 +1,29 @@
-"""Who still holds a retired wrapper: asked of the garbage collector, once, while undoing."""
+"""Asks the garbage collector who still holds a retired wrapper, once, during undo."""
 
 import functools
 import gc
 import types
 from typing import Any, Dict, Iterator, List, Set
 
-from .call import Names
+from ddp_probe.patching.describe import describe
+from ddp_probe.patching.intercept.wrapper import Bound, Wrapper
+from ddp_probe.patching.parameters import Parameters
+from ddp_probe.patching.patch import PatchSite
+
 from .certificate import Entry
 from .chain import adopts, is_proxy, splice
-from .describe import describe
-from .patch import PatchSite
-from .wrapper import Bound, Wrapper
 
 _MOST = 50
 _LEVELS = 3
 _BINDINGS = (types.MethodType, Bound, classmethod, staticmethod)
 _CONTAINERS = (dict, list, tuple, set, frozenset, types.CellType, functools.partial) + _BINDINGS
-_SKIPPED = (types.FrameType, PatchSite, Names, Wrapper)
+_SKIPPED = (types.FrameType, PatchSite, Parameters, Wrapper)
 _WORDS: Dict[Any, str] = {kind: "a %s" % kind.__name__ for kind in (dict, list, tuple, set, frozenset)}
 _WORDS.update({types.CellType: "a closure", types.MethodType: "a bound method"})
 
 
 class _Trail:
-    """From the thing that holds a wrapper up to something with a name."""
+    """The holder of a wrapper, the holder of that, and so on up to something with a name."""
 
     __slots__ = ("patch_site", "nodes")
 
@@ -31,34 +32,34 @@ class _Trail:
         self.nodes: List[Any] = [first]
 
     def still_holds(self) -> bool:
-        """Tell whether the wrapper is still there, now that others have been spliced."""
+        """Tell whether the wrapper is still there after others have been spliced."""
         first = self.nodes[0]
         held = gc.get_referents(first)
         return any(one is self.patch_site.wrapper for one in held)
 
     def described(self) -> str:
-        """Say what holds the wrapper, and where that is."""
+        """Say what holds the wrapper, and what holds that."""
         first, last = self.nodes[0], self.nodes[-1]
         words = _WORDS.get(type(first)) or describe(first)
         return words if first is last or type(last) in _CONTAINERS else "%s in %s" % (words, describe(last))
 
-    def in_passing(self) -> bool:
-        """Tell whether this is a binding that nobody keeps: one of a call that is running, or our own."""
+    def temporary(self) -> bool:
+        """Tell whether this is a bound method that nobody keeps: one of a call that is running, or our own."""
         return len(self.nodes) == 1 and type(self.nodes[0]) in _BINDINGS
 
 
 def held_elsewhere(patch_sites: List[PatchSite]) -> List[Entry]:
-    """Splice ours out of those who say that they wrap it, and name everybody else."""
+    """Splice our wrapper out of whatever wraps it openly, and name all other holders."""
     trails = _trails(patch_sites)
     for _ in range(_LEVELS):
         _climb(trails)
     entries = list(_spliced(trails))
-    rest = [trail for trail in trails if not trail.in_passing() and trail.still_holds()]
+    rest = [trail for trail in trails if not trail.temporary() and trail.still_holds()]
     return entries + [_entry(trail, "unreachable", False, "It keeps a switched-off wrapper, which calls the original.") for trail in rest]
 
 
 def keeping_originals(patch_sites: List[PatchSite]) -> Dict[str, List[str]]:
-    """Name who holds an original past its replaced names, by target: a late patch does not see what goes through them."""
+    """Name who holds an original under no name that was replaced, by target: a late patch does not see the calls made through them."""
     by_id = {id(patch_site.original): patch_site for patch_site in patch_sites}
     known = {id(patch_site.wrapper) for patch_site in patch_sites}
     trails: List[_Trail] = []
@@ -70,7 +71,7 @@ def keeping_originals(patch_sites: List[PatchSite]) -> Dict[str, List[str]]:
         _climb(trails)
     found: Dict[str, List[str]] = {}
     for trail in trails:
-        if not trail.in_passing():
+        if not trail.temporary():
             found.setdefault(str(trail.patch_site.target), []).append(trail.described())
     return found
 
@@ -90,14 +91,14 @@ def _trails(patch_sites: List[PatchSite]) -> List[_Trail]:
 
 
 def _referrers(things: List[Any]) -> List[Any]:
-    """Ask the collector, and leave out the question itself: Python 3.13 finds the tuple of its own arguments."""
+    """Ask the collector, and leave out the arguments of this very question, which Python 3.13 finds too."""
     mark: List[Any] = []
     found = gc.get_referrers(mark, *things)
     return [one for one in found if one is not things and not (type(one) is tuple and one and one[0] is mark)]
 
 
 def _proxies() -> List[Any]:
-    """Return every proxy of wrapt: up to wrapt 2.0 its function wrappers do not tell the collector's search what they wrap."""
+    """Return every proxy of wrapt: up to wrapt 2.0 the collector cannot see what its function wrappers hold."""
     kinds: Dict[Any, bool] = {}
     found = []
     for one in gc.get_objects():
@@ -110,7 +111,7 @@ def _proxies() -> List[Any]:
 
 
 def _climb(trails: List[_Trail]) -> None:
-    """Add to every trail that ends in a container the thing that holds the container; one pass for all of them."""
+    """Extend every trail that ends in a container by the holder of that container, all of them in one pass."""
     going = [trail for trail in trails if type(trail.nodes[-1]) in _CONTAINERS]
     if not going:
         return

@@ -1,14 +1,14 @@
-"""What undo hands back: each place, whether it is as it was, and who still holds on to a wrapper."""
+"""What undo returns: each slot, whether it is as it was, and who still holds a wrapper."""
 
 from typing import Any, Dict, List, NamedTuple
 
-from .target import Target
+from ddp_probe.patching.target import Target
 
 _EXCUSED = ("overwritten", "unreachable")
 
 
 class Entry(NamedTuple):
-    """One place: attribute, alias, slot (made by us, removed), spliced, overwritten or unreachable."""
+    """One slot; its kind is attribute, alias, slot (made by us, removed), spliced, overwritten or unreachable."""
 
     target: Target
     slot: str
@@ -20,8 +20,8 @@ class Entry(NamedTuple):
 class Certificate:
     """Every entry of one undo, checked by identity.
 
-    It is ok when every place that still led to us is as it was. An overwritten place was no longer ours to restore; an
-    unreachable holder keeps a retired wrapper, which calls the original and nothing else. Both are listed.
+    It is ok if every slot that still led to our wrapper is as it was. An overwritten slot is no longer ours to restore; an
+    unreachable holder keeps a retired wrapper, which only calls the original. Both are listed.
     """
 
     def __init__(self, entries: List[Entry]) -> None:
@@ -29,7 +29,7 @@ class Certificate:
 
     @property
     def ok(self) -> bool:
-        """Tell whether nothing that could be put back is missing."""
+        """Tell whether everything that could be put back is back."""
         return all(entry.restored or entry.kind in _EXCUSED for entry in self.entries)
 
     def lines(self) -> List[str]:
