@@ -78,7 +78,7 @@ def test_variants_take_turns(bench: Any) -> None:
 def test_a_goal_that_is_not_met_is_explained(bench: Any) -> None:
     """The page names a missed goal with its number and its reason, and a row without a number says why."""
     missing = bench.rows.unanswered(bench.rows.Question("key", "another", "ratio", "ms", 1.0, "how."), "Not measured: no torch.")
-    known = {"cpu": "a processor", "cores": 2, "python": "3.8", "torch": "", "mmengine": "", "wrapt": "1", "structlog": "", "msgspec": ""}
+    known = {"cpu": "a processor", "cores": 2, "python": "3.8", "torch": "", "mmengine": "", "wrapt": "1", "msgspec": ""}
     found = {"machine": {**known, "load_before": "0.1", "load_after": "0.2"}, "rows": [_row(bench, "cost", 10.0, [], [12.5]), missing]}
     text = bench.page.page(found)
     assert "| a \\| row | ≤ 10.00 ms | 12.50 ms | not met |" in text

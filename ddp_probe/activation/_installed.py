@@ -1,6 +1,6 @@
 """Imports the probe's own modules and what they need from where that is installed, whatever lies beside the script.
 
-The folder of the script, the working directory and PYTHONPATH come first for a program, and a rich.py there is the job's own affair: it is never
+The folder of the script, the working directory and PYTHONPATH come first for a program, and a wrapt.py there is the job's own affair: it is never
 executed by us. What we loaded stays out of the job's way as well, wherever the job's own import of that name would find something else.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import FrameType, ModuleType
     from typing import Any, Dict, List, Optional, Sequence, Set
 
-_NEEDED = ("wrapt", "structlog", "msgspec", "typing_extensions", "rich")
+_NEEDED = ("wrapt", "msgspec", "typing_extensions")
 _HOME = os.path.dirname(os.path.dirname(os.path.dirname((lambda: None).__code__.co_filename)))
 _STANDARD = os.path.dirname(os.__file__)
 _METADATA = (".dist-info", ".egg-info")
@@ -208,7 +208,7 @@ def _keep_ours_apart() -> None:
     tops = [name for name in _served if name in sys.modules]
     others = [name for name in tops if not _is_same_for_the_job(name)]
     if others or _theirs:
-        # Whoever of ours has loaded another's name has it inside: the job's structlog is to be made with the job's rich.
+        # Whoever of ours has loaded another's name has it inside: the job's wrapt is to be made with the job's own modules.
         others += [name for name in tops if _standard(name) is None and name not in others]
     for top in others:
         for name in _below(top):

@@ -25,7 +25,7 @@ from ddp_probe.activation.installer import state as installed
 from ddp_probe.activation.targets import TARGETS
 from ddp_probe.cli import _static
 
-_DISTRIBUTIONS = ("wrapt", "structlog", "msgspec", "jinja2", "torch", "mmengine")
+_DISTRIBUTIONS = ("wrapt", "msgspec", "torch", "mmengine")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,6 @@ PACKAGES: Dict[str, Tuple[str, ...]] = {
     "ray": (),
     "wrapt": (),
     "msgspec": (),
-    "structlog": (),
     "cloudpickle": (),
     "habana_frameworks": ("habana-torch-plugin",),
     "oneccl_bindings_for_pytorch": ("oneccl-bind-pt",),

@@ -56,11 +56,7 @@ class Session:
             self.begun = True
 
     def _begin(self) -> None:
-        """Write the first line at once, but for a program of its own: it may never do what a probe watches.
-
-        What writes is loaded all the same: a module of the job's is being imported now, and later a call of the job's would wait for it.
-        """
-        self.recorder.load()
+        """Write the first line at once, but for a program of its own: it may never do what a probe watches."""
         if self.process.role.name == "rank":
             self.recorder.start()
         if self.remedies.mistake and not self.process.rank:

@@ -21,7 +21,7 @@ class OutOfRoomError(Exception):
 
 
 class LineFile:
-    """The logger at the end of the chain; ``info`` writes one line by one call."""
+    """The file of one process; ``write`` writes one line by one call."""
 
     def __init__(self, fd: int, path: str, room: int) -> None:
         seen = os.fstat(fd)
@@ -46,7 +46,7 @@ class LineFile:
         self.size = seen.st_size
         return (seen.st_dev, seen.st_ino) == self._ident and seen.st_nlink >= self._links
 
-    def info(self, line: bytes) -> None:
+    def write(self, line: bytes) -> None:
         """Write one line, or raise and leave nothing of it behind."""
         if self._torn:
             line = b"\n" + line

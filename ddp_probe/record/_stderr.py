@@ -38,8 +38,6 @@ def who(rank: Optional[int]) -> str:
 def trouble(rank: Optional[int], path: str, exc: Exception, *, opened: bool) -> None:
     """Say why nothing can be written, and what to change where nothing could be written at all."""
     why: str = type(exc).__name__
-    if isinstance(exc, ImportError):
-        why = "%s does not import" % (exc.name or "a dependency")
     if isinstance(exc, OSError) and exc.errno is not None:
         why = os.strerror(exc.errno)
         path = path if exc.filename is None else os.fsdecode(exc.filename)

@@ -14,15 +14,15 @@ class SchemaDriftError(Exception):
 
 
 class Checked:
-    """Stands before the file in the chain and lets through what the schema allows."""
+    """Stands before the file and lets through what the schema allows."""
 
     def __init__(self, sink: Any) -> None:
         self._sink = sink
 
-    def info(self, line: bytes) -> None:
+    def write(self, line: bytes) -> None:
         """Check one line, then write it."""
         check(line)
-        self._sink.info(line)
+        self._sink.write(line)
 
 
 @lru_cache(maxsize=1)

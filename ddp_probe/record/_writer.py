@@ -9,13 +9,12 @@ import os
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from ddp_probe import schema
-from ddp_probe.activation._installed import own_modules
 from ddp_probe.ours import ours, suppress
 
-from . import _file
+from . import _file, _line
 from ._strict import Checked, decoders
 
 _RESERVE = 1024  # room for the line that says that the file is full
@@ -51,9 +50,8 @@ class Writer:
         self._envelope = {**envelope, "pid": self.pid}
         self._lock = threading.RLock()
         self._file: Optional[_file.LineFile] = None
-        self._chain: Any = None
-        self._log: Any = None
-        self._loading: Set[int] = set()
+        self._sink: Any = None
+        self._bound = _known(self._envelope)
         self._seq = itertools.count()
         self._written = itertools.count(1)
         self._start: Optional[schema.Event] = None  # what first() answered
@@ -75,18 +73,12 @@ class Writer:
     def bind(self, envelope: Dict[str, Any]) -> None:
         """Change what every following line carries."""
         self._envelope.update(envelope)
-        if self._log is not None and self._file is not None:
-            self._log = self._logger(self._file)
+        self._bound = _known(self._envelope)
 
     def close(self) -> None:
         """Let go of the descriptor; the next line opens the same file again."""
         if self._file is not None:
             self._file.close()
-
-    def load(self) -> None:
-        """Import the chain."""
-        if self._chain is None:
-            self._load(None)
 
     def start(self) -> None:
         """Write the first line, which needs no other."""
@@ -100,7 +92,7 @@ class Writer:
 
     def keep(self, lines: List[_Line]) -> None:
         """Keep the last call that failed for the end of a full file."""
-        self._last_failure = [(event, phase, {**self._chain.now(), **more}) for event, phase, more in lines]
+        self._last_failure = [(event, phase, {**_line.now(), **more}) for event, phase, more in lines]
 
     def _make_room(self) -> None:
         """Open the file once more, for the lines that were kept and the last one."""
@@ -117,8 +109,6 @@ class Writer:
         return self._file is not None and self._file.landed()
 
     def _reach(self, line: Optional[_Line]) -> None:
-        if self._chain is None and not self._load(line):
-            return
         try:
             self._reach_locked(line)
         except ours(Exception):
@@ -144,26 +134,6 @@ class Writer:
             raise
         finally:
             lock.release()
-
-    def _load(self, line: Optional[_Line]) -> bool:
-        """Import the chain without the lock, as another thread may be importing structlog and on its way in here."""
-        me = threading.get_ident()
-        if me in self._loading:  # a signal handler of the job, while this very thread imports
-            if line is not None:
-                self._waiting.append(line)
-            return False
-        self._loading.add(me)
-        try:
-            with own_modules():
-                from . import _chain
-
-                self._chain = _chain
-        except ours(Exception):
-            self.lost += 1
-            raise
-        finally:
-            self._loading.discard(me)
-        return True
 
     def afford(self, size: int) -> bool:
         """Take bytes for a file beside this one out of the process's allowance; False where they are not left."""
@@ -209,7 +179,7 @@ class Writer:
 
     def _put(self, line: _Line) -> None:
         event, phase, more = line
-        self._log.info(event, phase=phase, seq=next(self._seq), **more)
+        self._sink.write(_line.line(event, {**self._bound, "phase": phase, "seq": next(self._seq), **more}))
         self.lines = next(self._written)  # += would lose one for good where a signal handler writes in between (Python 3.8)
 
     def _skip(self) -> None:
@@ -240,12 +210,8 @@ class Writer:
             self._file = None
             opened = _file.create(self._plan.directory, self._plan.stem(), self._plan.max_bytes - _RESERVE - self._last_room - self._spent)
             self._start_due = self._plan.first is not None
-        self._log = self._logger(opened)
+        self._sink = Checked(opened) if self._plan.strict else opened
         self._file = opened
-
-    def _logger(self, opened: _file.LineFile) -> Any:
-        sink: Any = Checked(opened) if self._plan.strict else opened
-        return self._chain.logger(sink, {name: value for name, value in self._envelope.items() if value is not None and value != ""})
 
     def _first_event(self) -> schema.Event:
         if self._start is None and self._plan.first is not None:
@@ -267,3 +233,8 @@ class Writer:
         self._file.room += _RESERVE
         with suppress(_file.OutOfRoomError, OSError):
             self._put((schema.Full(limit=self._plan.max_bytes), "point", {}))
+
+
+def _known(envelope: Dict[str, Any]) -> Dict[str, Any]:
+    """Return what is known of this process: a field without a value is left out of every line."""
+    return {name: value for name, value in envelope.items() if value is not None and value != ""}

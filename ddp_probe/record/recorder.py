@@ -58,15 +58,6 @@ class Recorder:
         self._envelope.update(envelope)
         self.writer.bind(envelope)
 
-    def load(self) -> None:
-        """Import what renders a line, so that no call of the job's has to wait for it."""
-        if self._silent():
-            return
-        try:
-            self.writer.load()
-        except ours(Exception) as exc:
-            self._fault(exc)
-
     def start(self) -> None:
         """Open the file and write its first line now, and not with the first event."""
         if self._silent():

@@ -3,6 +3,7 @@
 from typing import Any, Dict, Iterator, List
 
 _NOTE = "<!-- Printed by scripts/bench --page from docs/performance.json. Run scripts/bench --page to measure again. -->\n"
+_OF_THE_MACHINE = ("cpu", "cores", "python", "load_before", "load_after")
 _INTRO = """
 Every number comes from one run of `scripts/bench` on one machine: what is compared takes turns (A B, B A, ...) and shares whatever else the
 machine does. A result is taken from the two minima, because another program adds time and never takes any away. The spread is the middle
@@ -64,7 +65,7 @@ def terminal(found: Dict[str, Any]) -> str:
 def machine(known: Dict[str, Any]) -> str:
     """Return the machine in one line."""
     parts = ["%s, %s cores" % (known["cpu"], known["cores"]), "Python %s" % known["python"]]
-    parts += ["%s %s" % (name, known[name]) for name in ("torch", "mmengine", "wrapt", "structlog", "msgspec") if known[name]]
+    parts += ["%s %s" % (name, known[name]) for name in known if name not in _OF_THE_MACHINE and known[name]]
     return "%s; load average %s before and %s after." % (", ".join(parts), known["load_before"], known["load_after"])
 
 

@@ -17,7 +17,6 @@ VERSIONS = {
     "numpy": "2.4.6",
     "wrapt": "2.5.2",
     "msgspec": "0.22.0",
-    "structlog": "26.1.0",
     "torch.git": "cf30153c4c131c8164ee7798e5022d810682e2cb",
 }
 

@@ -10,7 +10,7 @@ full = []
 gc.callbacks.append(lambda phase, info: full.append(info["generation"]) if phase == "stop" else None)
 {before}
 import torch
-print(json.dumps({{"collections": len(full), "enabled": gc.isenabled(), "armed": "structlog" in sys.modules}}))
+print(json.dumps({{"collections": len(full), "enabled": gc.isenabled(), "armed": "wrapt" in sys.modules}}))
 """
 
 

@@ -54,7 +54,7 @@ def test_a_preempted_job_leaves(run_program, armed, tmp_path):
     assert said == ["preempted: saved and left\n"] * 2
 
 
-_NAMES = ("wrapt", "structlog", "msgspec", "rich", "configparser")
+_NAMES = ("wrapt", "msgspec", "structlog", "rich", "configparser")
 _FILE = """
 import argparse, sys
 parser = argparse.ArgumentParser()
@@ -66,9 +66,9 @@ MINE = True
 """
 
 
-@pytest.mark.parametrize("first", ["", "wrapt,rich"])
+@pytest.mark.parametrize("first", ["", "wrapt,msgspec"])
 def test_files_in_the_jobs_folder_are_the_jobs(run_python, armed, tmp_path, read_events, first):
-    """A wrapt.py or a rich.py beside the script is executed when the job imports it, and then is the job's; the probe writes its events."""
+    """A wrapt.py or a msgspec.py beside the script is executed when the job imports it, and then is the job's; the probe writes its events."""
     pytest.importorskip("torch")
     for name in _NAMES:
         (tmp_path / (name + ".py")).write_text(_FILE)

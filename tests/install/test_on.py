@@ -22,7 +22,7 @@ def test_installed_starts_the_probe(make_venv, which, via):
 
 
 def test_run_starts_the_probe_without_the_heavy_modules(run_python):
-    """Under run, an interpreter that has wrapt, structlog and msgspec loads none of them before torch."""
+    """Under run, an interpreter that has wrapt and msgspec loads neither of them before torch."""
     done = run_python(["-m", "ddp_probe", "run", "--", sys.executable, "-c", "import ddp_probe.activation as a; print(a.started); " + _HEAVY])
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n[]\n", "")
 

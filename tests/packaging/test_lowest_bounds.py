@@ -77,7 +77,7 @@ def test_a_job_is_recorded_with_the_lowest_versions(
     repo: Path,
     tmp_path: Path,
 ) -> None:
-    """A DDP job under the lowest wrapt, structlog and msgspec leaves the begin and the end of DDP.__init__ for each rank."""
+    """A DDP job under the lowest wrapt and msgspec leaves the begin and the end of DDP.__init__ for each rank."""
     launch = [lowest, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=%d" % free_port(), repo / "scripts" / "demo_job.py"]
     command = ["-m", "ddp_probe", "run", "--dir", tmp_path / "runs", "--", *launch]
     done = run_python(command, python=lowest, env=clean_env(), cwd=tmp_path, timeout=120)

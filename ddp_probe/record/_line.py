@@ -1,13 +1,13 @@
-"""The structlog chain: stamp, flatten, render. Imported at the first line, as structlog costs tens of milliseconds and brings rich.
+"""What one line of a file consists of: the clocks, the process, the event's own fields, as JSON.
 
-Nothing here calls structlog.configure: the global configuration belongs to the job.
+docs/decisions/0020 says why no logging library does this.
 """
 
 import threading
 import time
-from typing import Any, Dict, List, MutableMapping
+from typing import Any, Dict, List
 
-import structlog
+from ddp_probe import schema
 
 from ._json import fields, render
 
@@ -15,25 +15,18 @@ ENVELOPE = ("phase", "ts", "mono_ns", "seq", "rank", "local_rank", "world_size",
 _second: List[Any] = [-1, ""]
 
 
-def logger(sink: Any, envelope: Dict[str, Any]) -> Any:
-    """Return a bound logger that hands whole lines to ``sink.info``; nothing of it is looked up again at a call."""
-    proxy = structlog.wrap_logger(
-        sink,
-        processors=[_stamp, _flatten, _render],
-        wrapper_class=structlog.make_filtering_bound_logger(0),
-        context_class=dict,
-        cache_logger_on_first_use=True,
-    )
-    return proxy.bind(**envelope)
+def line(event: schema.Event, envelope: Dict[str, Any]) -> bytes:
+    """Return a whole line; ``envelope`` is a dict of this line's own."""
+    _stamp(envelope)
+    return render(_flatten(event, envelope)) + b"\n"
 
 
-def _stamp(_: Any, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    if "ts" not in line:  # a line that is written later has it already
-        line.update(now())
+def _stamp(envelope: Dict[str, Any]) -> None:
+    if "ts" not in envelope:  # a line that is written later has it already
+        envelope.update(now())
     ident = threading.get_ident()
     if ident != threading.main_thread().ident:
-        line["thread"] = _thread_name(ident)
-    return line
+        envelope["thread"] = _thread_name(ident)
 
 
 def now() -> Dict[str, Any]:
@@ -41,24 +34,20 @@ def now() -> Dict[str, Any]:
     return {"ts": timestamp(time.time_ns()), "mono_ns": time.monotonic_ns()}
 
 
-def _flatten(_: Any, __: str, line: MutableMapping[str, Any]) -> Dict[str, Any]:
+def _flatten(event: schema.Event, envelope: Dict[str, Any]) -> Dict[str, Any]:
     """Put the event's own fields after the envelope, and what went wrong last, so that a person can read along."""
-    own = fields(line.pop("event"))
+    own = fields(event)
     flat = {"event": own.pop("event")}
     for name in ENVELOPE:
-        if name in line:
-            flat[name] = line.pop(name)
-    failure = line.pop("failure", None)
-    flat.update(line)
+        if name in envelope:
+            flat[name] = envelope.pop(name)
+    failure = envelope.pop("failure", None)
+    flat.update(envelope)
     for name, value in own.items():
         flat.setdefault(name, value)
     if failure is not None:
         flat["failure"] = fields(failure)
     return flat
-
-
-def _render(_: Any, __: str, line: MutableMapping[str, Any]) -> bytes:
-    return render(line if type(line) is dict else dict(line)) + b"\n"
 
 
 def timestamp(ns: int) -> str:
