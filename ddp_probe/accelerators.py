@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, List, Optional, Tuple
+    from typing import Dict, List, Optional, Set, Tuple
 
 
 class Accelerator:
@@ -17,6 +17,8 @@ class Accelerator:
         "backends",
         "device_files",
         "device_types",
+        "distributions",
+        "environment",
         "mmengine_knows",
         "modules",
         "name",
@@ -34,12 +36,14 @@ class Accelerator:
         *,
         name: str,
         vendor: str,
-        modules: Tuple[str, ...] = (),  # import names of the vendor's plugin; empty where torch itself brings the support
+        modules: Tuple[str, ...] = (),  # import names of the vendor's plugin; empty if torch itself brings the support
+        distributions: Tuple[Tuple[str, str], ...] = (),  # (module, distribution) if pip has another name for one of them
         device_types: Tuple[str, ...] = (),  # what torch calls its devices, the present name first
         torch_attribute: str = "",  # "gcu" for torch.gcu
         backends: Tuple[str, ...] = (),  # names for init_process_group
         smi: str = "",  # the vendor's command line tool
         visible: Tuple[str, ...] = (),  # variables that limit which cards a process sees
+        environment: Tuple[str, ...] = (),  # beginnings of further variables of its runtime; those of its backends are known
         device_files: Tuple[str, ...] = (),  # patterns below /dev
         one_file_per_card: bool = True,  # the number of device files is the number of cards
         platform: str = "",  # sys.platform where the accelerator is part of every machine
@@ -49,6 +53,8 @@ class Accelerator:
         self.name = name
         self.vendor = vendor
         self.modules = modules
+        self.distributions = distributions
+        self.environment = environment
         self.device_types = device_types
         self.torch_attribute = torch_attribute
         self.backends = backends
@@ -72,6 +78,7 @@ ACCELERATORS: List[Accelerator] = [
         backends=("eccl",),
         smi="efsmi",
         visible=("TOPS_VISIBLE_DEVICES", "ENFLAME_VISIBLE_DEVICES", "GCU_VISIBLE_DEVICES"),
+        environment=("TOPS_", "ENFLAME_", "GCU_", "ENABLE_I64_CHECK"),
         device_files=("gcu[0-9]*", "dtu[0-9]*"),
         set_device=("torch_gcu:set_device", "torch_gcu.gcu:set_device", "torch.gcu:set_device"),
     ),
@@ -84,6 +91,7 @@ ACCELERATORS: List[Accelerator] = [
         backends=("hccl",),
         smi="npu-smi",
         visible=("ASCEND_RT_VISIBLE_DEVICES", "ASCEND_VISIBLE_DEVICES", "NPU_VISIBLE_DEVICES"),
+        environment=("ASCEND_",),
         device_files=("davinci[0-9]*",),
         mmengine_knows=True,
         set_device=("torch_npu.npu.utils:set_device", "torch_npu.npu:set_device"),
@@ -97,6 +105,7 @@ ACCELERATORS: List[Accelerator] = [
         backends=("cncl",),
         smi="cnmon",
         visible=("MLU_VISIBLE_DEVICES", "CAMBRICON_VISIBLE_DEVICES"),
+        environment=("MLU_",),
         device_files=("cambricon_dev[0-9]*",),
         mmengine_knows=True,
         set_device=("torch_mlu.mlu:set_device", "torch_mlu.core.device.utils:set_device", "torch_mlu.core.mlu_model:set_device"),
@@ -110,6 +119,7 @@ ACCELERATORS: List[Accelerator] = [
         backends=("mccl",),
         smi="mthreads-gmi",
         visible=("MUSA_VISIBLE_DEVICES", "MTHREADS_VISIBLE_DEVICES"),
+        environment=("MUSA_",),
         device_files=("mtgpu.[0-9]*", "mtgpu[0-9]*"),
         mmengine_knows=True,
         set_device=("torch_musa.core.device:set_device", "torch_musa:set_device"),
@@ -128,11 +138,13 @@ ACCELERATORS: List[Accelerator] = [
         name="hpu",
         vendor="Intel Habana",
         modules=("habana_frameworks",),
+        distributions=(("habana_frameworks", "habana-torch-plugin"),),
         device_types=("hpu",),
         torch_attribute="hpu",
         backends=("hccl",),
         smi="hl-smi",
         visible=("HABANA_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES"),
+        environment=("HABANA_", "PT_HPU_"),
         device_files=("accel/accel[0-9]*", "hl[0-9]*"),
         set_device=("habana_frameworks.torch.hpu:set_device",),
     ),
@@ -140,6 +152,7 @@ ACCELERATORS: List[Accelerator] = [
         name="xpu",
         vendor="Intel",
         modules=("intel_extension_for_pytorch", "oneccl_bindings_for_pytorch"),
+        distributions=(("oneccl_bindings_for_pytorch", "oneccl-bind-pt"),),
         device_types=("xpu",),
         torch_attribute="xpu",
         backends=("xccl", "ccl"),
@@ -154,7 +167,9 @@ ACCELERATORS: List[Accelerator] = [
         device_types=("xla",),
         backends=("xla",),
         visible=("TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES"),
+        environment=("PJRT_",),
     ),
+    # scripts/new accelerator puts a new record above this line.
     Accelerator(
         name="mps",
         vendor="Apple",
@@ -171,6 +186,7 @@ ACCELERATORS: List[Accelerator] = [
         backends=("nccl",),
         smi="rocm-smi",
         visible=("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
+        environment=("RCCL_", "HSA_OVERRIDE_GFX_VERSION"),
         device_files=("kfd",),
         one_file_per_card=False,
         mmengine_knows=True,
@@ -184,6 +200,7 @@ ACCELERATORS: List[Accelerator] = [
         backends=("nccl",),
         smi="nvidia-smi",
         visible=("CUDA_VISIBLE_DEVICES",),
+        environment=("CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_ORDER", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_HOME"),
         device_files=("nvidia[0-9]*",),
         mmengine_knows=True,
         set_device=("torch.cuda:set_device",),
@@ -196,9 +213,31 @@ ACCELERATORS: List[Accelerator] = [
 ANY_SET_DEVICE: Tuple[str, ...] = ("torch.accelerator:set_device_index", "torch.accelerator:set_device_idx")
 
 
+PLUGINS: Set[str] = {module for known in ACCELERATORS for module in known.modules}
+"""The import names of all plugins, for who asks at every frame."""
+
+
 def register(accelerator: Accelerator) -> None:
     """Add a third party's record in front of the others, in place of one of the same name."""
     ACCELERATORS[:] = [accelerator] + [known for known in ACCELERATORS if known.name != accelerator.name]
+    PLUGINS.update(accelerator.modules)
+
+
+def modules() -> Tuple[str, ...]:
+    """Return the import names of all plugins, each once, in the order of the table."""
+    return tuple(dict.fromkeys(module for known in ACCELERATORS for module in known.modules))
+
+
+def distributions() -> Dict[str, Tuple[str, ...]]:
+    """Return, by module, what pip calls it if that is another name."""
+    named = [pair for known in ACCELERATORS for pair in known.distributions]
+    return {module: tuple(name for of, name in named if of == module) for module, _ in named}
+
+
+def runtime_variables() -> Tuple[str, ...]:
+    """Return the beginnings of the variables that decide how the vendors' runtimes and backends work, each once."""
+    found = [beginning for known in ACCELERATORS for beginning in (*known.environment, *(name.upper() + "_" for name in known.backends))]
+    return tuple(dict.fromkeys(found))
 
 
 def visible_variables() -> Tuple[str, ...]:

@@ -4,12 +4,14 @@ import os
 import re
 from typing import Dict, Optional, Sequence
 
-# Libraries of training and what starts programs; also where they run from a clone, if the name of the module is known.
-FRAMEWORKS = frozenset(
-    "torch mmengine mmcv torch_gcu torch_npu torch_mlu torch_musa accelerate transformers lightning pytorch_lightning lightning_fabric"
+from ddp_probe.accelerators import PLUGINS
+
+# Libraries of training and what starts programs; also if they run from a clone, as the name of the module is known.
+_FRAMEWORKS = frozenset(
+    "torch mmengine mmcv accelerate transformers lightning pytorch_lightning lightning_fabric"
     " lightning_utilities deepspeed hydra fire click typer ray horovod runpy pytest _pytest pluggy".split()
 )
-_STARTERS = FRAMEWORKS | frozenset(
+_STARTERS = _FRAMEWORKS | frozenset(
     "torchrun composer coverage ddtrace ddtrace-run opentelemetry opentelemetry-instrument debugpy IPython ipython ipykernel jupyter".split()
 )
 
@@ -20,6 +22,11 @@ _FOREIGN = re.compile(r"%s|%s|[/\\]lib(?:64)?[/\\]python\d[\d.]*t?[/\\]|^<frozen
 _FILES = 10_000
 
 _known: Dict[str, bool] = {}
+
+
+def framework(name: str) -> bool:
+    """Tell whether a top-level module is a library of training, or a vendor's plugin."""
+    return name in _FRAMEWORKS or name in PLUGINS
 
 
 def foreign(file: str) -> bool:
@@ -44,7 +51,7 @@ def of_installed_program(files: Sequence[str]) -> Optional[int]:
     That is the innermost one of the package that was started, be it by python -m; else the command that was started.
     """
     packages = [package(file) for file in files]
-    program = next((name for name in reversed(packages) if name and name not in _STARTERS), "")
+    program = next((name for name in reversed(packages) if name and name not in _STARTERS and name not in PLUGINS), "")
     if program:
         return packages.index(program)
     commands = (index for index, file in enumerate(files) for found in [_COMMAND.search(file)] if found and found.group(1) not in _STARTERS)

@@ -28,9 +28,9 @@ def _doc(text: str) -> msgspec.Meta:
 class Site(msgspec.Struct, omit_defaults=True, gc=False):
     """A line of source."""
 
-    file: str = ""
-    line: int = 0
-    function: str = ""
+    file: Annotated[str, _doc("As the interpreter names it; at most 500 characters.")] = ""
+    line: Annotated[int, _doc("The line's number, from 1; 0 if it is not known.")] = 0
+    function: Annotated[str, _doc("The function's qualified name, or its plain name before Python 3.11.")] = ""
 
 
 class Failure(msgspec.Struct, omit_defaults=True, gc=False):
@@ -47,18 +47,18 @@ class Failure(msgspec.Struct, omit_defaults=True, gc=False):
 class Leaf(msgspec.Struct, omit_defaults=True, gc=False):
     """One parameter or buffer, described."""
 
-    name: str = ""
-    device: str = ""
-    shape: List[int] = []
-    dtype: str = ""
+    name: Annotated[str, _doc("As named_parameters() or named_buffers() name it.")] = ""
+    device: Annotated[str, _doc("The device it is on.")] = ""
+    shape: Annotated[List[int], _doc("Its size in each dimension.")] = []
+    dtype: Annotated[str, _doc("Its data type.")] = ""
 
 
 class Tally(msgspec.Struct, omit_defaults=True, gc=False):
     """The number of tensors, elements and bytes that share one key (a device, a dtype)."""
 
-    count: int = 0
-    elements: int = 0
-    bytes: int = 0
+    count: Annotated[int, _doc("Tensors.")] = 0
+    elements: Annotated[int, _doc("Elements in them.")] = 0
+    bytes: Annotated[int, _doc("Bytes in them.")] = 0
 
 
 class Placement(msgspec.Struct, omit_defaults=True, gc=False):
@@ -88,10 +88,10 @@ class Placement(msgspec.Struct, omit_defaults=True, gc=False):
 class Card(msgspec.Struct, omit_defaults=True, gc=False):
     """One kind of accelerator, as seen without initialising it."""
 
-    name: str = ""
+    name: Annotated[str, _doc("The accelerator's name, such as gcu or cuda.")] = ""
     device_type: Annotated[str, _doc("What torch calls its devices.")] = ""
     module: Annotated[str, _doc("Its Python module, if imported.")] = ""
-    module_version: str = ""
+    module_version: Annotated[str, _doc("The version of that module.")] = ""
     importable: Annotated[Optional[bool], _doc("Its module is installed, imported or not.")] = None
     initialised: Annotated[Optional[bool], _doc("The program has initialised it already.")] = None
     current: Annotated[Optional[int], _doc("The current card; read only if already initialised.")] = None
@@ -104,12 +104,12 @@ class Card(msgspec.Struct, omit_defaults=True, gc=False):
 class CheckpointFile(msgspec.Struct, omit_defaults=True, gc=False):
     """A file on disk, inspected without unpickling it."""
 
-    path: str = ""
-    exists: Optional[bool] = None
+    path: Annotated[str, _doc("As given, secrets masked.")] = ""
+    exists: Annotated[Optional[bool], _doc("Whether there is a file.")] = None
     size: Annotated[Optional[int], _doc("Bytes.")] = None
     age: Annotated[Optional[float], _doc("Seconds since it was last modified.")] = None
     mtime: Annotated[Optional[float], _doc("Time of its last modification, as Unix time.")] = None
-    inode: Optional[int] = None
+    inode: Annotated[Optional[int], _doc("The file's number on its disk: another one means another file.")] = None
     kind: Annotated[str, _doc("From its first bytes: zip, legacy, pickle, safetensors, git-lfs, html, json, text, empty, stream, unknown.")] = ""
     complete: Annotated[Optional[bool], _doc("The zip has its end-of-archive record; unset for other kinds.")] = None
     error: Annotated[str, _doc("Why it could not be inspected.")] = ""
@@ -125,21 +125,25 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="event",
     ts: Annotated[str, _doc("RFC 3339, UTC.")] = ""
     mono_ns: Annotated[int, _doc("The monotonic clock of this host.")] = 0
     seq: Annotated[int, _doc("Line number in this process, from 0; a gap means a missing line.")] = -1
-    rank: Optional[int] = None
-    local_rank: Optional[int] = None
-    world_size: Optional[int] = None
-    host: str = ""
-    pid: int = 0
+    rank: Annotated[Optional[int], _doc("The rank of this process; unset in a launcher.")] = None
+    local_rank: Annotated[Optional[int], _doc("Its rank on this host.")] = None
+    world_size: Annotated[Optional[int], _doc("How many ranks the job has.")] = None
+    host: Annotated[str, _doc("The host's name.")] = ""
+    pid: Annotated[int, _doc("The process's number on its host.")] = 0
     run: Annotated[str, _doc("The run's name, the same in all of its processes.")] = ""
     span: Annotated[Optional[int], _doc("Links begin to its end or error.")] = None
+    thread: Annotated[str, _doc("The thread's name, if it is not the main thread.")] = ""
+    seconds: Annotated[Optional[float], _doc("How long the call took; end and error only.")] = None
     site: Annotated[Optional[Site], _doc("The line of the job that made this call.")] = None
     through: Annotated[List[Site], _doc("Library lines from there to the call, outermost first, at most 8; the last one made the call.")] = []
     nth: Annotated[Optional[int], _doc("How often this line has made this call, if more than 100 times; most of those calls are not recorded.")] = (
         None
     )
-    seconds: Annotated[Optional[float], _doc("How long the call took; end and error only.")] = None
     failure: Annotated[Optional[Failure], _doc("What the call raised; error only.")] = None
-    thread: Annotated[str, _doc("The thread's name, if it is not the main thread.")] = ""
+
+
+ENVELOPE = Event.__struct_fields__
+"""The fields of every line, in their order; code that separates them from the fields of an event reads them here."""
 
 
 class ProcessStart(Event, tag="process.start", kw_only=True, omit_defaults=True):
@@ -148,19 +152,19 @@ class ProcessStart(Event, tag="process.start", kw_only=True, omit_defaults=True)
     schema: Annotated[int, _doc("Version of this schema.")] = 0
     probe: Annotated[str, _doc("Version of ddp_probe.")] = ""
     role: Annotated[str, _doc("rank, solo, or promoted (a child that called init_process_group).")] = ""
-    role_because: str = ""
+    role_because: Annotated[str, _doc("What the role was decided by.")] = ""
     versions: Annotated[Dict[str, str], _doc("python, torch, mmengine, mmcv, wrapt and more, as far as installed.")] = {}
-    implementation: str = ""
-    executable: str = ""
+    implementation: Annotated[str, _doc("The Python implementation, such as cpython.")] = ""
+    executable: Annotated[str, _doc("The interpreter, secrets masked.")] = ""
     argv: Annotated[List[str], _doc("The command line, secrets masked.")] = []
-    cwd: str = ""
+    cwd: Annotated[str, _doc("The working directory, secrets masked.")] = ""
     launcher: Annotated[str, _doc("What started this process: torchrun, slurm, mpi, multiprocessing, environment, none.")] = ""
     environment: Annotated[Dict[str, str], _doc("Variables from a named list that are set; secrets masked.")] = {}
     hash_seed: Annotated[str, _doc("PYTHONHASHSEED, or 'random'.")] = ""
     flags: Annotated[Dict[str, int], _doc("Interpreter flags that differ from their default.")] = {}
     accelerators: Annotated[List[Card], _doc("Accelerators, found without initialising them.")] = []
     cpus: Annotated[Optional[int], _doc("CPUs that this process may use.")] = None
-    ppid: int = 0
+    ppid: Annotated[int, _doc("The number of the process above.")] = 0
     born: Annotated[
         Optional[int], _doc("Start time of the process, in clock ticks since boot. It tells this process from a later one with the same pid.")
     ] = None
@@ -184,13 +188,13 @@ class ProcessEnd(Event, tag="process.end", kw_only=True, omit_defaults=True):
 class LauncherStart(Event, tag="launcher.start", kw_only=True, omit_defaults=True):
     """The first line of a launcher's file."""
 
-    schema: int = 0
-    probe: str = ""
+    schema: Annotated[int, _doc("Version of this schema.")] = 0
+    probe: Annotated[str, _doc("Version of ddp_probe.")] = ""
     launcher: Annotated[str, _doc("torchrun, torch.distributed.launch, accelerate, deepspeed, spawn.")] = ""
     argv: Annotated[List[str], _doc("The command line, secrets masked.")] = []
-    cwd: str = ""
-    versions: Dict[str, str] = {}
-    environment: Dict[str, str] = {}
+    cwd: Annotated[str, _doc("The working directory, secrets masked.")] = ""
+    versions: Annotated[Dict[str, str], _doc("As in process.start.")] = {}
+    environment: Annotated[Dict[str, str], _doc("Variables from a named list that are set; secrets masked.")] = {}
 
 
 class LauncherAgent(Event, tag="launcher.agent", kw_only=True, omit_defaults=True):
@@ -198,21 +202,9 @@ class LauncherAgent(Event, tag="launcher.agent", kw_only=True, omit_defaults=Tru
 
     nproc_per_node: Annotated[Optional[int], _doc("Processes requested on this host.")] = None
     nnodes: Annotated[str, _doc("Hosts requested, as MIN:MAX.")] = ""
-    max_restarts: Optional[int] = None
+    max_restarts: Annotated[Optional[int], _doc("How many times the group may be started again.")] = None
     rendezvous: Annotated[Dict[str, str], _doc("Backend, endpoint and id of the rendezvous, as far as known.")] = {}
     entrypoint: Annotated[str, _doc("What the ranks run.")] = ""
-
-
-class LauncherChild(Event, tag="launcher.child", kw_only=True, omit_defaults=True):
-    """One child of the launcher has exited."""
-
-    child_rank: Optional[int] = None
-    child_local_rank: Optional[int] = None
-    child_pid: Optional[int] = None
-    exit_code: Optional[int] = None
-    signal: Annotated[str, _doc("Name of the signal that ended it, such as SIGKILL.")] = ""
-    message: Annotated[str, _doc("The launcher's message about it; first 2 000 characters.")] = ""
-    first: Annotated[bool, _doc("The launcher reports this one as the first to fail.")] = False
 
 
 class LauncherGroup(Event, tag="launcher.group", kw_only=True, omit_defaults=True):
@@ -224,43 +216,55 @@ class LauncherGroup(Event, tag="launcher.group", kw_only=True, omit_defaults=Tru
     restart: Annotated[Optional[int], _doc("How many times the group has been restarted.")] = None
 
 
+class LauncherChild(Event, tag="launcher.child", kw_only=True, omit_defaults=True):
+    """One child of the launcher has exited."""
+
+    child_rank: Annotated[Optional[int], _doc("The child's rank, if the launcher tells it.")] = None
+    child_local_rank: Annotated[Optional[int], _doc("The child's rank on this host.")] = None
+    child_pid: Annotated[Optional[int], _doc("The child's process number.")] = None
+    exit_code: Annotated[Optional[int], _doc("The child's exit code; minus the signal's number if a signal ended it.")] = None
+    signal: Annotated[str, _doc("Name of the signal that ended it, such as SIGKILL.")] = ""
+    message: Annotated[str, _doc("The launcher's message about it; first 2 000 characters.")] = ""
+    first: Annotated[bool, _doc("The launcher reports this one as the first to fail.")] = False
+
+
 class LauncherEnd(Event, tag="launcher.end", kw_only=True, omit_defaults=True):
     """The launcher exits."""
 
-    exit_code: Optional[int] = None
-    uncaught: bool = False
+    exit_code: Annotated[Optional[int], _doc("The launcher's own exit code.")] = None
+    uncaught: Annotated[bool, _doc("An exception reached the top.")] = False
     silent_ranks: Annotated[List[int], _doc("Local ranks started here that wrote no file.")] = []
 
 
 class InitDist(Event, tag="mmengine.init_dist", kw_only=True, omit_defaults=True):
     """A call of mmengine.dist.init_dist."""
 
-    launcher: str = ""
-    backend: str = ""
+    launcher: Annotated[str, _doc("As given: pytorch, slurm or mpi.")] = ""
+    backend: Annotated[str, _doc("The backend, as given or by default.")] = ""
     kwargs: Annotated[Dict[str, str], _doc("Further keyword arguments, described.")] = {}
     branch: Annotated[str, _doc("The set_device that it will call: mlu, npu, musa, cuda or none.")] = ""
-    branch_because: str = ""
-    group_backend: str = ""
-    group_rank: Optional[int] = None
-    group_size: Optional[int] = None
+    branch_because: Annotated[str, _doc("What the branch was decided by.")] = ""
+    group_backend: Annotated[str, _doc("The backend of the default group afterwards.")] = ""
+    group_rank: Annotated[Optional[int], _doc("This process's rank in the default group afterwards.")] = None
+    group_size: Annotated[Optional[int], _doc("The size of the default group afterwards.")] = None
 
 
 class InitProcessGroup(Event, tag="dist.init_process_group", kw_only=True, omit_defaults=True):
     """A call of torch.distributed.init_process_group."""
 
-    backend: str = ""
+    backend: Annotated[str, _doc("As given; at the end, that of the group.")] = ""
     init_method: Annotated[str, _doc("As given, credentials and query masked.")] = ""
     timeout: Annotated[Optional[float], _doc("Seconds.")] = None
     store: Annotated[str, _doc("Class of the store, if one was given.")] = ""
-    given_rank: Optional[int] = None
-    given_world_size: Optional[int] = None
-    device_id: str = ""
-    master_addr: str = ""
-    master_port: str = ""
-    already_initialised: Optional[bool] = None
+    given_rank: Annotated[Optional[int], _doc("The argument rank.")] = None
+    given_world_size: Annotated[Optional[int], _doc("The argument world_size.")] = None
+    device_id: Annotated[str, _doc("The argument device_id.")] = ""
+    master_addr: Annotated[str, _doc("MASTER_ADDR, as it was when the call was made.")] = ""
+    master_port: Annotated[str, _doc("MASTER_PORT, as it was when the call was made.")] = ""
+    already_initialised: Annotated[Optional[bool], _doc("There was a default group before.")] = None
     backends: Annotated[Dict[str, str], _doc("Backend per device type.")] = {}
-    group_rank: Optional[int] = None
-    group_size: Optional[int] = None
+    group_rank: Annotated[Optional[int], _doc("This process's rank in the group.")] = None
+    group_size: Annotated[Optional[int], _doc("The size of the group.")] = None
 
 
 class DestroyProcessGroup(Event, tag="dist.destroy_process_group", kw_only=True, omit_defaults=True):
@@ -273,9 +277,9 @@ class NewGroup(Event, tag="dist.new_group", kw_only=True, omit_defaults=True):
     """A call of torch.distributed.new_group."""
 
     ranks: Annotated[List[int], _doc("Ranks of the group; at most 1 024.")] = []
-    size: Optional[int] = None
-    backend: str = ""
-    timeout: Optional[float] = None
+    size: Annotated[Optional[int], _doc("How many ranks it was asked for.")] = None
+    backend: Annotated[str, _doc("As given; at the end, that of the group.")] = ""
+    timeout: Annotated[Optional[float], _doc("Seconds.")] = None
     member: Annotated[Optional[bool], _doc("This rank belongs to it.")] = None
 
 
@@ -289,9 +293,9 @@ class SetDevice(Event, tag="device.set", kw_only=True, omit_defaults=True):
 class ModuleMove(Event, tag="module.move", kw_only=True, omit_defaults=True):
     """The outermost call of Module.to, cuda, cpu (and the vendors' own)."""
 
-    method: str = ""
-    destination: str = ""
-    dtype: str = ""
+    method: Annotated[str, _doc("to, cuda, cpu or xpu.")] = ""
+    destination: Annotated[str, _doc("The device asked for.")] = ""
+    dtype: Annotated[str, _doc("The data type asked for.")] = ""
     model: Annotated[str, _doc("Class of the module.")] = ""
     devices: Annotated[Dict[str, int], _doc("Parameters per device afterwards.")] = {}
 
@@ -299,14 +303,14 @@ class ModuleMove(Event, tag="module.move", kw_only=True, omit_defaults=True):
 class WrapModel(Event, tag="mmengine.wrap_model", kw_only=True, omit_defaults=True):
     """A call of mmengine's Runner.wrap_model, or a strategy's."""
 
-    target: str = ""
+    target: Annotated[str, _doc("The method that was called.")] = ""
     launcher: Annotated[str, _doc("The runner's launcher.")] = ""
     distributed: Annotated[Optional[bool], _doc("The runner considers itself distributed.")] = None
     wrapper_cfg: Annotated[Dict[str, str], _doc("model_wrapper_cfg, described.")] = {}
     get_device: Annotated[str, _doc("What mmengine.device.get_device() returns.")] = ""
-    get_device_because: str = ""
-    placement: Optional[Placement] = None
-    accelerators: List[Card] = []
+    get_device_because: Annotated[str, _doc("What that answer was decided by.")] = ""
+    placement: Annotated[Optional[Placement], _doc("Where the model is, before and after.")] = None
+    accelerators: Annotated[List[Card], _doc("Accelerators found without touching them.")] = []
     wrapper: Annotated[str, _doc("Class of the returned model.")] = ""
     device_ids: Annotated[Optional[List[str]], _doc("device_ids of the returned wrapper.")] = None
 
@@ -315,14 +319,14 @@ class Wrap(Event, tag="ddp.init", kw_only=True, omit_defaults=True):
     """A call of DistributedDataParallel.__init__, FullyShardedDataParallel, fully_shard or MMSeparateDistributedDataParallel."""
 
     wrapper: Annotated[str, _doc("The class or function that wraps.")] = ""
-    model: str = ""
+    model: Annotated[str, _doc("Class of the module.")] = ""
     device_ids: Annotated[Optional[List[str]], _doc("As given; unset for None.")] = None
-    output_device: str = ""
+    output_device: Annotated[str, _doc("As given.")] = ""
     group: Annotated[str, _doc("The process group: default, or its backend and size.")] = ""
-    backend: str = ""
+    backend: Annotated[str, _doc("The backend of the default group.")] = ""
     keywords: Annotated[Dict[str, str], _doc("Every other given argument, described.")] = {}
-    placement: Optional[Placement] = None
-    accelerators: List[Card] = []
+    placement: Annotated[Optional[Placement], _doc("Where the model is before it is wrapped.")] = None
+    accelerators: Annotated[List[Card], _doc("Accelerators found without touching them.")] = []
     last_move: Annotated[str, _doc("The last Module.to before this call, and the line that called it.")] = ""
     last_set_device: Annotated[str, _doc("The last set_device before this call, and the line that called it.")] = ""
     warning: Annotated[str, _doc("What is about to fail, now or silently later.")] = ""
@@ -332,10 +336,10 @@ class Load(Event, tag="checkpoint.load", kw_only=True, omit_defaults=True):
     """A call of torch.load."""
 
     file: Annotated[Optional[CheckpointFile], _doc("The file: its stat before the load, its contents after.")] = None
-    map_location: str = ""
+    map_location: Annotated[str, _doc("As given, described.")] = ""
     weights_only: Annotated[Optional[bool], _doc("As given; unset if not given.")] = None
     weights_only_effective: Annotated[Optional[bool], _doc("The value that this version of torch uses.")] = None
-    mmap: Optional[bool] = None
+    mmap: Annotated[Optional[bool], _doc("As given.")] = None
     file_after: Annotated[Optional[CheckpointFile], _doc("Replaces `file` in the end event, if the file changed during the load.")] = None
     locations: Annotated[List[str], _doc("Devices that the storages were on when saved.")] = []
 
@@ -343,99 +347,74 @@ class Load(Event, tag="checkpoint.load", kw_only=True, omit_defaults=True):
 class Save(Event, tag="checkpoint.save", kw_only=True, omit_defaults=True):
     """A call of torch.save."""
 
-    path: str = ""
+    path: Annotated[str, _doc("As given, secrets masked; <stream> for what is not a path.")] = ""
     existed: Annotated[Optional[bool], _doc("The file already existed.")] = None
     in_place: Annotated[Optional[bool], _doc("Written directly to the path, so that a reader can find it half written.")] = None
-    size: Optional[int] = None
-    inode: Optional[int] = None
+    size: Annotated[Optional[int], _doc("Bytes afterwards.")] = None
+    inode: Annotated[Optional[int], _doc("The file's number on its disk.")] = None
 
 
 class Remedied(Event, tag="remedy.applied", kw_only=True, omit_defaults=True):
     """A remedy has changed what the job requested; only with DDP_PROBE_FIX."""
 
-    remedy: str = ""
+    remedy: Annotated[str, _doc("Its name in DDP_PROBE_FIX.")] = ""
     target: Annotated[str, _doc("The call that was changed.")] = ""
     before: Annotated[Dict[str, str], _doc("What the job requested.")] = {}
     after: Annotated[Dict[str, str], _doc("What was done instead.")] = {}
-    because: str = ""
+    because: Annotated[str, _doc("What it was decided by.")] = ""
     for_good: Annotated[str, _doc("The same change in code.")] = ""
 
 
 class Declined(Event, tag="remedy.declined", kw_only=True, omit_defaults=True):
     """A remedy could not be sure and did nothing."""
 
-    remedy: str = ""
-    target: str = ""
-    because: str = ""
+    remedy: Annotated[str, _doc("Its name in DDP_PROBE_FIX.")] = ""
+    target: Annotated[str, _doc("The call that was left as it is.")] = ""
+    because: Annotated[str, _doc("Why.")] = ""
 
 
 class Fault(Event, tag="probe.fault", kw_only=True, omit_defaults=True):
     """An internal fault of the probe; the job continued."""
 
-    probe: str = ""
+    probe: Annotated[str, _doc("The probe or the remedy.")] = ""
     count: Annotated[int, _doc("Faults of this probe so far.")] = 0
-    switched_off: bool = False
+    switched_off: Annotated[bool, _doc("It is not asked any more.")] = False
 
 
 class Coverage(Event, tag="probe.coverage", kw_only=True, omit_defaults=True):
     """What happened to one target; written at exit, one line per target."""
 
-    probe: str = ""
-    target: str = ""
+    probe: Annotated[str, _doc("The probe or the remedy.")] = ""
+    target: Annotated[str, _doc("The call that it watches.")] = ""
     state: Annotated[str, _doc("patched, patched late, skipped, never imported, overwritten.")] = ""
-    because: str = ""
-    calls: int = 0
+    because: Annotated[str, _doc("Why, if it is not patched.")] = ""
+    calls: Annotated[int, _doc("How often the job has made this call.")] = 0
 
 
 class Restored(Event, tag="probe.restored", kw_only=True, omit_defaults=True):
     """restore() was called."""
 
-    ok: bool = True
-    restored: int = 0
-    unreachable: List[str] = []
+    ok: Annotated[bool, _doc("Every original is back.")] = True
+    restored: Annotated[int, _doc("How many were put back.")] = 0
+    unreachable: Annotated[List[str], _doc("What still holds a wrapper, which is switched off; at most 50.")] = []
 
 
 class Warned(Event, tag="probe.warning", kw_only=True, omit_defaults=True):
     """A warning, also printed to stderr as one line. If several ranks of a host have the same one, only the first prints it."""
 
-    text: str = ""
+    text: Annotated[str, _doc("What is said.")] = ""
 
 
 class Full(Event, tag="probe.full", kw_only=True, omit_defaults=True):
     """The file has reached DDP_PROBE_MAX_BYTES; nothing more is written to it."""
 
-    limit: int = 0
+    limit: Annotated[int, _doc("Most bytes that this process writes.")] = 0
 
 
-EVENTS: Dict[str, Type[Event]] = {
-    str(cls.__struct_config__.tag): cls
-    for cls in (
-        ProcessStart,
-        ProcessEnd,
-        LauncherStart,
-        LauncherAgent,
-        LauncherGroup,
-        LauncherChild,
-        LauncherEnd,
-        InitDist,
-        InitProcessGroup,
-        DestroyProcessGroup,
-        NewGroup,
-        SetDevice,
-        ModuleMove,
-        WrapModel,
-        Wrap,
-        Load,
-        Save,
-        Remedied,
-        Declined,
-        Fault,
-        Coverage,
-        Restored,
-        Warned,
-        Full,
-    )
-}
+# scripts/new probe puts the event of a new probe above this line.
+
+EVENTS: Dict[str, Type[Event]] = {str(cls.__struct_config__.tag): cls for cls in Event.__subclasses__()}
+"""Every event of this file by its name, in the order of the file."""
 
 AnyEvent = Union[tuple(EVENTS.values())]  # type: ignore[valid-type]  # one declaration serves decoder and JSON Schema
 
@@ -446,7 +425,7 @@ def json_schema() -> Dict[str, Any]:
 
 
 def in_order(node: Any) -> Any:
-    """Put null last among alternatives: msgspec up to 0.20 lists it before a reference, later versions after it."""
+    """Put null last among alternatives: msgspec up to 0.20 names it before a reference, later ones after it."""
     if isinstance(node, dict):
         return {key: in_order(value) for key, value in node.items()}
     if isinstance(node, list):

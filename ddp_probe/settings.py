@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from ddp_probe import declared
 from ddp_probe.ours import ours
 
 TYPE_CHECKING = False
@@ -60,20 +61,8 @@ def _umask(text: str) -> Optional[int]:
     return value
 
 
-REMEDIES = (
-    "set-device",
-    "backend",
-    "rendezvous",
-    "mmengine-device",
-    "move-model",
-    "device-ids",
-    "map-location",
-    "weights-only",
-    "settled-load",
-    "atomic-save",
-    "timeout",
-)
-"""Every remedy, in the order in which they are applied to one call; a file each in ddp_probe/remedies."""
+REMEDIES: Tuple[str, ...] = declared.REMEDIES
+"""Every remedy, in the order in which they are applied to one call; each declares itself in its file in ddp_probe/remedies."""
 
 
 def _remedies(text: str) -> Tuple[str, ...]:

@@ -15,7 +15,21 @@ _SEED = "PYTEST_SEED"
 # Session-scoped fixtures that take long to make: who uses one of them, runs where it is.
 _COSTLY = ("training", "failures", "wheel", "sdist", "wheel_of_sdist")
 # The rooms that launch jobs.
-LAUNCHING = ("advice", "remedies", "jobs", "packaging", "contract", "runs", "install", "activation", "accelerator", "record", "probes", "patching")
+LAUNCHING = (
+    "advice",
+    "remedies",
+    "jobs",
+    "packaging",
+    "contract",
+    "runs",
+    "install",
+    "activation",
+    "accelerator",
+    "record",
+    "probes",
+    "patching",
+    "new",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

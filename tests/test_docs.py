@@ -15,10 +15,9 @@ Run = Callable[..., Any]
 @pytest.fixture
 def copy(repo: Path, tmp_path: Path) -> Path:
     """A copy of what render_docs reads and writes."""
-    for name in ("ddp_probe", "docs"):
+    for name in ("ddp_probe", "docs", "scripts"):
         shutil.copytree(str(repo / name), str(tmp_path / name), ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(str(repo / "scripts" / "render_docs"), str(tmp_path / "scripts" / "render_docs"))
+    shutil.copy(str(repo / "setup.cfg"), str(tmp_path / "setup.cfg"))
     return tmp_path
 
 

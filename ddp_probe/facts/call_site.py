@@ -4,7 +4,7 @@ import sys
 from types import CodeType, FrameType
 from typing import Any, List, Optional, Tuple
 
-from ddp_probe.own_code import FRAMEWORKS, foreign, of_installed_program, package
+from ddp_probe.own_code import foreign, framework, of_installed_program, package
 from ddp_probe.schema import Site
 
 _FRAMES = 200
@@ -14,7 +14,6 @@ _THROUGH = 8
 PROBE = ("ddp_probe", "wrapt")
 # contextlib and functools stand between a library and its caller where a decorator is used as one.
 BETWEEN = ("contextlib", "functools", "typing_extensions")
-_NEVER_THE_JOBS = FRAMEWORKS | frozenset(BETWEEN)
 
 
 def module_of(frame: FrameType) -> str:
@@ -51,7 +50,7 @@ def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], 
             break
         top = _top(walked)
         if top not in PROBE:
-            if top not in _NEVER_THE_JOBS and not foreign(walked.f_code.co_filename):
+            if top not in BETWEEN and not framework(top) and not foreign(walked.f_code.co_filename):
                 return site(walked.f_code, walked.f_lineno), _sites(inside)
             inside.append(walked)
         walked = walked.f_back
@@ -71,7 +70,7 @@ def _sites(frames: List[FrameType]) -> List[Site]:
 
 def _lies_on_the_way(frame: FrameType) -> bool:
     """Leave out the standard library: decorators and context managers pass no arguments of their own."""
-    return _top(frame) in FRAMEWORKS or package(frame.f_code.co_filename) != ""
+    return framework(_top(frame)) or package(frame.f_code.co_filename) != ""
 
 
 def caller_package(start_frame: Optional[FrameType] = None) -> str:

@@ -52,19 +52,14 @@ NAMED: Tuple[Tuple[str, Tuple[str, ...], Tuple[str, ...]], ...] = (
         ("OMPI_COMM_WORLD_", "PMI_", "PMIX_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_"),
     ),
     (
-        "Communication libraries.",
+        "Communication libraries; the vendors' backends and runtimes are in ddp_probe/accelerators.py.",
         ("UCX_TLS", "UCX_NET_DEVICES", "FI_PROVIDER"),
-        ("NCCL_", "RCCL_", "GLOO_", "ECCL_", "HCCL_", "CNCL_", "MCCL_", "XCCL_", "CCL_"),
+        ("GLOO_",),
     ),
     (
         "torch itself, and the memory of its allocators.",
         ("USE_LIBUV", "TP_SOCKET_IFNAME", "KINETO_USE_DAEMON"),
         ("TORCH", "PYTORCH_"),
-    ),
-    (
-        "Vendors' runtimes.",
-        ("CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_ORDER", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_HOME", "HSA_OVERRIDE_GFX_VERSION", "ENABLE_I64_CHECK"),
-        ("TOPS_", "ENFLAME_", "GCU_", "ASCEND_", "HABANA_", "MUSA_", "MLU_", "XLA_", "PJRT_", "PT_HPU_"),
     ),
     (
         "Threads: ranks that share a host fight for its cores.",
@@ -104,6 +99,6 @@ _BEGINNINGS = tuple(beginning for _, _, beginnings in NAMED for beginning in beg
 def environment(environ: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
     """Return the variables of the named list that are set, without those whose name says secret, values masked."""
     env = os.environ if environ is None else environ
-    named = _NAMES.union(accelerators.visible_variables())
-    chosen = [name for name in sorted(env) if (name in named or name.startswith(_BEGINNINGS)) and not secret_name(name)]
+    named, beginnings = _NAMES.union(accelerators.visible_variables()), _BEGINNINGS + accelerators.runtime_variables()
+    chosen = [name for name in sorted(env) if (name in named or name.startswith(beginnings)) and not secret_name(name)]
     return {name: masked(env.get(name, ""), _CHARACTERS) for name in chosen[:_VARIABLES]}

@@ -27,8 +27,6 @@ PACKAGES: Dict[str, Tuple[str, ...]] = {
     "wrapt": (),
     "msgspec": (),
     "cloudpickle": (),
-    "habana_frameworks": ("habana-torch-plugin",),
-    "oneccl_bindings_for_pytorch": ("oneccl-bind-pt",),
 }
 
 
@@ -48,7 +46,7 @@ def _build() -> Dict[str, str]:
 def version_of(module: str) -> str:
     """Return the version of one module, imported or only installed; empty where it is neither."""
     text = _text(namespace(module).get("__version__"))
-    for name in (module,) + PACKAGES.get(module, ()):
+    for name in (module, *PACKAGES.get(module, ()), *accelerators.distributions().get(module, ())):
         text = text or installed().versions.get(normal(name), "")
     return text
 
@@ -56,8 +54,7 @@ def version_of(module: str) -> str:
 def versions() -> Dict[str, str]:
     """Return module to version, as far as imported or installed."""
     found = {"python": "%d.%d.%d" % sys.version_info[:3]}
-    plugins = [module for known in accelerators.ACCELERATORS for module in known.modules]
-    for module in plugins + list(PACKAGES):
+    for module in (*accelerators.modules(), *PACKAGES):
         text = version_of(module)
         if text:
             found[module] = text

@@ -1,7 +1,7 @@
 """What third parties add by an entry point: a probe (group ddp_probe.probes) or an accelerator (group ddp_probe.accelerators).
 
 Entry points are read from the files themselves, because importlib.metadata would cost each rank its import.
-A probe's entry point names a module like those in this folder, with a tuple TARGETS of "module:qualname" beside PROBE.
+A probe's entry point names a module like those in this folder: its PROBE declares the targets.
 """
 
 import configparser
@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Tuple
 
 from ddp_probe import accelerators
 from ddp_probe.activation._installed import jobs_modules
-from ddp_probe.activation.targets import TargetRow
+from ddp_probe.activation.targets import PROGRAM, TargetRow
 from ddp_probe.ours import ours
 from ddp_probe.patching import guard
 
@@ -36,16 +36,15 @@ class Plugins:
         if group == "ddp_probe.accelerators":
             record = getattr(loaded, attribute.strip())
             accelerators.register(record)
-            self._add("set_device", record.set_device)
+            self._add("set_device", record.set_device, PROGRAM)
             return
         self.modules[name] = loaded
-        self._add(name, loaded.TARGETS)
+        self._add(name, loaded.PROBE.targets + loaded.PROBE.optional, loaded.PROBE.roles)
 
-    def _add(self, probe: str, places: Tuple[str, ...]) -> None:
-        for module, _, qualname in (rank_info.partition(":") for rank_info in places):
-            row = TargetRow(probe, module, qualname, optional=True)
-            if self._role in row.roles:
-                self.rows.append(row)
+    def _add(self, probe: str, targets: Tuple[str, ...], roles: Tuple[str, ...]) -> None:
+        if self._role in roles:
+            for module, _, qualname in (target.partition(":") for target in targets):
+                self.rows.append(TargetRow(probe, module, qualname, roles, optional=True))
 
 
 def entry_points() -> List[Tuple[str, str, str]]:

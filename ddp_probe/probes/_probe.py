@@ -1,9 +1,10 @@
 """What every probe is: a begin event before the call, an end or error event after it, nothing in between."""
 
 import re
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, Optional, Tuple, Type
 
 from ddp_probe import schema
+from ddp_probe.activation.targets import PROGRAM
 from ddp_probe.facts.call_site import call_path
 from ddp_probe.facts.failure import failure
 from ddp_probe.patching import Call, Observer
@@ -44,12 +45,29 @@ class Probe(Observer):
     """One patch target, or a few that belong together.
 
     A probe says what it sees in `begin` and `end`; it never calls the original, and what it returns goes to the log alone.
+    What it watches and writes, in which processes, and what that costs is declared here and in no other file: scripts/render_docs
+    prints ddp_probe/declared.py and docs/probes.md from it. `name` is the name of its file.
     """
 
-    cost = ""
-    """What it costs the job, in words; printed in docs/probes.md."""
+    targets: ClassVar[Tuple[str, ...]] = ()
+    """The calls that it watches, as module:qualname, by the module that defines them: every later alias already is the wrapper."""
 
-    often = 100
+    optional: ClassVar[Tuple[str, ...]] = ()
+    """Further targets that some versions do not have; nothing is said of one that never appears."""
+
+    roles: ClassVar[Tuple[str, ...]] = PROGRAM
+    """The parts of a job that it is armed in."""
+
+    events: ClassVar[Tuple[Type[schema.Event], ...]] = ()
+    """The events that it writes around a call: begin, then end or error."""
+
+    points: ClassVar[Tuple[Type[schema.Event], ...]] = ()
+    """The events that it writes by themselves."""
+
+    cost: ClassVar[str] = ""
+    """What it costs the job, in words."""
+
+    often: ClassVar[int] = 100
     """From one line of the job, this many calls are recorded; after that each 2nd, 4th, 8th … hundred.
 
     A failure of the others is recorded if it is one of the first ten of its class, or the 16th, 32nd, 64th … one.

@@ -19,6 +19,13 @@ class Wrap(Probe):
     """Records the model's placement just before it is wrapped, and says beforehand what is about to fail."""
 
     name = "ddp"
+    targets = (
+        "torch.nn.parallel.distributed:DistributedDataParallel.__init__",
+        "torch.distributed.fsdp.fully_sharded_data_parallel:FullyShardedDataParallel.__init__",
+        "mmengine.model.wrappers.seperate_distributed:MMSeparateDistributedDataParallel.__init__",
+    )
+    optional = ("torch.distributed.fsdp._fully_shard._fully_shard:fully_shard",)
+    events = (schema.Wrap,)
     cost = "One pass over the parameters, once per wrap."
 
     def begin(self, call: Call) -> schema.Wrap:

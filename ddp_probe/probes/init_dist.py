@@ -14,6 +14,8 @@ class InitDist(Probe):
     """Records launcher, backend and the branch that mmengine will take, before it takes it."""
 
     name = "init_dist"
+    targets = ("mmengine.dist.utils:init_dist",)
+    events = (schema.InitDist,)
     cost = "Two lines, once."
 
     def begin(self, call: Call) -> schema.InitDist:

@@ -4,6 +4,7 @@ import signal
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
 from ddp_probe import schema
+from ddp_probe.activation.targets import LAUNCH
 from ddp_probe.facts.describe import describe
 from ddp_probe.facts.secrets import mask_argv, masked
 from ddp_probe.ours import ours
@@ -20,6 +21,14 @@ class Launcher(Probe):
     """Reads exit codes from the launcher's own tables, once it has closed them; starts and signals nothing."""
 
     name = "launcher"
+    targets = (
+        "torch.distributed.launcher.api:launch_agent",
+        "torch.distributed.elastic.multiprocessing.api:PContext.start",
+        "torch.distributed.elastic.multiprocessing.api:PContext.close",
+    )
+    roles = LAUNCH
+    events = (schema.LauncherAgent, schema.LauncherGroup)
+    points = (schema.LauncherChild,)
     cost = "A few lines per launch, in the launcher only."
 
     def __init__(self, session: "Session") -> None:

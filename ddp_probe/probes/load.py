@@ -19,6 +19,8 @@ class Load(Probe):
     """
 
     name = "load"
+    targets = ("torch.serialization:load",)
+    events = (schema.Load,)
     cost = "Two stats and three reads of at most 64 KiB per load, and one of at most 1 MiB if no storage's device is named in the first of them."
 
     def begin(self, call: Call) -> schema.Load:

@@ -13,6 +13,13 @@ class ModuleMove(Probe):
     """Records the outermost move only; a move that a move calls is part of it."""
 
     name = "module_move"
+    targets = (
+        "torch.nn.modules.module:Module.to",
+        "torch.nn.modules.module:Module.cuda",
+        "torch.nn.modules.module:Module.cpu",
+        "torch.nn.modules.module:Module.xpu",
+    )
+    events = (schema.ModuleMove,)
     outermost = True
     cost = "Two lines and one pass over the parameters' devices per outermost call."
 

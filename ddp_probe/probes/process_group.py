@@ -19,6 +19,12 @@ class ProcessGroup(Probe):
     """Records the three; the first of them also turns a forked or spawned child into a rank."""
 
     name = "process_group"
+    targets = (
+        "torch.distributed.distributed_c10d:init_process_group",
+        "torch.distributed.distributed_c10d:destroy_process_group",
+        "torch.distributed.distributed_c10d:new_group",
+    )
+    events = (schema.InitProcessGroup, schema.DestroyProcessGroup, schema.NewGroup)
     always = True
     cost = "Two lines per call."
 

@@ -18,6 +18,8 @@ class Save(Probe):
     """Records the path before and its size after; torch.save to a path is not atomic."""
 
     name = "save"
+    targets = ("torch.serialization:save",)
+    events = (schema.Save,)
     cost = "Two stats per save."
 
     def begin(self, call: Call) -> schema.Save:

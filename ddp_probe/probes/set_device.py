@@ -3,16 +3,22 @@
 from typing import Any, Optional
 
 from ddp_probe import schema
+from ddp_probe.accelerators import set_device_targets
 from ddp_probe.facts.call_site import caller_package
 from ddp_probe.facts.describe import describe
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
+
+_TORCH = "torch.cuda:set_device"
 
 
 class SetDevice(Probe):
     """Records the argument, and the exception also where the caller swallows it."""
 
     name = "set_device"
+    targets = (_TORCH,)
+    optional = tuple(target for target in set_device_targets() if target != _TORCH)
+    events = (schema.SetDevice,)
     cost = "Two lines per call."
 
     def begin(self, call: Call) -> Optional[schema.SetDevice]:

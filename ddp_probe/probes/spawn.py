@@ -15,6 +15,9 @@ class Spawn(Probe):
     """Records what is started and how it ends; the children record themselves once they call init_process_group."""
 
     name = "spawn"
+    targets = ("torch.multiprocessing.spawn:start_processes",)
+    events = (schema.LauncherGroup,)
+    points = (schema.LauncherChild,)
     cost = "Two lines per launch, in the program that starts the ranks."
 
     def begin(self, call: Call) -> schema.LauncherGroup:

@@ -16,6 +16,13 @@ class WrapModel(Probe):
     """Records the placement before and after; DDP.__init__ never runs when launcher is 'none', so this has to notice."""
 
     name = "wrap_model"
+    targets = (
+        "mmengine.runner.runner:Runner.wrap_model",
+        "mmengine._strategy.single_device:SingleDeviceStrategy._wrap_model",
+        "mmengine._strategy.distributed:DDPStrategy._wrap_model",
+    )
+    optional = ("mmengine._strategy.fsdp:FSDPStrategy._wrap_model", "mmengine._strategy.deepspeed:DeepSpeedStrategy._wrap_model")
+    events = (schema.WrapModel,)
     outermost = True
     cost = "Two passes over the parameters, once."
 

@@ -8,10 +8,10 @@ import time
 from typing import Any, Dict, List
 
 from ddp_probe import schema
+from ddp_probe.schema import ENVELOPE
 
 from ._json import fields, render
 
-ENVELOPE = ("phase", "ts", "mono_ns", "seq", "rank", "local_rank", "world_size", "host", "pid", "run", "span", "thread", "seconds")
 _second: List[Any] = [-1, ""]
 
 
@@ -38,10 +38,10 @@ def _flatten(event: schema.Event, envelope: Dict[str, Any]) -> Dict[str, Any]:
     """Put the event's own fields after the envelope, and what went wrong last, so that a person can read along."""
     own = fields(event)
     flat = {"event": own.pop("event")}
+    failure = envelope.pop("failure", None)
     for name in ENVELOPE:
         if name in envelope:
             flat[name] = envelope.pop(name)
-    failure = envelope.pop("failure", None)
     flat.update(envelope)
     for name, value in own.items():
         flat.setdefault(name, value)

@@ -1,8 +1,9 @@
 """What every remedy is: when it applies, what it changes, and a record of both. A remedy that cannot be sure does nothing and says why."""
 
-from typing import Any, Dict, Protocol, Set, Tuple
+from typing import Any, ClassVar, Dict, Protocol, Set, Tuple
 
 from ddp_probe import schema
+from ddp_probe.activation.targets import FIX
 from ddp_probe.facts.call_site import call_path
 from ddp_probe.facts.describe import describe
 from ddp_probe.patching import Call, Change, Override
@@ -20,26 +21,32 @@ class Session(Protocol):
 
 
 class Remedy(Override):
-    """One remedy; its file's REMEDY names it, and its docstring says what it does."""
+    """One remedy; its file's REMEDY names it, and its docstring says what it does.
 
-    targets: Tuple[str, ...] = ()
+    What it may change, when and in which order is declared here and in no other file: scripts/render_docs prints
+    ddp_probe/declared.py and docs/remedies.md from it.
+    """
+
+    word: ClassVar[str] = ""
+    """Its name in DDP_PROBE_FIX: that of its file, with hyphens."""
+
+    order: ClassVar[int] = 0
+    """Of the remedies of one call, the one with the lowest number acts first."""
+
+    targets: ClassVar[Tuple[str, ...]] = ()
     """The calls that it may change, as module:qualname."""
 
-    when = ""
+    when: ClassVar[str] = ""
     """When it applies by itself under auto; printed in docs/remedies.md."""
 
-    for_good = ""
+    for_good: ClassVar[str] = ""
     """The same change in code: a remedy is a bridge, not a home."""
 
     def __init__(self, session: Session) -> None:
+        self.name = FIX + self.word
         self.session = session
         self._said: Set[str] = set()
         self._times: Dict[str, int] = {}
-
-    @property
-    def word(self) -> str:
-        """Return its name in DDP_PROBE_FIX."""
-        return self.name.partition(".")[2]
 
     def record(self, call: Call, change: Change) -> None:
         """Write an event for a change, and one line on stderr for the first of each kind; called before every change."""

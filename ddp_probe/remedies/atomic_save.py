@@ -13,7 +13,8 @@ from ddp_probe.remedies._stage import Stage
 class AtomicSave(Remedy):
     """A save to a path is written beside it, flushed to the disk, and renamed to the path in one step."""
 
-    name = "fix.atomic-save"
+    word = "atomic-save"
+    order = 100
     targets = ("torch.serialization:save", "mmengine.fileio.backends.local_backend:LocalBackend.put")
     when = "Always, for a save to a path; streams are the job's own."
     for_good = "torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path)"

@@ -12,7 +12,8 @@ from ddp_probe.remedies._remedy import Remedy
 class Backend(Remedy):
     """A backend that is not available is replaced: by the vendor's if that is registered, else by gloo."""
 
-    name = "fix.backend"
+    word = "backend"
+    order = 20
     targets = ("torch.distributed.distributed_c10d:init_process_group",)
     when = "The backend asked for is not built in, not registered, or needs an NVIDIA card on a host that has none."
     for_good = "Name the backend in init_process_group, or in env_cfg.dist_cfg.backend of an mmengine config."

@@ -10,7 +10,8 @@ from ddp_probe.remedies._remedy import Remedy
 class DeviceIds(Remedy):
     """device_ids and output_device are dropped if the module is on the CPU, or torch takes them only for CUDA."""
 
-    name = "fix.device-ids"
+    word = "device-ids"
+    order = 60
     targets = ("torch.nn.parallel.distributed:DistributedDataParallel.__init__",)
     when = "DistributedDataParallel would raise, now or in the first forward."
     for_good = "Pass device_ids only for CUDA: device_ids=[local_rank] if device.type == 'cuda' else None."

@@ -15,7 +15,8 @@ _OTHER_HOST = re.compile(
 class MapLocation(Remedy):
     """torch.load gets map_location='cpu'."""
 
-    name = "fix.map-location"
+    word = "map-location"
+    order = 70
     targets = ("torch.serialization:load",)
     when = "The file asks for a device that this host lacks, and no map_location was given."
     for_good = "torch.load(path, map_location='cpu'), then load_state_dict into a model that is on its card."

@@ -11,7 +11,8 @@ from ddp_probe.remedies._remedy import Remedy
 class MMEngineDevice(Remedy):
     """get_device() and get_comm_device() answer the accelerator that is present if mmengine does not know it and says cpu."""
 
-    name = "fix.mmengine-device"
+    word = "mmengine-device"
+    order = 40
     targets = ("mmengine.device.utils:get_device", "mmengine.dist.utils:get_comm_device")
     when = "mmengine answers cpu although the job has imported a plugin whose cards are present."
     for_good = "import mmengine.device.utils; mmengine.device.utils.DEVICE = 'gcu' before the Runner is built."

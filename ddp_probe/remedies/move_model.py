@@ -13,7 +13,8 @@ from ddp_probe.remedies._remedy import Remedy
 class MoveModel(Remedy):
     """The module is moved to this rank's card before it is wrapped."""
 
-    name = "fix.move-model"
+    word = "move-model"
+    order = 50
     targets = ("torch.nn.parallel.distributed:DistributedDataParallel.__init__",)
     when = "An accelerator is present, the process group can carry its tensors, and all parameters are on the CPU."
     for_good = "model.to(device) after the last layer is made and before DistributedDataParallel and the optimizer."

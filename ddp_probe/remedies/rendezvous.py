@@ -37,7 +37,8 @@ _PORTS, _FIRST_PORT = 12000, 20000  # Below the ports that Linux gives to outgoi
 class Rendezvous(Remedy):
     """RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT are filled in if one value follows from the others."""
 
-    name = "fix.rendezvous"
+    word = "rendezvous"
+    order = 30
     targets = ("torch.distributed.distributed_c10d:init_process_group", "mmengine.dist.utils:init_dist")
     when = "A variable is missing, and the launcher, the scheduler or a world of one process determines its value."
     for_good = "Start the job with torchrun, which sets all of them."

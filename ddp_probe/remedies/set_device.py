@@ -16,7 +16,8 @@ _NO_CUDA = re.compile(r"_cuda_setDevice|Found no NVIDIA driver|not compiled with
 class SetDevice(Remedy):
     """torch.cuda.set_device becomes the accelerator's own set_device, or nothing on a CPU run."""
 
-    name = "fix.set-device"
+    word = "set-device"
+    order = 10
     targets = ("torch.cuda:set_device",)
     when = "torch.cuda.set_device raises because this host has no CUDA at all."
     for_good = "Call set_device of the accelerator's own module, and on a CPU run none."

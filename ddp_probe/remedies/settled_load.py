@@ -68,7 +68,8 @@ class _Watched:
 class SettledLoad(Remedy):
     """torch.load waits, up to a limit, until a file that is being written is whole, and loads again if the file changed while it was read."""
 
-    name = "fix.settled-load"
+    word = "settled-load"
+    order = 90
     targets = ("torch.serialization:load",)
     when = "The file is half written and still changing, or changed during the load. No collective is involved, so it cannot deadlock."
     for_good = "Save to a temporary name and os.replace() it; or dist.barrier() after the save, on every rank."

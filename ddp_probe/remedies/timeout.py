@@ -11,7 +11,8 @@ from ddp_probe.remedies._remedy import Remedy
 class Timeout(Remedy):
     """The timeout of the process group comes from DDP_PROBE_TIMEOUT."""
 
-    name = "fix.timeout"
+    word = "timeout"
+    order = 110
     targets = ("torch.distributed.distributed_c10d:init_process_group",)
     when = "DDP_PROBE_TIMEOUT is set."
     for_good = "init_process_group(timeout=datetime.timedelta(seconds=…)), or env_cfg.dist_cfg.timeout of an mmengine config."

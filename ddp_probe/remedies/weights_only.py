@@ -26,7 +26,8 @@ _STATISTICS = ("min", "max", "current", "mean")
 class WeightsOnly(Remedy):
     """For one load, torch's allow-list gains mmengine's HistoryBuffer and the numpy types it needs; weights_only stays as it is."""
 
-    name = "fix.weights-only"
+    word = "weights-only"
+    order = 80
     targets = ("torch.serialization:load",)
     when = "The load failed for exactly those classes."
     for_good = "torch.serialization.add_safe_globals([HistoryBuffer, …]) before the load, with the classes that the error names."

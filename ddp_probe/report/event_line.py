@@ -4,12 +4,11 @@ import os
 import time
 from typing import Any, Dict, Iterator, List, Tuple
 
+from ddp_probe import schema
 from ddp_probe.report import safe
 
 # Shown elsewhere in the line, or of no use to a person.
-_ELSEWHERE = frozenset(
-    "event phase ts mono_ns seq rank local_rank world_size host pid run span site through failure seconds schema probe_version thread".split()
-)
+_ELSEWHERE = frozenset(("event", "schema", *schema.ENVELOPE)) - {"nth"}
 _MARK = "..."
 _SITE = 20  # Maximum columns for the job's line in a terminal.
 # The fields that fit a terminal. In a pipe, and for other events, all fields are printed.

@@ -3,12 +3,13 @@
 import json
 from typing import Any, Dict, Iterator, Sequence
 
+from ddp_probe import schema
 from ddp_probe.diagnose import Example, Rule
 from ddp_probe.diagnose.rule import ERROR
 from ddp_probe.report.layout import StyledLine, paragraph, wrap
 from ddp_probe.report.paint import QUIET, STRONG
 
-_ENVELOPE = frozenset("event phase rank site span ts mono_ns seq local_rank world_size host pid run nth seconds through".split())
+_ENVELOPE = frozenset(("event", *schema.ENVELOPE)) - {"thread", "failure"}
 HUNDREDS: Dict[str, str] = {
     "DDP1": "the model's devices when it is wrapped",
     "DDP2": "accelerators and backends",

@@ -4,12 +4,12 @@ PROBE = '''
 from ddp_probe import schema
 from ddp_probe.probes import Probe
 
-TARGETS = ("json.decoder:JSONDecoder.decode", "abacus_lib:count")
-
 class Seen(Probe):
     """Watches two functions that have nothing to do with torch."""
 
     name = "abacus"
+    targets = ("json.decoder:JSONDecoder.decode", "abacus_lib:count")
+    events = (schema.SetDevice,)
 
     def begin(self, call):
         return schema.SetDevice(target=str(call.target), device="abacus")

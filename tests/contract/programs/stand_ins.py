@@ -81,7 +81,7 @@ class Row:
 
     def __init__(self, row, session):
         self.name = str(row)
-        self.watch = session.patches[self.name].observer
+        self.observer = session.patches[self.name].observer
         *owners, last = row.qualname.split(".")
         self.holder = functools.reduce(getattr, owners, sys.modules[row.module])
         self.wrapped = getattr(self.holder, last)

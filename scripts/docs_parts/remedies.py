@@ -1,0 +1,26 @@
+"""Prints docs/remedies.md from ddp_probe/remedies."""
+
+from docs_parts import declarations
+from docs_parts.markdown import NOTE, prose
+
+
+def remedies_page() -> str:
+    """Return docs/remedies.md."""
+    lines = [
+        NOTE % "ddp_probe/remedies",
+        "# Remedies",
+        "",
+        "`DDP_PROBE_FIX=auto`, or names with commas in between, changes these calls while the job starts. Each change is an event",
+        "`remedy.applied` with before and after, said once on stderr, and undone by `ddp_probe.restore()`. A remedy that cannot be sure does",
+        "nothing and says why (`remedy.declined`). Without the variable nothing is changed, ever. A remedy is a bridge: each says how to make the",
+        "same change in code.",
+        "",
+        "What to know before: `atomic-save` needs room for the old and the new checkpoint at once. `backend` decides in each rank and sees no other",
+        "host. `settled-load` waits at most 30 s for half a file that nobody changes. torch 1.12 ends the whole process on a full disk,",
+        "with any remedy.",
+    ]
+    for remedy in declarations.remedies():
+        lines += ["", "## %s" % remedy.word, "", prose(str(remedy.__doc__)), "", "| | |", "|---|---|"]
+        lines += ["| applies under auto | %s |" % prose(remedy.when), "| in code | %s |" % prose(remedy.for_good)]
+        lines += ["| changes | %s |" % ", ".join("`%s`" % target.replace(":", ".") for target in remedy.targets)]
+    return "\n".join(lines) + "\n"
