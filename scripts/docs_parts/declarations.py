@@ -24,6 +24,6 @@ def remedies() -> List[Any]:
 def files(folder: str) -> Iterator[Tuple[str, Any]]:
     """Yield the path and the module of every public file in a folder of the package, such as probes or diagnose/rules."""
     for found in sorted(pkgutil.iter_modules([str(_PACKAGE / folder)]), key=lambda found: found.name):
-        if not found.name.startswith("_"):
+        if not found.ispkg and not found.name.startswith("_"):
             name = "ddp_probe.%s.%s" % (folder.replace("/", "."), found.name)
             yield name.replace(".", "/") + ".py", importlib.import_module(name)

@@ -83,8 +83,10 @@ def _targets(path: str, kind: Any) -> Iterator[str]:
 
 
 def _rules() -> Iterator[str]:
-    for path, module in declarations.files("diagnose/rules"):
-        for name in ("RULE", "EXAMPLES", "check"):
+    own = [(path, module, ("RULE", "EXAMPLES", "check")) for path, module in declarations.files("diagnose/rules")]
+    by_words = [(path, module, ("RULE", "EXAMPLES")) for path, module in declarations.files("diagnose/rules/by_words")]
+    for path, module, names in (*own, *by_words):
+        for name in names:
             if not hasattr(module, name):
                 yield "%s has no %s. Write it as diagnose/rules/submodule_left_behind.py does." % (path, name)
         examples = getattr(module, "EXAMPLES", ())
