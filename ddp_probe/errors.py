@@ -1,11 +1,11 @@
-"""An error is a small form with three blanks, so that nobody can forget the remedy."""
+"""Errors with three required parts: what happened, why, and what to do."""
 
 
 class ProbeError(Exception):
-    """Something a person asked for that cannot be done: what happened, why, and what to do."""
+    """A request that cannot be fulfilled: what happened, why, and what to do."""
 
     exit_code = 1
-    nothing_recorded = False  # The job may have run without the probe: the command line says what it finds of that.
+    nothing_recorded = False  # The job may have run without the probe: the command line then explains why.
 
     def __init__(self, *, what: str, why: str, what_to_do: str) -> None:
         super().__init__(what)
@@ -18,13 +18,13 @@ class ProbeError(Exception):
 
 
 class UnusableError(ProbeError):
-    """Nothing to work on, or nothing to work with: no run, an empty folder, a wrong path, a package that is not installed; exit code 2."""
+    """Missing input or a missing dependency: no run, an empty folder, a wrong path, a package that is not installed; exit code 2."""
 
     exit_code = 2
 
 
 class UsageError(UnusableError):
-    """A command line that cannot be understood."""
+    """An invalid command line."""
 
     def __init__(self, what: str, what_to_do: str) -> None:
         super().__init__(what=what, why="", what_to_do=what_to_do)

@@ -1,8 +1,8 @@
-"""Tells an exception of our own code from one that the job raises while our code runs.
+"""Distinguishes exceptions of our own code from those that the job raises while our code runs.
 
-A signal handler runs between two bytecodes of whatever Python code is active, and ours is as good as any. What it raises, such as torchelastic's
-SignalException or an alarm's timeout, has the handler's frame below ours in its traceback. It belongs to the job and has to reach it.
-So every `except` of ours in a traced process asks here first.
+A signal handler runs between two bytecodes of any active Python code, which may be ours. Its exceptions, such as torchelastic's
+SignalException or an alarm's timeout, have the handler's frame below ours in the traceback. They belong to the job and must reach it.
+So every `except` of ours in a traced process uses this check.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
     Kind = TypeVar("Kind", bound=BaseException)
 
-# From code objects and not from __file__: both sides of a comparison are then spelled alike.
+# From code objects, not from __file__, so that both sides of a comparison have the same spelling.
 _PACKAGE = os.path.dirname((lambda: None).__code__.co_filename) + os.sep
 _STANDARD = os.path.dirname(os.path.dirname(os.__file__)) + os.sep
 _OTHERS = ("site-packages", "dist-packages")
 
 
 def ours(*kinds: Type[Kind]) -> Tuple[Type[Kind], ...]:
-    """Return what an except clause is to catch: nothing, if the exception in flight is the job's."""
+    """Return the classes for an except clause: none if the current exception is the job's."""
     exc = sys.exc_info()[1]
     return () if exc is not None and is_the_jobs(exc) else kinds
 
 
-class suppress:  # noqa: N801  # stands for contextlib.suppress, which would hold back what the job raises as well
-    """Let these exceptions of our own code pass unnoticed."""
+class suppress:  # noqa: N801  # replaces contextlib.suppress, which would also suppress the job's exceptions
+    """Suppress these exceptions if our own code raised them."""
 
     def __init__(self, *kinds: Type[BaseException]) -> None:
         self._kinds = kinds
@@ -44,17 +44,17 @@ class suppress:  # noqa: N801  # stands for contextlib.suppress, which would hol
 
 
 def is_the_jobs(exc: BaseException) -> bool:
-    """Tell whether an exception that reaches us from below did not start in our code, nor in what our code has called."""
+    """Return whether an exception was raised neither by our code nor by code that ours called."""
     innermost = _innermost(exc)
     if innermost is None:
         return False
     if _is_ours(innermost) and _is_a_class_of_the_job(type(exc)):
-        return True  # Another thread has put it into the middle of our code (PyThreadState_SetAsyncExc); no frame tells of that.
+        return True  # Another thread injected it into our code (PyThreadState_SetAsyncExc), which leaves no frame.
     return not _is_all_ours(exc) and raised_by_handler(exc)
 
 
 def raised_by_handler(exc: BaseException) -> bool:
-    """Tell whether a signal handler raised it, in whoever's code."""
+    """Return whether a signal handler raised it, in any code."""
     registered = _handlers()
     above, step = None, exc.__traceback__
     while step is not None:
@@ -83,7 +83,7 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def _handles(frame: FrameType, above: FrameType, registered: List[Any]) -> bool:
-    """Know a signal handler by the frame that it is handed, the one that it interrupts; or, if it has dropped that, by being registered."""
+    """Return whether a frame is a signal handler: it received the interrupted frame as an argument, or its code is registered as a handler."""
     for value in list(frame.f_locals.values()):
         if value is above or (type(value) is tuple and any(one is above for one in value)):
             return True
@@ -91,17 +91,17 @@ def _handles(frame: FrameType, above: FrameType, registered: List[Any]) -> bool:
 
 
 def _handlers() -> List[Any]:
-    """Return the code of each handler that is registered now."""
+    """Return the code of each currently registered handler."""
     found = []
     for number in range(1, _signal.NSIG):
         try:
             handler: Any = _signal.getsignal(number)
-        except ValueError:  # The C library keeps some numbers for itself.
+        except ValueError:  # The C library reserves some numbers.
             continue
         while not hasattr(handler, "__code__") and hasattr(handler, "func"):  # a partial
             handler = handler.func
         if not hasattr(handler, "__code__"):
-            handler = getattr(type(handler), "__call__", None)  # noqa: B004  # its code is what is asked for
+            handler = getattr(type(handler), "__call__", None)  # noqa: B004  # only its code object is needed
         found.append(getattr(handler, "__code__", None))
     return [code for code in found if code is not None]
 

@@ -1,6 +1,6 @@
 """Every DDP_PROBE_* variable: its name, default, parser and meaning, declared once.
 
-Read in every interpreter of a job, so it stays cheap: importing typing alone would cost 5 ms at each start.
+Every interpreter of a job imports it, so it must be cheap: importing typing alone would cost 5 ms per start.
 ``docs/settings.md`` is printed from it.
 """
 
@@ -27,7 +27,7 @@ def _text(text: str) -> str:
 
 
 def _folder(text: str) -> str:
-    """Parse a path; a shell leaves the ~ of NAME=~/x alone where it stands in quotes, in a file, or behind `env`."""
+    """Parse a path; a shell does not expand the ~ of NAME=~/x in quotes, in a file, or after `env`."""
     return os.path.expanduser(text.strip())
 
 
@@ -42,12 +42,15 @@ def _choice(*allowed: str) -> Callable[[str], str]:
 
 
 def _size(text: str) -> int:
-    """Parse a byte count: a number, or one with the suffix k, m or g."""
+    """Parse a number of bytes, optionally with the suffix k, m or g."""
     word = text.strip().lower()
     factor = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(word[-1:], 1)
-    value = int(word if factor == 1 else word[:-1]) * factor
+    try:
+        value = int(word if factor == 1 else word[:-1]) * factor
+    except ours(ValueError):
+        value = 0
     if value <= 0:
-        raise ValueError("a positive number of bytes")
+        raise ValueError("a positive number of bytes, or one with k, m or g")
     return value
 
 
@@ -55,7 +58,10 @@ def _umask(text: str) -> Optional[int]:
     """Parse a umask, as octal digits."""
     if not text.strip():
         return None
-    value = int(text.strip(), 8)
+    try:
+        value = int(text.strip(), 8)
+    except ours(ValueError):
+        value = -1
     if not 0 <= value <= 0o777:
         raise ValueError("octal digits such as 027")
     return value
@@ -66,7 +72,7 @@ REMEDIES: Tuple[str, ...] = declared.REMEDIES
 
 
 def _remedies(text: str) -> Tuple[str, ...]:
-    """Parse names with commas in between; auto stands for all of them."""
+    """Parse a comma-separated list of names; auto means all of them."""
     names = [word.strip().lower() for word in text.split(",") if word.strip()]
     if names in ([], ["off"], ["0"]):
         return ()
@@ -76,7 +82,7 @@ def _remedies(text: str) -> Tuple[str, ...]:
 
 
 def _seconds(text: str) -> Optional[float]:
-    """Parse a number of seconds, or one with the suffix s, m or h."""
+    """Parse a number of seconds, optionally with the suffix s, m or h."""
     word = text.strip().lower()
     if not word:
         return None
@@ -91,7 +97,7 @@ def _seconds(text: str) -> Optional[float]:
 
 
 class Setting:
-    """One variable that a person, or the probe itself, sets."""
+    """One environment variable, set by the user or by the probe itself."""
 
     __slots__ = ("default", "doc", "internal", "name", "parse")
 
@@ -107,85 +113,85 @@ PROBE = Setting(
     "DDP_PROBE",
     "",
     _switch,
-    "1 turns the probe on for every Python started below this environment; unset, 0 or off: nothing happens.",
+    "1 turns the probe on in every Python process with this environment; unset, 0 or off: nothing happens.",
 )
 DIR = Setting(
     "DDP_PROBE_DIR",
     "",
     _folder,
-    "Folder that collects the runs. Default: ddp_probe_runs under the folder the job is launched from.",
+    "Folder of all runs. Default: ddp_probe_runs in the folder from which the job is launched.",
 )
 ECHO = Setting(
     "DDP_PROBE_ECHO",
     "warn",
     _choice("off", "warn", "all"),
-    "What goes to stderr: off, warn (a placement that is about to fail), or all (a line per event).",
+    "What to print to stderr: off, warn (a placement that is about to fail), or all (one line per event).",
 )
 REPORT = Setting(
     "DDP_PROBE_REPORT",
     "brief",
     _choice("off", "brief"),
-    "What the launcher says on stderr once a launch has failed: brief (a line per finding, within five seconds), or off.",
+    "What the launcher prints to stderr after a failed launch: brief (one line per finding, within five seconds), or off.",
 )
 STRICT = Setting(
     "DDP_PROBE_STRICT",
     "",
     _switch,
-    "1 lets a fault of the probe itself raise into the job. For the project's own tests.",
+    "1 lets internal faults of the probe raise into the job. For the project's own tests.",
 )
 MAX_BYTES = Setting(
     "DDP_PROBE_MAX_BYTES",
     "64m",
     _size,
-    "Most bytes one process writes; then the file says so and stops. A number, or one with k, m or g.",
+    "Maximum bytes that one process writes; then its file ends with a note. A number, optionally with k, m or g.",
 )
 UMASK = Setting(
     "DDP_PROBE_UMASK",
     "",
     _umask,
-    "Who else may read what is written: a umask such as 027. Default: nobody, or the group if the runs' folder has its set-group-ID bit.",
+    "Who else may read the files: a umask such as 027. Default: nobody, or the group if the folder of runs has the set-group-ID bit.",
 )
 FIX = Setting(
     "DDP_PROBE_FIX",
     "",
     _remedies,
-    "Remedies to apply while the job starts: auto, or names with commas in between. Unset: nothing is changed, ever.",
+    "Remedies to apply at start-up: auto, or a comma-separated list of names. Unset: nothing is ever changed.",
 )
-DEVICE = Setting("DDP_PROBE_DEVICE", "", _text, "For the remedies: the device type of the cards, such as gcu or xla. Default: what is found.")
+DEVICE = Setting("DDP_PROBE_DEVICE", "", _text, "For the remedies: the device type of the cards, such as gcu or xla. Default: detected.")
 BACKEND = Setting(
     "DDP_PROBE_BACKEND",
     "",
     _text,
-    "For the remedies: the backend of the process group. Default: the vendor's where it is registered, else gloo.",
+    "For the remedies: the backend of the process group. Default: the vendor's if it is registered, else gloo.",
 )
-TIMEOUT = Setting("DDP_PROBE_TIMEOUT", "", _seconds, "For the remedies: the process group's timeout, in seconds, or with s, m or h.")
+TIMEOUT = Setting("DDP_PROBE_TIMEOUT", "", _seconds, "For the remedies: the process group's timeout in seconds, or with s, m or h.")
 RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
 ORIGIN = Setting(
     "DDP_PROBE_ORIGIN",
     "",
     _text,
-    "The run's folder for children made by multiprocessing. Set by a program without a launcher.",
+    "The run's folder for children of multiprocessing. Set by a program without a launcher.",
     internal=True,
 )
 ARMED = Setting(
     "DDP_PROBE_ARMED",
     "",
     _text,
-    "Which process is armed, as pid:RANK:LOCAL_RANK, so that what it starts knows itself a helper.",
+    "The armed process, as pid:RANK:LOCAL_RANK, so that processes that it starts know that they are helpers.",
     internal=True,
 )
 BROKEN = Setting(
     "DDP_PROBE_BROKEN",
     "",
     _switch,
-    "The probe could not be started above, and said so; what is started below stays silent.",
+    "The probe failed to start in a parent process, which reported it; child processes do not report it again.",
     internal=True,
 )
 HOME = Setting(
     "DDP_PROBE_HOME",
     "",
     _text,
-    "Where the package lies, for interpreters that do not have it. Set by `run`.",
+    "Where the package is, for interpreters in which it is not installed. Set by `run`.",
     internal=True,
 )
 
@@ -193,7 +199,7 @@ SETTINGS: Tuple[Setting, ...] = (PROBE, DIR, ECHO, REPORT, STRICT, MAX_BYTES, UM
 
 
 def get(setting: Setting, environ: Optional[Mapping[str, str]] = None) -> Any:
-    """Return the parsed value, or the default where the variable is unset or unreadable."""
+    """Return the parsed value, or the default if the variable is unset or invalid."""
     text = (os.environ if environ is None else environ).get(setting.name)
     if text is None or not text.strip():
         text = setting.default
@@ -204,7 +210,7 @@ def get(setting: Setting, environ: Optional[Mapping[str, str]] = None) -> Any:
 
 
 def mistakes(environ: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
-    """Return what is wrong with the variables that are set: name to sentence."""
+    """Return the mistakes in the variables that are set: name to sentence."""
     env = os.environ if environ is None else environ
     known = {setting.name: setting for setting in SETTINGS}
     found = {}
@@ -216,5 +222,5 @@ def mistakes(environ: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
             if env[name].strip():
                 known[name].parse(env[name])
         except ours(ValueError) as exc:
-            found[name] = "The value has to be %s." % exc
+            found[name] = "The value must be %s." % exc
     return found

@@ -1,6 +1,6 @@
-"""Tells which accelerators this process has, from what is imported, from /dev and from the environment; wakes none of them.
+"""Finds the accelerators of this process from imported modules, /dev and the environment, without initialising any.
 
-A current card or a count is asked for only where the program has initialised that accelerator itself, in this very process.
+The current card and the count are read only if the program has already initialised that accelerator in this process.
 """
 
 import os
@@ -20,12 +20,12 @@ from ddp_probe.schema import Card
 _FILES = 16
 _TEXT = 200
 
-# torch brings these attributes itself, whether there is a card or not; any other vendor's was put there by a plugin.
+# torch always has these attributes, with or without a card; a plugin adds those of other vendors.
 _IN_EVERY_TORCH = frozenset(("cuda", "xpu", "mps", "mtia"))
 
 
 def accelerators(dev: str = "/dev") -> List[Card]:
-    """Return the accelerators there are signs of, vendors' plugins before CUDA."""
+    """Return the accelerators with any sign of presence, vendors' plugins before CUDA."""
     shim, named = shim_module(), _private_name()
     cards: List[Card] = []
     claimed: Set[str] = set()
@@ -41,7 +41,7 @@ def accelerators(dev: str = "/dev") -> List[Card]:
 
 
 def _private_name() -> str:
-    """Return what a plugin has called torch's privateuseone; reading it looks at one string in torch."""
+    """Return the name that a plugin gave to torch's privateuseone; this reads one string in torch."""
     ask = namespace("torch._C").get("_get_privateuse1_backend_name")  # torch 2.0
     name = ask() if ask else ""
     return name if type(name) is str and name != "privateuseone" else ""
@@ -79,7 +79,7 @@ def _exists(known: Accelerator, card: Card) -> bool:
 
 
 def _device_type(known: Accelerator, module: str) -> str:
-    """Return the first name, or the second where the plugin is there and torch has no attribute of the first."""
+    """Return the first name, or the second if the plugin is present and torch has no attribute of the first."""
     if module and len(known.device_types) > 1 and known.torch_attribute not in namespace("torch"):
         return known.device_types[1]
     return known.device_types[0] if known.device_types else ""
@@ -91,7 +91,7 @@ def _device_files(known: Accelerator, dev: str, listed: Dict[str, List[str]]) ->
         folder, wanted = os.path.join(dev, os.path.dirname(pattern)), os.path.basename(pattern)
         if folder not in listed:
             listed[folder] = _list(folder)
-        begins = wanted.partition("[")[0].partition("*")[0].partition("?")[0]  # fnmatch compiles a pattern, and most of these cards are not here
+        begins = wanted.partition("[")[0].partition("*")[0].partition("?")[0]  # fnmatch compiles a pattern, and most of these cards are absent
         found += [os.path.join(folder, name) for name in listed[folder] if name.startswith(begins) and fnmatch(name, wanted)]
     return sorted(found, key=lambda path: (len(path), path))
 
@@ -104,7 +104,7 @@ def _list(folder: str) -> List[str]:
 
 
 def _runtime(known: Accelerator) -> Any:
-    """Return the imported module that tells the current card: torch.<name>, else the vendor's own."""
+    """Return the imported module that knows the current card: torch.<name>, else the vendor's own."""
     held = namespace("torch").get(known.torch_attribute) if known.torch_attribute else None
     return held if held is not None else next((sys.modules[name] for name in known.modules if name in sys.modules), None)
 
@@ -115,9 +115,9 @@ def _name_of(runtime: Any) -> str:
 
 
 def _initialised(held: Dict[str, Any]) -> Optional[bool]:
-    """Return the module's own note that it is initialised in this process; None where it keeps none.
+    """Return whether the module is initialised in this process, from its own flag; None if it has no flag.
 
-    is_initialized() of torch.cuda reads two variables (1.12 to 2.13); the vendors' copies of it do the same.
+    torch.cuda.is_initialized() only reads two variables (1.12 to 2.13); the vendors' copies do the same.
     """
     if held.get("_initialized") is False:
         return False
@@ -135,7 +135,7 @@ def _ask(card: Card, runtime: Any) -> None:
             card.current = _number(held.get("current_device"))
             card.count = _number(held.get("device_count"))
     except ours(Exception):
-        return  # a vendor's module that cannot answer leaves the rest of the record standing
+        return  # if a vendor's module fails here, the rest of the record is still valid
 
 
 def _number(ask: Optional[Callable[[], Any]]) -> Optional[int]:
@@ -144,7 +144,7 @@ def _number(ask: Optional[Callable[[], Any]]) -> Optional[int]:
 
 
 def shim_module() -> str:
-    """Return the module that makes torch.cuda stand for another accelerator, such as torch_gcu.transfer_to_gcu."""
+    """Return the module that redirects torch.cuda to another accelerator, such as torch_gcu.transfer_to_gcu."""
     for name in list(sys.modules):
         if ".transfer_to_" in name and sys.modules.get(name) is not None:
             return name

@@ -1,4 +1,4 @@
-"""Reads classes through type's own descriptors, for a metaclass can run the job's code at every look."""
+"""Reads classes through type's own descriptors, because a metaclass can run the job's code on attribute access."""
 
 from typing import Any, Callable, Mapping, Tuple
 

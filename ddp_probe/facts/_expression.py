@@ -1,6 +1,6 @@
-"""Regular expressions that most processes never ask for: each is compiled when it is first used.
+"""Regular expressions that are compiled on first use.
 
-A start of a rank pays for all that is loaded with it.
+Most processes never use them, and every rank pays for everything loaded at start-up.
 """
 
 import re
@@ -8,7 +8,7 @@ from typing import Any, AnyStr, Callable, Generic, Iterator, List, Match, Option
 
 
 class Expression(Generic[AnyStr]):
-    """Stands for a re.Pattern; what is called on it once is its own attribute from then on, and costs as much as the pattern's."""
+    """A lazy re.Pattern. A method becomes an attribute at its first call; later calls cost as much as the pattern's own."""
 
     _pattern: AnyStr
     search: Callable[..., Optional[Match[AnyStr]]]
@@ -22,8 +22,8 @@ class Expression(Generic[AnyStr]):
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # nothing of a pattern that is used here
+        if name.startswith("_"):  # not a method of a pattern
             raise AttributeError(name)
-        found = getattr(re.compile(self._pattern, self._flags), name)  # re keeps what it has compiled
+        found = getattr(re.compile(self._pattern, self._flags), name)  # re caches compiled patterns
         setattr(self, name, found)
         return found

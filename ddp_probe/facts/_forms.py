@@ -1,4 +1,4 @@
-"""Puts tensors into words, each combination of shape, device, dtype and requires_grad once; that keeps a snapshot cheap."""
+"""Describes tensors, once per combination of shape, device, dtype and requires_grad, which keeps a snapshot cheap."""
 
 from typing import Any, Dict, List
 
@@ -10,7 +10,7 @@ _TEXT = 100
 
 
 class Form:
-    """What all tensors of one shape, device, dtype and requires_grad have in common, in words; and how many they are."""
+    """The description shared by all tensors of one shape, device, dtype and requires_grad, and their number."""
 
     __slots__ = ("count", "device", "dtype", "shape", "requires_grad", "elements", "bytes", "hashed")
 

@@ -1,4 +1,4 @@
-"""Tells what mmengine has decided about devices, and why, from the answers that it noted when it was imported."""
+"""Reports which device mmengine has chosen and why, from the flags that it set when imported."""
 
 import re
 from types import FunctionType
@@ -12,9 +12,9 @@ from ddp_probe.facts.versions import version_of
 
 _MODULE = "mmengine.device.utils"
 _CHECK = re.compile(r"^is_([a-z]+)_available$")
-_ORDER = ("npu", "cuda", "mlu", "mps", "dipu", "musa")  # of mmengine 0.10.7, which asks one after the other
+_ORDER = ("npu", "cuda", "mlu", "mps", "dipu", "musa")  # of mmengine 0.10.7, which checks them in this order
 
-# The accelerators that _init_dist_pytorch and _init_dist_slurm of mmengine 0.10.7 ask for before they take torch.cuda.
+# The accelerators that _init_dist_pytorch and _init_dist_slurm of mmengine 0.10.7 check before using torch.cuda.
 _BRANCHES = {"pytorch": ("mlu", "npu", "musa"), "slurm": ("mlu",), "mpi": ()}
 
 
@@ -28,14 +28,14 @@ def _mmengine() -> str:
 
 
 def _strangers(known: Iterable[str]) -> str:
-    """Return a clause on accelerators that are here and that this mmengine does not know."""
+    """Return a clause about the accelerators present that this mmengine does not know."""
     knows = set(known) | {record.name for record in ACCELERATORS if record.mmengine_knows}
     names = [card.name for card in accelerators() if card.name not in knows]
     return "; %s is not among them" % ", ".join(names) if names else ""
 
 
 def mmengine_device() -> Tuple[str, str]:
-    """Return what mmengine.device.get_device() answers, and why."""
+    """Return the result of mmengine.device.get_device(), and its reason."""
     held = namespace(_MODULE)
     if "DEVICE" not in held:
         return "", "mmengine.device is not imported."
@@ -48,12 +48,12 @@ def mmengine_device() -> Tuple[str, str]:
 
 
 def _why(answer: str, held: Dict[str, Any], known: List[str]) -> str:
-    told = "%s knows %s%s." % (_mmengine(), ", ".join(known), _strangers(known))
+    known_devices = "%s knows %s%s." % (_mmengine(), ", ".join(known), _strangers(known))
     flag = "IS_%s_AVAILABLE" % answer.upper()
     if answer == "cpu":
-        return told + " None of those it knows was available when it was imported."
+        return known_devices + " None of those it knows was available when it was imported."
     if answer not in known or held.get(flag) is False:
-        return told + " Something has set mmengine.device.utils.DEVICE to %s since." % answer
+        return known_devices + " mmengine.device.utils.DEVICE was later set to %s." % answer
     if flag in held:
         return "%s is True." % flag
     shim = " through " + shim_module() if answer == "cuda" and shim_module() else ""
@@ -61,23 +61,23 @@ def _why(answer: str, held: Dict[str, Any], known: List[str]) -> str:
 
 
 def init_dist_branch(launcher: str = "pytorch") -> Tuple[str, str]:
-    """Return whose set_device mmengine's init_dist calls for this launcher, and why; asked of the answers that it noted."""
+    """Return whose set_device mmengine's init_dist will call for this launcher, and why, from the flags that it set."""
     if launcher not in _BRANCHES:
-        return "none", "init_dist knows no launcher %s." % describe(launcher)
+        return "none", "init_dist does not know the launcher %s." % describe(launcher)
     names, held = _BRANCHES[launcher], namespace(_MODULE)
     if not held:
         return "", "mmengine.device is not imported."
-    asked = [name for name in names if "is_%s_available" % name in held]  # older mmengine has fewer branches
-    for name in asked:
+    checked = [name for name in names if "is_%s_available" % name in held]  # older mmengine has fewer branches
+    for name in checked:
         flag, answer = "IS_%s_AVAILABLE" % name.upper(), held.get("IS_%s_AVAILABLE" % name.upper())
         if type(answer) is not bool:
-            return "", "%s notes no %s; it asks only when init_dist is called." % (_mmengine(), flag)
+            return "", "%s has no %s; it checks only when init_dist is called." % (_mmengine(), flag)
         if answer:
             return name, "%s is True." % flag
-    return "cuda", _why_cuda(launcher, asked)
+    return "cuda", _why_cuda(launcher, checked)
 
 
-def _why_cuda(launcher: str, asked: List[str]) -> str:
-    flags = ", ".join("IS_%s_AVAILABLE" % name.upper() for name in asked)
-    because = "%s: False" % flags if flags else "launcher %s asks for nothing else" % launcher
+def _why_cuda(launcher: str, checked: List[str]) -> str:
+    flags = ", ".join("IS_%s_AVAILABLE" % name.upper() for name in checked)
+    because = "%s: False" % flags if flags else "launcher %s checks nothing else" % launcher
     return "%s; so init_dist calls torch.cuda.set_device before init_process_group, whatever the backend." % because

@@ -1,7 +1,7 @@
-"""Credentials that are known by their own form, whatever they are called: keys with a vendor's prefix, URLs with a password, headers, webhooks.
+"""Recognises credentials by their form, whatever their name: keys with a vendor's prefix, URLs with a password, headers, webhooks.
 
-The prefixes are those that the rules of gitleaks and the plugins of detect-secrets look for; neither is needed at run time. A pattern is compiled
-once a text holds its gate, a few letters without which it cannot match: a rank that logs no such text pays for none.
+The prefixes come from the rules of gitleaks and the plugins of detect-secrets; neither is needed at run time. A pattern is compiled only
+when a text contains its gate, a few characters without which it cannot match: a rank without such a text compiles none.
 """
 
 import re
@@ -11,7 +11,7 @@ from ddp_probe.facts._expression import Expression
 
 MASK = "***"
 
-# A vendor's prefix, then a run with a digit in it: "sk-learn-contrib" and "npm_config_cache" are names.
+# A vendor's prefix, then characters with at least one digit: "sk-learn-contrib" and "npm_config_cache" are names.
 _PREFIXES = tuple(
     """
     ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt- glft- glimt- glagent- gloas- glsoat- glcbt- glffct- GR1348941 npm_ pypi-
@@ -26,11 +26,11 @@ _PREFIXES = tuple(
     """.split()
 )
 _TOKEN = Expression(r"(?<![\w/.-])[A-Za-z0-9][\w./+~-]{11,}=*")
-_LONG = re.compile(r"[\w+=~-]{12}")  # No vendor's key is shorter.
+_LONG = re.compile(r"[\w+=~-]{12}")  # Minimum length of a vendor's key.
 
 
 class _Form:
-    """A pattern, what stands for its match, and the letters without which it cannot match."""
+    """A pattern, the replacement for its match, and the characters without which it cannot match."""
 
     def __init__(self, gates: Tuple[str, ...], pattern: str, instead: str = MASK, flags: int = 0) -> None:
         self._gates = gates
@@ -45,7 +45,7 @@ class _Form:
 
 _FORMS = (
     _Form(("private key",), r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", flags=re.S),
-    # A password may hold a slash, and then an "@" further on belongs to it; without a password the user's name ends at the first slash.
+    # A password may contain a slash, and then extends to a later "@"; without a password the user name ends at the first slash.
     _Form(
         ("://",),
         r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://)(?:[^\s/'\"@:]{0,128}:[^\s'\"@]{1,256}|[^\s/'\"@]{1,256})@",
@@ -94,7 +94,7 @@ _TURN = Expression(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9a-z])|(?<=[0-9])(?=
 
 
 def mask_forms(text: str) -> str:
-    """Mask the credentials that show themselves."""
+    """Mask credentials with a recognisable form."""
     small = text.lower()
     for form in _FORMS:
         text = form.masked(text, small)
@@ -109,22 +109,22 @@ def _token(match: Any) -> str:
 
 
 def _disordered(word: str) -> bool:
-    """Tell a word of upper case, lower case and digits that nobody chose. A commit's number stays: it is hexadecimal."""
+    """Return whether a word looks random: upper case, lower case and digits mixed. A commit hash does not: it is hexadecimal."""
     return any(c.isupper() for c in word) and any(c.islower() for c in word) and _mixed(word, 3)
 
 
 def _mixed(run: str, share: int) -> bool:
-    """Tell whether one of so many letters begins another kind: nobody chooses such a name."""
+    """Return whether the kind of character changes often enough to look random."""
     return any(c.isdigit() for c in run) and len(_TURN.findall(run)) * share >= len(run)
 
 
 def random_looking(text: str) -> bool:
-    """Tell whether a value holds a run of mixed letters and digits that nobody would choose for a name, or a long hexadecimal number."""
+    """Return whether a value contains a random-looking mix of letters and digits, or a long hexadecimal number."""
     if len(text) < _SHORTEST_RUN:
         return False
     return _HEX.search(text) is not None or _UUID.search(text) is not None or any(_mixed(run, 4) for run in _RUN.findall(text))
 
 
 def perhaps_random(text: str) -> bool:
-    """Tell the same more readily, of a value whose name speaks of a key."""
+    """Apply a lower threshold, for a value whose name suggests a key."""
     return any(sum(c.isdigit() for c in run) >= 2 and len(_TURN.findall(run)) >= 3 for run in _SHORT_RUN.findall(text))

@@ -5,22 +5,22 @@ from typing import List
 
 from ddp_probe.facts._expression import Expression
 
-# One of these as a word of a variable's or an option's name makes its value a secret.
+# If a variable's or an option's name contains one of these words, its value is a secret.
 _WORDS = frozenset(
     "key keys apikey token tokens secret secrets password passwords passwd passwds passphrase passcode pass pwd pw credential credentials cred creds"
     " auth authorization bearer cookie cookies signature sig jwt pat dsn private psk otp".split()
 )
-# Written without a space between: authtoken, accesskey, dbpass, PGPASSWORD.
+# Written together: authtoken, accesskey, dbpass, PGPASSWORD.
 _GLUED = Expression(
     r"(?:tokens?|passwords?|passwd|passphrase|secrets?|credentials?|(?:api|access|secret|auth|private|account|license|ssh)keys?|(?<!com)(?<!by)pass|pwd)$"
 )
 _NOT_GLUED = frozenset("compass bypass encompass surpass trespass subtoken pretokens".split())
-# The last word says that the value is about a secret, and is none itself.
+# If this is the last word, the value is about a secret but not one itself.
 _ABOUT = frozenset(
     "file files path paths dir folder name names type types size sizes len length count"
     " counts num id ids index limit dim error exception warning ratio".split()
 )
-# In running text these words are too common to go by: "key: conv1.weight", "private: no", "pass = 2".
+# In prose these words alone are too common: "key: conv1.weight", "private: no", "pass = 2".
 _COMMON = frozenset("key keys pass private sig pat signature pwd pw dsn token tokens auth otp".split())
 _KEY_OF = frozenset(
     "api access secret private auth encryption signing ssh account service master wandb license client app user db hf bot refresh id".split()
@@ -39,7 +39,7 @@ def _glued(word: str) -> bool:
 
 
 def secret_name(name: str) -> bool:
-    """Tell whether a variable or option of this name holds a secret."""
+    """Return whether the value of a variable or option of this name is a secret."""
     words = _words(name[-200:])
     if not words or name == "PWD" or words[-1] in _ABOUT:  # PWD is the shell's working directory.
         return False
@@ -47,27 +47,27 @@ def secret_name(name: str) -> bool:
 
 
 def secret_in_text(name: str) -> bool:
-    """Tell the same of a name in running text, which needs more than one common word."""
+    """Return the same for a name in prose, where a single common word is not enough."""
     if name.startswith("-"):
         return secret_name(name)
     words = _words(name[-200:])
-    if not words or words[-1] in _ABOUT or name == "PWD":  # "KeyError: 'conv1'" tells no secret
+    if not words or words[-1] in _ABOUT or name == "PWD":  # "KeyError: 'conv1'" contains no secret
         return False
     if words[-1] in ("token", "auth") or (len(words) > 1 and words[-1] == "tokens" and words[-2] in _KEY_OF):
         return True
     if words == ["tokens"] or name == "KEY":
-        return True  # Numbers and words that are none stay: "tokens=512".
+        return True  # Numbers and other words are not secrets: "tokens=512".
     if words[-1] in _COMMON and (name == "Pwd" or (len(words) > 1 and (words[-2] in _KEY_OF or words[-1] in ("pass", "pwd", "pw")))):
         return True
     return any((word in _WORDS and word not in _COMMON) or _glued(word) for word in words)
 
 
 def perhaps_secret(name: str) -> bool:
-    """Tell a name such as airtable_key or mapKey: its value decides."""
+    """Return whether a name is like airtable_key or mapKey, so that its value decides."""
     words = _words(name[-200:])
     return len(words) > 1 and words[-1] in _COMMON
 
 
 def names_several(name: str) -> bool:
-    """Tell whether an option of this name may take several values."""
+    """Return whether an option of this name may take several values."""
     return _PLURAL.search(name) is not None

@@ -1,6 +1,6 @@
-"""Walks a model's modules for parameters and buffers, in the order of torch's named_parameters, calling no method of the model.
+"""Collects a model's parameters and buffers in the order of torch's named_parameters, without calling a method of the model.
 
-The walk reads the namespaces of the modules, so that a module which overrides named_parameters or __getattr__ is read all the same.
+It reads the modules' namespaces, so it also works for a module that overrides named_parameters or __getattr__.
 """
 
 from typing import Any, Dict, List, Set
@@ -12,7 +12,7 @@ _MODULES = 500_000
 
 
 class Tensors:
-    """Tensors and their names, each tensor once; two lists, for a tuple each would keep the garbage collector busy."""
+    """Tensors and their names, each tensor once. Two lists, because one tuple per tensor would slow down the garbage collector."""
 
     def __init__(self) -> None:
         self.names: List[str] = []
@@ -69,7 +69,7 @@ class Walk:
 
 
 def _names_below(module: Any) -> int:
-    """Count the parameters that a module met for the second time names again."""
+    """Count the parameters of a module that occurs again."""
     met: Set[int] = set()
     waiting, count = [module], 0
     while waiting and len(met) < _MODULES:

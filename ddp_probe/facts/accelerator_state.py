@@ -1,4 +1,4 @@
-"""The one place to ask which accelerators there are, and what mmengine makes of them; nothing is woken by asking."""
+"""The public functions for the accelerators present and mmengine's choice among them. They initialise nothing."""
 
 from ddp_probe.facts._cards import accelerators, shim_module
 from ddp_probe.facts._mmengine_choice import init_dist_branch, mmengine_device

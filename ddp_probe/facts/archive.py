@@ -1,4 +1,4 @@
-"""Reads the frame of a zip archive, and the device names in a checkpoint's pickle, without unpickling: a few bounded reads."""
+"""Reads the structure of a zip archive and the device names in a checkpoint's pickle, in a few bounded reads, without unpickling."""
 
 import re
 import struct
@@ -6,11 +6,11 @@ from typing import Callable, Iterator, List, NamedTuple, Optional
 
 from ddp_probe.facts._expression import Expression
 
-ReadAt = Callable[[int, int], bytes]  # (offset, how many bytes)
+ReadAt = Callable[[int, int], bytes]  # (offset, number of bytes)
 
 _TAIL = (1 << 16) + 22  # the longest comment, and the end-of-archive record
 _DIRECTORY = 1 << 16
-_FIRST = 64 << 10  # of a pickle; the first storage is there, unless a long text comes before it
+_FIRST = 64 << 10  # of a pickle; contains the first storage, unless a long text comes before it
 _MOST = 1 << 20
 _LOCATIONS = 64
 
@@ -23,14 +23,14 @@ _MEMOISED = Expression(rb"X[\x01-\x20]\0\0\0(?P<location>[a-z_]{2,24}(?::\d{1,4}
 
 
 class Directory(NamedTuple):
-    """Where an archive's table of contents lies."""
+    """Offset and size of an archive's table of contents."""
 
     offset: int
     size: int
 
 
 def _candidates(tail: bytes) -> Iterator[int]:
-    """Yield where an end-of-archive record may begin: its comment has to reach the end of the file."""
+    """Yield possible offsets of the end-of-archive record: its comment must extend to the end of the file."""
     found = tail.rfind(b"PK\x05\x06")
     while found >= 0:
         record = tail[found : found + 22]
@@ -51,22 +51,22 @@ def _directory64(read_at: ReadAt, end: int) -> Optional[Directory]:
 
 
 def directory(read_at: ReadAt, size: int) -> Optional[Directory]:
-    """Return where the table of contents lies; None where the end of the archive is missing or points at something else."""
+    """Return the table of contents; None if the end of the archive is missing or points elsewhere."""
     start = max(size - _TAIL, 0)
     tail = read_at(start, size - start)
     for found in _candidates(tail):
         length, offset = struct.unpack_from("<II", tail, found + 12)
-        place: Optional[Directory] = Directory(offset, length)
+        table: Optional[Directory] = Directory(offset, length)
         if offset == 0xFFFFFFFF or length == 0xFFFFFFFF or tail[found + 10 : found + 12] == b"\xff\xff":
-            place = _directory64(read_at, start + found)
-        if place and place.offset + place.size <= start + found and read_at(place.offset, 4) in (b"PK\x01\x02", b"PK\x05\x06"):
-            return place
+            table = _directory64(read_at, start + found)
+        if table and table.offset + table.size <= start + found and read_at(table.offset, 4) in (b"PK\x01\x02", b"PK\x05\x06"):
+            return table
     return None
 
 
-def _pickle(read_at: ReadAt, place: Directory, most: int) -> bytes:
-    """Return the beginning of data.pkl, which torch writes first; nothing where it is packed."""
-    table = read_at(place.offset, min(place.size, _DIRECTORY))
+def _pickle(read_at: ReadAt, where: Directory, most: int) -> bytes:
+    """Return the beginning of data.pkl, which torch writes first; empty if it is compressed."""
+    table = read_at(where.offset, min(where.size, _DIRECTORY))
     at = 0
     while table[at : at + 4] == b"PK\x01\x02" and at + 46 <= len(table):
         method, packed, length = struct.unpack_from("<H8xII", table, at + 10)
@@ -86,7 +86,7 @@ def _member(read_at: ReadAt, offset: int, length: int) -> bytes:
     return read_at(offset + 30 + name_size + extra_size, length)
 
 
-# An xla tensor has no storage to speak of: torch pickles its numbers by numpy, with the device's name beside them.
+# An xla tensor has no storage: torch pickles its values as a numpy array, together with the device name.
 _BARE = Expression(rb"X[\x03-\x14]\x00\x00\x00(?P<location>[a-z]+:[0-9]{1,4})", re.DOTALL)
 
 
@@ -95,7 +95,7 @@ def _number(near: Optional[bytes], far: Optional[bytes]) -> int:
 
 
 def _locations(pickle: bytes) -> List[str]:
-    """Return the devices that storages were saved from; most refer to the first by its number in the pickle's memo."""
+    """Return the devices that storages were saved from; most storages refer to the first one's device by a memo number."""
     named, numbers = {}, set()
     for match in _STORAGE.finditer(pickle):
         if match.group("location"):
@@ -118,10 +118,10 @@ def _looks_like_device(text: bytes) -> bool:
 
 def locations_in_zip(read_at: ReadAt, size: int) -> List[str]:
     """Return the devices named in a zip checkpoint."""
-    place = directory(read_at, size)
-    if place is None:
+    table = directory(read_at, size)
+    if table is None:
         return []
-    return _locations(_pickle(read_at, place, _FIRST)) or _locations(_pickle(read_at, place, _MOST))
+    return _locations(_pickle(read_at, table, _FIRST)) or _locations(_pickle(read_at, table, _MOST))
 
 
 def locations_in_legacy(read_at: ReadAt, size: int) -> List[str]:

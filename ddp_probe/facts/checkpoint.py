@@ -1,6 +1,6 @@
-"""Looks at a checkpoint before torch.load does: what it is, whether it is whole, which devices it names; nothing is unpickled.
+"""Inspects a checkpoint for torch.load without unpickling it: its kind, whether it is complete, and its devices.
 
-Files are opened by path, or read with pread through the job's own descriptor, so that its position never moves.
+Files are opened by path, or read with pread through the job's own descriptor, so that its position never changes.
 """
 
 import io
@@ -25,7 +25,7 @@ _FILES = (io.FileIO, io.BufferedReader, io.BufferedRandom)
 
 
 class _Source(NamedTuple):
-    """Something that can be read at any place without moving anything."""
+    """A source that can be read at any offset without changing its position."""
 
     read_at: archive.ReadAt
     size: int
@@ -41,7 +41,7 @@ def _by_descriptor(fd: int, start: int, size: int, opened: int = -1) -> _Source:
 
 
 def path_of(f: Any) -> Optional[str]:
-    """Return the path in f; a PathLike of the job's own is not asked, for that runs its code."""
+    """Return the path in f; a PathLike class of the job is not used, because that would run its code."""
     kind = type(f)
     if issubclass(kind, str):
         return str.__str__(f)
@@ -61,10 +61,10 @@ def _note(found: CheckpointFile, status: os.stat_result) -> None:
 
 
 def _stat_path(path: str, found: CheckpointFile) -> Optional[os.stat_result]:
-    """Note what stat tells; return it if there is something that can be read in safety."""
+    """Note the result of stat; return it if the file can be read safely."""
     found.path = masked(path, _PATH)
     if _URL.match(path):
-        found.error = "A URL; not looked at."
+        found.error = "A URL; not inspected."
         return None
     try:
         status = os.stat(path)
@@ -72,7 +72,7 @@ def _stat_path(path: str, found: CheckpointFile) -> Optional[os.stat_result]:
         found.exists = False
         return None
     _note(found, status)
-    # Opening a FIFO waits for its writer, opening a device can touch it.
+    # Opening a FIFO waits for its writer; opening a device can affect it.
     return status if stat.S_ISREG(status.st_mode) else None
 
 
@@ -133,9 +133,9 @@ def _kind(head: bytes, size: int) -> str:
 
 
 def stat_of(f: Any) -> CheckpointFile:
-    """Return what can be told without opening anything: of a path its stat, of an open file what it holds as well.
+    """Inspect without opening anything: only stat for a path, also the contents for an open file.
 
-    Whoever opens and closes a file drops every POSIX lock that the process has on it, whichever descriptor took the lock.
+    Opening and closing a file drops every POSIX lock that the process holds on it, whichever descriptor took the lock.
     """
     if path_of(f) is None:
         return look(f)
@@ -150,7 +150,7 @@ def stat_of(f: Any) -> CheckpointFile:
 
 
 def look(f: Any) -> CheckpointFile:
-    """Return what can be told of a path or an open file without reading more than its head and its end. It opens and closes a path."""
+    """Inspect a path or an open file, reading only its head and its end. A path is opened and closed."""
     found = CheckpointFile()
     try:
         source = _open(f, found)
@@ -169,7 +169,7 @@ def look(f: Any) -> CheckpointFile:
 
 
 def locations(f: Any) -> List[str]:
-    """Return the devices that a checkpoint's storages were saved from; empty where that cannot be told."""
+    """Return the devices that a checkpoint's storages were saved from; empty if unknown."""
     try:
         source = _open(f, CheckpointFile())
         if not source:

@@ -1,6 +1,6 @@
-"""Puts a value into words without running a line of the job's code: no repr, no str, no property of a class that is not known.
+"""Describes a value without running the job's code: no repr, no str, no property of an unknown class.
 
-Only values of exact types are shown. Types are told apart by identity, never hashed or compared: a metaclass may define that.
+Only values of exact types are shown. Types are compared by identity, never hashed or compared with ==: a metaclass may define that.
 """
 
 import datetime
@@ -20,7 +20,7 @@ from ddp_probe.ours import ours
 __all__ = ["class_name", "describe", "describe_mapping"]
 
 _DEPTH = 3
-_ITEMS = 20  # half as many a level deeper, for they multiply
+_ITEMS = 20  # half as many per level, because they multiply
 _MAPPING_ITEMS = 100
 _TEXT = 200
 
@@ -35,7 +35,7 @@ def _is(kind: Any, kinds: Iterable[Any]) -> bool:
 
 
 def describe(value: Any, limit: int = _TEXT) -> str:
-    """Return a value in at most `limit` characters, secrets masked; a string stands as it is."""
+    """Return a value in at most `limit` characters, secrets masked; a string is returned without quotes."""
     try:
         text = masked(value, limit) if type(value) is str else _describe(value, 0)
     except ours(Exception):
@@ -53,7 +53,7 @@ def describe_mapping(mapping: Any) -> Dict[str, str]:
         return {}
     try:
         chosen = list(itertools.islice(items, _MAPPING_ITEMS))
-    except ours(RuntimeError):  # another thread has changed it meanwhile
+    except ours(RuntimeError):  # another thread changed it in the meantime
         return {}
     return {describe(key): MASK if _hides(key) and value is not None else describe(value) for key, value in chosen}
 
@@ -115,12 +115,12 @@ def _describe_torch(value: Any, kind: type) -> str:
 
 def _describe_tensor(value: Any, kind: type) -> str:
     with namespace("torch._C")["DisableTorchFunction"]():  # else a subclass's __torch_function__ runs
-        told = [str(value.dtype).replace("torch.", ""), str([int(size) for size in value.shape]), str(value.device)]
-    return "%s(%s)" % (qualname(kind), ", ".join(told))
+        parts = [str(value.dtype).replace("torch.", ""), str([int(size) for size in value.shape]), str(value.device)]
+    return "%s(%s)" % (qualname(kind), ", ".join(parts))
 
 
 def _dicts() -> Tuple[Any, ...]:
-    """Return the dict types whose items can be read by dict's own code; mmengine's configs are among them."""
+    """Return the dict types whose items can be read by dict's own code, including mmengine's configs."""
     return (dict, OrderedDict, defaultdict, namespace("mmengine.config.config").get("ConfigDict"), namespace("addict.addict").get("Dict"))
 
 
@@ -129,7 +129,7 @@ def _sequence(values: Any, depth: int) -> str:
         return "..."
     shown = [_describe(value, depth + 1) for value in itertools.islice(values, _ITEMS >> depth)]
     if issubclass(type(values), (set, frozenset)):
-        shown.sort()  # the order of a set differs from rank to rank
+        shown.sort()  # the order of a set differs between ranks
     return ", ".join(shown + (["..."] if len(values) > _ITEMS >> depth else []))
 
 

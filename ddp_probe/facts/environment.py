@@ -1,4 +1,4 @@
-"""Reads the environment variables that decide how a distributed job runs: those of a named list, and no other."""
+"""Reads the environment variables that decide how a distributed job runs, only from a fixed list."""
 
 import os
 from typing import Dict, Mapping, Optional, Tuple
@@ -9,10 +9,10 @@ from ddp_probe.facts.secrets import masked, secret_name
 _CHARACTERS = 1000
 _VARIABLES = 400
 
-# Group -> (what it is for, names, beginnings of names).
+# Group -> (its purpose, names, prefixes).
 NAMED: Tuple[Tuple[str, Tuple[str, ...], Tuple[str, ...]], ...] = (
     (
-        "Who this process is, as its launcher says.",
+        "The identity of this process, as set by its launcher.",
         (
             "RANK",
             "LOCAL_RANK",
@@ -28,7 +28,7 @@ NAMED: Tuple[Tuple[str, Tuple[str, ...], Tuple[str, ...]], ...] = (
         ("MASTER_",),
     ),
     (
-        "Schedulers and MPI: a rank's number where no launcher of torch's set it.",
+        "Schedulers and MPI: the rank if no torch launcher set it.",
         (
             "SLURM_JOB_ID",
             "SLURM_PROCID",
@@ -62,7 +62,7 @@ NAMED: Tuple[Tuple[str, Tuple[str, ...], Tuple[str, ...]], ...] = (
         ("TORCH", "PYTORCH_"),
     ),
     (
-        "Threads: ranks that share a host fight for its cores.",
+        "Threads: ranks on one host compete for its cores.",
         (),
         ("OMP_", "MKL_", "KMP_", "OPENBLAS_", "GOMP_", "NUMEXPR_"),
     ),
@@ -97,7 +97,7 @@ _BEGINNINGS = tuple(beginning for _, _, beginnings in NAMED for beginning in beg
 
 
 def environment(environ: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
-    """Return the variables of the named list that are set, without those whose name says secret, values masked."""
+    """Return the variables of the list that are set, except those with a secret's name; values are masked."""
     env = os.environ if environ is None else environ
     named, beginnings = _NAMES.union(accelerators.visible_variables()), _BEGINNINGS + accelerators.runtime_variables()
     chosen = [name for name in sorted(env) if (name in named or name.startswith(beginnings)) and not secret_name(name)]

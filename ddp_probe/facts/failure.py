@@ -1,4 +1,4 @@
-"""Describes an exception: what it is, what it says, where it came from; its own __str__ runs only where that is Python's."""
+"""Describes an exception: its type, message and origin. Its __str__ is called only if it is Python's own."""
 
 from types import TracebackType
 from typing import Any, Callable, List, Optional, Tuple
@@ -15,7 +15,7 @@ _LINE, _LINE_END, _LINE_CUT, _LINES, _LONGEST_LINE = 700, 200, " [...] ", 200, 2
 _FIRST, _LAST = 10, 30
 _WALK = 10_000
 
-# Their exceptions build their text from their own arguments.
+# Exceptions of these modules build their text from their own arguments.
 _TRUSTED = ("builtins", "torch", "mmengine", "mmcv", "subprocess", "json", "msgspec", "concurrent", "asyncio", "multiprocessing")
 
 _args: Callable[[BaseException], Any] = BaseException.__dict__["args"].__get__
@@ -31,7 +31,7 @@ def _arguments(exc: BaseException) -> Tuple[Any, ...]:
 
 
 def _plain(exc: BaseException) -> bool:
-    """Tell whether str(exc) runs none of the job's code: neither the exception's class nor what it holds."""
+    """Return whether str(exc) runs none of the job's code, neither in its class nor in its arguments."""
     owner = next(kind for kind in bases(type(exc)) if "__str__" in class_contents(kind))
     if not within(str(class_contents(owner).get("__module__", "builtins")), _TRUSTED):
         return False
@@ -49,22 +49,22 @@ def _message(exc: BaseException) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Mask and cut; of a text of many lines the last ones stay, which are what a launcher hands on of a child's traceback."""
+    """Mask and cut; a long text keeps its last lines too, which launchers report of a child's traceback."""
     if len(text) <= _MESSAGE:
         return masked(text, _MESSAGE)
     lines = text.split("\n", _LINES)
     text = "\n".join(_line(line, max(_LINE, _MESSAGE // len(lines))) for line in lines)
-    tail = text[-_TAIL:].partition("\n")[2] if len(text) > _MESSAGE else ""  # a whole line: half a secret would not be known for one
+    tail = text[-_TAIL:].partition("\n")[2] if len(text) > _MESSAGE else ""  # a whole line: half a secret would not be recognised
     if not tail:
         return masked(text, _MESSAGE)
     return masked(text, _MESSAGE - len(_CUT) - len(tail)) + _CUT + masked(tail, len(tail))
 
 
 def _line(text: str, limit: int) -> str:
-    """Cut one long line in its middle: lists of keys are told by their beginning and by their end."""
+    """Cut a long line in its middle: the beginning and the end of a list of keys identify it."""
     if len(text) <= limit:
         return text
-    text = masked(text, _LONGEST_LINE)  # Before it is cut: half a secret would not be known for one.
+    text = masked(text, _LONGEST_LINE)  # Before it is cut: half a secret would not be recognised.
     end = text[-_LINE_END:].partition(" ")[2]
     return text[: limit - len(_LINE_CUT) - len(end)] + _LINE_CUT + end
 
@@ -96,13 +96,13 @@ def _cause_of(exc: BaseException) -> str:
 
 
 def _said_by_cause(exc: BaseException) -> str:
-    """Return what the exception says that this one was raised from, where the code that raised it named it: raise … from."""
+    """Return the message of the exception's explicit cause (raise … from), or an empty string."""
     origin = _cause(exc)
     return "" if origin is None else masked(_message(origin), _CAUSE)
 
 
 def failure(exc: BaseException) -> Failure:
-    """Return the exception in words; of a long traceback the first ten and the last thirty frames."""
+    """Describe an exception; a long traceback is cut to its first ten and last thirty frames."""
     frames = _frames(exc)
     shown = frames if len(frames) <= _FIRST + _LAST else frames[:_FIRST] + frames[-_LAST:]
     return Failure(

@@ -1,4 +1,4 @@
-"""Process groups, read from torch's own tables; never a collective, never a device."""
+"""Reads process groups from torch's own tables, without a collective or a device."""
 
 import sys
 from typing import Any, Dict, Optional, Tuple
@@ -9,7 +9,7 @@ def _c10d() -> Any:
 
 
 def default_group() -> Tuple[str, Optional[int], Optional[int]]:
-    """Return backend, rank and size of the default group, or an empty string and two Nones where there is none."""
+    """Return backend, rank and size of the default group, or an empty string and two Nones if there is none."""
     c10d = _c10d()
     if c10d is None or not c10d.is_initialized():
         return "", None, None
@@ -17,7 +17,7 @@ def default_group() -> Tuple[str, Optional[int], Optional[int]]:
 
 
 def group_backends(group: Any) -> Dict[str, str]:
-    """Return the backend per device type; torch before 2.0 has one for all, told under the key 'all'."""
+    """Return the backend per device type; torch before 2.0 has one for all, under the key 'all'."""
     c10d = _c10d()
     if c10d is None or not c10d.is_initialized():
         return {}
@@ -32,7 +32,7 @@ def group_backends(group: Any) -> Dict[str, str]:
 
 
 def group_name(group: Any) -> str:
-    """Describe a group: empty for the default one, else its backend and size."""
+    """Describe a group: an empty string for the default one, else its backend and size."""
     c10d = _c10d()
     if group is None or c10d is None:
         return ""
@@ -42,12 +42,12 @@ def group_name(group: Any) -> str:
 
 
 def is_group(group: Any) -> bool:
-    """Tell whether this is a process group, by its type alone: anything else is not asked anything, for that runs the job's code."""
+    """Return whether this is a process group, by its type alone: any other check could run the job's code."""
     return any(kind.__name__ == "ProcessGroup" and kind.__module__.startswith("torch.") for kind in type(group).__mro__)
 
 
 def _kind(c10d: Any, group: Any) -> str:
-    """Read the backend's name from torch's map; asking get_backend would raise in a rank outside the group."""
+    """Read the backend's name from torch's map; get_backend would raise in a rank outside the group."""
     world = getattr(c10d, "_world", None)
     groups = getattr(world, "pg_map", None) if world is not None else getattr(c10d, "_pg_map", None)
     found = groups.get(group) if groups is not None and is_group(group) else None

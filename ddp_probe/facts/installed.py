@@ -1,4 +1,4 @@
-"""Knows what is installed by reading folder names on sys.path: importing nothing, parsing no metadata."""
+"""Finds installed packages by folder names on sys.path, without importing or parsing metadata."""
 
 import itertools
 import os
@@ -14,7 +14,7 @@ _NAMES = 20_000  # of one folder; the first one may be a data folder
 
 
 class Installed(NamedTuple):
-    """Names that an import statement would find, and versions by distribution."""
+    """Importable top-level names, and versions by distribution."""
 
     modules: FrozenSet[str]
     versions: Dict[str, str]
@@ -42,12 +42,12 @@ def _scan(folders: Iterable[str]) -> Installed:
 
 
 def normal(name: str) -> str:
-    """Return a distribution's name as its folder may spell it: torch-gcu, torch_gcu and Torch.GCU are one."""
+    """Normalise a distribution's name: torch-gcu, torch_gcu and Torch.GCU are the same."""
     return re.sub(r"[-_.]+", "_", name).lower()
 
 
 def installed(path: Optional[Iterable[str]] = None) -> Installed:
-    """Return what the folders of sys.path hold; read once for each sys.path."""
+    """Return the contents of the folders of sys.path, read once per sys.path."""
     global _last
     folders = tuple(entry for entry in list(sys.path if path is None else path)[:_ENTRIES] if type(entry) is str)
     if folders != _last[0]:
@@ -56,5 +56,5 @@ def installed(path: Optional[Iterable[str]] = None) -> Installed:
 
 
 def importable(module: str) -> bool:
-    """Tell whether a top-level module is on sys.path, without finding or importing it."""
+    """Return whether a top-level module is on sys.path, without locating or importing it."""
     return module.split(".", 1)[0] in installed().modules

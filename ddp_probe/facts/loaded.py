@@ -1,4 +1,4 @@
-"""Reads modules that the program has imported itself, without waking their __getattr__ and without importing anything."""
+"""Reads modules that the program has imported itself, without calling their __getattr__ and without importing anything."""
 
 import sys
 from typing import Any, Dict
@@ -7,7 +7,7 @@ from ddp_probe.ours import ours
 
 
 def contents(holder: Any) -> Dict[str, Any]:
-    """Return an object's own namespace; empty where it has none that can be read in safety."""
+    """Return an object's own namespace; empty if it has none that is safe to read."""
     try:
         found = object.__getattribute__(holder, "__dict__")
     except ours(Exception):
@@ -16,6 +16,6 @@ def contents(holder: Any) -> Dict[str, Any]:
 
 
 def namespace(module: str) -> Dict[str, Any]:
-    """Return the namespace of a module in sys.modules; empty where the program has not imported it."""
+    """Return the namespace of a module in sys.modules; empty if the program has not imported it."""
     held = sys.modules.get(module)
     return {} if held is None else contents(held)

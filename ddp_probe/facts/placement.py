@@ -1,4 +1,4 @@
-"""Takes down where a model's parameters and buffers are: one pass, nothing copied, nothing moved."""
+"""Records the devices of a model's parameters and buffers in one pass. Nothing is copied or moved."""
 
 from contextlib import nullcontext
 from hashlib import blake2b
@@ -20,7 +20,7 @@ _FIRST, _OFF = 5, 10
 _TEXT = 100
 _NAME = 300
 
-# Their `device` property returns what it holds or what the first parameter says; another's may do anything.
+# Their `device` property returns a stored value or the first parameter's device; another class's may do anything.
 _DEVICE_PROPERTY_OF = ("torch", "mmengine", "transformers")
 
 
@@ -45,7 +45,7 @@ def _leaf(name: str, form: Form) -> Leaf:
 
 
 def _off(names: List[str], forms: List[Form], device: str, devices: Dict[str, Tally]) -> List[Leaf]:
-    if not any(other != device for other in devices):  # spares nearly every model a second look at each name
+    if not any(other != device for other in devices):  # saves almost every model a second check of each name
         return []
     elsewhere = (_leaf(name, form) for name, form in zip(names, forms) if form.device and form.device != device)
     return list(islice(elsewhere, _OFF)) if device else []
@@ -65,7 +65,7 @@ def _property_is_known(found: property) -> bool:
 
 
 def _own_device(module: Any) -> str:
-    """Return the module's `device` where reading it runs none of the job's code."""
+    """Return the module's `device` if reading it runs none of the job's code."""
     held = contents(module)
     if "device" in held:
         return describe(held["device"], _TEXT)
@@ -107,7 +107,7 @@ def _of_buffers(placement: Placement, names: List[str], forms: Forms, found: Lis
 
 
 def snapshot(module: Any) -> Tuple[Placement, List[List[Any]]]:
-    """Return where the model is, and the full list: name, shape, dtype, requires_grad, device of each parameter."""
+    """Return the model's placement, and the full list: name, shape, dtype, requires_grad, device of each parameter."""
     placement = Placement(model=class_name(module), model_device=_own_device(module))
     walk = Walk(module)
     placement.shared, placement.truncated = walk.parameters.shared, walk.truncated
@@ -130,5 +130,5 @@ def devices_only(module: Any) -> Dict[str, int]:
                 device = tensor.device
                 counts[device] = counts.get(device, 0) + 1
             except ours(Exception):
-                continue  # a parameter that cannot say where it is counts nowhere
+                continue  # a parameter without a readable device is not counted
     return {str(device)[:_TEXT]: count for device, count in counts.items()}

@@ -1,4 +1,4 @@
-"""Masks what nobody wants in a log that is sent to somebody else: credentials in text, in command lines, in names."""
+"""Masks credentials in text, command lines and names, so that logs can be shared."""
 
 import re
 from typing import Any, Iterable, List, Optional
@@ -14,7 +14,7 @@ _CHARACTERS = 1000
 
 _LIST = Expression(r"[\[({]\s*(?=['\"])[^\])}]*[\])}]?")
 _VALUE = Expression(r"\"[^\"]*\"?|'[^']*'?|[^\s'\"]+")
-_GLANCE = 128  # So much of a value tells what it is; each of a thousand names in one text costs no more.
+_GLANCE = 128  # Maximum characters of a value that are checked, so that a text with a thousand names stays cheap.
 _NAME = Expression(r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(['\"]?\]?\s*(?:=>|[=:])\s*(?!//)|(?<=\w)\s+(?!-))(?=\S)")
 # "Incorrect API key provided: X", "Password 'X' rejected", "token X is invalid".
 _SAID = Expression(
@@ -22,7 +22,7 @@ _SAID = Expression(
     r"((?:[ \t]+[A-Za-z]+(?=[ \t:=])){0,3}[ \t]*[:=]?[ \t]*)(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|[^\s'\"`,;()<>\[\]{}]{8,})",
     re.I,
 )
-# Most texts are names of backends, devices, classes and files: one look spares them the rest.
+# Most texts are names of backends, devices, classes and files: one search is enough for them.
 _SUSPECT = re.compile(r"[=:]| -|(?i:pass|secret|token|key|credential)")
 _PLAIN_VALUE = Expression(
     r"['\"]?(?:none|null|true|false|yes|no|auto|on|off|[-+]?[0-9][0-9_.,]{0,6}(?:e-?[0-9]{1,3}|[kmgt]b?)?)['\"]?[,;)\]}]*$",
@@ -38,7 +38,7 @@ _NAMES_A_VERSION = Expression(
 
 
 def _harmless(name: str, value: str) -> bool:
-    """Tell a number, a switch or a path, which names of secrets are followed by as well: --max_tokens 512, --private-key ~/.ssh/id."""
+    """Return whether a value is a number, a switch or a path, which may follow a secret's name too: --max_tokens 512, --private-key ~/.ssh/id."""
     return _PLAIN_VALUE.match(value) is not None or (_PATH.match(value) is not None and "pass" not in name.lower())
 
 
@@ -48,7 +48,7 @@ def _hidden(value: str) -> str:
 
 
 def _mask_named(text: str) -> str:
-    """Mask the values of name=value, name: value and --name value if the name says that it is a secret, or the value looks like one."""
+    """Mask the values of name=value, name: value and --name value if the name is a secret's, or the value looks like one."""
     shown, done = [], 0
     for match in _NAME.finditer(text):
         option, joined = match.group(1).startswith("-"), match.group(2).strip()
@@ -76,7 +76,7 @@ def _is_secret(name: str, joined: str, value: str) -> bool:
 
 
 def _mask_said(text: str) -> str:
-    """Mask what an error message says of a credential."""
+    """Mask a credential quoted in an error message."""
 
     def hide(match: "re.Match[str]") -> str:
         kind, between, value = match.groups()
@@ -84,15 +84,15 @@ def _mask_said(text: str) -> str:
         bare = value.strip("'\"`.")
         word = kind.lower()
         mixed = any(c.isdigit() for c in bare) or (quoted and word.startswith("pass"))
-        told = quoted or between.strip() in ("", ":", "=") or ":" in between or word.startswith("pass") or random_looking(bare)
-        certain = told and mixed and len(bare) >= 6
+        explicit = quoted or between.strip() in ("", ":", "=") or ":" in between or word.startswith("pass") or random_looking(bare)
+        certain = explicit and mixed and len(bare) >= 6
         return kind + between + (_hidden(value) if certain and not _harmless(kind, value) else value)
 
     return _SAID.sub(hide, text)
 
 
 def mask(text: str) -> str:
-    """Return the text with what looks like a credential replaced by ***."""
+    """Return the text with everything that looks like a credential replaced by ***."""
     text = mask_forms(text)
     if not _SUSPECT.search(text):
         return text
@@ -103,7 +103,7 @@ def masked(text: str, limit: int) -> str:
     """Return the masked beginning of a text of any length, at most `limit` characters."""
     head = text[: 4 * limit + 1000]
     cut = len(head) < len(text)
-    if cut:  # half a secret may not be known as one: leave out the word that was cut
+    if cut:  # half a secret may not be recognised: omit the word that was cut
         end = max(head.rfind(" "), head.rfind("\n"))
         head = head[:end] if end > limit else head
     head = mask(head)
@@ -111,7 +111,7 @@ def masked(text: str, limit: int) -> str:
 
 
 class _CommandLine:
-    """Reads a command line item by item: what an item is depends on the one before it."""
+    """Reads a command line item by item: the meaning of an item depends on the one before it."""
 
     def __init__(self) -> None:
         self._option = ""  # The option, or the dotted name after --set, whose value comes next.
@@ -119,7 +119,7 @@ class _CommandLine:
         self._login = False
 
     def shown(self, text: str) -> str:
-        """Return an item as it may be written down."""
+        """Return an item as it may be logged."""
         if self._secret and not text.startswith("--"):
             self._secret = names_several(self._option)
             return text if _harmless(self._option, text) else MASK
@@ -133,7 +133,7 @@ class _CommandLine:
         return masked(text, _CHARACTERS) if hidden is None else hidden
 
     def _hide(self, option: str, text: str) -> Optional[str]:
-        """Return what stands for an item that is a secret by its place or its looks."""
+        """Return the masked form of an item that is a secret by its position or its form; None if it is not."""
         given = text if "=" in text else option + "=" + text
         user = given.startswith("-") and _USER.match(given)
         if user:
@@ -150,7 +150,7 @@ class _CommandLine:
 
 
 def mask_argv(argv: Iterable[Any]) -> List[str]:
-    """Return a command line, secrets masked: also if option and value are two items."""
+    """Return a command line with secrets masked, also if option and value are two items."""
     line = _CommandLine()
     items = list(argv)[:_ARGUMENTS]
     return [line.shown(str.__str__(item)) if issubclass(type(item), str) else "<%s>" % type(item).__name__ for item in items]

@@ -1,4 +1,4 @@
-"""Tells which versions a job runs on: what is imported says so itself, what is not by the name of its folder."""
+"""Finds the versions that a job uses: from imported modules, or from the folder names of others."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from ddp_probe import accelerators
 from ddp_probe.facts.installed import installed, normal
 from ddp_probe.facts.loaded import namespace
 
-# Module -> names of the distribution where they differ from the module's.
+# Module -> names of its distribution if they differ.
 PACKAGES: Dict[str, Tuple[str, ...]] = {
     "torch": (),
     "mmengine": ("mmengine-lite",),
@@ -35,16 +35,16 @@ def _text(value: Any) -> str:
 
 
 def _build() -> Dict[str, str]:
-    """Return what torch's own build says of itself; torch.version holds nothing but constants."""
+    """Return the properties of torch's build; torch.version contains only constants."""
     build = namespace("torch.version")
-    told = {"torch." + name: _text(build.get(name)) for name in ("cuda", "hip", "xpu")}
-    told["torch.git"] = _text(build.get("git_version"))
-    told["torch.debug"] = "True" if build.get("debug") is True else ""
-    return {name: text for name, text in told.items() if text}
+    found = {"torch." + name: _text(build.get(name)) for name in ("cuda", "hip", "xpu")}
+    found["torch.git"] = _text(build.get("git_version"))
+    found["torch.debug"] = "True" if build.get("debug") is True else ""
+    return {name: text for name, text in found.items() if text}
 
 
 def version_of(module: str) -> str:
-    """Return the version of one module, imported or only installed; empty where it is neither."""
+    """Return the version of a module, imported or only installed; empty if neither."""
     text = _text(namespace(module).get("__version__"))
     for name in (module, *PACKAGES.get(module, ()), *accelerators.distributions().get(module, ())):
         text = text or installed().versions.get(normal(name), "")
@@ -52,7 +52,7 @@ def version_of(module: str) -> str:
 
 
 def versions() -> Dict[str, str]:
-    """Return module to version, as far as imported or installed."""
+    """Return module to version, for imported and installed modules."""
     found = {"python": "%d.%d.%d" % sys.version_info[:3]}
     for module in (*accelerators.modules(), *PACKAGES):
         text = version_of(module)
@@ -63,6 +63,6 @@ def versions() -> Dict[str, str]:
 
 
 def at_least(module: str, *numbers: int) -> bool:
-    """Tell whether a module is of this version or newer; False where its version is unknown or reads otherwise."""
+    """Return whether a module has this version or a newer one; False if its version is unknown or cannot be parsed."""
     match = re.match(r"\d+(?:\.\d+)*", version_of(module))
     return match is not None and tuple(int(part) for part in match.group(0).split(".")) >= numbers

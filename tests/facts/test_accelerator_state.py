@@ -191,7 +191,7 @@ def test_mmengine_device_set_by_somebody(machine, monkeypatch):
     monkeypatch.setattr(utils, "DEVICE", "gcu")
     answer, because = mmengine_device()
     assert answer == utils.get_device() == "gcu"
-    assert because.endswith("Something has set mmengine.device.utils.DEVICE to gcu since.")
+    assert because.endswith("mmengine.device.utils.DEVICE was later set to gcu.")
 
 
 @pytest.mark.parametrize(("flag", "device"), [("IS_NPU_AVAILABLE", "npu"), ("IS_MUSA_AVAILABLE", "musa")])
@@ -219,7 +219,7 @@ def test_init_dist_branch(machine):
         branch, because = init_dist_branch(launcher)
         assert branch == "cuda"
         assert because.endswith("so init_dist calls torch.cuda.set_device before init_process_group, whatever the backend.")
-    assert init_dist_branch("other") == ("none", "init_dist knows no launcher other.")
+    assert init_dist_branch("other") == ("none", "init_dist does not know the launcher other.")
 
 
 def test_init_dist_branch_is_what_mmengine_does(machine, monkeypatch):

@@ -135,7 +135,7 @@ def test_url_is_not_looked_at():
     """A URL is named, its credentials and query masked, and not opened."""
     found = look("https://user:planted@host/x.pth?token=planted")
     assert found.path == "https://***@host/x.pth?***"
-    assert (found.exists, found.error) == (None, "A URL; not looked at.")
+    assert (found.exists, found.error) == (None, "A URL; not inspected.")
 
 
 def test_fifo_socket_and_device_are_not_opened(tmp_path):
