@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import Any, List, NoReturn
 
-from ddp_probe.cli import PROG, Command
+from ddp_probe.cli.commands import PROG, Command
 from ddp_probe.errors import UnusableError, UsageError
 
 

@@ -2,8 +2,7 @@
 
 import argparse
 
-from ddp_probe import cli
-from ddp_probe.cli import _parse
+from ddp_probe.cli import _parse, commands
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,8 +13,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the help."""
     if args.name is None:
-        print(cli.page(), end="")
+        print(commands.page(), end="")
         return 0
-    command = cli.find(args.name)
+    command = commands.find(args.name)
     _parse.parser(command, _parse.load(command)).print_help()
     return 0

@@ -9,7 +9,7 @@ import msgspec
 from ddp_probe.diagnose import Diagnosis, Evidence, Finding
 from ddp_probe.read.model import Run
 from ddp_probe.report import inventory, remedies
-from ddp_probe.report.standing import Standing, standings
+from ddp_probe.report.rank_state import RankState, rank_states
 from ddp_probe.schema import Site, in_order
 
 if sys.version_info >= (3, 9):
@@ -130,14 +130,14 @@ def text(diagnosis: Diagnosis, indent: Optional[int] = 2) -> str:
 
 def form(diagnosis: Diagnosis) -> ReportForm:
     """Return the report as one object."""
-    stand = standings(diagnosis.run)
+    states = rank_states(diagnosis.run)
     return ReportForm(
         VERSION,
         diagnosis.verdict,
         [_finding(finding) for finding in diagnosis.findings],
         [UndecidedForm(reason.slug, reason.because, reason.next) for reason in diagnosis.undecided],
-        _inventory(diagnosis.run, stand),
-        [RankForm(*each) for each in stand],
+        _inventory(diagnosis.run, states),
+        [RankForm(*each) for each in states],
         [RemedyForm(*each) for each in remedies.made(diagnosis.run)],
     )
 
@@ -162,7 +162,7 @@ def _evidence(item: Evidence) -> EvidenceForm:
     return EvidenceForm(item.file, item.line, item.site, item.text)
 
 
-def _inventory(run: Run, stand: List[Standing]) -> InventoryForm:
+def _inventory(run: Run, states: List[RankState]) -> InventoryForm:
     processes = [*run.launchers, *run.earlier, *run.processes]
     read = run.inventory
     return InventoryForm(
@@ -176,7 +176,7 @@ def _inventory(run: Run, stand: List[Standing]) -> InventoryForm:
         run.expected,
         len(run.processes),
         run.missing,
-        inventory.ends(stand),
+        inventory.ends(states),
         read.skipped,
         read.unreadable,
         inventory.unknown(processes),

@@ -13,7 +13,7 @@ from ddp_probe.errors import ProbeError
 from ddp_probe.read import find
 from ddp_probe.read.model import Run
 from ddp_probe.report import as_json, brief, inventory, safe, terminal
-from ddp_probe.report.standing import standings
+from ddp_probe.report.rank_state import rank_states
 
 SHARE = 0.2  # Maximum share of one core.
 _PAUSE = 1.0  # Minimum seconds between two checks of the files.
@@ -129,5 +129,5 @@ class _Printer:
 
 def _now(diagnosis: Diagnosis) -> str:
     run = diagnosis.run
-    counts = ", ".join("%d %s" % (len(ranks), end) for end, ranks in inventory.ends(standings(run)).items())
+    counts = ", ".join("%d %s" % (len(ranks), end) for end, ranks in inventory.ends(rank_states(run)).items())
     return "%s  %s, %d lines; Ctrl-C ends" % (clock(time.time()), counts or "no rank yet", run.inventory.lines)

@@ -6,19 +6,19 @@ from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.read.model import LoggedProcess, Run
+from ddp_probe.report.rank_state import NO_FILE, RankState
 from ddp_probe.report.ranks import hosts, who
-from ddp_probe.report.standing import NO_FILE, Standing
 
 _SHOWN = 4  # Maximum unreadable files named.
 
 
-def title(run: Run, standings: List[Standing]) -> str:
+def title(run: Run, rank_states: List[RankState]) -> str:
     """Return the run in one line: its name, its launcher, its ranks and its hosts."""
     if not run.processes and not run.launchers:
         return "plain log without the probe's files" if run.texts else "nothing to read"
     by = launcher(run)
     names = [each.host for each in (*run.processes, *run.launchers)]
-    parts = ["run %s" % (run.name or "without a name"), "by %s" % by if by else "", _count(len(standings) + len(run.elsewhere), "rank")]
+    parts = ["run %s" % (run.name or "without a name"), "by %s" % by if by else "", _count(len(rank_states) + len(run.elsewhere), "rank")]
     return ", ".join(part for part in parts if part) + (" on %s" % hosts(names) if any(names) else "")
 
 
@@ -29,11 +29,11 @@ def launcher(run: Run) -> str:
     return next((name for name in names if name and name != "none"), "")
 
 
-def rows(run: Run, standings: List[Standing]) -> Iterator[Tuple[str, str]]:
+def rows(run: Run, rank_states: List[RankState]) -> Iterator[Tuple[str, str]]:
     """Yield the label and sentence of each line."""
     yield "read", _read(run)
     if run.processes or run.missing:
-        yield "ranks", _ranks(run, standings)
+        yield "ranks", _ranks(run, rank_states)
     if run.elsewhere:
         yield "not seen", "%s: on hosts without any file here" % who(run.elsewhere)
     yield from _faults(run)
@@ -43,13 +43,13 @@ def rows(run: Run, standings: List[Standing]) -> Iterator[Tuple[str, str]]:
         yield "note", note
 
 
-def ends(standings: List[Standing]) -> Dict[str, List[int]]:
+def ends(rank_states: List[RankState]) -> Dict[str, List[int]]:
     """Return how the ranks ended, as in the table, to the list of ranks; the most common end first."""
     found: Dict[str, List[int]] = {}
-    for standing in standings:
-        found.setdefault(standing.end, [])
-        if standing.rank is not None:
-            found[standing.end].append(standing.rank)
+    for state in rank_states:
+        found.setdefault(state.end, [])
+        if state.rank is not None:
+            found[state.end].append(state.rank)
     return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
 
@@ -60,12 +60,12 @@ def _read(run: Run) -> str:
     return text + (", in " if run.folders else ": ") * bool(sources) + _some([near(source) for source in sources])
 
 
-def _ranks(run: Run, standings: List[Standing]) -> str:
+def _ranks(run: Run, rank_states: List[RankState]) -> str:
     seen = "%d wrote" % len(run.processes)
     expected = "%d expected, " % run.expected if run.expected else ""
-    ended = ends(standings)
+    ended = ends(rank_states)
     if len(ended) == 1:
-        return "%s%s: %s" % (expected, seen, next(iter(ended)) if len(standings) == 1 else "all %s" % next(iter(ended)))
+        return "%s%s: %s" % (expected, seen, next(iter(ended)) if len(rank_states) == 1 else "all %s" % next(iter(ended)))
     words = ["%s %s" % (who(ranks), "never started, or wrote no file" if end == NO_FILE else end) for end, ranks in ended.items()]
     return "%s%s: %s" % (expected, seen, "; ".join(words))
 

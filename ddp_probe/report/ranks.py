@@ -4,7 +4,7 @@ import re
 from typing import Any, Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.diagnose.words import spans
-from ddp_probe.report.standing import Standing
+from ddp_probe.report.rank_state import RankState
 
 FEW = 8  # Up to this many ranks, devices are shown with their own numbers.
 ROWS = 24  # Maximum rows; those of guilty ranks are kept first.
@@ -36,14 +36,14 @@ class Table(NamedTuple):
     relative: bool  # Some numbers are shown as N.
 
 
-def table(standings: Sequence[Standing], guilty: Collection[int], with_last: bool = True) -> Table:
+def table(rank_states: Sequence[RankState], guilty: Collection[int], with_last: bool = True) -> Table:
     """Merge ranks in the same state; with many ranks, also those that differ only in using their own card."""
     if not with_last:
-        standings = [standing._replace(last="", site="") for standing in standings]
-    rows = _fold(standings, guilty)
+        rank_states = [state._replace(last="", site="") for state in rank_states]
+    rows = _fold(rank_states, guilty)
     relative = False
-    if len(standings) > FEW:
-        own = _own(standings)
+    if len(rank_states) > FEW:
+        own = _own(rank_states)
         relative = any(any("N" in cell for cell in (each.devices, each.device_ids, each.card)) for each in own)
         rows = _fold(own, guilty)
     kept = sorted(rows, key=lambda row: (not row.guilty, -len(row.ranks)))[:ROWS]
@@ -51,13 +51,13 @@ def table(standings: Sequence[Standing], guilty: Collection[int], with_last: boo
     return Table([row for row in rows if id(row) in chosen], len(rows) - len(kept), relative)
 
 
-def last_events(standings: Sequence[Standing]) -> Dict[str, List[int]]:
+def last_events(rank_states: Sequence[RankState]) -> Dict[str, List[int]]:
     """Return each last event with its ranks, the most common one first."""
     found: Dict[str, List[int]] = {}
-    for standing in standings:
-        if standing.last:
-            ranks = found.setdefault(standing.last + (" at %s" % standing.site if standing.site else ""), [])
-            ranks += [] if standing.rank is None else [standing.rank]
+    for state in rank_states:
+        if state.last:
+            ranks = found.setdefault(state.last + (" at %s" % state.site if state.site else ""), [])
+            ranks += [] if state.rank is None else [state.rank]
     return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
 
@@ -75,17 +75,17 @@ def few(ranks: Sequence[int], limit: int = 3) -> str:
     return text if len(parts) <= limit else "%s, %s .. %s (%d)" % (parts[0], parts[1], parts[-1], len(ranks))
 
 
-def _fold(standings: Sequence[Standing], guilty: Collection[int]) -> List[Row]:
-    groups: Dict[_Key, List[Standing]] = {}
-    for standing in standings:
-        key = (*standing[3:], str(standing.rank in guilty))
-        groups.setdefault(key, []).append(standing)
+def _fold(rank_states: Sequence[RankState], guilty: Collection[int]) -> List[Row]:
+    groups: Dict[_Key, List[RankState]] = {}
+    for state in rank_states:
+        key = (*state[3:], str(state.rank in guilty))
+        groups.setdefault(key, []).append(state)
     return [_row(alike, alike[0].rank in guilty) for alike in groups.values()]
 
 
-def _row(alike: Sequence[Standing], guilty: bool) -> Row:
-    ranks = [standing.rank for standing in alike if standing.rank is not None]
-    return Row(ranks, guilty, hosts([standing.host for standing in alike]), *alike[0][3:])
+def _row(alike: Sequence[RankState], guilty: bool) -> Row:
+    ranks = [state.rank for state in alike if state.rank is not None]
+    return Row(ranks, guilty, hosts([state.host for state in alike]), *alike[0][3:])
 
 
 def hosts(names: Sequence[str]) -> str:
@@ -99,21 +99,21 @@ def _natural(name: str) -> List[Tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _own(standings: Sequence[Standing]) -> List[Standing]:
+def _own(rank_states: Sequence[RankState]) -> List[RankState]:
     """Replace each rank's own local rank by N, in each column where most ranks have it."""
-    columns = [column for column in ("devices", "device_ids", "card") if _is_rule(standings, column)]
-    return [_with_n(standing, columns) for standing in standings]
+    columns = [column for column in ("devices", "device_ids", "card") if _is_rule(rank_states, column)]
+    return [_with_n(state, columns) for state in rank_states]
 
 
-def _with_n(standing: Standing, columns: Sequence[str]) -> Standing:
-    values: Dict[str, Any] = {column: _relative(getattr(standing, column), standing.local_rank) for column in columns}
-    return standing._replace(**values)
+def _with_n(state: RankState, columns: Sequence[str]) -> RankState:
+    values: Dict[str, Any] = {column: _relative(getattr(state, column), state.local_rank) for column in columns}
+    return state._replace(**values)
 
 
-def _is_rule(standings: Sequence[Standing], column: str) -> bool:
+def _is_rule(rank_states: Sequence[RankState], column: str) -> bool:
     """Return whether most ranks use their own local rank here. Local rank 0 does not count: a fixed number is often 0 too."""
-    numbered = [standing for standing in standings if standing.local_rank and _NUMBER.search(getattr(standing, column))]
-    own = [standing for standing in numbered if _relative(getattr(standing, column), standing.local_rank) != getattr(standing, column)]
+    numbered = [state for state in rank_states if state.local_rank and _NUMBER.search(getattr(state, column))]
+    own = [state for state in numbered if _relative(getattr(state, column), state.local_rank) != getattr(state, column)]
     return bool(numbered) and 2 * len(own) > len(numbered)
 
 

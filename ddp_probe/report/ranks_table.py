@@ -5,26 +5,26 @@ from typing import Collection, Iterator, List, Sequence, Tuple
 from ddp_probe.report import ranks, safe
 from ddp_probe.report.layout import StyledLine, columns, wrap
 from ddp_probe.report.paint import BAD, QUIET, STRONG
-from ddp_probe.report.standing import Standing
+from ddp_probe.report.rank_state import RankState
 
 _Column = Tuple[str, List[str]]
 
 
-def lines(standings: Sequence[Standing], guilty: Collection[int], width: int) -> Iterator[StyledLine]:
+def lines(rank_states: Sequence[RankState], guilty: Collection[int], width: int) -> Iterator[StyledLine]:
     """Yield the table in the widest form that fits."""
-    table = ranks.table(standings, guilty)
+    table = ranks.table(rank_states, guilty)
     parts = [*_columns(table), ("last event", [_last(row) for row in table.rows])]
     if _fits(parts, table, width):
         yield from _table(parts, table)
         yield from _notes(table)
         return
-    table = ranks.table(standings, guilty, with_last=False)
+    table = ranks.table(rank_states, guilty, with_last=False)
     parts = _columns(table)
     without_host = [part for part in parts if part[0] != "host"]
     fitting = next((chosen for chosen in (parts, without_host) if _fits(chosen, table, width)), None)
     yield from _list(parts, table, width) if fitting is None else _table(fitting, table)
     yield from _notes(table)
-    yield from _last_events(standings, width)
+    yield from _last_events(rank_states, width)
 
 
 def _notes(table: ranks.Table) -> Iterator[StyledLine]:
@@ -87,8 +87,8 @@ def _list(parts: Sequence[_Column], table: ranks.Table, width: int) -> Iterator[
             yield StyledLine(one, BAD if mark == "> " else "")
 
 
-def _last_events(standings: Sequence[Standing], width: int) -> Iterator[StyledLine]:
-    events = ranks.last_events(standings)
+def _last_events(rank_states: Sequence[RankState], width: int) -> Iterator[StyledLine]:
+    events = ranks.last_events(rank_states)
     if events:
         yield StyledLine("last event", STRONG)
     for text, those in list(events.items())[: ranks.ROWS]:

@@ -9,7 +9,7 @@ from ddp_probe.report import brief, found, inventory, paint, ranks_table, remedi
 from ddp_probe.report.layout import StyledLine, item, labelled, more, sentence, wrap
 from ddp_probe.report.paint import GOOD, QUIET, STRONG, WARN
 from ddp_probe.report.paths import Paths
-from ddp_probe.report.standing import Standing, standings
+from ddp_probe.report.rank_state import RankState, rank_states
 
 WIDEST = 110  # Longer lines are hard to read; the table may use the full width.
 _REASONS = 8  # Maximum reasons shown.
@@ -22,23 +22,23 @@ def show(diagnosis: Diagnosis, stream: Optional[TextIO] = None) -> None:
 
 def lines(diagnosis: Diagnosis, width: int = 80) -> List[StyledLine]:
     """Return the report's lines."""
-    run, stand, narrow, paths = diagnosis.run, standings(diagnosis.run), max(40, min(width, WIDEST)), Paths()
-    page = list(sentence(inventory.title(run, stand), narrow, style=STRONG))
+    run, states, narrow, paths = diagnosis.run, rank_states(diagnosis.run), max(40, min(width, WIDEST)), Paths()
+    page = list(sentence(inventory.title(run, states), narrow, style=STRONG))
     for finding in diagnosis.findings:
         page += [StyledLine(""), *found.lines(finding, diagnosis, narrow, paths)]
     if diagnosis.verdict == CLEAR:
         page += [StyledLine(""), *sentence(brief.clear(diagnosis), narrow, style=GOOD)]
     page += _undecided(diagnosis, narrow, paths)
     page += _remedies(run, narrow, paths)
-    if stand:
+    if states:
         guilty = {rank for finding in diagnosis.findings for rank in finding.ranks}
-        page += [StyledLine(""), *ranks_table.lines(stand, guilty, width)]
-    return [*page, StyledLine(""), *_inventory(run, stand, narrow)]
+        page += [StyledLine(""), *ranks_table.lines(states, guilty, width)]
+    return [*page, StyledLine(""), *_inventory(run, states, narrow)]
 
 
-def _inventory(run: Run, stand: List[Standing], width: int) -> Iterator[StyledLine]:
+def _inventory(run: Run, states: List[RankState], width: int) -> Iterator[StyledLine]:
     """Yield what was read: a verdict is only as reliable as the files behind it."""
-    for label, text in inventory.rows(run, stand):
+    for label, text in inventory.rows(run, states):
         yield from labelled(label, text, width)
 
 

@@ -9,21 +9,21 @@ import pytest
 from ddp_probe.diagnose import Diagnosis
 from ddp_probe.read import load
 from ddp_probe.report import ranks, ranks_table
-from ddp_probe.report.standing import Standing, standings
+from ddp_probe.report.rank_state import RankState, rank_states
 
-_PLAIN = Standing(0, 0, "node1", "gcu:0", "[0]", "0", "wrapped", "ddp.init", "t.py:1", "ended")
+_PLAIN = RankState(0, 0, "node1", "gcu:0", "[0]", "0", "wrapped", "ddp.init", "t.py:1", "ended")
 
 
-def _alike(size: int, **own: Any) -> List[Standing]:
+def _alike(size: int, **own: Any) -> List[RankState]:
     """Ranks that each use their own card."""
     made = [
         _PLAIN._replace(rank=rank, local_rank=rank % 8, devices="gcu:%d" % (rank % 8), device_ids="[%d]" % (rank % 8), card=str(rank % 8))
         for rank in range(size)
     ]
-    return [standing._replace(**own) for standing in made]
+    return [state._replace(**own) for state in made]
 
 
-def _texts(stand: List[Standing], guilty: Any = (), width: int = 80) -> List[str]:
+def _texts(stand: List[RankState], guilty: Any = (), width: int = 80) -> List[str]:
     return [line.text for line in ranks_table.lines(stand, guilty, width)]
 
 
@@ -54,7 +54,7 @@ def test_all_on_one_card_is_told_by_number() -> None:
 def test_the_guilty_stand_out_at_any_size(size: int, width: int, many: Callable[..., Path]) -> None:
     """Two failing ranks of many have a row of their own that is marked, within the width and a screen."""
     guilty = {3, size - 2}
-    texts = _texts(standings(load([str(many(size, guilty))])), guilty, width)
+    texts = _texts(rank_states(load([str(many(size, guilty))])), guilty, width)
     marked = [text for text in texts if text.startswith("> ")]
     assert any("failed ValueError" in text and "cpu, gcu:" in text for text in marked)
     assert {3, size - 2} == {int(word) for text in marked for word in text[2:].split("  ")[0].split(", ")}
@@ -64,14 +64,14 @@ def test_the_guilty_stand_out_at_any_size(size: int, width: int, many: Callable[
 
 def test_a_narrow_table_keeps_everything(many: Callable[..., Path]) -> None:
     """At 50 columns the rows become a list with the same words."""
-    texts = " ".join(_texts(standings(load([str(many(64, {3}))])), {3}, 50))
+    texts = " ".join(_texts(rank_states(load([str(many(64, {3}))])), {3}, 50))
     for word in ("gcu:N", "wrapping", "failed", "ValueError", "03_submodule_left_behind.py:24", "8 hosts"):
         assert word in texts
 
 
 def test_ranks_without_a_file_have_a_row(many: Callable[..., Path]) -> None:
     """Ranks that left no file are in the table, and nothing is claimed about them."""
-    stand = standings(load([str(many(16, absent={5, 9}))]))
+    stand = rank_states(load([str(many(16, absent={5, 9}))]))
     assert [(each.rank, each.phase, each.end) for each in stand if each.rank in (5, 9)] == [(5, "", "no file"), (9, "", "no file")]
     assert any(text.startswith("5, 9 ") and text.endswith("no file") for text in _texts(stand))
 
@@ -140,20 +140,20 @@ def _child(**fields: Any) -> str:
 )
 def test_phase_and_end_come_from_the_events(log: str, phase: str, end: str, told: Callable[[str], Diagnosis]) -> None:
     """How far a rank came is told by the calls it made, how it ended by itself and by its launcher."""
-    stand = standings(told(_START + log).run)
+    stand = rank_states(told(_START + log).run)
     assert [(each.phase, each.end) for each in stand] == [(phase, end)]
 
 
 def test_its_own_exception_counts_more_than_the_signal(told: Callable[[str], Diagnosis]) -> None:
     """A rank that failed and was then stopped by its launcher has failed."""
     log = _START + _event("process.end", uncaught=True, failure={"type": "ValueError"})
-    stand = standings(told(log + _child(exit_code=-15, signal="SIGTERM")).run)
+    stand = rank_states(told(log + _child(exit_code=-15, signal="SIGTERM")).run)
     assert [each.end for each in stand] == ["failed ValueError"]
 
 
 def test_the_one_visible_card_is_named(recorded: Callable[[str], Diagnosis]) -> None:
     """Where a process may see one card alone, the number of that card stands beside its own count."""
-    stand = standings(recorded("05_same_card_visible_to_all").run)
+    stand = rank_states(recorded("05_same_card_visible_to_all").run)
     assert {each.card for each in stand} == {"0 (sees 3)"}
 
 

@@ -21,7 +21,7 @@ _PHASES = {
 _OURS = ("process.", "probe.", "launcher.")
 
 
-class Standing(NamedTuple):
+class RankState(NamedTuple):
     """The state of one rank, as in the table."""
 
     rank: Optional[int]
@@ -36,18 +36,18 @@ class Standing(NamedTuple):
     end: str
 
 
-def standings(run: Run) -> List[Standing]:
+def rank_states(run: Run) -> List[RankState]:
     """Return the state of each rank, including ranks without a file."""
-    found = [_standing(process, run) for process in run.processes]
+    found = [_rank_state(process, run) for process in run.processes]
     found += [_absent(rank, run.death(rank)) for rank in run.missing]
-    return sorted(found, key=lambda standing: -1 if standing.rank is None else standing.rank)
+    return sorted(found, key=lambda state: -1 if state.rank is None else state.rank)
 
 
-def _standing(process: LoggedProcess, run: Run) -> Standing:
+def _rank_state(process: LoggedProcess, run: Run) -> RankState:
     calls = list(process.every())
     last = process.waiting or next((call for call in reversed(calls) if not call.name.startswith(_OURS)), None)
     wrap = process.final(schema.Wrap)
-    return Standing(
+    return RankState(
         process.rank,
         process.local_rank,
         process.host,
@@ -61,9 +61,9 @@ def _standing(process: LoggedProcess, run: Run) -> Standing:
     )
 
 
-def _absent(rank: int, death: Optional[Death]) -> Standing:
+def _absent(rank: int, death: Optional[Death]) -> RankState:
     end = _dead(death) if death is not None else ""
-    return Standing(rank, None if death is None else death.local_rank, death.host if death else "", "", "", "", "", "", "", end or NO_FILE)
+    return RankState(rank, None if death is None else death.local_rank, death.host if death else "", "", "", "", "", "", "", end or NO_FILE)
 
 
 def _devices(process: LoggedProcess) -> str:
