@@ -13,8 +13,8 @@ _NEXT = "python -m ddp_probe logs shows that start as well, by its time; whateve
 
 def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Finding, Undecided]]:
     """Yield the cause of each failed start of a run whose last one did well."""
-    last = ordinal(len(run.attempts))
-    for number, attempt in enumerate(run.attempts):
+    last = ordinal(len(run.earlier_generations))
+    for number, attempt in enumerate(run.earlier_generations):
         told = judge(attempt)
         lead = "The job did well at its %s start; the %s one failed" % (last, ordinal(number))
         if told.findings:

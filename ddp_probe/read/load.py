@@ -57,8 +57,8 @@ def assemble(run: Run, processes: List[LoggedProcess], number: int = 0) -> Run:
     shape(run, _chosen(run, processes, number))
     clocks.align(run)
     run.failures = failures.collect(run, children.reported(run))
-    for attempt in run.attempts:
-        attempt.failures = failures.collect(attempt, {})
+    for earlier in run.earlier_generations:
+        earlier.failures = failures.collect(earlier, {})
     return run
 
 

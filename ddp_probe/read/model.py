@@ -355,14 +355,19 @@ class Inventory:
 
 
 class Run:
-    """One launch, as reconstructed from its files."""
+    """What was recorded of one launch, in one folder, or in one folder per host.
+
+    launch: One execution of a job: one command or several that join one rendezvous, with all ranks and their restarts.
+
+    generation: The ranks that a launcher starts together. After a restart, the new ranks are the next generation.
+    """
 
     def __init__(self) -> None:
         self.name = ""
         self.folders: List[str] = []
         self.processes: List[LoggedProcess] = []  # Ranks and solo programs of the last generation, by rank.
         self.earlier: List[LoggedProcess] = []  # Processes of earlier generations.
-        self.attempts: List[Run] = []  # The same, one run per generation, oldest first.
+        self.earlier_generations: List[Run] = []  # The same, one run per generation, oldest first.
         self.others: List[LoggedProcess] = []  # Processes of other launches in these files.
         self.launchers: List[LoggedProcess] = []
         self.deaths: List[Death] = []

@@ -25,20 +25,20 @@ def shape(run: Run, processes: List[LoggedProcess]) -> None:
     run.elsewhere = _elsewhere(run)
     run.deaths = _deaths(run)
     _attach(run)
-    run.attempts = [_attempt(run, number) for number in sorted({generation(process) for process in run.earlier})]
+    run.earlier_generations = [_earlier(run, number) for number in sorted({generation(process) for process in run.earlier})]
     pids = {(process.host, process.pid) for process in (*run.earlier, *run.others)}
     run.deaths = [death for death in run.deaths if (death.host, death.pid) not in pids]
     run.running = {process.rank for process in run.processes if process.rank is not None and alive(process)}
 
 
-def _attempt(run: Run, number: int) -> Run:
+def _earlier(run: Run, number: int) -> Run:
     """Return one earlier generation as a run of its own."""
-    attempt = Run()
-    attempt.name, attempt.folders, attempt.inventory, attempt.expected = run.name, run.folders, run.inventory, run.expected
-    attempt.processes = sorted((process for process in run.earlier if generation(process) == number), key=lambda process: process.rank or 0)
-    pids = {(process.host, process.pid) for process in attempt.processes}
-    attempt.deaths = [death for death in run.deaths if (death.host, death.pid) in pids]
-    return attempt
+    earlier = Run()
+    earlier.name, earlier.folders, earlier.inventory, earlier.expected = run.name, run.folders, run.inventory, run.expected
+    earlier.processes = sorted((process for process in run.earlier if generation(process) == number), key=lambda process: process.rank or 0)
+    pids = {(process.host, process.pid) for process in earlier.processes}
+    earlier.deaths = [death for death in run.deaths if (death.host, death.pid) in pids]
+    return earlier
 
 
 def _expected(run: Run) -> Optional[int]:
