@@ -25,12 +25,17 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import pytest
+from light import pytest_runtest_setup
 from schedule import pytest_addoption, pytest_collection_modifyitems, pytest_configure, pytest_report_header, whole
 
-__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "pytest_report_header", "whole"]
+__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "pytest_report_header", "pytest_runtest_setup", "whole"]
 
 _REPO = Path(__file__).resolve().parent.parent
-_NAMES = ("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_WORLD_SIZE", "PYTHONPATH")
+# Without compiled files each child would compile all of the package again, a tenth of its time.
+_NAMES = (
+    *("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_WORLD_SIZE"),
+    *("PYTHONPATH", "PYTHONDONTWRITEBYTECODE"),
+)
 _PREFIXES = ("DDP_PROBE", "MASTER_", "SLURM_", "OMPI_", "PMI", "TORCHELASTIC_")
 
 

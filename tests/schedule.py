@@ -10,6 +10,7 @@ import random
 from typing import Any, Dict, List
 
 import pytest
+from costs import Costs
 
 _SEED = "PYTEST_SEED"
 # Session-scoped fixtures that take long to make: who uses one of them, runs where it is.
@@ -37,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ddp_probe")
     group.addoption("--all", action="store_true", help="run every sweep whole, not a random share of it")
     group.addoption("--quick", action="store_true", help="leave out the rooms that launch jobs: for the loop of editing")
+    group.addoption("--cpu", action="store_true", help="say at the end what the tests cost in CPU seconds, by folder, file and test")
     group.addoption("--seed", type=int, default=None, help="draw the shares of a run again that printed this seed")
 
 
@@ -44,6 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Agree on one seed: the workers inherit it, as all of them have to collect the same tests."""
     config.addinivalue_line("markers", "nightly: runs with --all alone")
     config.addinivalue_line("markers", "sample(n): a random n of the cases runs; all of them with --all")
+    if config.getoption("--cpu"):
+        config.pluginmanager.register(Costs(), "costs")
     given = config.getoption("--seed")
     if given is not None:
         os.environ[_SEED] = str(given)
