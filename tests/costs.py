@@ -44,7 +44,8 @@ class Costs:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take what a test's last report says."""
         if report.when == "teardown":
-            self._found.update({report.nodeid: Cost(*value) for name, value in report.user_properties if name == "cost"})
+            for value in (value for name, value in report.user_properties if name == "cost"):
+                self._found[report.nodeid] = Cost(*value)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the table."""

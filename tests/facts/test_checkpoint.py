@@ -4,7 +4,6 @@ import io
 import os
 import socket
 import threading
-import time
 import zipfile
 from pathlib import Path
 
@@ -22,6 +21,11 @@ def saved(tmp_path):
     path = tmp_path / "epoch_1.pth"
     torch.save({"state_dict": torch.nn.Linear(2, 2).state_dict(), "device": "cpu", "more": torch.zeros(300)}, str(path))
     return path
+
+
+def bytes_read():
+    """Return how many bytes this process has read from files."""
+    return int(Path("/proc/self/io").read_text(encoding="utf-8").split()[1])
 
 
 def written(folder, content, name="file"):
@@ -260,17 +264,17 @@ def test_nothing_is_unpickled(tmp_path):
     assert not mark.exists()
 
 
-def test_large_files_take_no_longer(saved, tmp_path):
-    """A file of 4 GiB, most of it a hole, is looked at with a few reads."""
+def test_large_files_take_no_longer(tmp_path):
+    """Of a file of 4 GiB, most of it a hole, less than a megabyte is read."""
     path = tmp_path / "large"
     with path.open("wb") as f:
         f.write(b"PK\x03\x04")
         f.truncate(4 << 30)
-    started = time.monotonic()
+    before = bytes_read()
     found = look(path)
     locations(path)
     assert (found.kind, found.complete, found.size) == ("zip", False, 4 << 30)
-    assert time.monotonic() - started < 2
+    assert 0 < bytes_read() - before < 1 << 20
 
 
 def test_table_that_lies(saved, tmp_path):

@@ -6,7 +6,6 @@ import random
 import shutil
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any, Callable, List
 
@@ -179,15 +178,13 @@ def test_file_that_grows(tmp_path: Path, event: Event) -> None:
 
 
 def test_pipe_and_devices(tmp_path: Path) -> None:
-    """A pipe that nobody writes into and a device without end are named as unreadable, at once."""
+    """A pipe that nobody writes into and a device without end are named as unreadable, and are not read."""
     os.mkfifo(str(tmp_path / "pipe.log"))
     os.mkfifo(str(tmp_path / "rank00000.node1.1.jsonl"))
-    begin = time.monotonic()
     for path in (tmp_path / "pipe.log", tmp_path / "rank00000.node1.1.jsonl", tmp_path, Path("/dev/zero")):
         run = _read(path)
         assert run.processes == []
         assert list(run.inventory.unreadable.values()) == ["Not a regular file."]
-    assert time.monotonic() - begin < 30
 
 
 def test_links_that_lead_nowhere(tmp_path: Path, event: Event, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -39,18 +38,22 @@ def test_a_model_is_written_once(make: Make, tmp_path: Path) -> None:
 def test_ranks_that_race_for_one_model(tmp_path: Path, clean_env: Callable[..., Dict[str, str]]) -> None:
     """Four processes write the same thirty models at the same moment: each file is whole, no draft is left, nobody loses or complains."""
     code = """
-import os, sys, time
+import sys
 from ddp_probe.record import Recorder
 recorder = Recorder("run", lambda: "rank", {}, max_bytes=1 << 26)
 rows = [["p%d" % n, [1, 2, 3], "float32", True] for n in range(3000)]
-while time.time() < float(sys.argv[1]): pass
+print("ready", flush=True)
+sys.stdin.read()
 for number in range(30):
     recorder.model("d%d" % number, rows)
 sys.exit(recorder.lost)
 """
-    start = str(time.time() + 2)
-    env = clean_env()
-    racers = [subprocess.Popen([sys.executable, "-c", code, start], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    racers = [subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=clean_env(), **pipes) for _ in range(4)]
+    assert [racer.stdout.readline() for racer in racers] == ["ready\n"] * 4
+    for racer in racers:  # All four are there: the end of its input starts each.
+        racer.stdin.close()
+        racer.stdin = None
     assert [(racer.communicate(timeout=60)[1], racer.returncode) for racer in racers] == [("", 0)] * 4
     assert _models(tmp_path) == sorted("d%d.json" % number for number in range(30))
     for path in (tmp_path / "run" / "models").iterdir():

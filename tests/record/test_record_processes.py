@@ -44,7 +44,7 @@ def test_a_signal_handler_that_logs_during_our_write(program: Program, files: Fi
     """A handler that fires a probe hundreds of times a second neither deadlocks nor tears a line, the opening included."""
     done = program(
         """
-import signal, time
+import signal
 recorder = make(max_bytes=1 << 26)
 import itertools
 signals, count = itertools.count(1), [0]  # counted by next(), as handlers interrupt each other
@@ -53,14 +53,12 @@ def handler(*_):
     recorder.warn("signal")
 signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
-until = time.monotonic() + 3
 written = 0
-while time.monotonic() < until:
+while count[0] < 300:
     recorder.begin(schema.Load(site=schema.Site("a.py", 1, "f"))).end()
     written += 2
 signal.setitimer(signal.ITIMER_REAL, 0)
 recorder.point(schema.SetDevice())
-assert count[0] > 100
 assert recorder.lines == len(open(recorder.path, "rb").read().splitlines())
 print(written + next(signals) - 1, file=sys.stderr)
 """.replace("make(", "make(echo='off', ")

@@ -6,5 +6,5 @@ from remedy_runs import checks
 
 @pytest.mark.parametrize("check", checks("broken"))
 def test_broken(check, checked):
-    """What the check's docstring states holds."""
+    """Whatever fails inside a remedy, the call does what it does without it, and the failure is recorded."""
     checked("broken", check, "auto", DDP_PROBE_STRICT=None)

@@ -6,5 +6,5 @@ from remedy_runs import checks
 
 @pytest.mark.parametrize("check", checks("loads"))
 def test_load(check, checked):
-    """What the check's docstring states holds."""
+    """A load that map-location or weights-only repairs returns what was saved; any other load returns or fails as it does without them."""
     checked("loads", check, "map-location,weights-only,settled-load")

@@ -6,7 +6,7 @@ from remedy_runs import checks
 
 @pytest.mark.parametrize("check", checks("placements"))
 def test_placement(check, checked):
-    """What the check's docstring states holds."""
+    """A placement on a card is changed if its remedy is on and the placement would fail, and is left alone otherwise."""
     checked("placements", check, "auto", cards=True, RANK="0", WORLD_SIZE="1", LOCAL_RANK="2")
 
 

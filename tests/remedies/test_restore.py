@@ -6,5 +6,5 @@ from remedy_runs import checks
 
 @pytest.mark.parametrize("check", checks("restores"))
 def test_restored(check, checked):
-    """What the check's docstring states holds."""
+    """A remedy changes only the calls that it names, and restore() puts every original back."""
     checked("restores", check, None)

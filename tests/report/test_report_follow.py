@@ -1,8 +1,6 @@
 """report --follow tells what changes in a job that runs, once, and ends with it."""
 
 import json
-import os
-import platform
 import signal
 import subprocess
 import sys
@@ -129,30 +127,31 @@ def test_it_does_not_grow(many: Callable[..., Path], run_python: Callable[..., A
     assert tenth < fourth * 1.15, done.stdout
 
 
-def test_it_takes_a_fifth_of_a_core_at_most(tmp_path: Path, many: Callable[..., Path], clean_env: Callable[..., Dict[str, str]]) -> None:
-    """Over 512 files that keep growing, following them costs no more than its share; the first reading is on top."""
-    folder = many(512)
+_SLEEPS = """
+import os, sys, time
+from ddp_probe.report import follow
+folder, follow._PAUSE = sys.argv[1], float(sys.argv[2])
+slept, grown = [], sorted(os.listdir(folder))[0]
+def sleep(span):
+    slept.append(span)
+    if len(slept) == 6:
+        print(min(slept), sum(slept), time.process_time() - began)
+        raise KeyboardInterrupt
+    with open(os.path.join(folder, grown), "a") as stream:
+        stream.write('{"event":"checkpoint.save","phase":"point","rank":0}\\n')
+time.sleep = sleep
+began = time.process_time()
+follow.follow([folder], "brief")
+"""
+
+
+@pytest.mark.parametrize(("ranks", "pause"), [(128, 0.0), (2, 1.0)])
+def test_it_takes_a_fifth_of_a_core_at_most(many: Callable[..., Path], run_python: Callable[..., Any], ranks: int, pause: float) -> None:
+    """Over files that grow before each look, following sleeps four times as long as it computes, and never shorter than its pause."""
+    folder = many(ranks)
     for file in folder.iterdir():  # Without its last line a rank may still run.
-        lines = file.read_text(encoding="utf-8").splitlines()
-        host = platform.node()
-        now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
-        own = [json.dumps({**json.loads(line), "host": host, "pid": os.getpid(), "ts": now}) for line in lines[:-1]]
-        file.write_text("\n".join(own) + "\n", encoding="utf-8")
-    process = _follow(["--brief", str(folder)], clean_env())
-    assert process.stdout is not None
-    process.stdout.readline()
-    first, began = _cpu(process.pid), time.monotonic()
-    grown = sorted(folder.iterdir())[0]
-    while time.monotonic() - began < 8:
-        with grown.open("a", encoding="utf-8") as stream:
-            stream.write('{"event":"checkpoint.save","phase":"point","rank":0}\n')
-        time.sleep(0.5)
-    share = (_cpu(process.pid) - first) / (time.monotonic() - began)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
-    assert 0.005 < share < 0.25
-
-
-def _cpu(pid: int) -> float:
-    fields = Path("/proc/%d/stat" % pid).read_text(encoding="utf-8").rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
+        file.write_text("".join(file.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    done = run_python(["-c", _SLEEPS, folder, pause])
+    shortest, slept, cpu = map(float, done.stdout.splitlines()[-1].split())
+    assert shortest >= pause, done.stdout + done.stderr
+    assert 3.8 * cpu < slept < max(4.2 * cpu, 6.1 * pause), done.stdout + done.stderr

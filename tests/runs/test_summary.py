@@ -1,7 +1,6 @@
 """What the launcher says once a launch has failed: a line per finding, within seconds, and how to read the whole report."""
 
 import re
-import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -68,12 +67,10 @@ def test_warning_names_the_command(launch: Callable[..., Any]) -> None:
 
 
 def test_is_bounded(run_python: Callable[..., Any], clean_env: Callable[..., Dict[str, str]], tmp_path: Path) -> None:
-    """A run that takes longer to read is left after five seconds, and only the command is said."""
+    """A run that takes longer to read than the limit is left unread, and only the command is said."""
     (tmp_path / "run").mkdir()
     with open(tmp_path / "run" / "rank00000.node1.1.jsonl", "wb") as file:
         file.truncate(200 << 30)  # a hole: no disk, and longer to read than anybody waits
-    began = time.monotonic()
-    done = run_python("from ddp_probe.probes import _summary; _summary.say(%r)" % str(tmp_path / "run"), env=clean_env())
-    assert time.monotonic() - began < 20.0
+    done = run_python("from ddp_probe.probes import _summary; _summary._SECONDS = 1; _summary.say(%r)" % str(tmp_path / "run"), env=clean_env())
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "ddp_probe: The whole report: python -m ddp_probe report %s\n" % (tmp_path / "run")
