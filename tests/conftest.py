@@ -26,9 +26,24 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 import pytest
 from light import pytest_runtest_setup
-from schedule import pytest_addoption, pytest_collection_modifyitems, pytest_configure, pytest_report_header, whole
+from schedule import (
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_report_header,
+    pytest_xdist_node_collection_finished,
+    whole,
+)
 
-__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "pytest_report_header", "pytest_runtest_setup", "whole"]
+__all__ = [
+    "pytest_addoption",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_report_header",
+    "pytest_runtest_setup",
+    "pytest_xdist_node_collection_finished",
+    "whole",
+]
 
 _REPO = Path(__file__).resolve().parent.parent
 # Without compiled files each child would compile all of the package again, a tenth of its time.

@@ -60,7 +60,7 @@ class Costs:
     def _dearest(self, depth: int) -> List[Tuple[str, List[Cost]]]:
         groups: Dict[str, List[Cost]] = {}
         for nodeid, cost in self._found.items():
-            path, _, function = nodeid.partition("::")
+            path, _, function = nodeid.partition("@")[0].partition("::")
             parts = [*path.split("/"), function.partition("[")[0]] if depth == 4 else path.split("/")[:depth]
             groups.setdefault("/".join(parts), []).append(cost)
         return sorted(groups.items(), key=lambda group: -_sum(group[1]).cpu)[:_LINES]

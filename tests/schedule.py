@@ -2,7 +2,7 @@
 
 Tests that share a launch through a module-scoped fixture run in one worker, and so do those that share a costly session-scoped one; the other tests
 of the rooms that launch jobs are divided one by one. A sweep over many cases carries ``pytest.mark.sample(N)``: N of them are drawn, all of them run
-with --all. What carries ``pytest.mark.nightly`` runs with --all alone.
+with --all; several tests over the same cases name them with ``of``, and draw the same. What carries ``pytest.mark.nightly`` runs with --all alone.
 """
 
 import os
@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Agree on one seed: the workers inherit it, as all of them have to collect the same tests."""
     config.addinivalue_line("markers", "nightly: runs with --all alone")
-    config.addinivalue_line("markers", "sample(n): a random n of the cases runs; all of them with --all")
+    config.addinivalue_line("markers", "sample(n, of=name): a random n of the cases runs, the same in all tests with one `of`; all with --all")
     if config.getoption("--cpu"):
         config.pluginmanager.register(Costs(), "costs")
     given = config.getoption("--seed")
@@ -64,11 +64,12 @@ def pytest_report_header(config: pytest.Config) -> str:
     return "sweeps: whole" if config.getoption("--all") else "sweeps: a random share; again with --seed %d, whole with --all" % seed()
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist registers its own hook, which reads the groups, after this one: without tryfirst it finds none.
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     """Choose and group what was collected."""
     dropped = [] if config.getoption("--all") else [*_not_drawn(items), *(item for item in items if item.get_closest_marker("nightly"))]
     if config.getoption("--quick"):
-        dropped += [item for item in items if _room(item) in LAUNCHING]
+        dropped += [item for item in items if _room(item.nodeid) in LAUNCHING]
     if dropped:
         gone = {id(item) for item in dropped}
         config.hook.pytest_deselected(items=[item for item in items if id(item) in gone])
@@ -80,6 +81,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
                 item.add_marker(pytest.mark.xdist_group(group))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: List[str]) -> None:
+    """Refuse to run side by side without the groups: each worker would start every shared launch again, and nobody would see why it takes so long."""
+    if node.config.getoption("dist") == "loadgroup" and any("@" not in each for each in ids if _room(each) not in LAUNCHING):
+        pytest.exit("This pytest-xdist does not group tests under pytest %s; setup.cfg names versions that fit." % pytest.__version__, 4)
+
+
 def _group(item: Any) -> str:
     """Return what keeps a test together with others; empty for one that may run anywhere."""
     found = [each for defs in item._fixtureinfo.name2fixturedefs.values() for each in defs[-1:]]
@@ -87,7 +95,7 @@ def _group(item: Any) -> str:
     if costly:
         return "wheel" if set(costly) - {"training", "failures"} else costly[0]
     shared = any(each.scope in ("module", "class") for each in found)
-    return item.nodeid.partition("::")[0] if shared or _room(item) not in LAUNCHING else ""
+    return item.nodeid.partition("::")[0] if shared or _room(item.nodeid) not in LAUNCHING else ""
 
 
 def _not_drawn(items: List[pytest.Item]) -> List[pytest.Item]:
@@ -97,13 +105,19 @@ def _not_drawn(items: List[pytest.Item]) -> List[pytest.Item]:
             sweeps.setdefault(item.nodeid.partition("[")[0], []).append(item)
     dropped: List[pytest.Item] = []
     for name, cases in sorted(sweeps.items()):
-        drawn = random.Random("%d %s" % (seed(), name)).sample(cases, min(len(cases), cases[0].get_closest_marker("sample").args[0]))
-        dropped += [case for case in cases if case not in drawn]
+        marker: Any = cases[0].get_closest_marker("sample")
+        ids = sorted({_id(case) for case in cases})
+        drawn = random.Random("%d %s" % (seed(), marker.kwargs.get("of", name))).sample(ids, min(len(ids), marker.args[0]))
+        dropped += [case for case in cases if _id(case) not in drawn]
     return dropped
 
 
-def _room(item: pytest.Item) -> str:
-    parts = item.nodeid.split("/")
+def _id(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[2]
+
+
+def _room(nodeid: str) -> str:
+    parts = nodeid.split("/")
     return parts[1] if len(parts) > 2 else ""
 
 
