@@ -362,6 +362,7 @@ class Remedied(Event, tag="remedy.applied", kw_only=True, omit_defaults=True):
     before: Annotated[Dict[str, str], _doc("What the job requested.")] = {}
     after: Annotated[Dict[str, str], _doc("What was done instead.")] = {}
     because: Annotated[str, _doc("What it was decided by.")] = ""
+    precaution: Annotated[bool, _doc("The job might have succeeded without it.")] = False
     for_good: Annotated[str, _doc("The same change in code.")] = ""
 
 

@@ -8,7 +8,6 @@ from ddp_probe.diagnose.rule import WARNING, Finding, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
 
-_PRECAUTIONS = ("atomic-save",)  # Taken at every save, in jobs too that would do well without.
 _Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
 
 
@@ -17,7 +16,7 @@ def repairs(run: Run, rules: Sequence[Rule]) -> Iterator[Finding]:
     made: Dict[str, _Made] = {}
     for process in run.processes:
         for call in process.calls(schema.Remedied):
-            if call.begin.remedy not in _PRECAUTIONS:
+            if not call.begin.precaution:
                 made.setdefault(call.begin.remedy, []).append((process, call))
     for remedy, changes in made.items():
         rule = _rule(remedy, changes[0][1].begin, rules)

@@ -128,7 +128,7 @@ def _short(file: str) -> str:
 
 def remedied(wrapped: Wrapped, *names: str) -> bool:
     """Tell that a remedy of this name was at work in the rank: what the call asked for is not what was done."""
-    return any(call.begin.remedy in names for call in wrapped.process.calls(schema.Remedied))
+    return any(call.begin.remedy in names and not call.begin.precaution for call in wrapped.process.calls(schema.Remedied))
 
 
 def moves(wrapped: Wrapped) -> List["LoggedCall[schema.ModuleMove]"]:

@@ -62,6 +62,7 @@ class Remedy(Override):
                 before=before,
                 after=after,
                 because=change.because,
+                precaution=change.precaution,
                 for_good=self.for_good,
                 site=site,
                 through=through,

@@ -44,8 +44,15 @@ class AtomicSave(Remedy):
 
     def _change(self, parameter: str, path: str, stage: Stage) -> Change:
         after = {parameter: stage.file, "then": "renamed to %s" % stage.path}
-        because = "a save to a path is not atomic"
-        return Change({parameter: path}, after, because, arguments={parameter: stage.file}, commit=stage.commit, rollback=stage.clear)
+        return Change(
+            {parameter: path},
+            after,
+            "a save to a path is not atomic",
+            arguments={parameter: stage.file},
+            commit=stage.commit,
+            rollback=stage.clear,
+            precaution=True,
+        )
 
 
 def _make_folder(path: str) -> None:

@@ -28,7 +28,7 @@ class MMEngineDevice(Remedy):
             return self._communication(call, found)
         if _importing():  # For a default argument of mmengine's own; the job has not had a chance to set its card yet.
             because = "a module asks while it is imported, and mmengine does not know %s" % found.device_type
-            return Change.answer(found.device_type, {"get_device()": "cpu"}, {"get_device()": found.device_type}, because)
+            return Change.answer(found.device_type, {"get_device()": "cpu"}, {"get_device()": found.device_type}, because, precaution=True)
         return self._device(call, found)
 
     def _device(self, call: Call, found: Cards) -> Optional[Change]:

@@ -168,7 +168,7 @@ def test_a_repaired_run_is_its_repairs() -> None:
     assert "DDP_PROBE_FIX=device-ids changed a call at /train/t.py:9 on rank 1: device_ids=[1] became device_ids=None" in finding.verdict
     assert finding.remedy == "Pass device_ids only for CUDA."
     assert [found.id for found in _repaired("device-ids", because="this torch takes device_ids only for CUDA").findings] == ["DDP116"]
-    assert _repaired("atomic-save").verdict == "clear"
+    assert _repaired("atomic-save", precaution=True).verdict == "clear"
 
 
 def test_a_repaired_wrap_has_the_change_in_its_own_call() -> None:

@@ -11,10 +11,11 @@ class Change:
     arguments: other arguments by parameter name; the rest stay as they were passed.
     commit: runs after the original has returned; what it raises is the call's failure.
     rollback: runs after the original, or a commit, has raised.
+    precaution: the job may well have succeeded without it.
     revert: runs if the change cannot be recorded; takes back what the override has done already and what would outlive the call.
     """
 
-    __slots__ = ("after", "answers", "arguments", "because", "before", "commit", "result", "revert", "rollback")
+    __slots__ = ("after", "answers", "arguments", "because", "before", "commit", "precaution", "result", "revert", "rollback")
 
     def __init__(
         self,
@@ -26,6 +27,7 @@ class Change:
         commit: Step = None,
         rollback: Step = None,
         revert: Step = None,
+        precaution: bool = False,
     ) -> None:
         self.before = before
         self.after = after
@@ -34,12 +36,13 @@ class Change:
         self.commit = commit
         self.rollback = rollback
         self.revert = revert
+        self.precaution = precaution
         self.answers = False
         self.result: Any = None
 
     @classmethod
-    def answer(cls, result: Any, before: Dict[str, Any], after: Dict[str, Any], because: str, *, revert: Step = None) -> "Change":
+    def answer(cls, result: Any, before: Dict[str, Any], after: Dict[str, Any], because: str, **more: Any) -> "Change":
         """Return this result to the job; the original is not called (again)."""
-        change = cls(before, after, because, revert=revert)
+        change = cls(before, after, because, **more)
         change.answers, change.result = True, result
         return change

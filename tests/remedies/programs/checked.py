@@ -8,13 +8,35 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from pathlib import Path
 
 from ddp_probe import activation
+from ddp_probe.patching.changes.plan import Plan
 
 
 class Skipped(Exception):  # noqa: N818  # it is no error
     """What a check needs cannot be had here."""
+
+
+MADE = []  # the remedy of each change that was made, in order
+
+
+class _Changes(list):
+    """The changes of one call; each is noted here once it has been made."""
+
+    def append(self, made):
+        """Note it."""
+        MADE.append(made[0].partition(".")[2])
+        super().append(made)
+
+
+def _start(self, *args, plain=Plan.__init__):
+    plain(self, *args)
+    self._changes = _Changes()
+
+
+Plan.__init__ = _start
 
 
 def recorded(*kinds):
@@ -78,6 +100,12 @@ def aged(path, by=3600):
     os.utime(str(path), (time.time() - by, time.time() - by))
 
 
+def _applied_lines():
+    paths = sorted(glob.glob(os.path.join(os.environ["DDP_PROBE_DIR"], "latest", "rank*.jsonl")))
+    lines = [line for path in paths for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if '"event":"remedy.applied"' in line]
+
+
 def _outcome(check):
     folder = tempfile.mkdtemp()  # not below pytest's own, where nobody but its user may go
     os.chmod(folder, 0o755)
@@ -85,12 +113,17 @@ def _outcome(check):
         os.chown(folder, 65534, 65534)
     os.chdir(folder)
     recorded()
-    # Each check is told everything, also what is said once, or rarely where it is often.
-    for probe in activation._session._probes.values() if activation._session is not None else ():
+    session, first = activation._session, len(_applied_lines())
+    MADE.clear()
+    # Each check sees everything, even what is said once or, if it happens often, rarely.
+    for probe in session._probes.values() if session is not None else ():
         getattr(probe, "_said", set()).clear()
         getattr(probe, "_times", {}).clear()
     try:
         check()
+        if session is not None and session is activation._session:
+            events = Counter(json.loads(line)["remedy"] for line in _applied_lines()[first:])
+            assert events == Counter(MADE), "Changes that were made: %s; that were recorded: %s." % (Counter(MADE), events)
         litter = [name for name in os.listdir(folder) if name.startswith(".ddp_probe")]
         return "left behind: %s" % litter if litter else ""
     except Skipped as exc:
