@@ -58,12 +58,14 @@ def _is_inherited(name: str) -> bool:
     return name in _NAMES or name.startswith(_PREFIXES)
 
 
-def _is_installed() -> bool:
+def _is_found() -> bool:
+    """Tell whether a child finds this checkout's package by itself; a copy of a checkout is not the one that was installed."""
     try:
-        metadata.version("ddp-probe")
+        found = metadata.distribution("ddp-probe").read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         return False
-    return True
+    origin = json.loads(found or "{}")
+    return not origin.get("dir_info", {}).get("editable") or str(origin.get("url")) == _REPO.as_uri()
 
 
 # At import, because test modules that import torch follow: whatever the caller's shell exports has no say in a test.
@@ -101,7 +103,7 @@ def clean_env() -> Callable[..., Dict[str, str]]:
     def build(**extra: Optional[str]) -> Dict[str, str]:
         env = {name: value for name, value in os.environ.items() if not _is_inherited(name)}
         wanted: Dict[str, Optional[str]] = {"OMP_NUM_THREADS": "1", "DDP_PROBE_STRICT": "1"}
-        if not _is_installed():  # A checkout used as plain files: children find the package all the same.
+        if not _is_found():  # A checkout used as plain files: children find the package all the same.
             wanted["PYTHONPATH"] = str(_REPO)
         wanted.update(extra)
         for name, value in wanted.items():

@@ -56,8 +56,8 @@ def _remedies() -> Iterator[str]:
                 word,
             )
         if remedy.order <= 0 or remedy.order in orders:
-            other = orders.get(remedy.order, "no remedy")
-            yield "%s: %s has order %r, as %s has. Write a number of its own in the class." % (path, remedy.__name__, remedy.order, other)
+            why = "as %s has" % orders[remedy.order] if remedy.order in orders else "which is not above 0"
+            yield "%s: %s has order %r, %s. Write a number of its own in the class." % (path, remedy.__name__, remedy.order, why)
         orders[remedy.order] = path
 
 

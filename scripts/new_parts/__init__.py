@@ -1,0 +1,1 @@
+"""The skeletons that scripts/new writes: one file per kind."""

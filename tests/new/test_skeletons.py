@@ -1,0 +1,102 @@
+"""What scripts/new writes works: from the skeleton to a recorded event, a finding, a changed call, an accelerator in the log, a field in a line."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, List
+
+import pytest
+
+
+def _told(repo: Path, kind: str) -> List[str]:
+    """Return the files that CONTRIBUTING.md names for a kind: those of the list after its mark."""
+    text = (repo / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = re.search(r"<!-- files of a new %s -->\n((?:- .*\n)+)" % kind, text)
+    assert listed is not None, "CONTRIBUTING.md has no list of the files of a new %s" % kind
+    return sorted(re.findall(r"(?m)^- `([^`]+)`", listed.group(1)))
+
+
+def test_a_probe(checkout: Any, repo: Path) -> None:
+    """A new probe of torch.distributed.all_reduce records a real call before and after it, and every table knows the probe."""
+    changed = checkout.made("probe", "all_reduce")
+    assert [name.replace("all_reduce", "NAME") for name in changed] == _told(repo, "probe")
+    checkout.tested("tests/probes/test_all_reduce_probe.py")
+    assert "## dist.all_reduce" in (checkout.root / "docs" / "events.md").read_text(encoding="utf-8")
+    assert "## all_reduce" in (checkout.root / "docs" / "probes.md").read_text(encoding="utf-8")
+
+
+def test_a_rule(checkout: Any, repo: Path) -> None:
+    """A new rule finds its cause in its example and in no example of another rule, and stays silent on its own other one."""
+    changed = checkout.made("rule", "saved-too-soon")
+    assert [name.replace("saved_too_soon", "NAME") for name in changed] == _told(repo, "rule")
+    checkout.tested("tests/diagnose/test_examples.py", "-k", "saved-too-soon or unique or exist")
+    log = checkout.root / "rank00000.node.1.jsonl"
+    log.write_text('{"event":"checkpoint.save","phase":"begin","rank":1,"span":1,"path":"saved-too-soon.pth"}\n', encoding="utf-8")
+    report = checkout.run("-m", "ddp_probe", "report", "--json", log)
+    assert [(finding["slug"], finding["ranks"]) for finding in json.loads(report.stdout)["findings"]] == [("saved-too-soon", [1])]
+
+
+def test_a_remedy(checkout: Any, repo: Path, armed: Any) -> None:
+    """A new remedy changes a real call, which then does something else, and writes what it changed."""
+    options = ("--target", "torch.serialization:save", "--argument", "_use_new_zipfile_serialization", "--value", "False")
+    call = "import torch, zipfile\n\ntorch.save({}, 'x.pt')\nprint('zip' if zipfile.is_zipfile('x.pt') else 'legacy')"
+    changed = checkout.made("remedy", "old-format", *options, "--call", call)
+    assert [name.replace("old_format", "NAME") for name in changed] == _told(repo, "remedy")
+    checkout.tested("tests/remedies/test_old_format_remedy.py")
+    templates = checkout.root / "sitecustomize_templates"
+    said = []
+    for fix in (None, "old-format"):
+        env = armed(checkout.root / "runs", DDP_PROBE_FIX=fix, PYTHONPATH="%s:%s" % (templates, checkout.root))
+        said.append(checkout._run(call, env=env, cwd=checkout.root).stdout)
+    assert said == ["zip\n", "legacy\n"]
+
+
+def test_an_accelerator(checkout: Any, repo: Path) -> None:
+    """A new accelerator is in the first line of the log, its set_device is recorded, and no file of the package may import its module."""
+    changed = checkout.made("accelerator", "acme")
+    assert [name.replace("acme", "NAME") for name in changed] == _told(repo, "accelerator")
+    checkout.tested("tests/facts/test_acme_accelerator.py", "tests/test_accelerators.py")
+    assert "    torch_acme\n" in (checkout.root / "setup.cfg").read_text(encoding="utf-8")
+
+
+def test_a_field(checkout: Any, repo: Path) -> None:
+    """A new field of an event is written, read back, and explained on the page of events."""
+    changed = checkout.made("field", "checkpoint.save.flushed", "--type", "flag", "--doc", "The file was flushed to the disk.")
+    assert [name.replace("checkpoint_save_flushed", "EVENT_NAME") for name in changed] == _told(repo, "field")
+    checkout.tested("tests/record/test_checkpoint_save_flushed_field.py", "tests/test_schema.py")
+    page = (checkout.root / "docs" / "events.md").read_text(encoding="utf-8")
+    assert "| `flushed` | true or false | The file was flushed to the disk. |" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["probe", "AllReduce"], "'AllReduce' is not a valid name for a probe. Use small letters, digits and underscores, such as all_reduce."),
+        (["probe", "load"], "ddp_probe/schema.py has a class Load already. Choose another name."),
+        (["probe", "reduce", "--target", "torch.load"], "'torch.load' is not a valid target. Write it as module:qualname, such as"),
+        (["probe", "first", "--event", "checkpoint.load"], "An event has the name checkpoint.load already."),
+        (["rule", "Bad_Slug"], "'Bad_Slug' is not a valid name for a rule. Use small letters, digits and hyphens, such as model-never-moved."),
+        (["rule", "model-never-moved"], "A rule has, or had, the slug model-never-moved. Choose another name."),
+        (["rule", "a-new-one", "--cause", "nothing"], "'nothing' is not a cause. ddp_probe/diagnose/causes.py lists them; add a new one there."),
+        (["remedy", "atomic-save"], "ddp_probe/remedies/atomic_save.py exists already. Choose another name."),
+        (["remedy", "one", "--value", "cpu"], "'cpu' is not a valid Python literal."),
+        (["accelerator", "gcu"], "ddp_probe/accelerators.py has the record 'gcu' for gcu already. Change that one."),
+        (["field", "checkpoint.save.path"], "checkpoint.save has a field path already. Choose another name."),
+        (["field", "nothing.path"], "'nothing' is not an event. Write EVENT.FIELD with one of docs/events.md, such as checkpoint.save.path."),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_a_name_that_cannot_be_is_refused(repo: Path, run_python: Any, words: List[str], why: str) -> None:
+    """A name that is taken or not valid is refused with a sentence and exit code 2, and nothing is written."""
+    done = run_python([repo / "scripts" / "new", *words])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("scripts/new: " + why)
+
+
+@pytest.mark.parametrize("kind", ["", "probe", "rule", "remedy", "accelerator", "field"])
+def test_help_says_what_each_kind_takes(repo: Path, run_python: Any, kind: str) -> None:
+    """--help exits 0 and names the kinds, or what one kind takes; a kind that does not exist exits 2."""
+    done = run_python([repo / "scripts" / "new", *filter(None, [kind]), "--help"])
+    assert done.returncode == 0
+    assert ("NAME" if kind else "accelerator") in done.stdout
+    assert run_python([repo / "scripts" / "new", "gadget", "x"]).returncode == 2
