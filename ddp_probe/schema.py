@@ -119,7 +119,12 @@ class CheckpointFile(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="event", gc=False):
-    """One line of a log. These fields, the envelope, are in every line."""
+    """One line of a log: what happened, in which process, and when.
+
+    envelope: The fields that every event has, such as `ts`, `rank` and `span`.
+
+    phase: When an event was written: at the begin of a call, at its end, at its error, or at a point in time without a call.
+    """
 
     phase: Annotated[str, _doc("begin, end, error or point.")] = ""
     ts: Annotated[str, _doc("RFC 3339, UTC.")] = ""

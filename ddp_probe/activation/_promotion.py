@@ -1,6 +1,6 @@
-"""A helper becomes a rank the moment it calls init_process_group (mp.spawn, notebook launchers, Ray, Lightning's spawn).
+"""Promoted: a helper that became a rank by calling init_process_group, as under mp.spawn, notebook launchers, Ray and Lightning's spawn.
 
-Until then a plain function stands in for it, so that a DataLoader worker loads nothing of the probe but this.
+Until then a plain function replaces init_process_group, so that a DataLoader worker loads only this file of the probe.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ LAUNCHER, RANK, SOLO, HELPER, NOTHING = "launcher", "rank", "solo", "helper", "n
 
 
 class Role:
-    """The role and the sentence that says why."""
+    """The part of a process in a job, and the reason: launcher, rank, solo (a training program without a launcher), or helper (any other process)."""
 
     __slots__ = ("because", "name")
 

@@ -22,7 +22,10 @@ EXIT_CODES = {CLEAR: 0, FOUND: 1, UNDECIDED: 3}
 
 
 class Diagnosis(NamedTuple):
-    """The answer to one run."""
+    """The result for one run.
+
+    verdict: found (a rule names a cause), clear (every rank ended well, as proven by the logs), or undecided (neither, with the reasons).
+    """
 
     verdict: str
     findings: List[Finding]

@@ -22,7 +22,7 @@ class Evidence(msgspec.Struct, omit_defaults=True):
 
 
 class Finding(msgspec.Struct):
-    """One cause, named."""
+    """One cause that a rule has identified in a run, with the evidence and the change to make."""
 
     id: str
     slug: str
@@ -74,7 +74,10 @@ class Example(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """One cause: how it is told, what to do about it. Its check() is beside it in its file."""
+    """One known cause of failure: how to recognise it and what to change.
+
+    Its check() is in the same file.
+    """
 
     id: str  # DDP101; for ever.
     slug: str  # model-never-moved; for ever.

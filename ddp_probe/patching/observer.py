@@ -6,7 +6,7 @@ from .call import Call
 
 
 class Observer:
-    """Base class of every probe. The guard runs each moment, and no return value is used."""
+    """Callbacks around a patched call: before it, after it, and on an error. The guard runs them, and their return values are ignored."""
 
     name: str = "observer"
     outermost: bool = False

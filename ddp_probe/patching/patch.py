@@ -10,7 +10,7 @@ from .target import Target
 
 
 class PatchSite:
-    """One wrapper: the slot that holds it, what the slot held before, and who observes or changes the calls."""
+    """One slot whose original is replaced by a wrapper, with all patches that share this wrapper."""
 
     __slots__ = (
         "target",

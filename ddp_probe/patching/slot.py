@@ -41,7 +41,7 @@ def class_attribute(cls: Any, name: str) -> Tuple[Any, bool]:
 
 
 class Slot(NamedTuple):
-    """One slot of a module or a class."""
+    """One attribute of a module or a class, read and written directly in its dictionary."""
 
     holder: Any
     attribute: str

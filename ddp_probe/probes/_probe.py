@@ -42,11 +42,11 @@ class Passed:
 
 
 class Probe(Observer):
-    """One patch target, or a few that belong together.
+    """Watches one function of torch or mmengine, or a few related ones, and logs an event before and after each call.
 
-    A probe says what it sees in `begin` and `end`; it never calls the original, and what it returns goes to the log alone.
-    What it watches and writes, in which processes, and what that costs is declared here and in no other file: scripts/render_docs
-    prints ddp_probe/declared.py and docs/probes.md from it. `name` is the name of its file.
+    Its methods `begin` and `end` return what to log; it never calls the original. What it watches and writes, in which processes, and
+    what that costs is declared here and in no other file: scripts/render_docs prints ddp_probe/declared.py and docs/probes.md from it.
+    `name` is the name of its file.
     """
 
     targets: ClassVar[Tuple[str, ...]] = ()

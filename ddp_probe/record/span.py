@@ -1,4 +1,4 @@
-"""Ties the line written before a call to the one written after it."""
+"""Links the event before a call to the event after it."""
 
 import time
 from typing import TYPE_CHECKING, Any, Dict, Optional
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Span:
-    """One call. It begins once and ends once; in a forked child it does not end at all."""
+    """One logged call, whose number links its begin event to its end or error event. It ends only in the process where it began."""
 
     __slots__ = ("_asked", "_recorder", "_started", "_told", "_writer", "id")
 

@@ -1,6 +1,6 @@
-"""Folders left by a process that was killed during a save, and how the next save knows them from those of a running save.
+"""Leftovers: the temporary files of a process that was killed during a save; the next save removes them.
 
-A process number alone is not enough: containers on one host use the same numbers, and hosts share folders.
+The pid alone does not show whether a save is still in progress: containers on one host use the same pids, and hosts share folders.
 """
 
 import itertools

@@ -21,8 +21,9 @@ class Session(Protocol):
 
 
 class Remedy(Override):
-    """One remedy; its file's REMEDY names it, and its docstring says what it does.
+    """A change to a call that avoids a common failure; made only with DDP_PROBE_FIX, and always logged.
 
+    REMEDY in a remedy's file names its class, and the docstring of that class says what it does.
     What it may change, when and in which order is declared here and in no other file: scripts/render_docs prints
     ddp_probe/declared.py and docs/remedies.md from it.
     """

@@ -57,7 +57,7 @@ def events_page() -> str:
         "",
         *("- [%s](#%s): %s" % (name, anchor(name), prose(kind["description"].splitlines()[0])) for name, kind in names.items()),
     ]
-    lines += section("## Every line", "What every line carries, whatever it tells.", {name: shared[name] for name in schema.ENVELOPE})
+    lines += section("## Every line", "The envelope: every line has these fields.", {name: shared[name] for name in schema.ENVELOPE})
     for name, kind in names.items():
         own = {field: node for field, node in kind["properties"].items() if field not in schema.ENVELOPE and field != "event"}
         lines += section("## %s" % name, kind["description"], own)

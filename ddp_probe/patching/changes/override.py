@@ -9,7 +9,7 @@ from .change import Change
 
 
 class Override(Observer):
-    """Base class of every remedy. The guard runs each moment: after a fault of ours the call goes on as the job made it."""
+    """An observer that may change a call; the base class of every remedy. If it fails, the call runs as the job made it."""
 
     overrides = True
 
