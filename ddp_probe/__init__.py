@@ -13,11 +13,11 @@ def activate() -> None:
     """Arm this process whatever the environment says; late is fine."""
     from ddp_probe import activation
 
-    activation.arm()
+    activation.activate()
 
 
 def restore() -> Any:
     """Put every original back and return the certificate: each place, restored or not, checked by identity."""
     from ddp_probe import activation
 
-    return activation.stop()
+    return activation.restore()

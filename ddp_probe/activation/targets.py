@@ -7,7 +7,7 @@ Rows name the *defining* module: patched there the moment it has been executed, 
 from __future__ import annotations
 
 from ddp_probe import declared, settings
-from ddp_probe.activation._roles import HELPER, LAUNCHER, RANK, SOLO
+from ddp_probe.activation.roles import HELPER, LAUNCHER, RANK, SOLO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

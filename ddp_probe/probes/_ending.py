@@ -7,14 +7,14 @@ import atexit
 import sys
 import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Optional, Type
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Type
 
 from ddp_probe import schema
 from ddp_probe.facts.accelerator_state import accelerators
 from ddp_probe.facts.failure import failure
 from ddp_probe.patching import clean_exception
 from ddp_probe.patching.guard import guard
-from ddp_probe.probes import _summary
+from ddp_probe.probes import _coverage, _summary
 from ddp_probe.probes._leaving import Leaving, of_multiprocessing
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ class Ending:
         self._previous: Optional[_Hook] = None
         self._previous_of_threads: Any = None
         self._leaving = Leaving(self._at_once, self._note)
+        self._closed = False
+        self._last_word: Dict[str, Any] = {}
+        self._summary_due = False
 
     def watch(self) -> None:
         """Chain the exception hook, note the ways out, and ask to be called at exit; a second time is as good as once."""
@@ -43,18 +46,19 @@ class Ending:
         atexit.register(self._exit)
         self._leaving.watch()
 
+    def stop(self) -> None:
+        """Undo all of it for good: what still calls us from where we cannot reach it writes no coverage."""
+        self._closed = True
+        self.unwatch()
+
     def unwatch(self) -> None:
-        """Undo all of it, where nobody has put another hook over ours."""
+        """Undo all of it, unless somebody has put another hook over ours."""
         self._leaving.unwatch()
         if sys.excepthook == self._excepthook and self._previous is not None:
             sys.excepthook = self._previous
         if threading.excepthook == self._thread_excepthook:
             threading.excepthook = self._previous_of_threads
         atexit.unregister(self._exit)
-
-    def forget(self) -> None:
-        """Undo all of it in the child of a fork."""
-        self.unwatch()
 
     def _excepthook(self, kind: Type[BaseException], exc: BaseException, trace: Optional[TracebackType]) -> None:
         previous = self._previous or sys.__excepthook__
@@ -74,7 +78,7 @@ class Ending:
 
     def _note(self, exc: BaseException) -> None:
         self._uncaught = exc
-        self._session.close(failure=failure(exc), uncaught=True, exit_code=130 if isinstance(exc, KeyboardInterrupt) else 1)
+        self.close(failure=failure(exc), uncaught=True, exit_code=130 if isinstance(exc, KeyboardInterrupt) else 1)
 
     def _at_once(self, code: int) -> None:
         """Write the last line now: os._exit leaves no time for one, and overrules what was known of the exit code."""
@@ -100,19 +104,39 @@ class Ending:
             self._close(code)
         self._session.recorder.close()
         self._leaving.let_go()
-        if self._session.summary_due:
+        if self._summary_due:
             _summary.say(self._session.process.folder)
+
+    def close(self, **known: Any) -> None:
+        """Write what is known at the end: once, and once more if the exit code turns out to be another one."""
+        if self._session.recorder.path is None:
+            return
+        again = self._closed
+        if again and known.get("exit_code") in (None, self._last_word.get("exit_code")):
+            return
+        self._closed = True
+        try:
+            for event in () if again else _coverage.events(self._session):
+                self._session.recorder.point(event)
+            self._last_word.update(known)
+            last = last_event(self._session, **self._last_word)
+            self._session.recorder.point(last)
+        except BaseException:  # Raised by a signal handler of the job's: there is no last line yet.
+            self._closed = again
+            raise
+        self._summary_due = _summary.wanted(last)
 
     def _close(self, code: Optional[int]) -> None:
         known = {"failure": self._leaving.behind, "site": self._leaving.at} if code else {}
-        self._session.close(exit_code=code, **{name: value for name, value in known.items() if value is not None})
+        self.close(exit_code=code, **{name: value for name, value in known.items() if value is not None})
 
 
 def last_event(session: "Session", **known: Any) -> schema.Event:
     """Return process.end, or launcher.end."""
     recorder = session.recorder
     if session.process.role.name == "launcher":
-        return schema.LauncherEnd(silent_ranks=session.silent_ranks(), **known)
+        launcher = session.loaded("launcher")
+        return schema.LauncherEnd(silent_ranks=launcher.silent_ranks() if launcher is not None else [], **known)
     return schema.ProcessEnd(
         lines=recorder.lines,
         lost=recorder.lost,

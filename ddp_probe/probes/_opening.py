@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING, Dict, List
+from typing import TYPE_CHECKING, Dict
 
 import ddp_probe
 from ddp_probe import schema, settings
@@ -14,24 +14,24 @@ from ddp_probe.facts.versions import versions
 from ddp_probe.ours import ours
 
 if TYPE_CHECKING:
-    from ddp_probe.activation._process import Process
+    from ddp_probe.activation.this_process import ThisProcess
 
 _FLAGS = ("debug", "dont_write_bytecode", "ignore_environment", "isolated", "no_site", "no_user_site", "optimize", "utf8_mode", "dev_mode")
 
 
-def first_event(process: "Process") -> schema.Event:
-    """Return process.start, or launcher.start where this process starts the ranks."""
+def first_event(process: "ThisProcess") -> schema.Event:
+    """Return process.start, or launcher.start if this process starts the ranks."""
     if process.role.name == "launcher":
         return _launcher(process)
     return schema.ProcessStart(
         schema=schema.VERSION,
         probe=ddp_probe.__version__,
-        role="promoted" if process.promoted else process.role.name,
+        role="promoted" if process.joined else process.role.name,
         role_because=process.role.because,
         versions=versions(),
         implementation=sys.implementation.name,
         executable=mask(sys.executable or ""),
-        argv=mask_argv(_argv()),
+        argv=mask_argv(process.argv),
         cwd=_cwd(),
         launcher=process.rank_info.launcher,
         environment=environment(),
@@ -47,24 +47,16 @@ def first_event(process: "Process") -> schema.Event:
     )
 
 
-def _launcher(process: "Process") -> schema.LauncherStart:
-    from ddp_probe.activation import _roles
-
+def _launcher(process: "ThisProcess") -> schema.LauncherStart:
     return schema.LauncherStart(
         schema=schema.VERSION,
         probe=ddp_probe.__version__,
-        launcher=_roles.launcher_name(process.program) or "spawn",
-        argv=mask_argv(_argv()),
+        launcher=process.launcher_name,
+        argv=mask_argv(process.argv),
         cwd=_cwd(),
         versions=versions(),
         environment=environment(),
     )
-
-
-def _argv() -> List[str]:
-    from ddp_probe.activation._command import command_line
-
-    return command_line()
 
 
 def _cwd() -> str:

@@ -11,7 +11,7 @@ import sys
 from typing import Any, Dict, List, Tuple
 
 from ddp_probe import accelerators
-from ddp_probe.activation._installed import jobs_modules
+from ddp_probe.activation.own_imports import jobs_modules
 from ddp_probe.activation.targets import PROGRAM, TargetRow
 from ddp_probe.ours import ours
 from ddp_probe.patching import guard

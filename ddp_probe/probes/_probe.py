@@ -77,9 +77,12 @@ class Probe(Observer):
         self.session = session
         self._calls: Dict[Tuple[str, str, int], int] = {}
         self._failures: Dict[Tuple[Tuple[str, str, int], type], int] = {}
+        self.last = ""
+        """The last call in words, if the events of other probes tell of it."""
 
     def forget(self) -> None:
-        """Forget which line has made how many calls."""
+        """Start from nothing: in a child that is watched from here, what was counted and kept is its parent's."""
+        self.last = ""
         self._calls.clear()
         self._failures.clear()
 

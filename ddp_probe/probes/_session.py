@@ -1,21 +1,23 @@
-"""One armed process: loads the probes as their targets appear, owns the recorder and the registry of patches, ends in good order."""
+"""What the lifecycle arms: loads the probes as their targets appear, owns the recorder and the registry of patches, ends in good order.
+
+It decides nothing about its own life: ddp_probe.activation.lifecycle calls begin, begin_again, fall_silent and restore.
+"""
 
 import importlib
 import os
 import socket
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Set, Union
 
 from ddp_probe import schema, settings
-from ddp_probe.ours import ours
 from ddp_probe.patching import Certificate, Override, Patch, PatchRegistry, Target, guard, switch
-from ddp_probe.probes import _coverage, _ending, _opening, _summary
+from ddp_probe.probes import _ending, _opening, _summary
 from ddp_probe.probes._plugins import Plugins
 from ddp_probe.probes._remedies import Remedies
 from ddp_probe.record import Recorder, latest
 
 if TYPE_CHECKING:
-    from ddp_probe.activation._process import Process
     from ddp_probe.activation.targets import TargetRow
+    from ddp_probe.activation.this_process import ThisProcess
     from ddp_probe.probes._probe import Probe
 
 _BUILT_IN = "ddp_probe.probes."
@@ -24,36 +26,32 @@ _BUILT_IN = "ddp_probe.probes."
 class Session:
     """What is armed in this process; at most one at a time."""
 
-    def __init__(self, process: "Process") -> None:
+    def __init__(self, process: "ThisProcess", rows: "List[TargetRow]", group_called: Callable[[Dict[str, Any]], None]) -> None:
         guard.forget()
         self.process = process
+        self.group_called = group_called
+        """Call it with the arguments of init_process_group: a silent child becomes a rank."""
+        self.switch = switch
         self.plugins = Plugins(process.role.name)
         self.remedies = Remedies(process.role.name)
-        self.rows: List[TargetRow] = self._rows_now()
+        self.rows = rows + self.further_rows()
         self.registry = PatchRegistry()
         self.patches: Dict[str, Patch] = {}
-        self.last_move = ""
-        self.last_set_device = ""
-        self.generation = 0
-        self.children: Dict[int, int] = {}
-        self.closed = False
-        self._last_word: Dict[str, Any] = {}
-        self.summary_due = False
         self.missed: Dict[str, List[str]] = {}
         self._probes: Dict[str, Union[Probe, Override]] = {}
         self._late: Set[str] = set()
-        self.recorder = self._open()
-        switch.on = True
+        self._open_in_this_process()
         guard.on_fault = self._fault
+
+    def _open_in_this_process(self) -> None:
+        self.recorder = self._open()
         self.ending = _ending.Ending(self)
-        self.begun = False
+        self._pid = os.getpid()
 
     def begin(self) -> None:
-        """Listen for the end and write the first line; what a signal handler of the job's cuts short is done at the next module."""
-        if not self.begun:
-            self.ending.watch()
-            self._begin()
-            self.begun = True
+        """Listen for the end and write the first line; a second time changes nothing."""
+        self.ending.watch()
+        self._begin()
 
     def _begin(self) -> None:
         """Write the first line at once, but for a program of its own: it may never do what a probe watches."""
@@ -112,6 +110,15 @@ class Session:
             self._probes[name] = self.remedies.load(name, self) or self._load(name)
         return self._probes[name]
 
+    def loaded(self, name: str) -> Any:
+        """Return the probe of that name if its file has been loaded, else None."""
+        return self._probes.get(name)
+
+    def last(self, name: str) -> str:
+        """Return, in words, the last call that the probe of that name remembers; empty if there is none."""
+        probe = self.loaded(name)
+        return str(probe.last) if probe is not None else ""
+
     def _load(self, name: str) -> "Probe":
         module = self.plugins.modules.get(name) or importlib.import_module(_BUILT_IN + name)
         found: Probe = module.PROBE(self)
@@ -134,16 +141,6 @@ class Session:
             self.process.role.name = "launcher"
             self.recorder.bind(rank=None, local_rank=None, world_size=None)
 
-    def silent_ranks(self) -> List[int]:
-        """Return the local ranks whose process has left no file, as far as this launcher knows their pids."""
-        try:
-            pids = {name.split(".")[2] for name in os.listdir(self.process.folder) if name.startswith("rank")}
-        except ours(OSError):
-            pids = set()
-        if pids and not pids & {str(pid) for pid in self.children.values()}:
-            return []  # each child is a shell that started its rank: their pids say nothing
-        return sorted(rank for rank, pid in self.children.items() if str(pid) not in pids)
-
     def warn(self, problem: str, event: schema.Event) -> None:
         """Say one line on stderr, unless DDP_PROBE_ECHO is off, and record it: which rank, which line, what, how to read on."""
         rank = "?" if self.process.rank is None else self.process.rank
@@ -155,61 +152,29 @@ class Session:
 
         self.recorder.point(schema.Fault(probe=name, count=count, switched_off=guard.off(name), failure=failure(exc)))
 
-    def forked(self) -> None:
-        """In the child of a fork: silent, with nothing of the parent's file."""
-        switch.on = False
+    def fall_silent(self) -> None:
+        """In the child of a fork: keep nothing of the parent's file."""
         self.recorder.forked()
-        self.ending.forget()
+        self.ending.unwatch()
+
+    def begin_again(self, rows: "List[TargetRow]") -> None:
+        """In a child that is watched from here: a file of its own, and counts that start from nothing."""
+        if self._pid != os.getpid():
+            self._forget_the_parent()
+            self.rows = rows + self.further_rows()
+            self._open_in_this_process()
+        self.begin()
 
     def _forget_the_parent(self) -> None:
-        """Count from nothing: a fork inherits what its parent has counted."""
         guard.forget()
-        self.children.clear()
         for patch in self.patches.values():
             patch.calls = patch.stale_calls = 0
         for probe in self._probes.values():
             probe.forget()
 
-    def promoted(self) -> None:
-        """This process has become a rank."""
-        if not switch.on:
-            self._forget_the_parent()
-            self.rows = self._rows_now()
-            self.last_move = self.last_set_device = ""
-            self.recorder = self._open()
-            self.closed, self._last_word = False, {}
-            self.ending = _ending.Ending(self)
-            self.ending.watch()
-            switch.on = True
-            self._begin()
-
-    def _rows_now(self) -> List["TargetRow"]:
-        from ddp_probe.activation import targets
-
-        return targets.rows(self.process.role.name) + self.further_rows()
-
     def further_rows(self) -> List["TargetRow"]:
         """Return the targets that the import watcher does not know of by itself."""
         return self.plugins.rows + self.remedies.rows
-
-    def close(self, **known: Any) -> None:
-        """Write what is known at the end: once, and once more if the exit code turns out to be another one."""
-        if not switch.on or self.recorder.path is None:
-            return
-        again = self.closed
-        if again and known.get("exit_code") in (None, self._last_word.get("exit_code")):
-            return
-        self.closed = True
-        try:
-            for event in () if again else _coverage.events(self):
-                self.recorder.point(event)
-            self._last_word.update(known)
-            last = _ending.last_event(self, **self._last_word)
-            self.recorder.point(last)
-        except BaseException:  # raised by a signal handler of the job's: there is no last line yet
-            self.closed = again
-            raise
-        self.summary_due = _summary.wanted(last)
 
     def restore(self) -> Certificate:
         """Put every original back; the certificate says which, by identity."""
@@ -217,8 +182,7 @@ class Session:
         for name, probe in self._probes.items():
             if isinstance(probe, Override):
                 guard.run(name, probe.undo)
-        self.closed = True
-        self.ending.unwatch()
+        self.ending.stop()
         if self.recorder.path is not None:
             self.recorder.point(
                 schema.Restored(

@@ -19,7 +19,7 @@ _MOST_LINES = 12
 _READ = """
 import sys
 sys.path[0] = sys.argv.pop(1)
-from ddp_probe.activation._installed import own_modules
+from ddp_probe.activation.own_imports import own_modules
 with own_modules():
     from ddp_probe.cli import main
     sys.exit(main(sys.argv[1:]))

@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.facts.versions import at_least
 
 if TYPE_CHECKING:
-    from ddp_probe.activation._roles import RankInfo
+    from ddp_probe.activation.roles import RankInfo
 
 
 def placement(event: schema.Wrap) -> str:

@@ -44,8 +44,8 @@ class Wrap(Probe):
             keywords=_keywords(given),
             placement=placement,
             accelerators=accelerators(),
-            last_move=self.session.last_move,
-            last_set_device=self.session.last_set_device,
+            last_move=self.session.last("module_move"),
+            last_set_device=self.session.last("set_device"),
         )
         event.warning = _warnings.placement(event)
         return event

@@ -1,5 +1,6 @@
 """torchrun's own agent: what was asked for, which children it started, how each of them ended."""
 
+import os
 import signal
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
@@ -34,6 +35,25 @@ class Launcher(Probe):
     def __init__(self, session: "Session") -> None:
         super().__init__(session)
         self._told: Set[Optional[int]] = set()
+        self._generation = 0
+        self._children: Dict[int, int] = {}
+
+    def forget(self) -> None:
+        """Forget the children too: they are the parent's."""
+        super().forget()
+        self._told.clear()
+        self._children.clear()
+        self._generation = 0
+
+    def silent_ranks(self) -> List[int]:
+        """Return the local ranks whose process has left no file, as far as their pids are known."""
+        try:
+            pids = {name.split(".")[2] for name in os.listdir(self.session.process.folder) if name.startswith("rank")}
+        except ours(OSError):
+            pids = set()
+        if pids and not pids & {str(pid) for pid in self._children.values()}:
+            return []  # Each child is a shell that started its rank: their pids say nothing.
+        return sorted(rank for rank, pid in self._children.items() if str(pid) not in pids)
 
     def begin(self, call: Call) -> Optional[schema.Event]:
         """Record what is about to be started or closed."""
@@ -42,15 +62,15 @@ class Launcher(Probe):
             self.session.act_as_launcher()
             return _asked(call.arguments())
         if method == "start":
-            return schema.LauncherGroup(restart=self.session.generation, asked=_whole(vars(call.instance).get("nprocs")))
+            return schema.LauncherGroup(restart=self._generation, asked=_whole(vars(call.instance).get("nprocs")))
         return None
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Event]:
         """Record the children that have been started."""
         if isinstance(begun.event, schema.LauncherGroup):
-            self.session.generation += 1
+            self._generation += 1
             children = _pids(call.instance)
-            self.session.children.update(children)
+            self._children.update(children)
             return schema.LauncherGroup(children={str(rank): pid for rank, pid in children.items()}, restart=begun.event.restart)
         return None
 

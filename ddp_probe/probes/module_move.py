@@ -35,7 +35,7 @@ class ModuleMove(Probe):
         site = begun.event.site
         where = " at %s:%d" % (site.file, site.line) if site is not None else ""
         if begun.event.destination:
-            self.session.last_move = "%s.%s(%s)%s" % (begun.event.model, begun.event.method, begun.event.destination, where)
+            self.last = "%s.%s(%s)%s" % (begun.event.model, begun.event.method, begun.event.destination, where)
         return schema.ModuleMove(devices=devices_only(call.instance))
 
 

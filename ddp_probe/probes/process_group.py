@@ -1,4 +1,4 @@
-"""init_process_group, destroy_process_group and new_group: who meets whom, over what, with which patience."""
+"""init_process_group, destroy_process_group and new_group: backend, ranks, address, timeout."""
 
 import datetime
 import os
@@ -9,10 +9,9 @@ from ddp_probe.facts.describe import class_name, describe
 from ddp_probe.facts.groups import default_group, group_backends, group_name, is_group
 from ddp_probe.facts.secrets import masked
 from ddp_probe.patching import Call
-from ddp_probe.patching.switch import switch
 from ddp_probe.probes._probe import Begun, Probe
 
-_MOST = 1 << 31  # a number beyond it is no rank, and no field of a line
+_MOST = 1 << 31  # a larger number is not a rank and does not fit into an event
 
 
 class ProcessGroup(Probe):
@@ -29,14 +28,14 @@ class ProcessGroup(Probe):
     cost = "Two lines per call."
 
     def before(self, call: Call) -> None:
-        """Promote a silent child that calls init_process_group; then record as any probe does."""
-        if not switch.on:
-            if call.target.qualname != "init_process_group":
-                return
-            from ddp_probe import activation
-
-            activation.promote(call.arguments())
-        super().before(call)
+        """Tell the lifecycle of init_process_group, which may promote a silent child; then record as any probe does."""
+        if call.target.qualname == "init_process_group":
+            self.session.group_called(call.arguments())
+            patch = self.session.patches.get(str(call.target))
+            if patch is not None:
+                patch.calls = max(patch.calls, 1)  # If it was promoted, it counts from nothing, and this call is its first.
+        if self.session.switch.on:
+            super().before(call)
 
     def begin(self, call: Call) -> Optional[schema.Event]:
         """Record what was asked for."""

@@ -33,7 +33,7 @@ class SetDevice(Probe):
         assert isinstance(begun.event, schema.SetDevice)
         site = begun.event.site
         where = " at %s:%d" % (site.file, site.line) if site is not None else ""
-        self.session.last_set_device = "%s(%s)%s" % (begun.event.target, begun.event.device, where)
+        self.last = "%s(%s)%s" % (begun.event.target, begun.event.device, where)
 
 
 PROBE = SetDevice

@@ -68,7 +68,7 @@ def _usable(record: Accelerator, card: Card, named: str) -> Optional[Cards]:
 
 def own_index(session: Any, found: Cards) -> Optional[int]:
     """Return the card of this rank: the one that the job has set, else LOCAL_RANK; None if there is no such card, or nothing names one."""
-    if session.last_set_device:
+    if session.last("set_device"):
         return found.now()
     rank_info = session.process.rank_info
     if rank_info.local_rank is None and rank_info.world_size in (None, 1):

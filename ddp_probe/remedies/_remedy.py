@@ -17,7 +17,9 @@ class Session(Protocol):
 
     recorder: Recorder
     process: Any
-    last_set_device: str
+
+    def last(self, probe: str) -> str:
+        """Return what a probe saw last, in words."""
 
 
 class Remedy(Override):
@@ -48,6 +50,11 @@ class Remedy(Override):
         self.session = session
         self._said: Set[str] = set()
         self._times: Dict[str, int] = {}
+
+    def forget(self) -> None:
+        """Reset the counters and say each thing again: this child is a rank of its own."""
+        self._said.clear()
+        self._times.clear()
 
     def record(self, call: Call, change: Change) -> None:
         """Write an event for a change, and one line on stderr for the first of each kind; called before every change."""

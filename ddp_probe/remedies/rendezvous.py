@@ -6,7 +6,7 @@ import socket
 import zlib
 from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
-from ddp_probe.activation._roles import RankInfo, rank_info
+from ddp_probe.activation.roles import RankInfo, rank_info
 from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._remedy import Remedy, Session
 

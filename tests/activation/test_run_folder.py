@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from ddp_probe.activation._run import folder
+from ddp_probe.activation.run_folder import folder
 
 
 def test_a_launcher_names_the_run(tmp_path):
@@ -100,7 +100,7 @@ def test_ranks_started_by_hand_meet(tmp_path):
 
 def test_a_parent_of_its_own_does_not_part_a_rank(tmp_path):
     """`timeout 40 python train.py` for each rank is one launch: the folder's name has no parent in it, with a port and without one."""
-    code = "import os; from ddp_probe.activation._run import folder; print(folder('rank', 1, os.environ))"
+    code = "import os; from ddp_probe.activation.run_folder import folder; print(folder('rank', 1, os.environ))"
     for port in ({"MASTER_PORT": "29511"}, {}):
         env = {**os.environ, "DDP_PROBE_DIR": str(tmp_path), **port}
         plain = [sys.executable, "-c", code]

@@ -31,7 +31,7 @@ def test_it_installs_and_restores(run_python, repo, clean_env, venv_python, tmp_
     assert "DDP_PROBE=1 torchrun" in done.stdout
     assert hashlib.sha256(runner.read_bytes()).hexdigest() == hashed
     started = run_python(
-        "import sys; print(sys.modules['ddp_probe.activation'].started)", env=clean_env(PYTHONPATH=None, DDP_PROBE="1"), python=venv_python
+        "import sys; print(sys.modules['ddp_probe.activation'].state() != 'off')", env=clean_env(PYTHONPATH=None, DDP_PROBE="1"), python=venv_python
     )
     assert started.stdout == "True\n", started.stderr
     done = run_python([script, "--restore"], env=env, cwd=tmp_path, python=venv_python)

@@ -61,7 +61,7 @@ def test_the_command_is_under_the_probe(run_python, repo, clean_env, tmp_path):
     """The command finds the probe on, the run folder as asked, its own PYTHONPATH behind ours, and every other variable as it was."""
     code = (
         "import ddp_probe.activation, os, sys\n"
-        "print(ddp_probe.activation.started, os.environ['DDP_PROBE'], os.environ['DDP_PROBE_DIR'], os.environ['DDP_PROBE_ECHO'])\n"
+        "print(ddp_probe.activation.state() != 'off', os.environ['DDP_PROBE'], os.environ['DDP_PROBE_DIR'], os.environ['DDP_PROBE_ECHO'])\n"
         "print(os.environ['PYTHONPATH'].split(os.pathsep)[1:])"
     )
     env = clean_env(DDP_PROBE_ECHO="all", PYTHONPATH=os.pathsep.join([str(repo), "/else"]))
@@ -73,7 +73,7 @@ def test_the_command_is_under_the_probe(run_python, repo, clean_env, tmp_path):
 def test_a_checkout_reaches_children_elsewhere(run_python, repo, clean_env, tmp_path):
     """A package that is found only because run was called in its folder is found by children in other folders."""
     code = "import os, subprocess, sys; os.chdir(%r); subprocess.call([sys.executable, '-c', %r])"
-    inner = "import sys; print(sys.modules['ddp_probe.activation'].started, %r in sys.path)" % str(repo)
+    inner = "import sys; print(sys.modules['ddp_probe.activation'].state() != 'off', %r in sys.path)" % str(repo)
     env = clean_env(PYTHONPATH=None)
     done = run_python([*_RUN, "--", sys.executable, "-c", code % (str(tmp_path), inner)], env=env, cwd=repo)
     assert done.stderr == ""

@@ -19,7 +19,7 @@ import pytest
 from ddp_probe.activation.installer import _needs
 
 _DEBIAN = "/usr/bin/python3"
-ASK = "import sys; print(getattr(sys.modules.get('ddp_probe.activation'), 'started', False))"
+ASK = "import sys; print(getattr(sys.modules.get('ddp_probe.activation'), 'state', lambda: 'off')() != 'off')"
 
 
 class Venv:

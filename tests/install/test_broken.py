@@ -48,7 +48,7 @@ def test_a_slot_without_its_activator_is_silent(make_venv):
         ("__init__.py", "import no_such_dependency\n"),
         ("__init__.py", "raise SystemExit(3)\n"),
         ("__init__.py", "raise RuntimeError('two\\nlines')\n"),
-        ("activation/__init__.py", "started = False\n"),
+        ("activation/__init__.py", "state = None\n"),
     ],
 )
 def test_a_broken_package_says_one_line(make_venv, via, name, text):

@@ -71,7 +71,7 @@ def test_theirs_run_once(make_venv, tmp_path, which, via):
     said = chain.said()
     assert said == ["sitecustomize", "usercustomize"]
     chain.log.unlink()
-    ours = chain.ours(code + "; assert sys.modules['ddp_probe.activation'].started")
+    ours = chain.ours(code + "; assert sys.modules['ddp_probe.activation'].state() != 'off'")
     assert (ours.returncode, ours.stdout, ours.stderr) == (0, native.stdout, native.stderr)
     assert chain.said() == said
 
@@ -89,7 +89,7 @@ def test_theirs_raises_as_ever(make_venv, tmp_path, which, via, fault):
     assert (ours.returncode, ours.stdout, ours.stderr.splitlines()[-1:]) == (native.returncode, native.stdout, native.stderr.splitlines()[-1:])
     if native.returncode == 0:  # an interrupt shows a traceback, and ours has one frame more
         assert ours.stderr == native.stderr
-        assert "True" in chain.ours("import sys; print(sys.modules['ddp_probe.activation'].started)").stdout
+        assert "True" in chain.ours("import sys; print(sys.modules['ddp_probe.activation'].state() != 'off')").stdout
     assert chain.said()[: len(said)] == said
 
 
@@ -110,7 +110,7 @@ def test_theirs_may_be_zipped(make_venv, tmp_path, which):
         archive.writestr("sitecustomize.py", "answer = 42\n")
     (venv.site / "z_theirs.pth").write_text("%s\n" % (tmp_path / "theirs.zip"))
     venv.install("sitecustomize")
-    done = venv.run("import sys; print(sys.modules['sitecustomize'].answer, sys.modules['ddp_probe.activation'].started)", DDP_PROBE="1")
+    done = venv.run("import sys; print(sys.modules['sitecustomize'].answer, sys.modules['ddp_probe.activation'].state() != 'off')", DDP_PROBE="1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "42 True\n", "")
 
 

@@ -201,7 +201,7 @@ def test_other_users_can_read_what_was_installed(nobodys_venv):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    code = "import sys; print(sys.modules['ddp_probe.activation'].started)"
+    code = "import sys; print(sys.modules['ddp_probe.activation'].state() != 'off')"
     assert nobodys_venv.as_nobody(["-c", code], DDP_PROBE="1").stdout == "True\n"
 
 

@@ -23,8 +23,8 @@ def test_installed_starts_the_probe(make_venv, which, via):
 
 def test_run_starts_the_probe_without_the_heavy_modules(run_python):
     """Under run, an interpreter that has wrapt and msgspec loads neither of them before torch."""
-    done = run_python(["-m", "ddp_probe", "run", "--", sys.executable, "-c", "import ddp_probe.activation as a; print(a.started); " + _HEAVY])
-    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n[]\n", "")
+    done = run_python(["-m", "ddp_probe", "run", "--", sys.executable, "-c", "import ddp_probe.activation as a; print(a.state()); " + _HEAVY])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "armed\n[]\n", "")
 
 
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])
@@ -40,7 +40,7 @@ def test_run_does_not_reach_isolated_interpreters(make_venv, option):
 def test_run_reaches_an_interpreter_with_no_user_site(make_venv):
     """Under run, -s makes no difference."""
     venv = make_venv()
-    done = venv.probe("run", "--", venv.python, "-s", "-c", "import sys; print(sys.modules['ddp_probe.activation'].started)")
+    done = venv.probe("run", "--", venv.python, "-s", "-c", "import sys; print(sys.modules['ddp_probe.activation'].state() != 'off')")
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
 
 
@@ -48,9 +48,10 @@ def test_a_line_that_is_read_twice_starts_once(make_venv):
     """site reading the folder a second time starts the probe no second time."""
     venv = make_venv()
     venv.install("pth")
-    code = "import sys, site; a = sys.modules['ddp_probe.activation']; p = a.process; site.addsitedir(%r, set()); print(a.process is p, a.started)"
+    code = "import sys, site; a = sys.modules['ddp_probe.activation']; life = a.lifecycle.lifecycle; p = life.process; site.addsitedir(%r, set())"
+    code += "; print(life.process is p, a.state())"
     done = venv.run(code % str(venv.site), DDP_PROBE="1")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "True True\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True armed\n", "")
 
 
 def test_the_path_is_left_as_it_was(make_venv, repo, tmp_path):

@@ -36,7 +36,7 @@ _PROOF = """
 import importlib.util, sys
 package, activator = (sys.modules.get(name) for name in ("ddp_probe.activation", "ddp_probe_activator"))
 missing = [name for name in %r if importlib.util.find_spec(name) is None]
-found = [bool(getattr(package, "started", False)), getattr(activator, "__file__", ""), getattr(package, "__file__", ""), missing]
+found = [getattr(package, "state", lambda: "off")() != "off", getattr(activator, "__file__", ""), getattr(package, "__file__", ""), missing]
 """
 
 

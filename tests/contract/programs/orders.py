@@ -74,7 +74,7 @@ class Order:
             ddp_probe.activate()
             self.active = True
         else:
-            writes = activation._session is not None
+            writes = activation.lifecycle.lifecycle.session is not None
             certificate = ddp_probe.restore()
             self.active = False
             assert certificate is None or certificate.ok, (self.taken, certificate.lines())

@@ -26,7 +26,7 @@ def state():
     gc.collect()
     ours = collections.Counter(type(one).__name__ for one in gc.get_objects() if str(type(one).__module__).startswith("ddp_probe."))
     kept = {
-        name: ours[name] for name in ("Session", "Ending", "Recorder", "Writer", "Wrapper", "PatchSite", "PatchRegistry", "ImportHook", "Process")
+        name: ours[name] for name in ("Session", "Ending", "Recorder", "Writer", "Wrapper", "PatchSite", "PatchRegistry", "ImportHook", "ThisProcess")
     }
     return [len(sys.meta_path), threading.active_count(), len(os.listdir("/proc/self/fd")), sys.excepthook, kept]
 

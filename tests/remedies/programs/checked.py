@@ -113,7 +113,7 @@ def _outcome(check):
         os.chown(folder, 65534, 65534)
     os.chdir(folder)
     recorded()
-    session, first = activation._session, len(_applied_lines())
+    session, first = activation.lifecycle.lifecycle.session, len(_applied_lines())
     MADE.clear()
     # Each check sees everything, even what is said once or, if it happens often, rarely.
     for probe in session._probes.values() if session is not None else ():

@@ -58,7 +58,7 @@ class Named:
 def unset():
     """Forget that a card has been set, as at the start of a job."""
     torch_gcu.set_device(0)
-    activation._session.last_set_device = ""
+    activation.session().probe("set_device").forget()
 
 
 def trained(model, card):
@@ -308,7 +308,7 @@ def check_a_card_that_is_too_small():
 def check_a_rank_without_a_card():
     """A rank that nothing names a card for is not moved to the first one."""
     unset()
-    place = activation._session.process.rank_info
+    place = activation.session().process.rank_info
     for local, world in ((8, 9), (None, 2)):
         kept, place.local_rank, place.world_size = (place.local_rank, place.world_size), local, world
         try:
@@ -320,7 +320,7 @@ def check_a_rank_without_a_card():
                 del wrapped
         finally:
             place.local_rank, place.world_size = kept
-        activation._session._probes["fix.move-model"]._said.clear()
+        activation.session()._probes["fix.move-model"]._said.clear()
         assert set(declined()) == {"nothing tells which of the 8 %s cards is this rank's own" % CARD}
 
 

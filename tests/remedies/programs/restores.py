@@ -67,7 +67,7 @@ class Armed:
 
     def overridden(self):
         """Return which remedies may change which calls, in the order in which they are asked."""
-        patch_sites = activation._session.registry.patch_sites()
+        patch_sites = activation.session().registry.patch_sites()
         return {str(patch_site.target): [patch.name for patch in patch_site.overrides] for patch_site in patch_sites if patch_site.overrides}
 
     def __exit__(self, *exc):

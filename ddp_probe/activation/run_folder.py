@@ -9,7 +9,7 @@ import os
 import time
 
 from ddp_probe import settings
-from ddp_probe.activation._roles import HELPER, LAUNCHER, RANK
+from ddp_probe.activation.roles import HELPER, LAUNCHER, RANK
 from ddp_probe.ours import ours
 
 TYPE_CHECKING = False

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Mapping, Optional
 
-    from ddp_probe.activation._command import Program
+    from ddp_probe.activation.command import Program
 
 LAUNCHER, RANK, SOLO, HELPER, NOTHING = "launcher", "rank", "solo", "helper", "nothing"
 
