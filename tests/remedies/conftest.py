@@ -14,7 +14,7 @@ __all__ = ["gcu_env"]
 
 @pytest.fixture(scope="session")
 def old_torch() -> bool:
-    """Whether this is torch 1.12, where the cards are named xla."""
+    """Whether this is torch 1.12, whose cards are named xla."""
     return metadata.version("torch").startswith("1.")
 
 

@@ -7,7 +7,7 @@ from remedy_runs import Run
 
 
 class Case(NamedTuple):
-    """A job with remedies, and those that have to have been applied on every rank; any is enough where it depends on the moment."""
+    """A job with remedies, and those that have to have been applied on every rank; any is enough if it depends on the moment."""
 
     runs: Tuple[Run]
     remedies: Tuple[str, ...]
@@ -48,7 +48,7 @@ RACES = [Case((Run("06_load_while_written", 2, fix),), ()) for fix in ("atomic-s
 
 @pytest.mark.parametrize("case", RACES, ids=lambda case: case.runs[0].fix)
 def test_the_load_meets_a_whole_file(case, launched):
-    """Where one rank loads what another is saving, either remedy alone is enough: the file appears whole, or the load waits for it."""
+    """If one rank loads what another is saving, either remedy alone is enough: the file appears whole, or the load waits for it."""
     (run,) = case.runs
     ended = launched(run)
     assert ended.status == 0, ended.output

@@ -59,7 +59,7 @@ def test_same_result_bit_for_bit(case, launched):
         assert {name: having[name] for name in ("parameters", "devices", "steps")} == {
             name: without[name] for name in ("parameters", "devices", "steps")
         }
-        assert (without["remedies"], without["mended"]) == ([], 0)
+        assert (without["remedies"], without["overridden"]) == ([], 0)
         assert having["remedies"]
-        assert having["mended"] > 3
+        assert having["overridden"] > 3
     assert len(overridden.ranks) == case.runs[1].ranks

@@ -1,4 +1,4 @@
-"""What a killed save has left is told from a save that is under way."""
+"""The folder of a killed save is told from the folder of a running save."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ def test_names_are_never_twice_the_same():
 
 
 def test_a_save_of_a_dead_process_is_removed(left, sweep):
-    """A process that has ended has no save under way; neither has one that has ended and that nobody has collected."""
+    """A process that has exited has no running save, and neither has a zombie."""
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert sweep(left(_named(pid=child.pid, born="1"))) == [False]

@@ -1,4 +1,4 @@
-"""What the remedies do on cards: each check of programs/placements.py, and one of them where mmengine brings torch."""
+"""What the remedies do on cards: each check of programs/placements.py, and one of them in a process in which mmengine imports torch."""
 
 import pytest
 from remedy_runs import checks
@@ -11,7 +11,7 @@ def test_placement(check, checked):
 
 
 def test_mmengine_device_is_the_first_to_import_torch(rank_program):
-    """get_device() is mended also where its module is what brings torch along."""
+    """get_device() is corrected even if its module is the one that imports torch."""
     rank_program(
         "import mmengine.device.utils as utils, torch; torch.save({}, 'a.pth')\n"
         "assert type.__call__(type, utils.get_device).__name__ == 'Wrapper', type.__call__(type, utils.get_device)",

@@ -78,7 +78,7 @@ def test_all_of_it_comes_from_one_launcher():
 
 
 def test_all_ranks_on_one_host():
-    """Where all ranks are on one host LOCAL_RANK is the rank, and the address is this host's."""
+    """If all ranks are on one host, LOCAL_RANK is the rank, and the address is this host's."""
     found = follow({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "WORLD_SIZE": "4"})
     assert (found["RANK"], found["MASTER_ADDR"]) == ("1", "127.0.0.1")
 

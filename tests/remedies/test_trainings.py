@@ -52,14 +52,14 @@ def _saved(ended):
 
 @EACH
 def test_it_fails_without_a_remedy(case, launched):
-    """Without DDP_PROBE_FIX the job fails, and nothing of the remedies is even loaded: no module, no seat that may change a call."""
+    """Without DDP_PROBE_FIX the job fails, and nothing of the remedies is even loaded: no module, no patch site that may change a call."""
     failed = launched(case.runs[0])
     assert failed.status != 0, failed.output
     assert not [event for event in failed.events if event["event"].startswith("remedy.")]
     assert failed.ranks
     for told in failed.ranks:
-        assert (told["remedies"], told["mended"]) == ([], 0)
-        assert told["seats"] > 10
+        assert (told["remedies"], told["overridden"]) == ([], 0)
+        assert told["patch_sites"] > 10
 
 
 @EACH

@@ -89,7 +89,7 @@ def _same(places):
 
 
 def check_a_remedy_that_fails_before_and_after_each_call():
-    """Where every moment of every remedy fails, each call returns and raises what it does without remedies, and the faults are recorded."""
+    """If every moment of every remedy fails, each call returns and raises what it does without remedies, and the faults are recorded."""
     places = [(one, moment, broken) for one in CLASSES for moment in ("prepare", "rescue", "settled")]
     faults = _same(places)
     assert {fault["probe"] for fault in faults} == {"fix." + name for name in REMEDIES}
@@ -97,14 +97,14 @@ def check_a_remedy_that_fails_before_and_after_each_call():
 
 
 def check_a_remedy_that_cannot_record():
-    """Where a change cannot be recorded it is not made, and nothing is left of it."""
+    """If a change cannot be recorded, it is not made, and nothing is left of it."""
     faults = _same([(Remedy, "record", broken), (Remedy, "declined", broken)])
     assert {"fix.atomic-save", "fix.map-location", "fix.set-device", "fix.device-ids", "fix.backend"} <= {fault["probe"] for fault in faults}
     assert [name for name in os.listdir(".") if name.startswith(".ddp_probe")] == []
 
 
 def check_an_allow_list_that_cannot_be_recorded():
-    """Where weights-only cannot record what it allows, nothing is allowed."""
+    """If weights-only cannot record what it allows, nothing is allowed."""
     if OLD_TORCH:
         raise Skipped("torch.load has no weights_only before torch 1.13.")
     from mmengine.logging import HistoryBuffer
@@ -120,7 +120,7 @@ def check_an_allow_list_that_cannot_be_recorded():
 
 
 def check_a_stage_that_cannot_be_made():
-    """Where the stage's own code fails the save goes to the path itself."""
+    """If the stage's own code fails, the save goes to the path itself."""
     Path("a.pth").write_bytes(b"old")
     inode = os.stat("a.pth").st_ino
     with Patched((_stage.Stage, "beside", broken)):
@@ -131,7 +131,7 @@ def check_a_stage_that_cannot_be_made():
 
 
 def check_a_stage_that_cannot_be_cleared():
-    """Where clearing up fails after a failed save the job gets its own failure."""
+    """If clearing up fails after a failed save, the job gets its own failure."""
     with Patched((_stage.Stage, "clear", broken)):
         told = failure(torch.save, {"f": lambda: 0}, "a.pth")
     assert told[0] is failure(torch.save._self_original, {"f": lambda: 0}, "b.pth")[0]
@@ -153,7 +153,7 @@ def check_faults_end():
 
 
 def check_called_once():
-    """A load that no remedy changes is made once, also where every remedy fails."""
+    """A load that no remedy changes is made once, even if every remedy fails."""
     torch.save({"a": torch.zeros(2)}, "a.pth")
     data = Path("a.pth").read_bytes()
     seen = []

@@ -1,4 +1,4 @@
-"""What a save to a path is with atomic-save where it fails, or where no file can take another's place; one process, DDP_PROBE_FIX=atomic-save."""
+"""What a save to a path does with atomic-save if it fails, or if no file can replace another; one process, DDP_PROBE_FIX=atomic-save."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from checked import Skipped, failure, main, recorded, same_failure
 from mmengine.fileio.backends.local_backend import LocalBackend
 
 STATE = {"a": torch.arange(20000, dtype=torch.float32), "b": "text"}
-# The zip writer of torch 1.12 ends the process with an abort where it cannot write.
+# The zip writer of torch 1.12 aborts the process if it cannot write.
 FORMAT = {"_use_new_zipfile_serialization": not torch.__version__.startswith("1.")}
 OTHER = {"a": torch.zeros(10), "b": "other"}
 
@@ -42,7 +42,7 @@ def check_what_cannot_be_saved_to():
 
 
 def check_what_cannot_be_pickled():
-    """An object that cannot be pickled fails as without the remedy; the old checkpoint stays, where without it half a new one is left."""
+    """An object that cannot be pickled fails as without the remedy; the old checkpoint stays; without the remedy half a new one is left."""
     torch.save(STATE, "a.pth")
     old = content("a.pth")
     same = [failure(torch.save, {"f": lambda: 0}, "a.pth"), failure(plain, {"f": lambda: 0}, "b.pth")]
@@ -66,7 +66,7 @@ def check_ctrl_c():
 
 
 def check_no_room_by_a_limit():
-    """Where a file may not grow the save fails as without the remedy, and the old checkpoint stays; without it half a new one is left."""
+    """If a file may not grow, the save fails as without the remedy, and the old checkpoint stays; without it half a new one is left."""
     big = {"a": torch.zeros(200000)}
     torch.save(STATE, "a.pth")
     torch.save(STATE, "b.pth")
@@ -135,7 +135,7 @@ def with_flush(code, call):
 
 
 def check_a_file_system_that_cannot_flush():
-    """Where flushing is not known the save goes on; where it fails the save has failed, and the old checkpoint stays."""
+    """If the file system cannot flush, the save goes on; if flushing fails, the save has failed, and the old checkpoint stays."""
     torch.save(OTHER, "a.pth")
     with_flush(errno.EINVAL, lambda: torch.save(STATE, "a.pth"))
     assert holds("a.pth")

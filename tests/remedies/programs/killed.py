@@ -58,7 +58,7 @@ def started(number, through_mmengine):
 
 
 def found():
-    """Return the number that the checkpoint holds; None where it does not load or holds several."""
+    """Return the number that the checkpoint holds; None if it does not load or holds several."""
     try:
         state = torch.load(PATH, map_location="cpu")
     except Exception:

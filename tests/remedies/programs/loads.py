@@ -230,7 +230,7 @@ def check_the_statistics_cannot_be_called():
 
 
 def check_without_mmengine():
-    """Where mmengine cannot be imported the file stays unloaded, and that is said."""
+    """If mmengine cannot be imported, the file stays unloaded, and a line says so."""
     needs_weights_only()
     torch.save({"buffer": buffer(1.0)}, "a.pth")
     name = "mmengine.logging.history_buffer"

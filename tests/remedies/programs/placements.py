@@ -137,7 +137,7 @@ def started(backend, **options):
 
 
 def check_nccl_becomes_the_vendors():
-    """Where NCCL cannot be had the vendor's backend is taken, which its plugin has registered."""
+    """If NCCL is not available, the backend that the vendor's plugin has registered is taken."""
     assert started("nccl") == started("NCCL") == "eccl"
     assert applied() == ["backend", "backend"]
 
@@ -153,7 +153,7 @@ def check_an_unknown_backend():
 
 
 def check_an_available_backend_stays():
-    """gloo, eccl and no backend at all stay as they are, in capitals too, also where DDP_PROBE_BACKEND names another."""
+    """gloo, eccl and no backend at all stay as they are, in capitals too, even if DDP_PROBE_BACKEND names another."""
     with Named("DDP_PROBE_BACKEND", "gloo"):
         assert started("eccl") == "eccl"
         assert started("ECCL") == "eccl"
@@ -172,7 +172,7 @@ def check_a_composed_backend_is_the_jobs():
 
 
 def check_neither_backend_is_there():
-    """Where the one that DDP_PROBE_BACKEND names is not there either nothing is done, and torch's failure passes."""
+    """If the one that DDP_PROBE_BACKEND names is missing too, nothing is done, and torch's failure passes."""
     with Named("DDP_PROBE_BACKEND", "ucc"):
         same_failure(dist.init_process_group, "abacus", store=dist.HashStore(), rank=0, world_size=1)
     assert declined() == ["neither abacus nor ucc is available"]

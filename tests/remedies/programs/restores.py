@@ -125,7 +125,7 @@ def check_a_wrong_name_changes_nothing():
 
 
 def check_behaviour_comes_back():
-    """After restore() what was mended fails again as it did before, and what was kept from then is the original again."""
+    """After restore() what was changed fails again as it did before, and what was kept from then is the original again."""
     saved_elsewhere({"a": torch.zeros(2)}, "a.pth")
     before = [failure(torch.load, "a.pth"), failure(torch.cuda.set_device, 0)]
     kept = []
@@ -138,11 +138,11 @@ def check_behaviour_comes_back():
     assert [failure(kept[0], "a.pth"), failure(kept[1], 0)] == before
     inode = os.stat("b.pth").st_ino
     kept[2]({}, "b.pth")
-    assert os.stat("b.pth").st_ino == inode  # in place, where a file that is renamed brings an inode of its own
+    assert os.stat("b.pth").st_ino == inode  # In place; a renamed file has an inode of its own.
 
 
 def check_pickles_by_name():
-    """A mended function pickles by its name, and comes back as what is there."""
+    """A function with a remedy pickles by its name, and comes back as what is there."""
     with Armed("auto"):
         data = pickle.dumps(torch.save)
         assert pickle.loads(data) is torch.save  # our own

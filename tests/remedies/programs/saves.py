@@ -14,7 +14,7 @@ from checked import Skipped, applied, declined, failure, main, recorded, same_fa
 from mmengine.fileio.backends.local_backend import LocalBackend
 
 STATE = {"a": torch.arange(20000, dtype=torch.float32), "b": "text"}
-# The zip writer of torch 1.12 ends the process with an abort where it cannot write.
+# The zip writer of torch 1.12 aborts the process if it cannot write.
 FORMAT = {"_use_new_zipfile_serialization": not torch.__version__.startswith("1.")}
 OTHER = {"a": torch.zeros(10), "b": "other"}
 

@@ -40,8 +40,8 @@ def answer():
         "parameters": digest,
         **LAST,
         "remedies": sorted(name for name in sys.modules if name.startswith("ddp_probe.remedies")),
-        "seats": len(patch_sites),
-        "mended": sum(bool(patch_site.overrides) for patch_site in patch_sites),
+        "patch_sites": len(patch_sites),
+        "overridden": sum(bool(patch_site.overrides) for patch_site in patch_sites),
     }
 
 
