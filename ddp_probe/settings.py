@@ -191,7 +191,7 @@ HOME = Setting(
     "DDP_PROBE_HOME",
     "",
     _text,
-    "Where the package is, for interpreters in which it is not installed. Set by `run`.",
+    "The folder of the package, for interpreters in which it is not installed. Set by `run`.",
     internal=True,
 )
 

@@ -33,7 +33,7 @@ def within(module: str, packages: Tuple[str, ...]) -> bool:
 
 
 def site(code: CodeType, line: Optional[int]) -> Site:
-    """Return a place in the source; the qualified name where this Python knows it (3.11)."""
+    """Return a place in the source; with the qualified name if this Python has it (3.11)."""
     function = getattr(code, "co_qualname", code.co_name)
     return Site(file=code.co_filename[:_CHARACTERS], line=line or 0, function=function[:_CHARACTERS])
 
@@ -41,7 +41,7 @@ def site(code: CodeType, line: Optional[int]) -> Site:
 def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], List[Site]]:
     """Return the job's line, and the libraries' lines between it and the call, outermost first: the last one passed the arguments.
 
-    Where the whole program is installed (python -m of a trainer), its own innermost line is the job's.
+    If the whole program is installed (python -m of a trainer), its own innermost line is the job's.
     """
     walked: Optional[FrameType] = sys._getframe(1) if start_frame is None else start_frame
     inside: List[FrameType] = []
