@@ -117,7 +117,7 @@ def test_ranks_events_and_times_are_chosen(logs, made):
 
 
 def test_nothing_that_matches_is_said_with_what_there_is(logs, made):
-    """Where nothing matches, stdout is empty, stderr names the ranks and the events that there are, and the exit code is 0."""
+    """If nothing matches, stdout is empty, stderr names the existing ranks and events, and the exit code is 0."""
     run = made(rank00000=[event(1)], rank00001=[event(2, 1)])
     done = logs(run, "--event", "ddp.init")
     assert (done.returncode, done.stdout) == (0, "")
@@ -126,7 +126,7 @@ def test_nothing_that_matches_is_said_with_what_there_is(logs, made):
 
 
 def test_what_cannot_be_read_is_counted(logs, made):
-    """A torn last line, lines that are no events and a line beyond the limit are left out and counted on stderr."""
+    """A torn last line, lines that are not events and a line over the limit are skipped and counted on stderr."""
     long = b'{"event":"' + b"x" * (2 << 20) + b'"}\n'
     run = made(rank00000=[event(1), b"nonsense\n", b"[1]\n", b"\n", long, event(2)[:-9]], rank00001=[event(3, 1)])
     done = logs(run)
@@ -168,7 +168,7 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(clean_env, tmp_path):
 
 
 def test_more_files_than_descriptors(made, run_python):
-    """A run of more files than a process may open is read all the same."""
+    """A run with more files than a process may open is read too."""
     run = made(**{"rank%05d" % rank: [event(rank % 50, rank)] for rank in range(200)})
     code = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); from ddp_probe import cli; sys.exit(cli.main(sys.argv[1:]))"
     done = run_python(["-c", code, "logs", str(run)])

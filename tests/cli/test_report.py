@@ -81,7 +81,7 @@ def test_the_newest_run_is_read_by_default(run_python, repo, tmp_path, clean_env
 )
 @pytest.mark.parametrize("form", [(), ("--brief",), ("--json",)])
 def test_no_locale_stops_it(report, clean_env, tmp_path, extra, form):
-    """A log with letters that the locale cannot show is reported on all the same."""
+    """A log with characters that the locale cannot encode is reported too."""
     start = '{"event":"process.start","phase":"point","rank":0,"world_size":1,"run":"模型 é"}\n'
     failure = '{"event":"process.end","phase":"point","rank":0,"uncaught":true,"failure":{"type":"ValueError","message":"模型 é"}}\n'
     (tmp_path / "rank00000.node1.1.jsonl").write_text(start + failure, encoding="utf-8")
@@ -123,7 +123,7 @@ def test_a_terminal_gets_colours_and_no_color_takes_them_away(repo, clean_env):
 
 
 def test_the_width_is_the_terminals(repo, clean_env):
-    """The wider terminal has the last event beside each rank, the narrow one below the table."""
+    """A wide terminal has the last event next to each rank, a narrow one below the table."""
     job = str(repo / "tests" / "recorded" / "new" / FOUND)
     for columns in (80, 140):
         _, seen = _in_terminal(["report", job], clean_env(TERM="xterm", COLUMNS=None), columns)
@@ -153,7 +153,7 @@ def test_a_report_loads_little(run_python, repo):
 
 
 def test_a_fault_of_the_report_is_not_a_finding(run_python, repo, clean_env):
-    """Where the report itself fails, the exit code is undecided's and one form says so; with DDP_PROBE_STRICT=1 it raises."""
+    """If the report itself fails, the exit code is that of undecided and an error says so; with DDP_PROBE_STRICT=1 it raises."""
     job = str(repo / "tests" / "recorded" / "new" / FOUND)
     code = (
         "import sys\nfrom ddp_probe.report import brief\nfrom ddp_probe.cli import main\n"
@@ -177,7 +177,7 @@ def test_the_page_names_the_exit_codes(run_python):
 
 @pytest.mark.parametrize("command", ["report", "runs", "logs"])
 def test_a_forgotten_install_is_told(run_python, tmp_path, command):
-    """Where there is no run because the activator was never installed, each command that looks for one says so, and what to do."""
+    """If there is no run because the activator was never installed, each command that needs one says so, and what to do."""
     done = run_python(["-m", "ddp_probe", command], cwd=tmp_path)
     assert done.returncode == 2
     assert "The activator is not installed for %s: DDP_PROBE=1 alone records nothing there." % sys.executable in done.stderr

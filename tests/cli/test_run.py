@@ -44,7 +44,7 @@ def test_bytes_pass_through(clean_env):
 
 
 def test_the_arguments_pass_through(run_python):
-    """What follows the first two dashes is handed on as it stands, further dashes and empty words too."""
+    """Everything after the first two dashes is passed on unchanged, including further dashes and empty words."""
     words = ["--", "-c", "--help", "", "a b", "--dir"]
     done = run_python([*_RUN, "--", sys.executable, "-c", "import sys; print(sys.argv[1:])", *words])
     assert done.stdout == "%r\n" % words
@@ -133,7 +133,7 @@ _ASK = "import os, sys; print(os.environ.get('TOOL_RAN'), 'ddp_probe.activation'
 
 
 def test_a_tool_that_shadows_us_is_named(run_python, instrumented, clean_env):
-    """Under a tool that puts a sitecustomize of its own first nothing is recorded; run says so, and names the tool; the command runs as ever."""
+    """Under a tool that puts its own sitecustomize first nothing is recorded; run says so and names the tool, and the command runs as usual."""
     script = instrumented / "bin" / "tool-instrument"
     site = str(instrumented / "lib" / "python3.11" / "site-packages")
     env = clean_env(PYTHONPATH=os.pathsep.join([site, clean_env().get("PYTHONPATH", "")]))
@@ -147,7 +147,7 @@ def test_a_tool_that_shadows_us_is_named(run_python, instrumented, clean_env):
 
 @pytest.mark.parametrize("flag", ["-I", "-E"])
 def test_an_interpreter_that_hears_nothing_is_named(run_python, flag, tmp_path):
-    """Options that make Python pass over PYTHONPATH, in the middle of a longer command, are told before it runs."""
+    """Options that make Python ignore PYTHONPATH, in the middle of a longer command, are reported before it runs."""
     done = run_python([*_RUN, "--", "env", "A=b", sys.executable, "-u", flag, "-c", "print(1)"], cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "1\n")
     assert done.stderr.startswith("ddp_probe: not active: %s -u %s ignores PYTHONPATH." % (sys.executable, flag))

@@ -65,13 +65,13 @@ def test_device_files_in_a_folder(machine):
 
 
 def test_one_file_for_all_cards(machine):
-    """Where one file stands for all cards, it says nothing of their number."""
+    """If one device file represents all cards, the number of cards is unknown."""
     (machine / "kfd").write_text("")
     assert cards(machine)["rocm"].count is None
 
 
 def test_many_device_files(machine):
-    """At most 16 device files are told; all are counted."""
+    """At most 16 device files are listed; all are counted."""
     for number in range(20):
         (machine / ("davinci%d" % number)).write_text("")
     assert (len(cards(machine)["npu"].device_files), cards(machine)["npu"].count) == (16, 20)
@@ -111,7 +111,7 @@ def test_module_that_is_not_initialised_is_not_asked(machine, monkeypatch):
 
 
 def test_initialised_module_is_asked(machine, monkeypatch):
-    """Where the program has initialised a plugin itself, current card and count are told."""
+    """If the program has initialised a plugin itself, current card and count are recorded."""
     plugin(monkeypatch, "torch_gcu")
     runtime = plugin(monkeypatch, "torch.gcu", is_initialized=lambda: True, current_device=lambda: 3, device_count=lambda: 8, is_available=refuse)
     monkeypatch.setattr(torch, "gcu", runtime, raising=False)
@@ -120,14 +120,14 @@ def test_initialised_module_is_asked(machine, monkeypatch):
 
 
 def test_runtime_that_raises(machine, monkeypatch):
-    """A plugin that cannot answer leaves the rest of its record standing."""
+    """If a plugin fails, the rest of its record is still valid."""
     plugin(monkeypatch, "torch_mlu", _initialized=True, current_device=lambda: 1 / 0)
     found = cards(machine)["mlu"]
     assert (found.initialised, found.current, found.module) == (True, None, "torch_mlu")
 
 
 def test_old_enflame_plugin_shows_xla(machine, monkeypatch):
-    """Where torch_gcu is imported and torch has no gcu, its devices are called xla."""
+    """If torch_gcu is imported and torch has no gcu, its devices are called xla."""
     plugin(monkeypatch, "torch_gcu")
     assert cards(machine)["gcu"].device_type == "xla"
 
@@ -149,7 +149,7 @@ def test_shim_by_function(machine, monkeypatch):
 
 
 def test_cuda_as_torch_tells_it(machine, monkeypatch):
-    """Whether torch.cuda is initialised is told as torch tells it, and a CPU machine's is not."""
+    """The state of torch.cuda is the one that torch reports, and on a CPU machine it is not initialised."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     found = cards(machine)["cuda"]
     assert found.initialised is False
@@ -247,7 +247,7 @@ def test_init_dist_branch_is_what_mmengine_does(machine, monkeypatch):
 
 
 def test_without_mmengine(run_python):
-    """Where mmengine is not imported nothing is answered, and it is not imported by asking."""
+    """If mmengine is not imported, the result is empty, and the query does not import it."""
     code = (
         "import sys; from ddp_probe.facts.accelerator_state import init_dist_branch, mmengine_device\n"
         "print(mmengine_device(), init_dist_branch(), 'mmengine' in sys.modules, 'torch' in sys.modules)"

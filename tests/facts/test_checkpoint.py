@@ -1,4 +1,4 @@
-"""Checkpoints, looked at and left alone."""
+"""Checkpoints are inspected without being changed."""
 
 import io
 import os
@@ -45,7 +45,7 @@ def test_zip(saved):
 
 
 def test_pathlib(saved):
-    """A path of pathlib's is looked at like a string."""
+    """A pathlib path is inspected like a string."""
     assert look(saved).kind == "zip"
     assert look(os.fsencode(str(saved))).kind == "zip"
 
@@ -80,7 +80,7 @@ def test_zip_with_a_comment(tmp_path):
 
 
 def test_zip64(saved, tmp_path):
-    """Where the old record says that it is too small, the newer one decides, and without that the archive is not complete."""
+    """If the old record says that it is too small, the newer one decides; without it the archive is incomplete."""
     whole = bytearray(saved.read_bytes())
     whole[-14:-2] = b"\xff" * 12  # entries, size and offset: torch writes the newer record in any case
     assert look(written(tmp_path, bytes(whole))).complete is True
@@ -104,14 +104,14 @@ def test_zip64(saved, tmp_path):
     ],
 )
 def test_kinds(tmp_path, content, kind):
-    """The kind is told by the first bytes."""
+    """The first bytes decide the kind."""
     found = look(written(tmp_path, content))
     assert (found.kind, found.complete, found.error) == (kind, None, "")
 
 
 @pytest.mark.parametrize("protocol", [2, 4])
 def test_legacy(tmp_path, protocol):
-    """torch's format before 1.6 is told from any other pickle."""
+    """torch's format before 1.6 is distinguished from any other pickle."""
     path = tmp_path / "old.pth"
     torch.save({"w": torch.zeros(3)}, str(path), _use_new_zipfile_serialization=False, pickle_protocol=protocol)
     assert look(path).kind == "legacy"
@@ -119,7 +119,7 @@ def test_legacy(tmp_path, protocol):
 
 
 def test_missing(tmp_path):
-    """A file that is not there is told so."""
+    """A missing file is recorded as missing."""
     found = look(tmp_path / "missing")
     assert (found.exists, found.size, found.error) == (False, None, "")
 
@@ -130,7 +130,7 @@ def test_directory(tmp_path):
 
 
 def test_unreadable(tmp_path):
-    """A path that cannot be looked at says why."""
+    """A path that cannot be inspected has a reason."""
     assert look(str(tmp_path / ("x" * 300))).error == os.strerror(36)
     assert look("a\0b").error == "ValueError"
 
@@ -143,7 +143,7 @@ def test_url_is_not_looked_at():
 
 
 def test_fifo_socket_and_device_are_not_opened(tmp_path):
-    """Opening a FIFO would wait for its writer: it is told as a stream within no time."""
+    """Opening a FIFO would wait for its writer: it is recorded as a stream without opening it."""
     os.mkfifo(str(tmp_path / "fifo"))
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "socket"))
@@ -253,7 +253,7 @@ def test_locations_meta_state(tmp_path):
 
 
 def test_nothing_is_unpickled(tmp_path):
-    """A pickle that would run code is told as a pickle and does not run."""
+    """A pickle that would run code is recorded as a pickle and does not run."""
     mark = tmp_path / "ran"
     path = tmp_path / "evil.pth"
     with zipfile.ZipFile(str(path), "w") as archive:
@@ -290,7 +290,7 @@ def test_table_that_lies(saved, tmp_path):
 
 
 def test_relative_path(saved, monkeypatch):
-    """A relative path is told as it was given."""
+    """A relative path is recorded as given."""
     monkeypatch.chdir(saved.parent)
     assert look(Path(saved.name)).path == saved.name
     assert look(saved.name).exists

@@ -94,7 +94,7 @@ def test_known_values(value, text):
 
 
 def test_methods_are_told_by_their_function():
-    """A bound method is told by the qualified name of its function."""
+    """A bound method is described by the qualified name of its function."""
     assert describe(torch.nn.Linear(1, 1).forward) == "torch.nn.modules.linear.Linear.forward"
 
 
@@ -115,7 +115,7 @@ def test_hostile_class():
 
 
 def test_odd_module_names():
-    """A class whose __module__ is no string is told by its name alone."""
+    """A class whose __module__ is not a string is described by its name alone."""
     assert class_name(type("Odd", (), {"__module__": 3})) == "Odd"
     assert class_name(type("Odd", (), {"__module__": property(lambda self: 1 / 0)})) == "Odd"
 

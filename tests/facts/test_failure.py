@@ -46,7 +46,7 @@ class Unprintable:
 
 
 def test_torch_error():
-    """torch's own error is told with its words, its line and its frames."""
+    """torch's own error is described with its message, its line and its frames."""
     exc = caught(lambda: torch.zeros(2) + torch.zeros(3))
     found = failure(exc)
     assert (found.type, found.message) == ("RuntimeError", str(exc))
@@ -59,12 +59,12 @@ def test_torch_error():
     "exc", [KeyError("RANK"), FileNotFoundError(2, "No such file", "x.pth"), ValueError("a", 1), SystemExit(3), KeyboardInterrupt()]
 )
 def test_python_errors_say_what_they_say(exc):
-    """Python's own exceptions are told as str() tells them."""
+    """Python's own exceptions are described by str()."""
     assert failure(exc).message == str(exc)
 
 
 def test_own_str_does_not_run():
-    """An exception that overrides __str__ is told by its arguments."""
+    """An exception that overrides __str__ is described by its arguments."""
     assert failure(OwnTextError("a", 3)).message == "('a', 3)"
     assert failure(OwnTextError("a")).message == "a"
 
@@ -145,7 +145,7 @@ def test_long_traceback():
 
 
 def test_frames_of_the_probe_are_left_out():
-    """Frames of the probe and of wrapt do not stand in the way."""
+    """Frames of the probe and of wrapt are left out."""
     modules = []
     for name in ("ddp_probe.patching.intercept.wrapper", "wrapt.wrappers"):
         module = types.ModuleType(name)

@@ -1,4 +1,4 @@
-"""Where a model is, in words."""
+"""The description of a model's placement."""
 
 import warnings
 
@@ -74,7 +74,7 @@ def test_module_that_holds_itself():
 
 
 def test_first_five():
-    """The first five parameters are told with name, device, shape and dtype."""
+    """The first five parameters are listed with name, device, shape and dtype."""
     found, _ = snapshot(torch.nn.Sequential(*[torch.nn.Linear(2, 3) for _ in range(4)]))
     assert [leaf.name for leaf in found.first] == ["0.weight", "0.bias", "1.weight", "1.bias", "2.weight"]
     assert (found.first[0].device, found.first[0].shape, found.first[0].dtype) == ("cpu", [3, 2], "float32")
@@ -130,7 +130,7 @@ def test_property_of_a_subclass_is_believed():
 
 @pytest.mark.parametrize("attribute", ["device", "shape", "dtype", "requires_grad"])
 def test_parameters_that_raise(attribute, monkeypatch):
-    """A parameter that raises on one attribute is counted, and its device told where that can be read."""
+    """A parameter that raises on one attribute is counted, and its device is recorded if readable."""
     model = torch.nn.Linear(2, 2)
     model.weight = Broken(model.weight.data)
     monkeypatch.setattr(Broken, "broken", attribute)
@@ -178,7 +178,7 @@ def test_no_torch_function_mode_runs():
 
 
 def test_no_method_of_the_model_runs():
-    """A model that raises in named_parameters, in __getattr__, in __eq__ and in its device property is read all the same."""
+    """A model that raises in named_parameters, in __getattr__, in __eq__ and in its device property is still read."""
 
     class Hostile(torch.nn.Module):
         def __init__(self):
@@ -208,7 +208,7 @@ def test_no_method_of_the_model_runs():
 
 
 def test_device_attribute():
-    """The model's own `device` is told where it is kept in the model, or where torch's or mmengine's property keeps it."""
+    """The model's own `device` is recorded if it is stored in the model, or read by torch's or mmengine's property."""
     model = torch.nn.Linear(1, 1)
     model.device = torch.device("cpu")
     assert snapshot(model)[0].model_device == "cpu"
@@ -283,7 +283,7 @@ def test_compiled_module():
 
 
 def test_what_is_no_module():
-    """Something that is no module has no parameters."""
+    """Something that is not a module has no parameters."""
     for value in (None, 3, object(), print, torch.zeros(2)):
         assert snapshot(value)[0].parameters == 0
         assert devices_only(value) == {}

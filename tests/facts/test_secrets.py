@@ -44,7 +44,7 @@ PLANTED = [
 
 @pytest.mark.parametrize("text", PLANTED)
 def test_planted_secret_is_masked(text):
-    """A credential in one of its usual forms does not come through."""
+    """A credential in one of its usual forms is masked."""
     shown = mask(text % SECRET)
     assert SECRET not in shown
     assert "***" in shown
@@ -52,13 +52,13 @@ def test_planted_secret_is_masked(text):
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_planted_secret_in_a_message_is_masked(text):
-    """What an error message, a connection string or a line of configuration says of a credential does not come through."""
+    """A credential in an error message, a connection string or a line of configuration is masked."""
     assert SECRET not in mask(text % SECRET)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_planted_secret_in_a_command_is_masked(command):
-    """A credential on a command line does not come through, and the options around it do."""
+    """A credential on a command line is masked, and the options around it are not."""
     shown = mask_argv(["train.py", *command.replace("%s", SECRET).split(), "--lr", "0.1"])
     assert SECRET not in " ".join(shown)
     assert shown[0] == "train.py"
@@ -87,7 +87,7 @@ def test_nothing_is_masked_without_need():
 
 
 def test_amazon_key_is_masked():
-    """A key id of a cloud provider does not come through."""
+    """A key id of a cloud provider is masked."""
     assert "AKIA" not in mask("id AKIAIOSFODNN7EXAMPLE found")
 
 
@@ -146,7 +146,7 @@ def test_argv_is_bounded():
 
 
 def test_argv_holds_anything():
-    """An item that is no string is told by its type."""
+    """An item that is not a string is described by its type."""
     assert mask_argv([1, None]) == ["<int>", "<NoneType>"]
 
 

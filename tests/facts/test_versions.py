@@ -13,7 +13,7 @@ from ddp_probe.facts.versions import at_least, version_of, versions
 
 
 def test_imported_modules_say_their_version():
-    """torch, wrapt, msgspec and python are told as they tell themselves."""
+    """The versions of torch, wrapt, msgspec and python are those that they report themselves."""
     found = versions()
     assert found["torch"] == str(torch.__version__)
     assert found["wrapt"] == wrapt.__version__
@@ -22,7 +22,7 @@ def test_imported_modules_say_their_version():
 
 
 def test_torch_build():
-    """torch's git commit is told, and CUDA where it was built for one."""
+    """torch's git commit is recorded, and its CUDA version if it was built with CUDA."""
     found = versions()
     assert found["torch.git"] == torch.version.git_version
     assert found.get("torch.cuda") == torch.version.cuda

@@ -1,4 +1,4 @@
-"""Children of mp.spawn: their exception is caught by multiprocessing, and only the parent tells of it."""
+"""Children of mp.spawn: multiprocessing catches their exception, and only the parent reports it."""
 
 from pathlib import Path
 from typing import Any, Callable, Dict
@@ -57,7 +57,7 @@ def test_a_watched_call_that_failed_is_named(spawned: Callable[[str], Diagnosis]
 
 
 def test_an_exception_that_no_probe_saw_is_told(spawned: Callable[[str], Diagnosis]) -> None:
-    """An exception of the job's own comes from the parent's account, with its line."""
+    """The job's own exception is read from the parent's report, with its line."""
     diagnosis = spawned("data")
     told = [finding.verdict for finding in diagnosis.findings] + [answer.because for answer in diagnosis.undecided]
     assert diagnosis.verdict != "clear"
@@ -65,5 +65,5 @@ def test_an_exception_that_no_probe_saw_is_told(spawned: Callable[[str], Diagnos
 
 
 def test_children_that_do_well_are_clear(spawned: Callable[[str], Diagnosis]) -> None:
-    """Nothing is found where nothing is wrong."""
+    """Nothing is found if nothing is wrong."""
     assert spawned("fine").verdict == "clear"

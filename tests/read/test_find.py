@@ -29,7 +29,7 @@ def test_newest_by_default(runs: Path) -> None:
 
 
 def test_folder_of_runs_means_its_newest(runs: Path) -> None:
-    """A folder that holds runs and no file of a rank stands for the newest of them."""
+    """A folder with runs but no file of a rank means the newest of them."""
     assert load([str(runs)]).name == "b"
 
 
@@ -42,14 +42,14 @@ def test_setting_names_the_folder(runs: Path, monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_link_to_a_run_is_not_counted_twice(runs: Path) -> None:
-    """The link `latest` is no run of its own, and can be named like one."""
+    """The link `latest` is not a run of its own, but can be named like one."""
     (runs / "latest").symlink_to("a")
     assert [os.path.basename(path) for path in find.runs(str(runs))] == ["b", "c", "a"]
     assert load([str(runs / "latest")]).name == "a"
 
 
 def test_several_folders_are_one_run(runs: Path, event: Callable[..., str], write_run: Callable[..., Path]) -> None:
-    """Two folders are read together, as where each host wrote to a disk of its own."""
+    """Two folders are read together, as when each host wrote to its own disk."""
     write_run(runs / "d", {"rank00001.node1.2.jsonl": [event("process.start", rank=1)]})
     run = load([str(runs / "a"), str(runs / "d")])
     assert sorted(run.ranks) == [0, 1]
@@ -62,7 +62,7 @@ def test_pattern(runs: Path) -> None:
 
 
 def test_name_with_the_letters_of_a_pattern(runs: Path, event: Callable[..., str], write_run: Callable[..., Path]) -> None:
-    """A folder whose name looks like a pattern is meant as it stands."""
+    """A folder whose name looks like a pattern is used as it is."""
     write_run(runs / "x[1]", {"rank00000.node1.1.jsonl": [event("process.start", rank=0, run="odd")]})
     assert load([str(runs / "x[1]")]).name == "odd"
 
@@ -86,7 +86,7 @@ def test_tells_events_from_text(tmp_path: Path, event: Callable[..., str], name:
 
 
 def test_says_how_to_get_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no run, the error names the folder that was looked in, and says what to do."""
+    """If there is no run, the error names the searched folder and says what to do."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DDP_PROBE_DIR", raising=False)
     with pytest.raises(ProbeError) as error:
@@ -125,7 +125,7 @@ def test_nothing_there(runs: Path, path: str) -> None:
 
 
 def test_folder_without_a_run(runs: Path, tmp_path: Path) -> None:
-    """A folder that holds other things is no run, as a path that leads nowhere is none; beside a run that is there it is told of."""
+    """A folder with other files, or a path that does not exist, is not a run; if given together with a run, it is reported."""
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(ProbeError, match="There is no run in %s" % tmp_path) as error:
         load([str(tmp_path)])

@@ -1,4 +1,4 @@
-"""Whatever lies in a file, reading it ends with a Run that says what could not be read, or with one clear error."""
+"""Whatever a file contains, reading it ends with a Run that says what could not be read, or with one clear error."""
 
 import json
 import os
@@ -89,7 +89,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
 
 @pytest.mark.parametrize("name", ["train.log", "rank00000.node1.1.jsonl"])
 def test_line_of_a_gigabyte(tmp_path: Path, run_python: Any, name: str, event: Event) -> None:
-    """A line of a gigabyte is passed over in less than 200 MB of memory, and what stands behind it is read."""
+    """A line of a gigabyte is skipped in less than 200 MB of memory, and the lines after it are read."""
     path = tmp_path / name
     with path.open("wb") as stream:
         stream.write((event("process.start", rank=0) + "\n").encode() if name.endswith(".jsonl") else b"begin\n")
@@ -178,7 +178,7 @@ def test_file_that_grows(tmp_path: Path, event: Event) -> None:
 
 
 def test_pipe_and_devices(tmp_path: Path) -> None:
-    """A pipe that nobody writes into and a device without end are named as unreadable, and are not read."""
+    """A pipe without a writer and an endless device are reported as unreadable, and are not read."""
     os.mkfifo(str(tmp_path / "pipe.log"))
     os.mkfifo(str(tmp_path / "rank00000.node1.1.jsonl"))
     for path in (tmp_path / "pipe.log", tmp_path / "rank00000.node1.1.jsonl", tmp_path, Path("/dev/zero")):
@@ -188,7 +188,7 @@ def test_pipe_and_devices(tmp_path: Path) -> None:
 
 
 def test_links_that_lead_nowhere(tmp_path: Path, event: Event, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A link to itself and a link to nothing are told of; the files beside them are read, the newest run found."""
+    """A link to itself and a broken link are reported; the files next to them are read, and the newest run is found."""
     folder = tmp_path / "runs" / "r1"
     folder.mkdir(parents=True)
     (folder / "rank00000.node1.1.jsonl").write_text(event("process.start", rank=0) + "\n")
@@ -205,7 +205,7 @@ def test_links_that_lead_nowhere(tmp_path: Path, event: Event, monkeypatch: pyte
 
 
 def test_no_permission(tmp_path: Path, event: Event) -> None:
-    """A folder or a file that may not be read is named with the reason; where the tests are root, nothing may stop them."""
+    """A folder or a file without read permission is named with the reason; if the tests run as root, nothing stops them."""
     closed = tmp_path / "closed"
     closed.mkdir()
     (closed / "rank00000.node1.1.jsonl").write_text(event("process.start", rank=0) + "\n")

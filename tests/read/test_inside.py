@@ -1,4 +1,4 @@
-"""Causes are not cut from messages: an exception that carries another one is told with it."""
+"""Causes are not cut from messages: a nested exception is shown with the outer one."""
 
 import json
 
@@ -36,7 +36,7 @@ def ended(**failure):
 
 
 def test_the_exception_of_a_worker():
-    """The exception of a DataLoader's worker is told with the line of the job that raised it."""
+    """The exception of a DataLoader worker is shown with the line of the job that raised it."""
     assert inside(WORKER) == "OSError: image file is truncated (7 bytes not processed), at /work/data.py:12"
     because = ended(type="OSError", message=WORKER).undecided[0].because
     assert "OSError: Caught OSError in DataLoader worker process 0 (OSError: image file is truncated" in because
@@ -44,7 +44,7 @@ def test_the_exception_of_a_worker():
 
 
 def test_the_exception_of_a_child():
-    """What a spawned child raised stands below its parent's words."""
+    """The exception of a spawned child follows its parent's message."""
     assert inside(CHILD) == "ValueError: loss is nan, at /work/train.py:31"
     raised = {"type": "torch.multiprocessing.spawn.ProcessRaisedException", "message": CHILD}
     log = {"event": "launcher.end", "failure": raised, "exit_code": 1, "uncaught": True}
@@ -53,7 +53,7 @@ def test_the_exception_of_a_child():
 
 
 def test_the_signal_of_a_killed_worker():
-    """The exception that another one was raised from is told where the other does not say the same."""
+    """The cause of an exception is shown if the exception does not have the same text."""
     killed = {"cause": "RuntimeError", "cause_message": "DataLoader worker (pid 7) is killed by signal: Killed. "}
     because = ended(type="RuntimeError", message="DataLoader worker (pid(s) 7) exited unexpectedly", **killed).undecided[0].because
     assert "exited unexpectedly (from RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.)" in because

@@ -27,7 +27,7 @@ def library(name, function="call"):
     ],
 )
 def test_installed_libraries_are_never_it(names):
-    """An exception that was raised inside libraries is told at the line of the job that called them."""
+    """An exception raised inside libraries is reported at the line of the job that called them."""
     frames = [Site(PACKAGES + "fire/core.py", 3, "Fire"), JOB, *(library(name) for name in names)]
     assert job_line(frames) == JOB
 
@@ -39,14 +39,14 @@ def test_the_standard_library_is_never_it(file):
 
 
 def test_an_installed_program_is_the_job():
-    """Where all of the program is installed, the innermost line of the package that was started is told."""
+    """If the whole program is installed, the innermost line of the started package is reported."""
     inner = library("trainer/loop.py")
     started = [Site("<frozen runpy>", 198, "_run_module_as_main"), library("trainer/__main__.py")]
     assert job_line([*started, inner, library("accelerate/a.py"), library("torch/b.py")]) == inner
 
 
 def test_a_line_of_torch_is_never_it():
-    """Where there are frames of torch alone, no line is the job's."""
+    """If all frames are torch's, no line is the job's."""
     assert job_line([Site("<frozen runpy>", 198, "_run_code"), library("torch/distributed/run.py"), library("torch/distributed/hang.py")]) is None
 
 

@@ -52,7 +52,7 @@ def node(tmp_path: Path, event: Event, write_run: Write) -> Callable[..., Path]:
 
 
 def test_torchruns_of_one_rendezvous_are_one_run(node: Callable[..., Path]) -> None:
-    """Two torchruns on one file system write a folder each; either folder stands for both, and no rank of them is missing."""
+    """Two torchruns on one file system write one folder each; naming either folder reads both, and no rank of them is missing."""
     first, second = node(0), node(1, at=2.0)
     for one in (first, second):
         run = load([str(one)])
@@ -116,7 +116,7 @@ def test_small_jobs_of_one_program_are_not_one_big_one(tmp_path: Path, event: Ev
 
 
 def test_jobs_that_all_went_well(tmp_path: Path, event: Event, write_run: Write) -> None:
-    """Where all of them ended well the report is about the newest."""
+    """If all of them ended well, the report is about the newest."""
     run = load([str(write_run(tmp_path / "r", _jobs(event, 3, bad=-1)))])
     assert [process.pid for process in run.processes] == [104, 105]
     assert "this is number 3, the newest" in run.inventory.notes[0]

@@ -32,7 +32,7 @@ def test_clocks_of_two_hosts_are_brought_together(tmp_path: Path, event: Event, 
 
 
 def test_hosts_without_a_common_event_are_told_of(tmp_path: Path, event: Event, write_run: WriteRun) -> None:
-    """Where two hosts share no moment, nothing is shifted and a note says so."""
+    """If two hosts share no event, nothing is shifted and a note says so."""
     files = {"rank0000%d.node%d.1.jsonl" % (rank, rank): [event("process.start", 100.0 * rank, rank=rank, host="node%d" % rank)] for rank in (0, 1)}
     run = load([str(write_run(tmp_path / "r", files))])
     assert [round(process.start_when - run.processes[0].start_when) for process in run.processes] == [0, 100]
@@ -69,7 +69,7 @@ def test_generations(tmp_path: Path, event: Event, write_run: WriteRun) -> None:
 
 
 def test_death_of_a_rank_that_left_no_file(tmp_path: Path, event: Event, write_run: WriteRun) -> None:
-    """A rank that died before it wrote is missing, and its launcher tells how it ended."""
+    """A rank that died before writing is missing, and its launcher reports how it ended."""
     files = {
         "launcher.node1.jsonl": [
             event("launcher.start", pid=1),
@@ -86,13 +86,13 @@ def test_death_of_a_rank_that_left_no_file(tmp_path: Path, event: Event, write_r
 
 
 def test_launcher_alone_tells_how_many_there_should_be(tmp_path: Path, event: Event, write_run: WriteRun) -> None:
-    """Where no rank wrote, what the launcher was asked for is what is missing."""
+    """If no rank wrote a file, the ranks requested from the launcher are missing."""
     files = {"launcher.node1.jsonl": [event("launcher.start", pid=1), event("launcher.agent", pid=1, nproc_per_node=4)]}
     assert load([str(write_run(tmp_path / "r", files))]).missing == [0, 1, 2, 3]
 
 
 def test_call_without_an_end_is_where_a_rank_waits(tmp_path: Path, event: Event, write_run: WriteRun) -> None:
-    """The innermost call that began and did not come back is the one that a rank waits in."""
+    """A rank waits in the innermost call that began and did not return."""
     lines = [
         event("process.start", 0, rank=0),
         event("mmengine.wrap_model", 1, phase="begin", span=1, rank=0),
@@ -116,6 +116,6 @@ def test_first_failure_is_first(tmp_path: Path, event: Event, write_run: WriteRu
 
 
 def test_lines_at_hand_are_events_or_text() -> None:
-    """An example is read as events where it begins with one, else as what a job printed."""
+    """An example is read as events if it begins with one, else as the output of a job."""
     assert sorted(from_lines('{"event":"process.start","rank":3}').ranks) == [3]
     assert [failure.type for failure in from_lines("ValueError: x").failures] == ["ValueError"]

@@ -109,7 +109,7 @@ def test_head_is_lost(cut: int) -> None:
 
 
 def test_end_is_lost() -> None:
-    """Frames without an exception are told as they were printed."""
+    """Frames without an exception are kept as they were printed."""
     log = 'Traceback (most recent call last):\n  File "/train/t.py", line 9, in main\n    torch.cuda.set_device(local_rank)\n'
     (failed,) = _read(log).failures
     assert (failed.type, failed.message, failed.uncaught) == ("", log.rstrip(), False)
@@ -134,7 +134,7 @@ Unsupported operand 60
 
 
 def test_survived_exceptions_are_not_fatal() -> None:
-    """What Python ignored in a destructor, or while logging, ended nobody."""
+    """An exception that Python ignored in a destructor or while logging is not fatal."""
     printed = _printed("class A:\n    def __del__(self):\n        raise ValueError('in del')\na = A()\ndel a\nraise KeyError('real')")
     assert [(failed.type, failed.fatal) for failed in _read(printed).failures if failed.type] == [("ValueError", False), ("KeyError", True)]
 
@@ -313,7 +313,7 @@ def test_rank_inside_a_line() -> None:
     ],
 )
 def test_passages(line: str) -> None:
-    """A line that is no exception and tells of trouble is found, alone and in the middle of a log of a thousand lines."""
+    """A line that is not an exception but has a sign of trouble is found, alone and in the middle of a log of a thousand lines."""
     for log in (line, "step\n" * 1000 + line + "\n" + "step\n" * 1000):
         (failed,) = _read(log).failures
         assert line in failed.message
@@ -323,7 +323,7 @@ def test_passages(line: str) -> None:
 
 
 def test_loss_of_another_lends_no_name() -> None:
-    """A line that tells what the launcher or a peer did stands apart from the failure beside it."""
+    """A line about the launcher or a peer is separate from the failure next to it."""
     log = "CUDA error: out of memory\nSending process 77 closing signal SIGTERM\nfailed to save\n"
     assert [(failed.message, failed.consequence) for failed in _read(log).failures] == [
         ("CUDA error: out of memory", ""),
@@ -377,7 +377,7 @@ def test_long_log_is_sifted() -> None:
 
 
 def test_measures_are_not_failures() -> None:
-    """Names of measures, and counts of no errors, are no trouble."""
+    """Names of metrics and zero error counts are not signs of trouble."""
     log = "\n".join(["step %d error: 0.25 errors=0 fail_rate: 0.0 memory: 777 0 errors" % count for count in range(1000)])
     assert _told(log) == []
 

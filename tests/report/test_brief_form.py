@@ -7,7 +7,7 @@ from ddp_probe.report import brief
 
 
 def test_a_finding_is_one_line(made: Diagnosis) -> None:
-    """Id, name, ranks and verdict stand on one line."""
+    """Id, name, ranks and verdict are on one line."""
     assert brief.lines(made) == ["DDP104 submodule-left-behind [ranks 0-1]: " + made.findings[0].verdict]
 
 
@@ -17,13 +17,13 @@ def test_clear_is_one_line(recorded: Callable[[str], Diagnosis]) -> None:
 
 
 def test_undecided_is_one_line_with_its_reasons(told: Callable[[str], Diagnosis]) -> None:
-    """The first reasons are told, and how many more there are."""
+    """The first reasons are printed, and the number of others."""
     log = '{"event":"process.start","rank":0,"world_size":3}\n{"event":"process.end","rank":0}'
     assert brief.lines(told(log)) == ["undecided because: Ranks 1-2 left no file, of 3 that there should be."]
 
 
 def test_a_warning_says_so(made: Diagnosis) -> None:
-    """A finding that is no error carries its severity; one of the whole job names no ranks."""
+    """A finding that is not an error shows its severity; one about the whole job names no ranks."""
     made.findings[0].severity, made.findings[0].ranks = "warning", []
     assert brief.lines(made)[0].startswith("DDP104 submodule-left-behind warning: ")
 

@@ -139,7 +139,7 @@ def test_changes_the_call(tmp_path: Path, made: _Made, before: str, after: str) 
     ],
 )
 def test_shows_none_rather_than_a_wrong_one(tmp_path: Path, made: _Made, body: str) -> None:
-    """Where the call is another one, has what it needs, or cannot be changed in place, there is no diff."""
+    """If the call is another one, already has the change, or cannot be edited, there is no diff."""
     assert _diff(tmp_path, made, body) == []
 
 
@@ -154,7 +154,7 @@ def test_an_import_comes_with_it(tmp_path: Path) -> None:
 
 
 def test_needs_the_source(tmp_path: Path) -> None:
-    """A line that has moved, a file that is gone, or one that is no Python gives no diff."""
+    """A line that has moved, a missing file, or one that is not Python gives no diff."""
     assert _diff(tmp_path, _no_ids, "m = DDP(model, device_ids=[0])", line=1) == []
     for path in (str(tmp_path / "gone.py"), "/etc/hostname", str(tmp_path)):
         assert diff(Finding("DDP999", "x", "x", "error", [], "", [], "", edits=_no_ids(Site(path, 1)))) == []

@@ -43,7 +43,7 @@ def test_many_ranks_on_their_own_cards_are_one_row(size: int) -> None:
 
 
 def test_all_on_one_card_is_told_by_number() -> None:
-    """Where all ranks use card 0, rank 0 is no exception that uses its own."""
+    """If all ranks use card 0, rank 0 is not shown as using its own card."""
     stand = [each._replace(devices="gcu:0", device_ids="[0]", card="0", site="t.py:%d" % (each.rank or 0)) for each in _alike(64)]
     table = ranks.table(stand, (), with_last=False)
     assert [(row.ranks, row.devices, row.card) for row in table.rows] == [(list(range(64)), "gcu:0", "0")]
@@ -91,7 +91,7 @@ def test_rows_are_bounded_and_the_guilty_ones_kept() -> None:
     [([], "-"), ([3], "3"), ([0, 1, 2, 5], "0-2, 5"), (list(range(0, 1024, 8)), "0, 8 .. 1016 (128)")],
 )
 def test_ranks_fit_a_cell(some: List[int], text: str) -> None:
-    """Neighbours are folded; scattered ranks are told by the first, the last and their number."""
+    """Neighbouring ranks become ranges; scattered ranks are shown by the first, the last and their number."""
     assert ranks.few(some) == text
 
 
@@ -152,7 +152,7 @@ def test_its_own_exception_counts_more_than_the_signal(told: Callable[[str], Dia
 
 
 def test_the_one_visible_card_is_named(recorded: Callable[[str], Diagnosis]) -> None:
-    """Where a process may see one card alone, the number of that card stands beside its own count."""
+    """If a process sees only one card, the visible card is shown next to its own number."""
     stand = rank_states(recorded("05_same_card_visible_to_all").run)
     assert {each.card for each in stand} == {"0 (sees 3)"}
 

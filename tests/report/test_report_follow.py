@@ -1,4 +1,4 @@
-"""report --follow tells what changes in a job that runs, once, and ends with it."""
+"""report --follow prints each change in a running job once, and ends with it."""
 
 import json
 import signal

@@ -53,7 +53,7 @@ def test_a_line_break_in_a_log_makes_no_line_of_the_report() -> None:
 
 
 def test_a_path_is_never_broken() -> None:
-    """A path longer than the line stands whole on a line of its own."""
+    """A path longer than the line is printed unbroken on its own line."""
     path = "/a/very/long/path/with spaces/" + "x" * 90 + ".py:41"
     lines = wrap("at %s in main" % path, 40, "  ", "    ")
     assert any(line.strip().endswith("x" * 90 + ".py:41") for line in lines)
@@ -61,7 +61,7 @@ def test_a_path_is_never_broken() -> None:
 
 
 def test_blanks_at_a_break_are_dropped() -> None:
-    """Where a line is broken between two blanks, the next one begins with its word."""
+    """If a line is broken between two spaces, the next one begins with its word."""
     assert wrap("x" * 20 + "  word", 20, "", "  ") == ["x" * 20, "  word"]
 
 

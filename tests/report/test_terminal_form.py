@@ -73,14 +73,14 @@ def test_an_undecided_run_tells_why(told: Callable[[str], Diagnosis]) -> None:
 
 
 def test_printed_text_is_weaker_evidence(told: Callable[[str], Diagnosis]) -> None:
-    """A cause told from a plain log says that it is weaker evidence, and what the probe would add."""
+    """A cause found in a plain log is marked as weaker evidence, with what the probe would add."""
     texts = " ".join(text.strip() for text in _texts(told(_CRASH)))
     assert "plain log without the probe's files" in texts
     assert "Based on the printed text alone, which is weaker evidence. A run with DDP_PROBE=1 would add ddp.init." in texts
 
 
 def test_evidence_that_ranks_share_is_told_once(made: Diagnosis) -> None:
-    """What lines of several logs show alike is told once, with the ranks."""
+    """Equal evidence of several logs is shown once, with the ranks."""
     for item in made.findings[0].evidence:
         item.text = "parameters on cpu"
     texts = _texts(made)
@@ -112,7 +112,7 @@ def _with_source(made: Diagnosis, folder: Path, age: float) -> Diagnosis:
 
 
 def test_the_jobs_own_line_is_framed(made: Diagnosis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the source is at hand, the line stands between the verdict and the change, with a caret below its call, its path once and relative."""
+    """If the source is available, the line is between the verdict and the change, with a caret below its call, and its path once and relative."""
     monkeypatch.chdir(tmp_path)
     texts = _texts(_with_source(made, tmp_path, 60))
     place = texts.index("  t.py:24 in main")
@@ -134,7 +134,7 @@ def test_a_source_that_is_newer_than_the_run_says_so(made: Diagnosis, tmp_path: 
 
 
 def test_no_other_file_is_read(made: Diagnosis, tmp_path: Path) -> None:
-    """A path in a log that is no Python file, or has no such line, is framed nowhere."""
+    """A path in a log that is not a Python file, or has no such line, gets no code frame."""
     for name, text in (("secret", "x\n" * 30), ("short.py", "x\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
         for one in made.findings[0].evidence:
@@ -171,7 +171,7 @@ _MENDED = """
 
 
 def test_what_remedies_did_is_told_once_for_all_ranks(told: Callable[[str], Diagnosis]) -> None:
-    """A run that DDP_PROBE_FIX has mended says what was changed where, and what was left alone."""
+    """A run that DDP_PROBE_FIX has changed says what was changed at which line, and what was declined."""
     page = " ".join(" ".join(_texts(told(_MENDED))).split())
     assert "what DDP_PROBE_FIX did" in page
     assert "device-ids on ranks 0-1 at /train/t.py:9: device_ids=[0] became device_ids=None, because the module is on cpu." in page
@@ -180,13 +180,13 @@ def test_what_remedies_did_is_told_once_for_all_ranks(told: Callable[[str], Diag
 
 
 def test_the_hosts_of_the_guilty_are_named(many: Callable[..., Path]) -> None:
-    """Where there are several hosts, the headline says which the guilty ranks are on."""
+    """If there are several hosts, the headline names those of the guilty ranks."""
     texts = _texts(judge(load([str(many(64, {3, 62}))])))
     assert "DDP104 submodule-left-behind  ranks 3, 62 on node1, node8" in texts
 
 
 def test_what_followed_is_folded_beneath(made: Diagnosis) -> None:
-    """Consequences stand under their cause, some of them where there are many."""
+    """Consequences are listed under their cause, up to a limit."""
     made.findings[0].consequences.extend("DDP999 later: number %d." % number for number in range(20))
     texts = _texts(made)
     start = texts.index("  what followed from it")
