@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, List
 
@@ -66,6 +68,19 @@ def test_a_field(checkout: Any, repo: Path) -> None:
     checkout.tested("tests/record/test_checkpoint_save_flushed_field.py", "tests/test_schema.py")
     page = (checkout.root / "docs" / "events.md").read_text(encoding="utf-8")
     assert "| `flushed` | true or false | The file was flushed to the disk. |" in page
+
+
+def test_every_skeleton_is_laid_out(checkout: Any) -> None:
+    """The linter and the formatter have nothing to say about a checkout with one skeleton of each kind."""
+    ruff = Path(sys.executable).parent / "ruff"
+    if not ruff.exists():
+        pytest.skip("ruff needs Python 3.10 or newer")
+    for words in (["probe", "all_reduce"], ["rule", "a-rule"], ["remedy", "a-remedy"], ["accelerator", "acme"], ["field", "checkpoint.save.done"]):
+        assert checkout.new(*words, *(["--type", "flag"] if words[0] == "field" else [])).returncode == 0
+    assert checkout.run("scripts/render_docs").returncode == 0
+    for command in (["check", "--no-cache"], ["format", "--check", "--no-cache"]):
+        done = subprocess.run([str(ruff), *command, "."], cwd=str(checkout.root), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        assert done.returncode == 0, done.stdout.decode()
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 from typing import Iterator, Optional
 
 from ddp_probe import schema
-from ddp_probe.diagnose import _wraps, change
+from ddp_probe.diagnose import _vendor_words, _wraps, change
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.rules.recorded import mmengine_does_not_know_card as recorded
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedCall, Run
 
-_VENDORS = r"\b(?:torch_gcu|eccl|ECCL|torch_dtu|topsrider|efsmi|torch_npu|hccl|torch_mlu|cncl|torch_musa|mccl|torch_xla|gcu:\d|xla:\d)\b"
+_VENDORS = _vendor_words.SPOKEN_OF + r"|\b(?:torch_dtu|topsrider)\b"  # and older names of Enflame's
 
 RULE = Rule(
     id="DDP102",
@@ -24,7 +24,7 @@ RULE = Rule(
     printed=(
         Printed(
             _wraps.ON_CPU,
-            beside=r"(?=.*\bin wrap_model\b).*" + _VENDORS,
+            beside=r"(?=.*\bin wrap_model\b).*(?:%s)" % _VENDORS,
             says="mmengine wraps a model on cpu with device_ids, and the log speaks of an accelerator.",
         ),
     ),

@@ -2,6 +2,7 @@
 
 from typing import Iterator
 
+from ddp_probe.diagnose import _vendor_words
 from ddp_probe.diagnose.printed import Match, by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import vendor_library_missing as recorded
@@ -16,7 +17,7 @@ _NAMES = (
 _NO_REMARK = r"(?m:^)(?![^\n]*(?:NCCL INFO|NET/Plugin|dso_loader))[^\n]*?"
 
 _PLUGIN = Printed(
-    r"No module named '(?P<library>torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)|intel_extension_for_pytorch|oneccl_bindings_for_pytorch|habana_frameworks(?:\.torch)?)'",
+    r"No module named '(?P<library>%s|torch_(?:hpu|dtu)|habana_frameworks\.torch)'" % _vendor_words.MODULES,
     says="The plugin {library} is not installed in this interpreter.",
 )
 
