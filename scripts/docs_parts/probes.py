@@ -21,7 +21,7 @@ def probes_page() -> str:
         lines += ["", "## %s" % probe.name, "", prose(module.strip()), "", prose(str(probe.__doc__)), "", "Cost: " + prose(probe.cost), ""]
         lines += [often(probe), "", "| target | in | |", "|---|---|---|"]
         lines += [
-            "| `%s.%s` | %s | %s |" % (module, qualname, ", ".join(roles), "where it exists" if optional else "")
+            "| `%s.%s` | %s | %s |" % (module, qualname, ", ".join(roles), "if it exists" if optional else "")
             for _, module, qualname, roles, optional in declared.targets(probe)
         ]
         lines += ["", "| event | phases |", "|---|---|", *written(probe)]
