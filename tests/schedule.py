@@ -7,6 +7,7 @@ with --all; several tests over the same cases name them with ``of``, and draw th
 
 import os
 import random
+import sys
 from typing import Any, Dict, List
 
 import pytest
@@ -15,7 +16,8 @@ from costs import Costs
 _SEED = "PYTEST_SEED"
 # Session-scoped fixtures that take long to make: who uses one of them, runs where it is.
 _COSTLY = ("training", "failures", "wheel", "sdist", "wheel_of_sdist")
-# The rooms that launch jobs.
+# The rooms that read logs, and those that launch jobs.
+_READING = ("cli", "diagnose", "read", "report")
 LAUNCHING = (
     "advice",
     "remedies",
@@ -37,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that choose how much runs."""
     group = parser.getgroup("ddp_probe")
     group.addoption("--all", action="store_true", help="run every sweep whole, not a random share of it")
-    group.addoption("--quick", action="store_true", help="leave out the rooms that launch jobs: for the loop of editing")
+    group.addoption("--quick", action="store_true", help="leave out what launches jobs, and draw a third of each share: for the loop of editing")
     group.addoption("--cpu", action="store_true", help="say at the end what the tests cost in CPU seconds, by folder, file and test")
     group.addoption("--seed", type=int, default=None, help="draw the shares of a run again that printed this seed")
 
@@ -45,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Agree on one seed: the workers inherit it, as all of them have to collect the same tests."""
     config.addinivalue_line("markers", "nightly: runs with --all alone")
+    config.addinivalue_line("markers", "slow: --quick leaves it out, as it does the rooms that launch jobs")
     config.addinivalue_line("markers", "sample(n, of=name): a random n of the cases runs, the same in all tests with one `of`; all with --all")
     if config.getoption("--cpu"):
         config.pluginmanager.register(Costs(), "costs")
@@ -67,9 +70,13 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.hookimpl(tryfirst=True)  # xdist registers its own hook, which reads the groups, after this one: without tryfirst it finds none.
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     """Choose and group what was collected."""
-    dropped = [] if config.getoption("--all") else [*_not_drawn(items), *(item for item in items if item.get_closest_marker("nightly"))]
-    if config.getoption("--quick"):
-        dropped += [item for item in items if _room(item.nodeid) in LAUNCHING]
+    quick = config.getoption("--quick")
+    dropped: List[pytest.Item] = []
+    if not config.getoption("--all"):
+        dropped += [item for item in items if item.get_closest_marker("nightly")]
+        dropped += _not_drawn([item for item in items if not item.get_closest_marker("nightly")], quick)
+    if quick:
+        dropped += [item for item in items if _room(item.nodeid) in LAUNCHING or item.get_closest_marker("slow")]
     if dropped:
         gone = {id(item) for item in dropped}
         config.hook.pytest_deselected(items=[item for item in items if id(item) in gone])
@@ -98,18 +105,24 @@ def _group(item: Any) -> str:
     return item.nodeid.partition("::")[0] if shared or _room(item.nodeid) not in LAUNCHING else ""
 
 
-def _not_drawn(items: List[pytest.Item]) -> List[pytest.Item]:
+def _not_drawn(items: List[pytest.Item], quick: bool) -> List[pytest.Item]:
     sweeps: Dict[str, List[Any]] = {}
     for item in items:
-        if item.get_closest_marker("sample") is not None:
-            sweeps.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        marker: Any = item.get_closest_marker("sample")
+        if marker is not None:
+            sweeps.setdefault(marker.kwargs.get("of", item.nodeid.partition("[")[0]), []).append(item)
     dropped: List[pytest.Item] = []
     for name, cases in sorted(sweeps.items()):
-        marker: Any = cases[0].get_closest_marker("sample")
         ids = sorted({_id(case) for case in cases})
-        drawn = random.Random("%d %s" % (seed(), marker.kwargs.get("of", name))).sample(ids, min(len(ids), marker.args[0]))
+        drawn = random.Random("%d %s" % (seed(), name)).sample(ids, min(len(ids), _share(cases[0], quick)))
         dropped += [case for case in cases if _id(case) not in drawn]
     return dropped
+
+
+def _share(case: Any, quick: bool) -> int:
+    """Return how many of a sweep are drawn: a third if it has to be quick, and on Python 3.8 of what only reads logs, which 3.11 does as well."""
+    wanted = int(case.get_closest_marker("sample").args[0])
+    return -(-wanted // 3) if quick or (sys.version_info < (3, 11) and _room(case.nodeid) in _READING) else wanted
 
 
 def _id(item: pytest.Item) -> str:

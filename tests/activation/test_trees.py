@@ -45,6 +45,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_torchrun_with_workers(torchrun, script, probe_env, runs, method):
     """Two ranks with DataLoader workers leave two rank files and one launcher file in one folder, and no others."""

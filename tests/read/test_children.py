@@ -8,6 +8,8 @@ import pytest
 from ddp_probe.diagnose import Diagnosis, judge
 from ddp_probe.read import load
 
+pytestmark = pytest.mark.slow
+
 _JOB = """
 import os
 import sys

@@ -43,6 +43,7 @@ def _binary() -> bytes:
 _FAILURE = 'Traceback (most recent call last):\n  File "/train/t.py", line 3, in main\n    run()\nValueError: caf\u00e9 is closed\n'
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("name", ["train.log", "rank00000.node1.1.jsonl", "launcher.node1.jsonl"])
 @pytest.mark.parametrize(
     "content",
@@ -87,6 +88,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
         assert failures[0].message.startswith("caf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["train.log", "rank00000.node1.1.jsonl"])
 def test_line_of_a_gigabyte(tmp_path: Path, run_python: Any, name: str, event: Event) -> None:
     """A line of a gigabyte is skipped in less than 200 MB of memory, and the lines after it are read."""

@@ -38,7 +38,8 @@ def _name(case: Case) -> str:
 
 def _params(cases):
     """Four ranks cost twice as much and show the same but for their number: they run at night."""
-    return [pytest.param(case, id=_name(case), marks=[pytest.mark.nightly] if case.runs[1].ranks > 2 else []) for case in cases]
+    drawn = pytest.mark.sample(2, of="trainings")
+    return [pytest.param(case, id=_name(case), marks=[drawn, *([pytest.mark.nightly] if case.runs[1].ranks > 2 else [])]) for case in cases]
 
 
 EACH = pytest.mark.parametrize("case", _params(CASES))
