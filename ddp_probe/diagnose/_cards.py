@@ -1,4 +1,4 @@
-"""Where each rank put its model and which cards it could see: what the rules about ranks and cards compare."""
+"""On which card each rank put its model and which cards it could see: what the rules about ranks and cards compare."""
 
 import re
 from collections import Counter
@@ -30,8 +30,8 @@ class CardUse(NamedTuple):
 
     @property
     def card(self) -> Tuple[object, ...]:
-        """Return what two ranks have in common that are on one card."""
-        lists = [cards for cards in map(listed, self.visible.values()) if cards]
+        """Return a key that is the same for two ranks on one card."""
+        lists = [cards for cards in map(card_list, self.visible.values()) if cards]
         if len(lists) == 1 and self.slot < len(lists[0]):
             return machine(self.process), self.kind, lists[0][self.slot]
         return machine(self.process), self.kind, self.slot, tuple(sorted(self.visible.items())) if lists else ()
@@ -43,13 +43,13 @@ class CardUse(NamedTuple):
 
 
 def machine(process: LoggedProcess) -> Tuple[str, str]:
-    """Return what tells the host of a process from others, also where all of them are called localhost."""
+    """Return what tells the host of a process from others, even if all of them are called localhost."""
     environment = process.started.environment
     return process.host, environment.get("GROUP_RANK") or environment.get("SLURM_NODEID") or ""
 
 
-def listed(value: str) -> Tuple[str, ...]:
-    """Return the cards that a visible-device variable names; none where it is no list of them."""
+def card_list(value: str) -> Tuple[str, ...]:
+    """Return the cards that a visible-device variable names; none if it is not a list of cards."""
     return () if _NO_LIST.match(value) else tuple(part.strip() for part in value.split(",") if part.strip())
 
 
@@ -59,15 +59,15 @@ def visible(process: LoggedProcess) -> Dict[str, str]:
 
 
 def count(process: LoggedProcess, kind: str = "") -> Optional[int]:
-    """Return how many cards a process could see, as far as it told."""
-    cards = [card for call in wraps(process) for card in call.begin.accelerators]
+    """Return how many cards a process could see, as far as it reported."""
+    cards = [card for call in wrap_calls(process) for card in call.begin.accelerators]
     cards += process.ended.accelerators if process.ended else []
     told = [card.count for card in cards if card.count is not None and card.initialised and kind in ("", card.device_type)]
-    lists = [cards for cards in map(listed, visible(process).values()) if cards]
+    lists = [cards for cards in map(card_list, visible(process).values()) if cards]
     return max(told) if told else len(lists[0]) if len(lists) == 1 else None
 
 
-def wraps(process: LoggedProcess) -> "List[LoggedCall[Any]]":
+def wrap_calls(process: LoggedProcess) -> "List[LoggedCall[Any]]":
     """Return the calls that wrapped a model."""
     calls: List[LoggedCall[Any]] = [*process.calls(schema.Wrap)]
     return calls + [*process.calls(schema.WrapModel)]
@@ -80,12 +80,12 @@ def number(device: str) -> Optional[int]:
 
 
 def uses(run: Run) -> List[CardUse]:
-    """Return the seats of all ranks that wrapped a model which is on one card."""
+    """Return the card use of all ranks that wrapped a model which is on one card."""
     return [use for process in run.processes if process.rank is not None for use in [_use(process)] if use is not None]
 
 
 def _use(process: LoggedProcess) -> Optional[CardUse]:
-    for call in wraps(process):
+    for call in wrap_calls(process):
         placement = (call.end.placement if call.end else None) or call.begin.placement
         devices = list(placement.devices) if placement else []
         index = number(devices[0]) if len(devices) == 1 else None
@@ -96,7 +96,7 @@ def _use(process: LoggedProcess) -> Optional[CardUse]:
 
 
 def shared(run: Run) -> List[List[CardUse]]:
-    """Return the seats of ranks that are on one card, card by card."""
+    """Return the card use of ranks that are on one card, card by card."""
     groups: Dict[Tuple[object, ...], List[CardUse]] = {}
     for use in uses(run):
         groups.setdefault(use.card, []).append(use)
@@ -104,7 +104,7 @@ def shared(run: Run) -> List[List[CardUse]]:
 
 
 def _perhaps_apart(group: Sequence[CardUse]) -> bool:
-    """A scheduler may show each task a card of its own under the same number; and one local rank is not twice on a host."""
+    """Tell whether the cards may differ: a scheduler can show each task its own card under one number, and a local rank is not twice on a host."""
     locals_ = [use.process.local_rank for use in group if use.process.local_rank is not None]
     scheduled = all(use.process.started.launcher not in ("torchrun", "multiprocessing", "environment", "") and use.there == 1 for use in group)
     return scheduled or len(set(locals_)) < len(locals_)
@@ -121,7 +121,7 @@ def why(run: Run, group: Sequence[CardUse]) -> str:
 
 
 def _launched_with(run: Run, use: CardUse) -> bool:
-    """The launcher itself could see no more."""
+    """Tell whether the launcher could not see more cards either."""
     return any(all(_environment(launcher).get(name) == value for name, value in use.visible.items()) for launcher in run.launchers)
 
 
@@ -139,7 +139,7 @@ def named_card(use: CardUse) -> "Optional[LoggedCall[Any]]":
 
 
 def misplaced(run: Run, groups: Sequence[Sequence[CardUse]]) -> List[int]:
-    """Return the ranks that should be elsewhere: all, where all of a host are on one card, else those whose number it is not."""
+    """Return the ranks that should use another card: all, if all of a host are on one card, else those with another number."""
     here = Counter(machine(use.process) for use in uses(run))
     found: List[CardUse] = []
     for group in groups:
@@ -149,7 +149,7 @@ def misplaced(run: Run, groups: Sequence[Sequence[CardUse]]) -> List[int]:
 
 
 def lost(run: Run) -> List[Failed]:
-    """Return the failures that ranks on one card die of: NCCL refuses it, or the card's memory does not suffice."""
+    """Return the failures of ranks that share a card: NCCL rejects it, or the card's memory is not enough."""
     return [failure for failure in run.failures if failure.fatal and failure.process is not None and _LOST.search(failure.text)]
 
 
@@ -160,11 +160,11 @@ class Refused(NamedTuple):
     call: "LoggedCall[Any]"
     failure: Failed
     slot: int
-    there: Optional[int]  # Cards that it could see, by its own account or by that of another rank on its host.
+    there: Optional[int]  # Cards that it could see, as it reported, or as another rank on its host did.
 
 
 def refused(run: Run) -> List[Refused]:
-    """Return the ranks that died of asking for a card which is not there."""
+    """Return the ranks that died because they asked for a card that does not exist."""
     found: List[Refused] = []
     here = hosts(run)
     for failure in run.failures:
@@ -194,6 +194,6 @@ def own(here: Sequence[LoggedProcess]) -> bool:
 
 
 def _neighbours(here: Sequence[LoggedProcess], process: LoggedProcess) -> Optional[int]:
-    """Return what another rank of this host counted, where it looks through the same variables."""
+    """Return what another rank of this host counted, if it has the same variables."""
     told = [count(other) for other in here if visible(other) == visible(process)]
     return max((cards for cards in told if cards is not None), default=None)

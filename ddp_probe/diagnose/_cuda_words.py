@@ -1,4 +1,4 @@
-"""How torch says that CUDA was asked for where it is not: one list for the rules that tell apart who asked."""
+"""How torch says that the job asks for CUDA and has none: one list for the rules that tell apart who asks."""
 
 from ddp_probe.diagnose.words import cut
 from ddp_probe.read.model import Failed

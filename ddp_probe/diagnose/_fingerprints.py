@@ -1,4 +1,4 @@
-"""What torch prints where it compares the collectives of two ranks (TORCH_DISTRIBUTED_DEBUG=DETAIL)."""
+"""What torch prints when it compares the collectives of two ranks (TORCH_DISTRIBUTED_DEBUG=DETAIL)."""
 
 _RUNS = r"Rank \d+ is running (?:inconsistent )?collective: CollectiveFingerPrint\("
 # One broadcast, to which two ranks bring tensors of different shapes.

@@ -1,4 +1,4 @@
-"""Looks at loads of checkpoints that ended a process, and at who was writing to the same file meanwhile."""
+"""Finds the loads of checkpoints that ended a process, and the processes that wrote to the same file meanwhile."""
 
 import os
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -31,11 +31,11 @@ class Broken(NamedTuple):
 
 
 class Race(NamedTuple):
-    """Somebody wrote to the file while it was read."""
+    """Another process wrote to the file while it was read."""
 
     writer: Optional[LoggedProcess]
     save: "Optional[LoggedCall[schema.Save]]"
-    overlap: Optional[float]  # Milliseconds; None where only the file's growth tells.
+    overlap: Optional[float]  # Milliseconds; None if only the file's growth shows it.
 
 
 def broken(run: Run) -> List[Broken]:
@@ -60,7 +60,7 @@ def _failed(run: Run, fatal: bool) -> List[Broken]:
 
 
 class Saves:
-    """All saves of a run, by the file that they wrote: every rank may have a load to hold against them."""
+    """All saves of a run, by the file that they wrote: every rank may have a load to compare with them."""
 
     def __init__(self, run: Run) -> None:
         self._by_inode: Dict[Tuple[str, int], List[Saved]] = {}
@@ -80,7 +80,7 @@ class Saves:
             self._by_inode.setdefault((process.host, inode), []).append((process, save))
 
     def of(self, load: Broken) -> List[Saved]:
-        """Return the saves of the file that a load is of: by the inode, where one host has both, else by the path."""
+        """Return the saves of the file that a load is of: by the inode if one host has both, else by the path."""
         by_inode = self._by_inode.get((load.process.host, load.file.inode), []) if load.file.inode is not None else []
         by_path = self._by_path.get(_whole(load.process, load.file.path), []) if load.file.path else []
         return list({id(save): (process, save) for process, save in (*by_inode, *by_path)}.values())
@@ -117,7 +117,7 @@ def _whole(process: LoggedProcess, path: str) -> str:
 
 
 def _together(load: "LoggedCall[schema.Load]", save: "LoggedCall[schema.Save]") -> float:
-    """Return for how many seconds both were under way; a save that never ended counts to the load's end, one whose end is lost to nothing."""
+    """Return for how many seconds both were under way; a save that never ended counts to the load's end; one whose end is lost does not count."""
     if save.until is None and not save.open:
         return 0.0
     end = load.until if load.until is not None else load.when

@@ -2,39 +2,23 @@
 
 import os
 from collections import Counter
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import msgspec
 
 from ddp_probe import schema
-from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
+from ddp_probe.diagnose._wraps import Wrapped
+from ddp_probe.read.model import Run
 
 _BYTES = 1 << 26  # A list longer than this is not read.
 _WRAPPERS = ("DistributedDataParallel", "MMDistributedDataParallel")
 
-Entry = Tuple[str, Tuple[int, ...], str, bool]  # name, shape, dtype, trainable
+Parameter = Tuple[str, Tuple[int, ...], str, bool]  # name, shape, dtype, trainable
 _LIST = msgspec.json.Decoder(List[Tuple[str, Tuple[int, ...], str, bool, str]])
 
 
-class Wrapped(NamedTuple):
-    """One rank's wrap of the model."""
-
-    process: LoggedProcess
-    call: "LoggedCall[schema.Wrap]"
-
-    @property
-    def placement(self) -> schema.Placement:
-        """Return what was wrapped."""
-        return self.call.begin.placement or schema.Placement()
-
-    @property
-    def survived(self) -> bool:
-        """Tell that the wrap came back."""
-        return self.call.end is not None and self.call.failure is None
-
-
 def first_wraps(run: Run) -> List[Wrapped]:
-    """Return each rank's first wrap in the default group, by rank: a group of its own may well hold another model."""
+    """Return each rank's first wrap in the default group, by rank: another group may hold another model."""
     found: List[Wrapped] = []
     for process in run.processes:
         call = next((call for call in process.calls(schema.Wrap) if _replicates(call.begin)), None)
@@ -57,15 +41,15 @@ def by_digest(wraps: List[Wrapped]) -> Dict[str, List[Wrapped]]:
 
 
 def minority(groups: Dict[str, List[Wrapped]]) -> List[Wrapped]:
-    """Return the wraps outside the majority; none where there is no majority."""
+    """Return the wraps outside the majority; none if there is no majority."""
     sizes = [len(group) for group in groups.values()]
     if len(sizes) < 2 or sizes[0] * 2 <= sum(sizes):
         return []
     return [wrapped for group in list(groups.values())[1:] for wrapped in group]
 
 
-def parameters(run: Run, wrapped: Wrapped) -> Optional[List[Entry]]:
-    """Return the model's list of parameters, where the run's folder has it and it is what its digest says."""
+def parameters(run: Run, wrapped: Wrapped) -> Optional[List[Parameter]]:
+    """Return the model's list of parameters, if the run's folder has it and it matches its digest."""
     digest = wrapped.placement.digest
     if not digest.isalnum():  # It becomes a file's name.
         return None
@@ -76,7 +60,7 @@ def parameters(run: Run, wrapped: Wrapped) -> Optional[List[Entry]]:
     return None
 
 
-def _read(path: str) -> Optional[List[Entry]]:
+def _read(path: str) -> Optional[List[Parameter]]:
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > _BYTES:
             return None
@@ -88,7 +72,7 @@ def _read(path: str) -> Optional[List[Entry]]:
 
 
 def reordered(run: Run, one: Wrapped, other: Wrapped) -> Optional[bool]:
-    """Tell that both have the same parameters in another order; None where the lists are not at hand."""
+    """Tell whether both have the same parameters in another order; None if the lists are not available."""
     mine, theirs = parameters(run, one), parameters(run, other)
     if mine is None or theirs is None:
         return None
@@ -96,7 +80,7 @@ def reordered(run: Run, one: Wrapped, other: Wrapped) -> Optional[bool]:
 
 
 def alike(one: Wrapped, other: Wrapped) -> bool:
-    """Tell that the counts of both are the same, as they are where the order alone differs."""
+    """Tell whether the counts of both are the same, as they are if only the order differs."""
     mine, theirs = one.placement, other.placement
     return (mine.parameters, mine.elements, mine.trainable, mine.dtypes) == (theirs.parameters, theirs.elements, theirs.trainable, theirs.dtypes)
 
@@ -107,8 +91,8 @@ def buffers(wrapped: Wrapped) -> Tuple[int, int]:
 
 
 def difference(run: Run, one: Wrapped, other: Wrapped) -> str:
-    """Say which parameter is the first that differs; empty where the lists are not at hand."""
-    mine, theirs = _entries(run, one), _entries(run, other)
+    """Say which parameter is the first that differs; empty if the lists are not available."""
+    mine, theirs = _listed(run, one), _listed(run, other)
     here, there = one.process.rank, other.process.rank
     for index, (left, right) in enumerate(zip(mine, theirs)):
         if left != right:
@@ -121,16 +105,16 @@ def difference(run: Run, one: Wrapped, other: Wrapped) -> str:
     return "%s %s is on rank %s and not on rank %s" % (name, list(shape), *ranks)
 
 
-def _entries(run: Run, wrapped: Wrapped) -> List[Entry]:
-    """The whole list, else the first five of the event, of which it is not known whether they are trained."""
+def _listed(run: Run, wrapped: Wrapped) -> List[Parameter]:
+    """Return the whole list, else the first five of the event, which do not say whether they are trained."""
     found = parameters(run, wrapped)
     return found if found is not None else [(leaf.name, tuple(leaf.shape), leaf.dtype, True) for leaf in wrapped.placement.first]
 
 
-def _described(entry: Entry, other: Entry) -> str:
-    words = "%s %s" % (entry[0], list(entry[1]))
-    if entry[2] != other[2]:
-        words += " " + entry[2]
-    if entry[3] != other[3]:
-        words += " (trained)" if entry[3] else " (frozen)"
+def _described(one: Parameter, other: Parameter) -> str:
+    words = "%s %s" % (one[0], list(one[1]))
+    if one[2] != other[2]:
+        words += " " + one[2]
+    if one[3] != other[3]:
+        words += " (trained)" if one[3] else " (frozen)"
     return words

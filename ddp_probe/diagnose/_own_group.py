@@ -1,4 +1,4 @@
-"""Changes by which a job makes its process group itself: in place of mmengine's init_dist, or from what SLURM and MPI set."""
+"""Changes that let a job make its process group: in place of mmengine's init_dist, or from what SLURM and MPI set."""
 
 from typing import List, Optional, Tuple
 
@@ -23,7 +23,7 @@ _PORT = "os.environ.setdefault('MASTER_PORT', '29500')"
 
 
 def places(process: LoggedProcess, launcher: str) -> Tuple[List[str], List[str]]:
-    """Return the lines that name this process to torch from what its scheduler set, and what is to be imported; none for torchrun."""
+    """Return the lines that give torch the rank that the scheduler set, and what they import; none for torchrun."""
     lines = list(_PLACES.get(launcher, ()))
     if not lines:
         return [], []
@@ -34,14 +34,14 @@ def places(process: LoggedProcess, launcher: str) -> Tuple[List[str], List[str]]
 
 
 def notes(process: LoggedProcess, launcher: str) -> List[str]:
-    """Return what such lines cannot know."""
+    """Return what such lines do not know."""
     set_ = process.started.environment
     several = launcher == "mpi" and set_.get("OMPI_COMM_WORLD_LOCAL_SIZE") != set_.get("OMPI_COMM_WORLD_SIZE") and not set_.get("MASTER_ADDR")
-    return ["MPI does not tell the address of rank 0: start with mpirun -x MASTER_ADDR=<its host>."] if several else []
+    return ["MPI does not give the address of rank 0: start with mpirun -x MASTER_ADDR=<its host>."] if several else []
 
 
 def instead_of_init_dist(process: LoggedProcess, call: "LoggedCall[schema.InitDist]") -> change.Change:
-    """Return the lines that make the group where CUDA is not there; a Runner takes a group that it finds, a bare call is not made then."""
+    """Return the lines that make the group on a host without CUDA; a Runner uses an existing group, a bare call is then left out."""
     launcher = call.begin.launcher
     lines, imports = places(process, launcher)
     card = accelerator(process, call.begin.backend)
@@ -54,13 +54,13 @@ def instead_of_init_dist(process: LoggedProcess, call: "LoggedCall[schema.InitDi
     needed = tuple(dict.fromkeys([*imports, "torch.distributed"]))
     if _in_a_runner(call):
         made: change.Edit = change.Lines(call.site, tuple(lines), needed, _NO_CUDA)
-        return [made, "The Runner takes a group that is there.", *notes(process, launcher)]
+        return [made, "The Runner uses an existing group.", *notes(process, launcher)]
     bare = change.Instead(call.site, change.INIT_DIST, "torch.cuda.is_available()", tuple(lines), needed, "init_dist")
     return [bare, *notes(process, launcher)]
 
 
 def accelerator(process: LoggedProcess, backend: str = "") -> Optional[Accelerator]:
-    """Return the accelerator that is meant: one that is awake or has device files, or the one whose backend is asked for, if its plugin is here."""
+    """Return the accelerator to use: one that is initialised or has device files, or the one of the requested backend, if its plugin is installed."""
     for seen in process.started.accelerators:
         known = next((each for each in ACCELERATORS if each.name == seen.name and each.name not in ("cuda", "rocm") and each.backends), None)
         here = seen.count != 0 and (seen.initialised or seen.device_files)

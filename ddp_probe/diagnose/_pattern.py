@@ -1,4 +1,4 @@
-r"""Searches a rule's pattern in time that grows with the text and no faster, whatever the text is.
+r"""Searches a rule's pattern in time that grows with the length of the text and not faster, for every text.
 
 Python's re tries `A[^\n]*B` from each A to the end of its line: a text of nothing but A takes time by the square of its length, and with three parts
 by the cube. Here a pattern is taken apart at its gaps, outside of parentheses: after the first A the first B is looked for, and if there is none in
@@ -25,7 +25,7 @@ _HEAD = re.compile(r"\((?:\?(?:P<\w+>|:)|(?!\?))")  # Of a group that takes lett
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 
-class Found:
+class PatternMatch:
     """Where a pattern was found, and what its groups hold; the part of a re.Match that rules ask for."""
 
     def __init__(self, matches: Sequence["re.Match[str]"], names: Sequence[str]) -> None:
@@ -63,10 +63,10 @@ class Searchable:
         self._names = _GROUP.findall(pattern)
         self._ways = [[[_part(tokens, pattern.startswith("\\A"))]]] if whole else [_spans(way) for way in _ways(tokens)]
 
-    def search(self, text: str) -> Optional[Found]:
+    def search(self, text: str) -> Optional[PatternMatch]:
         """Return the first place."""
         found = [matches for matches in (_across_lines(spans, text) for spans in self._ways) if matches]
-        return Found(min(found, key=lambda matches: matches[0].start()), self._names) if found else None
+        return PatternMatch(min(found, key=lambda matches: matches[0].start()), self._names) if found else None
 
 
 @lru_cache(maxsize=None)
@@ -160,7 +160,7 @@ def _part(tokens: List[str], whole_text: bool = False) -> _Part:
 
 
 def _ending(pattern: str, whole_text: bool) -> str:
-    """Give each repetition an end; not to a dot's where the pattern is tried at the beginning of the text only."""
+    """Give each repetition an end; except a dot's, if the pattern is tried at the beginning of the text only."""
 
     def ended(match: "re.Match[str]") -> str:
         atom, times = match.group("atom"), match.group("times") or ""
@@ -174,7 +174,7 @@ def _ending(pattern: str, whole_text: bool) -> str:
 
 
 def _words_of(tokens: List[str]) -> Tuple[str, ...]:
-    """Return words of which each match has one; nothing where one of the alternatives asks for none."""
+    """Return words of which each match has one; nothing if one of the alternatives needs none."""
     each = [_words(way) for way in _ways(tokens)]
     return tuple(word for words in each for word in words) if all(each) else ()
 

@@ -1,13 +1,12 @@
-"""What proves that a rank did well, and what is lacking: its own last line with exit code 0, or its parent's word for it.
+"""What proves that a rank did well (its own last line with exit code 0, or its parent's report), and what is missing.
 
-Everything that is no such proof is a gap, whatever it looks like otherwise: clear is a claim about every rank.
+Everything else is a gap: clear is a claim about every rank.
 """
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe.diagnose import _next
-from ddp_probe.diagnose._who import place
-from ddp_probe.diagnose.words import subject
+from ddp_probe.diagnose.words import counted, place, subject
 from ddp_probe.read.model import Death, LoggedProcess, Run
 
 RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE, HOLES = (
@@ -32,7 +31,7 @@ class Gap(NamedTuple):
 
 
 def gaps(run: Run) -> Iterator[Tuple[Gap, List[LoggedProcess]]]:
-    """Yield what is lacking, with the processes that lack it; nothing for a run in which every process is proven good."""
+    """Yield what is missing, with its processes; nothing for a run in which every process is proven good."""
     found: Dict[Gap, List[LoggedProcess]] = {}
     for process in run.processes:
         gap = unproven(run, process)
@@ -61,7 +60,7 @@ def unproven(run: Run, process: LoggedProcess) -> Optional[Gap]:
 
 
 def word(run: Run, process: LoggedProcess) -> Optional[Death]:
-    """Return what this process's parent tells of its end; by pid, or by rank where a shell stands between the two."""
+    """Return what this process's parent reports of its end; by pid, or by rank if a shell is between the two."""
     if process.death is not None or process.rank is None:
         return process.death
     return run.death(process.rank)
@@ -82,12 +81,12 @@ def _by_codes(run: Run, process: LoggedProcess, codes: Set[int]) -> Optional[Gap
         how = "no end line: killed, or still running elsewhere"
         return Gap(NO_END, "has " + how, "have " + how, _next.GONE)
     if not codes:
-        how = "ended by %s, and nothing tells with which exit code"
+        how = "ended by %s, and the exit code is not known"
         return Gap(UNKNOWN_CODE, how % "itself", how % "themselves", _next.UNTOLD)
     if run.expected is None and process.started.role != "solo":
-        return _gap(UNKNOWN_SIZE, "ended well, and nothing tells how many ranks there should be", _next.SIZE)
+        return _gap(UNKNOWN_SIZE, "ended well, and the expected number of ranks is not known", _next.SIZE)
     if process.holes:
-        how = "ended well, and %d line%s of the file %s missing" % (process.holes, *(("", "is") if process.holes == 1 else ("s", "are")))
+        how = "ended well, and %s of the file %s missing" % (counted(process.holes, "line"), "is" if process.holes == 1 else "are")
         return _gap(HOLES, how, _next.HOLES)
     return None
 

@@ -26,7 +26,7 @@ class Renaming(NamedTuple):
 
     @property
     def in_file(self) -> bool:
-        """Tell that the file has what the model lacks."""
+        """Tell whether the file has the part that the model lacks."""
         return len(self.old) > len(self.new)
 
     def edit(self, site: Optional[Site]) -> change.Argument:
@@ -42,7 +42,7 @@ class Renaming(NamedTuple):
 
 
 def renaming(message: str) -> Optional[Renaming]:
-    """Return the renaming that explains all names of both lists; None where there is none, or where a list was cut."""
+    """Return the renaming that explains all names of both lists; None if there is none, or if a list was cut."""
     missing, unexpected = _names("Missing", message), _names("Unexpected", message)
     if not missing or len(missing) != len(unexpected) or "size mismatch" in message:
         return None
@@ -64,7 +64,7 @@ def _names(which: str, message: str) -> List[str]:
 
 
 def _candidates(theirs: str, ours: str) -> List[Tuple[str, str, bool]]:
-    """The parts in which two names differ: with all that comes before them, and as a part that stands anywhere."""
+    """Return the parts in which two names differ: with all that comes before them, and as a part at any position."""
     one, other = theirs.split("."), ours.split(".")
     same = 0
     while same < min(len(one), len(other)) and one[same] == other[same]:

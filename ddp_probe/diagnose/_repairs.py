@@ -1,11 +1,11 @@
-"""A job that did well only because DDP_PROBE_FIX changed its calls: each change, under the rule of what it repaired, with the change for good."""
+"""A job that did well only because DDP_PROBE_FIX changed its calls: each change, under the rule that it repaired, with the permanent change."""
 
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import _wrap_changes, _wraps, change
 from ddp_probe.diagnose.rule import WARNING, Finding, Rule, shown
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import at, named
 from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
 
 _Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
@@ -41,12 +41,11 @@ def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -
     first = changes[0][1]
     ranks = [process.rank for process, _ in changes if process.rank is not None]
     site = first.begin.site
-    where = " at %s:%d" % (site.file, site.line) if site is not None else ""
     what = "%s became %s" % (_words(first.begin.before), _words(first.begin.after))
     return rule.found(
         ranks=ranks,
         verdict="The job did well because DDP_PROBE_FIX=%s changed a call%s on %s: %s, because %s."
-        % (remedy, where, named(sorted(set(ranks))), what, first.begin.because),
+        % (remedy, at(site), named(sorted(set(ranks))), what, first.begin.because),
         evidence=[shown(call, "%s became %s" % (_words(call.begin.before), _words(call.begin.after))) for _, call in changes[:4]],
         when=min(call.when for _, call in changes),
         remedy=first.begin.for_good or rule.remedy,

@@ -1,4 +1,4 @@
-"""Whom a plain log names as the first to fail, where the lines of the failure itself do not tell who printed them."""
+"""The rank that a plain log names as the first to fail, if the lines of the failure do not show which rank printed them."""
 
 import re
 from typing import Iterable, List
@@ -10,7 +10,7 @@ _NODES = re.compile(r"\b(?:nnodes|node_rank|group_rank|machine_rank)[= ](?![01]\
 
 
 def root_cause(texts: Iterable[str]) -> List[int]:
-    """Return the rank of torchrun's table or of mp.spawn's message; a local rank counts for it if nothing tells of other hosts."""
+    """Return the rank of torchrun's table or of mp.spawn's message; a local rank counts too, if nothing shows other hosts."""
     known = list(texts)
     for pattern in (_TABLE, _SPAWNED):
         found = [match.group(1) for match in map(pattern.search, known) if match]

@@ -1,9 +1,10 @@
-"""Compares one value of all ranks and tells who is the odd one: by majority, and where there is none, by what the launcher has."""
+"""Compares one value of all ranks and finds the odd ones: by majority or, if there is none, by the launcher's value."""
 
 from collections import Counter
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
 from ddp_probe import schema
+from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
 
@@ -11,19 +12,17 @@ class Skew(NamedTuple):
     """A value that differs between ranks."""
 
     name: str
-    usual: Optional[str]  # None where neither the majority nor the launcher says which is usual.
-    odd: Dict[int, str]  # Ranks with another value; all ranks where no value is the usual one.
+    usual: Optional[str]  # None if neither the majority nor the launcher shows which is usual.
+    odd: Dict[int, str]  # Ranks with another value; all ranks if no value is the usual one.
     all: Dict[int, str]
 
     @property
     def ranks(self) -> List[int]:
-        """Return the guilty ranks; none where nothing tells which side is right."""
+        """Return the guilty ranks; none if it is not known which side is right."""
         return sorted(self.odd) if self.usual is not None else []
 
     def told(self, nothing: str = "not set") -> str:
         """Return who has which value, as part of a sentence."""
-        from ddp_probe.diagnose.words import named
-
         groups: Dict[str, List[int]] = {}
         for rank, value in sorted(self.all.items()):
             groups.setdefault(value, []).append(rank)

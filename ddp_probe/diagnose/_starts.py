@@ -1,14 +1,14 @@
-"""A job that did well only at a later start: what the failed starts before it died of, each judged as a run of its own."""
+"""A job that did well only at a later start: why the failed starts before it died; each is judged as a separate run."""
 
 from typing import Any, Callable, Iterator, Union
 
 import msgspec
 
 from ddp_probe.diagnose.rule import WARNING, Finding, Undecided
+from ddp_probe.diagnose.words import ordinal
 from ddp_probe.read.model import Run
 
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
-_NEXT = "python -m ddp_probe logs shows that start as well, by its time; whatever ended it may come again."
+_NEXT = "python -m ddp_probe logs shows that start as well, by its time; its cause may come back."
 
 
 def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Finding, Undecided]]:
@@ -22,8 +22,3 @@ def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Findi
             yield msgspec.structs.replace(cause, severity=WARNING, verdict="%s: %s" % (lead, cause.verdict))
         elif told.undecided:
             yield Undecided("failed-start", "%s: %s" % (lead, told.undecided[0].because), next=_NEXT)
-
-
-def ordinal(number: int) -> str:
-    """Return first for 0."""
-    return _ORDINALS[number] if number < len(_ORDINALS) else "%dth" % (number + 1)

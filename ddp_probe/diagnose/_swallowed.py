@@ -1,4 +1,4 @@
-"""Tells which failures of the set-up the job caught and went on from, and what came of that: symptoms later and elsewhere."""
+"""Finds failures of the set-up that the job caught before it continued, and what followed: symptoms later, in another place."""
 
 import re
 from typing import Any, List, NamedTuple, Optional
@@ -21,7 +21,7 @@ class Swallowed(NamedTuple):
     call: "LoggedCall[Any]"
     process: LoggedProcess
     group: bool  # A process group was there all the same.
-    symptoms: List[Failed]  # What failed later for it, in this rank or in those that waited for it.
+    symptoms: List[Failed]  # What failed later because of it, in this rank or in those that waited for it.
     alone: bool  # It went on without the others, and nothing failed.
 
 
@@ -43,7 +43,7 @@ def _first(run: Run, process: LoggedProcess) -> Optional[Swallowed]:
 
 
 def _went_on(process: LoggedProcess, failure: Failed) -> bool:
-    """The program made another call after it, or ended well, or died of something else that was not raised from it."""
+    """Tell whether the program made another call after it, ended well, or died of another exception that was not raised from it."""
     told = process.ended.failure if process.ended is not None else None
     if told is not None and told.cause and failure.type.endswith(told.cause):
         return False
@@ -56,7 +56,7 @@ def _went_on(process: LoggedProcess, failure: Failed) -> bool:
 
 
 def _made_good(process: LoggedProcess, call: "LoggedCall[Any]") -> bool:
-    """The same thing was done successfully later, or was done already: nothing was lost."""
+    """Tell whether the same call succeeded later, or was not needed: nothing was lost."""
     if getattr(call.begin, "already_initialised", None):
         return True
     kinds = (schema.SetDevice,) if isinstance(call.begin, schema.SetDevice) else (schema.InitDist, schema.InitProcessGroup)
@@ -78,7 +78,7 @@ def _in_set_up(failure: Failed) -> bool:
 
 
 def _alone(process: LoggedProcess, group: bool) -> bool:
-    """One of several ranks ends well without a wrap: with no group at all, or with one that it never closed because it does not know of it."""
+    """Tell whether one of several ranks ends well without a wrap: without a group, or with one that it never closed."""
     end = process.ended
     several = (process.world_size or 1) > 1
     wrapped = any(call.end is not None and call.failure is None for call in process.calls(schema.Wrap))

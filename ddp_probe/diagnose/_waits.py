@@ -1,11 +1,10 @@
-"""Tells ranks that waited for others from ranks that failed: since when, in which call, and what the others were at."""
+"""Tells ranks that waited for others from ranks that failed: since when, in which call, and what the others did."""
 
 import re
 from typing import List, Optional
 
 from ddp_probe import schema
-from ddp_probe.diagnose._who import place
-from ddp_probe.diagnose.words import clock
+from ddp_probe.diagnose.words import clock, place
 from ddp_probe.own_code import foreign
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
@@ -20,35 +19,35 @@ TIMED_OUT = re.compile(
 
 
 def waited(failure: Failed) -> bool:
-    """Tell that a rank that had joined the group gave up waiting for another one."""
+    """Tell whether a rank that had joined the group stopped waiting for another one."""
     return failure.process is not None and joined(failure.process) and not starting(failure) and TIMED_OUT.search(failure.text) is not None
 
 
 def starting(failure: Failed) -> bool:
-    """Tell that the group was still being made, where a rank can be missing for reasons of the network and of the launch."""
+    """Tell whether the group was still being made: a rank can then be missing because of the network or the launch."""
     return any(isinstance(call.begin, (schema.InitProcessGroup, schema.InitDist)) for call in failure.calls)
 
 
 def joined(process: LoggedProcess) -> bool:
-    """Tell that a process had become a member of the group."""
+    """Tell whether a process had become a member of the group."""
     return any(call.end is not None and call.failure is None for call in process.calls(schema.InitProcessGroup))
 
 
 def milliseconds(failure: Failed) -> Optional[int]:
-    """Return how long a rank had waited when it gave up, as its exception says."""
+    """Return how long a rank waited, as its exception says."""
     found = TIMED_OUT.search(failure.text)
     value = next((value for value in found.groupdict().values() if value), None) if found else None
     return int(value) if value is not None and len(value) < 12 else None
 
 
 def stood(failure: Failed) -> str:
-    """Say where a rank stood when it gave up: the line of the job, and the call of a library that it had made there."""
+    """Say where a rank was when it stopped waiting: the line of the job, and the library call that it made there."""
     called = _called(failure)
     return "at %s%s" % (place(failure.site), " in %s" % called if called else "")
 
 
 def _called(failure: Failed) -> str:
-    """Return the first name behind the job's line that a person may call: wrappers and what is torch's own affair have none."""
+    """Return the first public name behind the job's line; wrappers and private functions of torch do not count."""
     behind = list(failure.frames)
     if failure.site in behind:
         last = len(behind) - 1 - behind[::-1].index(failure.site)
@@ -66,7 +65,7 @@ def since(failure: Failed) -> str:
 
 
 def last_seen(process: LoggedProcess) -> str:
-    """Say what a process was at when its log ends, and how it ended."""
+    """Say what a process did last in its log, and how it ended."""
     call = _last_call(process)
     how = " and was ended by its launcher" if process.signal == "SIGTERM" else " and was ended by %s" % process.signal if process.signal else ""
     if call is None:

@@ -1,21 +1,15 @@
-"""Names ranks and places in a rule's sentences: a program on its own is rank 0 of 1, and there is no rank to blame."""
+"""Tells which ranks and failures a finding is about: a program on its own is rank 0 of 1, and there is no rank to blame."""
 
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from ddp_probe.diagnose.printed import Match, matches
 from ddp_probe.diagnose.rule import Rule
 from ddp_probe.read.model import Death, Failed, LoggedCall, LoggedProcess, Run
-from ddp_probe.schema import Site
 
 
 def ranks(processes: Iterable[Optional[LoggedProcess]]) -> List[int]:
     """Return the ranks of a launch among these processes."""
     return sorted({process.rank for process in processes if process is not None and process.rank is not None and not process.alone})
-
-
-def place(site: Optional[Site]) -> str:
-    """Return a line of source as a sentence has it."""
-    return "%s:%d" % (site.file, site.line) if site is not None and site.file else "an unknown line"
 
 
 def deaths(run: Run) -> Dict[int, Death]:

@@ -1,4 +1,4 @@
-"""What to change where a model is wrapped: its device, the wrapper's device_ids, mmengine's model_wrapper_cfg."""
+"""What to change in the wrap of a model: its device, the wrapper's device_ids, mmengine's model_wrapper_cfg."""
 
 import os
 from typing import List, Optional
@@ -12,7 +12,7 @@ _LOCAL = "int(os.environ['LOCAL_RANK'])"
 
 
 def moved(wrapped: _wraps.Wrapped, kind: str) -> change.Change:
-    """Move the whole model to this rank's card where it is wrapped."""
+    """Move the whole model to this rank's card in the call that wraps it."""
     device = "torch.device('%s', %s)" % (kind, _LOCAL)
     if _by_a_library(wrapped):
         return [change.Lines(wrapped.call.site, ("model.to(%s)" % device,), ("os", "torch"), call="by a library")]
@@ -47,7 +47,7 @@ def _in_the_config(wrapped: _wraps.Wrapped) -> change.Change:
         where = Site(config, 1) if config else site
         return [change.Key(where, _WRAPPER, "device_ids", "None"), "Left out, wrap_model makes it [LOCAL_RANK]."]
     if config:
-        return [change.Entry(config, "model_wrapper_cfg = %s" % _CFG)]
+        return [change.ConfigLine(config, "model_wrapper_cfg = %s" % _CFG)]
     if _from_cfg(wrapped):
         line = "$first['model_wrapper_cfg'] = %s" % _CFG
         return [change.Lines(site, (line,), call=change.RUNNER, first="cfg"), "In a config file it is: model_wrapper_cfg = %s." % _CFG]

@@ -1,11 +1,11 @@
-"""What DDP was given: on which devices each rank's model was, with which device_ids, by whose line, and which cards were there."""
+"""What DDP got: the devices of each rank's model, device_ids, the line that gave them, and the cards of the host."""
 
 import re
 from typing import List, NamedTuple, Optional, Sequence, Set
 
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
-from ddp_probe.diagnose.words import listed
+from ddp_probe.diagnose.words import at, counted, listed, place
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 # DDP's refusal of device_ids: torch 1.1 to 1.7 says "single-device CUDA modules" or "GPU modules", newer ones
@@ -44,6 +44,11 @@ class Wrapped(NamedTuple):
         return sorted(held, key=lambda device: (-held[device].count, device))
 
     @property
+    def survived(self) -> bool:
+        """Tell that the wrap came back."""
+        return self.call.end is not None and self.call.failure is None
+
+    @property
     def types(self) -> Set[str]:
         """Return the types of those devices."""
         return {device.partition(":")[0] for device in self.devices}
@@ -62,7 +67,7 @@ def wraps(run: Run) -> List[Wrapped]:
 
 
 def refused(run: Run, chosen: Sequence[Wrapped]) -> List[Wrapped]:
-    """Return those that DDP did not take, and that nobody survived; where a launcher was faster than the answer, the placement decides."""
+    """Return those that DDP refused and that ended the rank; if the launcher ended it before the answer, the placement decides."""
     return [wrapped for wrapped in chosen if wrapped.call.open or any(failure.fatal for failure in failures(run, [wrapped]))]
 
 
@@ -73,7 +78,7 @@ def failures(run: Run, chosen: Sequence[Wrapped]) -> List[Failed]:
 
 
 def later(_run: Run, wrapped: Wrapped, text: str) -> List[Failed]:
-    """Return what the rank died of after a wrap that went well, where it says this."""
+    """Return what the rank died of after a wrap that went well, if its text has this."""
     done = wrapped.call.until
     if done is None or wrapped.call.failure is not None:
         return []
@@ -98,9 +103,9 @@ def _usable(found: schema.Card, process: LoggedProcess, backend: str) -> bool:
 
 def seen(found: schema.Card) -> str:
     """Return an accelerator as a sentence has it: 8 gcu cards are there."""
-    if found.count == 1:
-        return "1 %s card is there" % found.name
-    return "%s%s cards are there" % ("%d " % found.count if found.count else "", found.name)
+    if found.count:
+        return "%s %s there" % (counted(found.count, found.name + " card"), "is" if found.count == 1 else "are")
+    return "%s cards are there" % found.name
 
 
 def runner(wrapped: Wrapped) -> Optional["LoggedCall[schema.WrapModel]"]:
@@ -111,9 +116,9 @@ def runner(wrapped: Wrapped) -> Optional["LoggedCall[schema.WrapModel]"]:
 
 
 def giver(wrapped: Wrapped) -> str:
-    """Tell whose line gave device_ids: the job's, or a library's on behalf of the job's."""
+    """Return the line that gave device_ids: the job's, or a library's that the job called."""
     site = wrapped.call.site
-    own = "%s:%d" % (site.file, site.line) if site is not None else "an unknown line"
+    own = place(site)
     through = wrapped.call.begin.through
     makers = [frame for frame in through if frame.function.rpartition(".")[2] != "__init__"] or through
     if not makers:
@@ -127,24 +132,23 @@ def _short(file: str) -> str:
 
 
 def remedied(wrapped: Wrapped, *names: str) -> bool:
-    """Tell that a remedy of this name was at work in the rank: what the call asked for is not what was done."""
+    """Tell whether a remedy with this name was at work in the rank: the call did not do what it asked for."""
     return any(call.begin.remedy in names and not call.begin.precaution for call in wrapped.process.calls(schema.Remedied))
 
 
 def moves(wrapped: Wrapped) -> List["LoggedCall[schema.ModuleMove]"]:
-    """Return the moves between devices before a wrap that went well, in order; a change of dtype alone is none."""
+    """Return the moves between devices before a wrap that went well, in order; a change of dtype alone does not count."""
     calls = [call for call in wrapped.process.calls(schema.ModuleMove) if call.at.line < wrapped.call.at.line]
     return [call for call in calls if call.end is not None and call.failure is None and call.begin.destination]
 
 
 def moved(call: "LoggedCall[schema.ModuleMove]") -> str:
     """Return a move as a sentence has it: TinyModel.to(gcu:0) at /train/t.py:29."""
-    place = " at %s:%d" % (call.site.file, call.site.line) if call.site is not None else ""
-    return "%s.%s(%s)%s" % (call.begin.model.rpartition(".")[2], call.begin.method, call.begin.destination, place)
+    return "%s.%s(%s)%s" % (call.begin.model.rpartition(".")[2], call.begin.method, call.begin.destination, at(call.site))
 
 
 def all_ids(chosen: Sequence[Wrapped]) -> str:
-    """Return device_ids as a sentence on several ranks has them: where each has its own, by what they follow."""
+    """Return device_ids for a sentence on several ranks; if they differ by rank, what they follow."""
     values = {each.ids for each in chosen}
     if len(values) < 2:
         return chosen[0].ids if chosen else ""
@@ -161,7 +165,7 @@ def ranks(chosen: Sequence[Wrapped]) -> List[int]:
 
 
 class OnCpu(NamedTuple):
-    """Ranks whose model was on the CPU when DDP got it although a card was there."""
+    """Ranks whose model was on the CPU when DDP got it, although the host has a card."""
 
     found: List[Wrapped]
     explains: List[Failed]
@@ -169,7 +173,7 @@ class OnCpu(NamedTuple):
 
 
 def on_cpu(run: Run, by_mmengine: bool) -> OnCpu:
-    """Return the models left on the CPU, those that mmengine left there or the others: DDP refuses them, or the first step does, or nobody does."""
+    """Return the models left on the CPU, those that mmengine left there or the others: DDP refuses them, the first step fails, or nothing fails."""
     left = [each for each in wraps(run) if each.types == {"cpu"} and _left_by_mmengine(each) == by_mmengine]
     lost = refused(run, [each for each in left if each.ids and card(each.process, each.call)])
     lost += [each for each in left if each not in lost and _no_way_for_cpu(run, each)]
@@ -190,8 +194,8 @@ def _left_by_mmengine(wrapped: Wrapped) -> bool:
 
 
 def _though_ready(wrapped: Wrapped) -> bool:
-    """The program has a card awake, moved nothing to it, and DDP took the model where it was."""
+    """Tell whether the program had initialised a card, moved nothing to it, and DDP accepted the model on the CPU."""
     found = card(wrapped.process, wrapped.call)
     well = wrapped.call.until is not None and wrapped.call.failure is None
-    mended = remedied(wrapped, "move-model", "mmengine-device")
-    return bool(found and found.initialised and well and not mended and all(call.begin.destination == "cpu" for call in moves(wrapped)))
+    changed = remedied(wrapped, "move-model", "mmengine-device")
+    return bool(found and found.initialised and well and not changed and all(call.begin.destination == "cpu" for call in moves(wrapped)))

@@ -8,9 +8,10 @@ method is called on), $device (the model's device).
 from string import Template
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from ddp_probe.diagnose.words import capital
 from ddp_probe.schema import Site
 
-# What the names stand for, where nobody can look at the call.
+# What the names stand for, if the call's source is not available.
 _PLAIN = {"was": "it", "args": "…", "first": "model", "second": "path", "on": "model", "device": "device"}
 
 # Which call of a line is meant; own_change.py has the patterns.
@@ -24,10 +25,10 @@ class Argument(NamedTuple):
 
     site: Optional[Site]
     call: str
-    name: str  # Its keyword; empty where it has none.
+    name: str  # Its keyword; empty if it has none.
     value: str  # Empty: it is left out.
     position: int = -1  # Where it stands if it is given without its keyword.
-    add: bool = True  # Give it where it is not given yet.
+    add: bool = True  # Give it if it is not given yet.
     was: str = ""  # What $was is in words.
     replace: str = ""  # The value if it is given already; else it is replaced.
     imports: Tuple[str, ...] = ()
@@ -60,7 +61,7 @@ class Lines(NamedTuple):
 
 
 class Instead(NamedTuple):
-    """A call is made under a condition only, and something else otherwise."""
+    """A call is made under a condition only, and other lines run otherwise."""
 
     site: Optional[Site]
     call: str
@@ -126,7 +127,7 @@ class Key(NamedTuple):
         return "write %s=%s beside type='%s'" % (self.key, self.value, self.of)
 
 
-class Entry(NamedTuple):
+class ConfigLine(NamedTuple):
     """A line at the end of a configuration file."""
 
     file: str
@@ -155,13 +156,13 @@ class Command(NamedTuple):
     shell: str
 
 
-InSource = Union[Argument, Lines, Instead, Rewritten, Import, Key, Spelling, Entry]
+InSource = Union[Argument, Lines, Instead, Rewritten, Import, Key, Spelling, ConfigLine]
 Edit = Union[InSource, Variable, Command]
 Change = Sequence[Union[Edit, str]]  # A string is a sentence that follows: an alternative, or something that only a person can do.
 
 
 def edits(change: Change) -> List[Edit]:
-    """Return what can be followed without a person."""
+    """Return what can be done without a person."""
     return [each for each in change if not isinstance(each, str)]
 
 
@@ -215,12 +216,12 @@ def _sentence(at: str, clauses: List[str]) -> str:
 
 
 def _head(edit: InSource) -> str:
-    if isinstance(edit, Entry):
+    if isinstance(edit, ConfigLine):
         return "In %s write:" % (edit.file or "the config file")
     if isinstance(edit, Import):
         return "At the top of %s" % (edit.site.file if edit.site is not None else "the program")
     if isinstance(edit, (Key, Spelling)) or (edit.site is not None and not edit.site.line):
-        of = " where %s(…) is called" % edit.call.capitalize() if isinstance(edit, Argument) else ""
+        of = ", in the call of %s(…)," % capital(edit.call) if isinstance(edit, Argument) else ""
         return "In %s%s" % (edit.site.file if edit.site is not None else "the program", of)
     where = "%s:%d" % (edit.site.file, edit.site.line) if edit.site is not None and edit.site.file else "the line that the traceback names"
     return "%s %s" % (("After" if edit.after else "Before") if isinstance(edit, Lines) else "At", where)

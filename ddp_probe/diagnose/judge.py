@@ -9,10 +9,10 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe import settings
 from ddp_probe.diagnose import _next, printed
-from ddp_probe.diagnose._open_questions import open_questions
 from ddp_probe.diagnose._repairs import repairs
 from ddp_probe.diagnose._starts import failed_starts
 from ddp_probe.diagnose.causes import group_of
+from ddp_probe.diagnose.open_questions import open_questions
 from ddp_probe.diagnose.rule import ERROR, Finding, Rule, Undecided
 from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.read.model import Run
@@ -59,14 +59,14 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
 
 
 def _nevertheless(run: Run, findings: List[Finding], rules: List[Rule]) -> Tuple[List[Finding], List[Undecided]]:
-    """Of a run that did well, tell what it did well in spite of: calls that were repaired, and starts that failed."""
+    """Return what a run did well in spite of: calls that were repaired, and starts that failed."""
     starts = list(failed_starts(run, judge))
     told = [answer for answer in starts if isinstance(answer, Finding)]
     return [*findings, *told, *repairs(run, rules)], [answer for answer in starts if isinstance(answer, Undecided)]
 
 
 def _unsure(finding: Finding) -> Undecided:
-    """Who was first among the lines that are there may not have been first: others are missing."""
+    """Turn a finding into a question: the first failure among the lines may not be the first, as others are missing."""
     because = "%s Lines or files are missing, so the cause may be in those." % finding.verdict
     return Undecided(finding.slug, because, tuple(finding.explains), _next.HOLES)
 

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.diagnose._pattern import Found, searchable
+from ddp_probe.diagnose._pattern import PatternMatch, searchable
 from ddp_probe.diagnose._root_cause import root_cause
 from ddp_probe.diagnose.rule import HIGH, LOW, Evidence, Finding, Printed, Rule, failed, first_of, line
 from ddp_probe.diagnose.words import cut
@@ -15,11 +15,11 @@ class Match(NamedTuple):
 
     failure: Failed
     printed: Printed
-    found: Found
+    found: PatternMatch
 
 
 @lru_cache(maxsize=4096)
-def _search(pattern: str, text: str) -> Optional[Found]:
+def _search(pattern: str, text: str) -> Optional[PatternMatch]:
     """Thousands of ranks may say the same."""
     return searchable(pattern).search(text)
 
@@ -59,7 +59,7 @@ def _in_log(pattern: str, failure: Failed, run: Run, known: Dict[Tuple[str, str]
 
 
 def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Finding]:
-    """Yield one finding for all failures that carry a rule's text, in events or in plain logs: where an exception's own words decide, a check()."""
+    """Yield one finding for all failures that carry a rule's text, in events or in plain logs: the check of a rule by words."""
     found = [match for match in matches(rule, run) if (match.failure.process is None) == plain]
     if not found:
         return

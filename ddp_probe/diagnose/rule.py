@@ -28,7 +28,7 @@ class Finding(msgspec.Struct):
     slug: str
     cause: str
     severity: str  # error: it ended or hung the job, or will; warning: the job goes on, and does not do what it seems to.
-    ranks: List[int]  # The guilty ones; empty where it is the whole job's.
+    ranks: List[int]  # The guilty ones; empty if the whole job is.
     verdict: str  # One sentence, with numbers.
     evidence: List[Evidence]
     remedy: str  # The exact change to make.
@@ -50,9 +50,9 @@ class Undecided(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """What a job prints, or an exception says, where this rule's cause is at work; each is a regular expression for re.search.
+    """What a job prints, or an exception says, if this rule's cause is at work; each is a regular expression for re.search.
 
-    A named group `rank` (rank1, rank2 …) names the guilty ones; without it they are the ranks that printed it, where a log tells.
+    A named group `rank` (rank1, rank2 …) names the guilty ones; without it they are the ranks that printed it, if a log shows them.
     """
 
     pattern: str  # In "Type: message" of one exception, or in one passage of a plain log. Dots match line breaks; case matters.
@@ -79,20 +79,20 @@ class Rule(NamedTuple):
     Its check() is in the same file.
     """
 
-    id: str  # DDP101; for ever.
-    slug: str  # model-never-moved; for ever.
+    id: str  # DDP101; it never changes.
+    slug: str  # model-never-moved; it never changes.
     cause: str  # A key of the vocabulary of causes.
     title: str  # One sentence: what is wrong.
     symptom: str  # What a person sees.
-    evidence: str  # What in the logs proves it, and what tells it from its neighbours.
+    evidence: str  # What in the logs proves it, and what tells it from similar causes.
     remedy: str  # What to change, with the lines to write.
     needs: Tuple[str, ...] = ()  # The events that prove it.
     severity: str = ERROR
     fix: str = ""  # The remedy of DDP_PROBE_FIX that helps; a finding that it does not help has none.
     printed: Tuple[Printed, ...] = ()
-    yields_to: Tuple[str, ...] = ()  # Slugs of rules that, where they are found as well, are the better answer.
-    last_resort: bool = False  # It says only who was first, not why: any other finding is the better answer.
-    needs_all: bool = False  # It rests on what nobody else did: where a file or a line is missing, it is undecided.
+    yields_to: Tuple[str, ...] = ()  # Slugs of rules that, if they are found as well, are the better answer.
+    last_resort: bool = False  # It says only which rank was first, not why: any other finding is the better answer.
+    needs_all: bool = False  # It needs the files of all ranks: if a file or a line is missing, it is undecided.
 
     def found(
         self,
@@ -137,7 +137,7 @@ def shown(call: "LoggedCall[Any]", text: str) -> Evidence:
 
 
 def first_of(items: Sequence[Evidence], limit: int = 4) -> List[Evidence]:
-    """Return the first pieces of evidence, and where the others begin: so many ranks may show the same."""
+    """Return the first pieces of evidence, and the number of the others: many ranks may show the same."""
     if len(items) <= limit:
         return list(items)
     following = items[limit]

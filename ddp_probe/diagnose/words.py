@@ -1,21 +1,54 @@
-"""How sentences name ranks and times; the rules and the report speak alike."""
+"""How sentences name ranks, places, counts and times; the rules and the report share these."""
 
 from datetime import datetime, timezone
 from typing import List, Optional, Sequence
 
+from ddp_probe.schema import Site
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
 
 def named(ranks: Sequence[int], limit: int = 12) -> str:
-    """Return ranks as a sentence's subject: rank 3; ranks 0-2, 5."""
+    """Return ranks as a sentence names them: rank 3; ranks 0-2, 5; a process, if no rank is known."""
     if not ranks:
-        return "A process"
-    return ("rank " if len(ranks) == 1 else "ranks ") + spans(ranks, limit)
+        return "a process"
+    return by_number(ranks, "rank ", "ranks ") + spans(ranks, limit)
 
 
 def subject(ranks: Sequence[int], one: str = "", many: str = "") -> str:
     """Begin a sentence with ranks, and with the verb that fits their number."""
-    who = named(ranks)
-    verb = one if len(ranks) == 1 else many
-    return who[:1].upper() + who[1:] + (" " + verb if verb else "")
+    verb = by_number(ranks, one, many)
+    return capital(named(ranks)) + (" " + verb if verb else "")
+
+
+def by_number(ranks: Sequence[int], one: str, many: str) -> str:
+    """Return the word for one rank, or for several; a process without a rank is one."""
+    return one if len(set(ranks)) < 2 else many
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a number with its noun: 1 card, 2 cards, 0 cards."""
+    return "%d %s" % (count, one if count == 1 else many or one + "s")
+
+
+def capital(text: str) -> str:
+    """Return a text as the beginning of a sentence: its first letter is a capital, the others stay."""
+    return text[:1].upper() + text[1:]
+
+
+def place(site: Optional[Site]) -> str:
+    """Return a line of source as a sentence has it."""
+    return "%s:%d" % (site.file, site.line) if site is not None and site.file else "an unknown line"
+
+
+def at(site: Optional[Site]) -> str:
+    """Return ` at FILE:LINE` to end a clause with; nothing if the line is not known."""
+    return " at " + place(site) if site is not None and site.file else ""
+
+
+def ordinal(number: int) -> str:
+    """Return first for 0."""
+    return _ORDINALS[number] if number < len(_ORDINALS) else "%dth" % (number + 1)
 
 
 def spans(ranks: Sequence[int], limit: int = 12) -> str:
@@ -30,7 +63,7 @@ def spans(ranks: Sequence[int], limit: int = 12) -> str:
             begin = rank
         last = rank
     more = len(parts) - limit
-    return ", ".join(parts[:limit]) + (" and %d more groups" % more if more > 0 else "")
+    return ", ".join(parts[:limit]) + (" and " + counted(more, "more group") if more > 0 else "")
 
 
 def listed(items: Sequence[str], limit: int) -> str:

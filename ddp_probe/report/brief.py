@@ -2,8 +2,9 @@
 
 from typing import List
 
-from ddp_probe.diagnose import Diagnosis, Finding, unseen
+from ddp_probe.diagnose import Diagnosis, Finding
 from ddp_probe.diagnose.judge import CLEAR, FOUND
+from ddp_probe.diagnose.open_questions import unseen
 from ddp_probe.diagnose.rule import ERROR
 from ddp_probe.diagnose.words import named
 from ddp_probe.report import safe

@@ -40,7 +40,7 @@ def _by_file(edits: List[change.Edit]) -> "Dict[str, List[change.InSource]]":
     found: Dict[str, List[change.InSource]] = {}
     for edit in edits:
         if not isinstance(edit, (change.Variable, change.Command)):
-            file = edit.file if isinstance(edit, change.Entry) else edit.site.file if edit.site is not None else ""
+            file = edit.file if isinstance(edit, change.ConfigLine) else edit.site.file if edit.site is not None else ""
             found.setdefault(file, []).append(edit)
     return found
 

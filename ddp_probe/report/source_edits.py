@@ -61,14 +61,14 @@ def _modules(edit: change.InSource) -> Tuple[str, ...]:
 
 
 def _order(edit: change.InSource) -> Tuple[int, int]:
-    line = -edit.site.line if not isinstance(edit, change.Entry) and edit.site is not None else 0
+    line = -edit.site.line if not isinstance(edit, change.ConfigLine) and edit.site is not None else 0
     if isinstance(edit, change.Lines):
         return line, -1 if edit.after else 2
     return (1, 0) if isinstance(edit, (change.Key, change.Spelling)) else (line, 0)
 
 
 def _one(lines: List[str], edit: change.InSource) -> Optional[List[str]]:
-    if isinstance(edit, change.Entry):
+    if isinstance(edit, change.ConfigLine):
         return [*lines, edit.line]
     if isinstance(edit, change.Import):
         return lines
@@ -100,7 +100,7 @@ def _parsed(lines: List[str]) -> Optional[ast.Module]:
 
 
 def _call(lines: List[str], tree: ast.Module, edit: change.InSource) -> Optional[Own]:
-    number, called = edit.site.line if not isinstance(edit, change.Entry) and edit.site is not None else 0, getattr(edit, "call", "")
+    number, called = edit.site.line if not isinstance(edit, change.ConfigLine) and edit.site is not None else 0, getattr(edit, "call", "")
     found: List[Own] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and _at_line(node, number):

@@ -67,9 +67,9 @@ def test_several_ranks_end_by_themselves() -> None:
     """The sentence about several ranks has verbs and pronouns for several."""
     ends = [_line("process.end", rank=rank, pid=100 + rank) for rank in (0, 1)]
     (answer,) = _judged(_start(0), ends[0], _start(1), ends[1]).undecided
-    assert answer.because.startswith("Ranks 0-1 ended by themselves, and nothing tells")
+    assert answer.because.startswith("Ranks 0-1 ended by themselves, and the exit code is not known")
     (answer,) = _two(ends[1]).undecided
-    assert answer.because.startswith("Rank 1 ended by itself, and nothing tells")
+    assert answer.because.startswith("Rank 1 ended by itself, and the exit code is not known")
 
 
 def test_nobody_may_be_missing() -> None:

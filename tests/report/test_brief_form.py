@@ -19,7 +19,7 @@ def test_clear_is_one_line(recorded: Callable[[str], Diagnosis]) -> None:
 def test_undecided_is_one_line_with_its_reasons(told: Callable[[str], Diagnosis]) -> None:
     """The first reasons are printed, and the number of others."""
     log = '{"event":"process.start","rank":0,"world_size":3}\n{"event":"process.end","rank":0}'
-    assert brief.lines(told(log)) == ["undecided because: Ranks 1-2 left no file, of 3 that there should be."]
+    assert brief.lines(told(log)) == ["undecided because: Ranks 1-2 left no file, of 3 expected."]
 
 
 def test_a_warning_says_so(made: Diagnosis) -> None:

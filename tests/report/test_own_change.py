@@ -179,5 +179,5 @@ def test_words_and_diff_have_one_source(tmp_path: Path) -> None:
         "write output_device=local_rank if device.type != 'cpu' else None, if it is given. Or not."
     )
     anywhere = change.Argument(Site("/train/t.py"), change.TRAINER, "strategy", "'ddp'")
-    assert change.words([anywhere]) == "In /train/t.py where Trainer(…) is called write strategy='ddp'."
+    assert change.words([anywhere]) == "In /train/t.py, in the call of Trainer(…), write strategy='ddp'."
     assert change.words(_group(site)) == "Before /train/t.py:9 write: if not torch.cuda.is_available(): dist.init() (with import os)."

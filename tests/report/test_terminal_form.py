@@ -69,7 +69,7 @@ def test_an_undecided_run_tells_why(told: Callable[[str], Diagnosis]) -> None:
     texts = _texts(told('{"event":"process.start","rank":0,"world_size":2}\n{"event":"process.end","rank":0}'))
     assert "  ranks    2 expected, 1 wrote: rank 0 ended; rank 1 never started, or wrote no" in texts
     assert "undecided: no rule can name a cause, because" in texts
-    assert "  - Rank 1 left no file, of 2 that there should be." in texts
+    assert "  - Rank 1 left no file, of 2 expected." in texts
 
 
 def test_printed_text_is_weaker_evidence(told: Callable[[str], Diagnosis]) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple
 
 import pytest
+from ddp_probe.report.standing import standings
 
 from ddp_probe.diagnose import Diagnosis, judge
 from ddp_probe.read import load
-from ddp_probe.report.standing import standings
 
 PROGRAM = Path(__file__).parent / "programs" / "children.py"
 # How they are started, what they do; "logged" is started once for each rank, as srun does.

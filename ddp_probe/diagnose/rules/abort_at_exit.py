@@ -1,20 +1,23 @@
-"""A rank did its work, and was aborted while its interpreter was closing down."""
+"""A rank did its work, and was aborted while its interpreter shut down."""
 
 from typing import Iterator
 
 from ddp_probe.diagnose._waits import joined
 from ddp_probe.diagnose._who import deaths, ranks
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, line
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import by_number, capital, named
 from ddp_probe.read.model import Run
 
 RULE = Rule(
     id="DDP619",
     slug="abort-at-exit",
     cause="rank_stopped_participating",
-    title="A rank did its work, and was aborted while its interpreter was closing down.",
+    title="A rank did its work, and was aborted while its interpreter shut down.",
     symptom="The job has printed its last line, and the launcher reports exit code -6 (SIGABRT).",
-    evidence="The rank's file has its end, without a failure and with an open process group; the launcher saw SIGABRT. gloo of torch 2 does this after a collective right before the exit.",
+    evidence=(
+        "The rank's file has its last line, without a failure and with an open process group, and the launcher reports SIGABRT. "
+        "gloo in torch 2 does this after a collective right before the exit."
+    ),
     remedy="End the program with torch.distributed.barrier() and torch.distributed.destroy_process_group() on all ranks.",
     needs=("process.end", "launcher.child"),
     severity=WARNING,
@@ -46,7 +49,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the ranks with an end of their own and SIGABRT after it."""
+    """Find the ranks that wrote their last line and were then ended by SIGABRT."""
     aborted = []
     told = deaths(run)
     for process in run.processes:
@@ -68,8 +71,11 @@ def check(run: Run) -> Iterator[Finding]:
     who = named(guilty)
     yield RULE.found(
         ranks=guilty,
-        verdict="%s came to the end of the program with an open process group, and %s aborted (SIGABRT) while the interpreter closed down; the work was done."
-        % (who[:1].upper() + who[1:], "was" if len(guilty) == 1 else "were"),
+        verdict=(
+            "%s reached the end of the program with an open process group, and %s aborted (SIGABRT) while the interpreter shut down; "
+            "the work was done."
+        )
+        % (capital(who), by_number(guilty, "was", "were")),
         evidence=[
             item
             for process, death in aborted[:3]

@@ -1,4 +1,4 @@
-"""The backend that init_process_group is asked for is not in this torch, and no plugin has registered it."""
+"""This torch does not have the backend that init_process_group asks for, and no plugin has registered it."""
 
 from typing import Iterator
 
@@ -6,10 +6,10 @@ from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._cuda_words import said
-from ddp_probe.diagnose._who import place, told
+from ddp_probe.diagnose._who import told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import backend_not_available as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import named, place
 from ddp_probe.read.model import Failed, Run
 
 RULE = Rule(
@@ -18,20 +18,29 @@ RULE = Rule(
     cause="backend_not_available",
     title="This torch does not have the backend that the job asks for.",
     symptom="\"Distributed package doesn't have NCCL built in\", \"Invalid backend: 'eccl'\", 'Unknown backend type hccl'.",
-    evidence="init_process_group fails with one of these; the event has the backend that was asked for. A backend that is there and finds no card is no-gpu-visible; one that does not serve the tensor's device is backend-does-not-fit-device.",
-    remedy="Ask for a backend that is there: gloo on a CPU run; for an accelerator import its plugin first, which registers its backend (import torch_gcu for eccl, torch_npu for hccl), or install a torch built with it.",
+    evidence=(
+        "init_process_group fails with one of these; the event has the requested backend. If the backend exists and finds no card, "
+        "see no-gpu-visible; if it does not serve the tensor's device, backend-does-not-fit-device."
+    ),
+    remedy=(
+        "Ask for a backend that this torch has: gloo on a CPU run. For an accelerator, first import its plugin, which registers its backend (import "
+        "torch_gcu for eccl, torch_npu for hccl), or install a torch built with it."
+    ),
     needs=("dist.init_process_group",),
     fix="backend",
     printed=(
         Printed(r"Distributed package doesn't have (?P<backend>\w+) built in", says="This torch is built without {backend}."),
-        Printed(r"Invalid backend: '(?P<backend>[^']+)'", says="torch knows no backend named {backend}: nothing has registered it."),
-        Printed(r"Unknown (?:c10d )?backend type (?P<backend>\w+)", says="torch knows no backend named {backend}: nothing has registered it."),
+        Printed(r"Invalid backend: '(?P<backend>[^']+)'", says="torch does not know a backend named {backend}: nothing has registered it."),
+        Printed(r"Unknown (?:c10d )?backend type (?P<backend>\w+)", says="torch does not know a backend named {backend}: nothing has registered it."),
         Printed(
             r"(?:has no attribute|cannot import name) '(?P<backend>ProcessGroup(?:NCCL|XCCL|UCC|MPI|Gloo|HCCL|CNCL|MCCL|ECCL))'",
             says="This torch is built without {backend}.",
         ),
         Printed(
-            r"module 'torch\.distributed' has no attribute '(?:init_process_group|is_initialized|ReduceOp|get_rank|group)'|(?:Distributed package|torch\.distributed)(?: package)? is not available",
+            (
+                r"module 'torch\.distributed' has no attribute '(?:init_process_group|is_initialized|ReduceOp|get_rank|group)'"
+                r"|(?:Distributed package|torch\.distributed)(?: package)? is not available"
+            ),
             says="This torch is built without its distributed package.",
             unless=r"circular import",
         ),
@@ -41,14 +50,14 @@ RULE = Rule(
         ),
         Printed(
             r"Expected one of [\w, ]*device type at start of device string: (?P<kind>gcu|npu|mlu|musa|hpu|dipu|dtu|xpu|mtia|sdaa|tpu|xla)\b",
-            says="torch knows no device type {kind}: the plugin that brings it is not imported.",
+            says="torch does not know the device type {kind}: the plugin that adds it is not imported.",
         ),
         Printed(
             r"[Yy]our assigned backend [^\n]{1,40} is not ava", says="accelerate does not have the backend that the job asks for on this device."
         ),
         Printed(
             r"We detected accelerator (?P<kind>\w+) on your machine\. But we don't know which communication backend",
-            says="torch knows no backend for {kind}: none is named, and no plugin has registered one.",
+            says="torch does not know a backend for {kind}: the job names none, and no plugin has registered one.",
         ),
         Printed(
             r"strategies from the (?:DDP|FSDP) family are not supported on the (?P<kind>\w+) accelerator",
@@ -57,7 +66,7 @@ RULE = Rule(
         Printed(r"PyTorch is not linked with support for (?P<kind>(?!cuda\b)\w+) devices", says="This torch is built without support for {kind}."),
         Printed(
             r"module 'torch' has no attribute '(?P<kind>gcu|npu|mlu|musa|hpu|dipu)'",
-            says="torch has no torch.{kind}: the plugin that brings it is not imported.",
+            says="torch has no torch.{kind}: the plugin that adds it is not imported.",
         ),
     ),
     yields_to=("init-failure-swallowed",),
@@ -65,7 +74,7 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
-        "eccl, and nobody has imported the plugin.",
+        "The job asks for eccl, and the plugin is not imported.",
         recorded.ECCL_AND_NOBODY_HAS_IMPORTED_PLUGIN,
         ranks=(1,),
         job="10_unknown_backend",
@@ -77,13 +86,13 @@ EXAMPLES = (
         job="10_nccl_without_cuda",
     ),
     Example(
-        "The backend is missing, and the job takes another.",
+        "The backend is missing, and the job uses another.",
         recorded.BACKEND_IS_MISSING,
         answer="clear",
     ),
     Example("torch 1.12 and a vendor's backend.", "ValueError: Invalid backend: 'hccl'\n"),
     Example(
-        "A torch built for CUDA is asked for another card.",
+        "A torch built for CUDA, and a job for another card.",
         recorded.TORCH_BUILT_FOR_CUDA_IS_ASKED,
     ),
     Example(
@@ -99,7 +108,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for init_process_group calls that died of their backend's name."""
+    """Find the init_process_group calls that failed because of the backend's name."""
     found = list(told(RULE, run))
     if not found:
         return
@@ -129,7 +138,7 @@ def _change(failure: Failed, asked: str) -> change.Change:
     if module and not _installed(failure, asked):
         python = failure.process.started.executable if failure.process is not None else "python"
         return [
-            "%s is what registers %s, and %s does not have it: install the vendor's package into that interpreter, or start the ranks with the one that has it. "
+            "%s registers %s, and %s does not have it: install the vendor's package into that interpreter, or start the ranks with one that has it. "
             "Then import %s before %s. On a CPU run ask for backend='gloo'."
             % (module, asked, python or "this interpreter", module, place(failure.site))
         ]
@@ -138,12 +147,12 @@ def _change(failure: Failed, asked: str) -> change.Change:
     if asked == "nccl" and by_name:
         value = "$was if torch.cuda.is_available() else 'gloo'"
         given = change.Argument(failure.site, change.GROUP, "backend", value, 0, False, "'nccl'", imports=("torch",))
-        return [given, "For an accelerator ask for its own backend, after its plugin is imported; for NVIDIA cards install a CUDA build."]
+        return [given, "For another accelerator, import its plugin and ask for its backend; for NVIDIA cards, install a CUDA build."]
     return [RULE.remedy]
 
 
 def _installed(failure: Failed, asked: str) -> bool:
-    """Tell that the interpreter has the plugin; a process that says nothing of it may have it."""
+    """Tell whether the interpreter has the plugin; a process that does not say may have it."""
     cards = failure.process.started.accelerators if failure.process is not None else []
     names = {known.name for known in ACCELERATORS if asked in known.backends}
     started = failure.process is not None and bool(failure.process.started.executable)

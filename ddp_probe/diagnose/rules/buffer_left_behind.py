@@ -6,19 +6,31 @@ from typing import Iterator, List
 from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.rules.recorded import buffer_left_behind as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import at, named
 from ddp_probe.read.model import Failed, Run
 
-_SYNC = r"_sync_module_states|_sync_params_and_buffers|_sync_params\b|_sync_buffers|_distributed_broadcast_coalesced|_broadcast_coalesced|_default_broadcast_coalesced"
+_SYNC = (
+    r"_sync_module_states|_sync_params_and_buffers|_sync_params\b|_sync_buffers|_distributed_broadcast_coalesced|_broadcast_coalesced"
+    r"|_default_broadcast_coalesced"
+)
 
 RULE = Rule(
     id="DDP112",
     slug="buffer-left-behind",
     cause="buffer_on_cpu_with_nccl",
     title="A buffer of the model is on the CPU while its parameters are on a card.",
-    symptom="DDP raises 'No backend type associated with device type cpu' or 'Tensors must be CUDA and dense' in _sync_module_states; or the first forward finds two devices, a card and cpu.",
-    evidence="The placement written before the wrap has all parameters on a card and names buffers on cpu; the failure is DDP's exchange of buffers, or a forward that meets a card and cpu.",
-    remedy="Register the buffer before model.to(device), or make it on the device: self.register_buffer('name', torch.ones(8, device=device)). A plain tensor attribute is not moved by to().",
+    symptom=(
+        "DDP raises 'No backend type associated with device type cpu' or 'Tensors must be CUDA and dense' in _sync_module_states; "
+        "or the first forward finds tensors on two devices, a card and cpu."
+    ),
+    evidence=(
+        "The placement written before the wrap has all parameters on a card and names buffers on cpu; DDP's exchange of buffers fails, "
+        "or a forward that finds both a card and cpu."
+    ),
+    remedy=(
+        "Register the buffer before model.to(device), or make it on the device: self.register_buffer('name', torch.ones(8, device=device)). "
+        "to() does not move a plain tensor attribute."
+    ),
     needs=("ddp.init",),
     printed=(
         Printed(
@@ -56,7 +68,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for buffers on cpu beside parameters on a card, and for the failure that this leads to."""
+    """Find buffers on cpu beside parameters on a card, and the failure that they lead to."""
     strays = [each for each in _wraps.wraps(run) if "cpu" not in each.types and _names(each)]
     lost = [failure for each in strays for failure in _died_of_it(run, each)]
     if not lost:
@@ -64,8 +76,8 @@ def check(run: Run) -> Iterator[Finding]:
     first = strays[0]
     certain = any(re.search(_wraps.CPU_TENSOR, failure.text) for failure in lost)
     place = lost[0].site
-    outcome = "the exchange of buffers fails" if certain else "the step that meets both fails"
-    outcome += " at %s:%d" % (place.file, place.line) if place is not None else ""
+    outcome = "the exchange of buffers fails" if certain else "the step that uses both fails"
+    outcome += at(place)
     yield RULE.found(
         ranks=_wraps.ranks(strays),
         verdict="Buffer %s is on cpu while all %d parameters are on %s when DDP wraps the model on %s; %s."

@@ -1,13 +1,14 @@
-"""Ranks have the same parameters and other buffers, which DDP sends from rank 0 to all."""
+"""Ranks have the same parameters and different buffers, which DDP sends from rank 0 to all."""
 
 from typing import Dict, Iterator, List, Tuple
 
 from ddp_probe.diagnose._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES
-from ddp_probe.diagnose._models import Wrapped, buffers, by_digest, first_wraps
-from ddp_probe.diagnose._who import place, through
+from ddp_probe.diagnose._models import buffers, by_digest, first_wraps
+from ddp_probe.diagnose._who import through
+from ddp_probe.diagnose._wraps import Wrapped
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, failed, line, shown
 from ddp_probe.diagnose.rules.recorded import buffers_differ as recorded
-from ddp_probe.diagnose.words import named, spans
+from ddp_probe.diagnose.words import by_number, counted, named, place, subject
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -16,8 +17,11 @@ RULE = Rule(
     cause="rank_dependent_buffer_shape",
     title="Ranks have buffers of different shapes, which DDP sends from rank 0 to all.",
     symptom="gloo aborts a rank (SIGABRT, 'op.preamble.length <= op.nbytes') in or right after the wrap; NCCL hangs or fails there.",
-    evidence="The digests of the parameters are equal, and the numbers or sizes of the buffers are not.",
-    remedy="Give the buffer one shape on all ranks, or keep it out of the module: register_buffer for what is the same everywhere, an attribute for what is a rank's own.",
+    evidence="The digests of the parameters are equal, and the numbers or sizes of the buffers differ.",
+    remedy=(
+        "Give the buffer one shape on all ranks, or keep it out of the module: use register_buffer for what is the same everywhere, "
+        "and an attribute for what differs by rank."
+    ),
     needs=("ddp.init",),
     printed=(
         Printed(
@@ -29,7 +33,7 @@ RULE = Rule(
         Printed(
             TWO_SIZES,
             unless=JOB_BROADCASTS,
-            says="Ranks bring tensors of different shapes to one broadcast: [{one}] and [{two}]; DDP sends buffers so.",
+            says="Ranks bring tensors of different shapes to one broadcast: [{one}] and [{two}]; DDP sends buffers this way.",
             ranks=False,
         ),
         Printed(
@@ -95,28 +99,30 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="The parameters are the same, and the buffers are not: %s.%s"
         % ("; ".join(_told(shape, group) for shape, group in ordered[:3]), _end(run, wraps)),
         evidence=[
-            *(shown(group[0].call, "%d buffers, %d elements" % shape) for shape, group in ordered[:3]),
+            *(shown(group[0].call, "%s, %s" % (counted(shape[0], "buffer"), counted(shape[1], "element"))) for shape, group in ordered[:3]),
             *_deaths(run, wraps),
             *(failed(failure) for failure in failures[:2]),
         ],
         when=min(call.when for call in calls),
         severity=WARNING if all(wrapped.survived for wrapped in wraps) else "",
         explains=failures,
-        remedy="Give the buffers one shape on all ranks before the wrap at %s, or keep what is a rank's own in an attribute instead of register_buffer."
+        remedy=(
+            "Give the buffers one shape on all ranks before the wrap at %s, or keep what differs by rank in an attribute instead of register_buffer."
+        )
         % place(calls[0].site),
     )
 
 
 def _told(shape: Shape, group: List[Wrapped]) -> str:
     who = named([wrapped.process.rank for wrapped in group if wrapped.process.rank is not None])
-    return "%s %s %d with %d elements" % (who, "has" if len(group) == 1 else "have", shape[0], shape[1])
+    return "%s %s %d with %s" % (who, "has" if len(group) == 1 else "have", shape[0], counted(shape[1], "element"))
 
 
 def _end(run: Run, wraps: List[Wrapped]) -> str:
     hit = [wrapped.process.rank for wrapped in wraps if not wrapped.survived and wrapped.process.rank is not None]
     signals = sorted({death.signal for death in run.deaths if death.rank in hit and death.signal})
-    how = "was ended by %s in the wrap" % ", ".join(signals) if signals else "did not come through the wrap"
-    return " Rank %s %s." % (spans(hit), how) if hit else ""
+    how = "%s ended by %s in the wrap" % (by_number(hit, "was", "were"), ", ".join(signals)) if signals else "did not come through the wrap"
+    return " %s %s." % (subject(hit), how) if hit else ""
 
 
 def _deaths(run: Run, wraps: List[Wrapped]) -> List[Evidence]:

@@ -1,11 +1,11 @@
-"""A rank takes its number for the number of its card, where its cards are counted otherwise: by scheduler binding, or per host."""
+"""A rank uses its own number as its card's number, but the cards are numbered differently: bound by a scheduler, or counted per host."""
 
 from typing import Iterator, List
 
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import card_is_not_the_local_rank as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import at, capital, named
 from ddp_probe.read.model import Run
 
 _BARRIER = r"using GPU \d+ to perform barrier as devices used by this process are currently unknown"
@@ -14,20 +14,29 @@ RULE = Rule(
     id="DDP305",
     slug="card-is-not-the-local-rank",
     cause="local_rank_vs_bound_gpu",
-    title="A rank asks for the card of its rank's number, and its card has another number.",
-    symptom="set_device raises 'invalid device ordinal' although there are as many cards as processes; or the first barrier hangs after 'devices used by this process are currently unknown'.",
-    evidence="Each rank of the host sees cards of its own, counted from 0 (a scheduler or a wrapper script bound them), and asks for LOCAL_RANK; or it asks for RANK, which goes on counting on the second host.",
-    remedy="Where each process is bound to one card, use card 0: set_device(0); else set_device(int(os.environ['LOCAL_RANK'])), never RANK. Do not bind twice: either the scheduler or the program chooses.",
+    title="A rank asks for the card with its own number, and its card has another number.",
+    symptom=(
+        "set_device raises 'invalid device ordinal' although there are as many cards as processes; or the first barrier hangs after 'devices used "
+        "by this process are currently unknown'."
+    ),
+    evidence=(
+        "Each rank of the host sees different cards, counted from 0 (a scheduler or a wrapper script bound them), and asks for LOCAL_RANK; "
+        "or it asks for RANK, which continues to count on the second host."
+    ),
+    remedy=(
+        "If each process is bound to one card, use card 0: set_device(0). Otherwise use set_device(int(os.environ['LOCAL_RANK'])), never RANK. "
+        "Do not bind twice: either the scheduler or the program chooses."
+    ),
     needs=("device.set", "process.start"),
     printed=(
         Printed(_cards.NO_SUCH_CARD, beside=r"SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES"),
         Printed(
             _cards.NO_SUCH_CARD,
             beside=r"set_device\((?:[\w.]+\.)?get_rank\(\)\)",
-            says="The card's number is taken from the rank in the whole job, which goes on counting on the next host.",
+            says="The card's number is the rank in the whole job, which continues to count on the next host.",
         ),
         Printed(r"LOCAL_RANK[^\n]{0,40} inconsistent\b"),
-        # ignite takes the local rank of SLURM_LOCALID, where SLURM may have bound one card to each task.
+        # ignite reads the local rank from SLURM_LOCALID, although SLURM may have bound one card to each task.
         Printed(r"torch\._C\._cuda_setDevice|" + _cards.NO_SUCH_CARD, beside=r"ignite/distributed/comp_models/native\.py"),
         Printed(r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum=1, OpType=(?:ALLREDUCE|BARRIER), NumelIn=1\b", beside=_BARRIER),
     ),
@@ -35,12 +44,12 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
-        "A wrapper shows each rank one card, and the program asks for the card of its local rank.",
+        "A wrapper shows each rank one card, and the program asks for the card with its local rank.",
         recorded.WRAPPER_SHOWS_EACH_RANK_ONE_CARD,
         ranks=(1,),
     ),
     Example(
-        "The second host's first rank asks for the card of its global rank.",
+        "The second host's first rank asks for the card with its global rank.",
         recorded.SECOND_HOST_FIRST_RANK_ASKS_FOR_CARD,
         ranks=(8,),
     ),
@@ -51,31 +60,31 @@ EXAMPLES = (
         job="05_more_processes_than_cards",
     ),
     Example(
-        "A task that srun started is refused the card of its number.",
+        "A task that srun started asks for the card with its number, and is refused.",
         recorded.TASK_THAT_SRUN_STARTED_IS_REFUSED_CARD,
     ),
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look at what a refused rank asked for, beside what it could see and who it was."""
+    """Compare the card that a refused rank asked for with the cards that it saw and with its own numbers."""
     refused, hosts = _cards.refused(run), _cards.hosts(run)
     bound = [each for each in refused if each.slot == each.process.local_rank and _cards.own(hosts[_cards.machine(each.process)])]
     if bound:
-        yield _found(bound, "each rank of %s sees cards of its own, counted from 0: %s." % (bound[0].process.host, _lists(run, bound[0])))
+        yield _found(bound, "each rank of %s sees different cards, counted from 0: %s." % (bound[0].process.host, _lists(run, bound[0])))
     crossed = [each for each in refused if each.slot == each.process.rank != each.process.local_rank is not None]
     if crossed:
         first = crossed[0].process
-        yield _found(crossed, "that is its RANK; on %s it is the process with LOCAL_RANK %d." % (first.host, first.local_rank or 0))
+        yield _found(crossed, "that is its RANK; on %s its LOCAL_RANK is %d." % (first.host, first.local_rank or 0))
 
 
 def _found(refusals: List[_cards.Refused], because: str) -> Finding:
     first = refusals[0]
     site = first.failure.site
-    where = " at %s:%d" % (site.file, site.line) if site else ""
+    where = at(site)
     return RULE.found(
         ranks=[each.process.rank for each in refusals if each.process.rank is not None],
-        verdict="%s asked for card %d%s, and %s" % (named([first.process.rank or 0]).capitalize(), first.slot, where, because),
+        verdict="%s asked for card %d%s, and %s" % (capital(named([first.process.rank or 0])), first.slot, where, because),
         evidence=first_of([failed(each.failure, "%s(%d): %s" % (each.call.name, each.slot, each.failure.text)) for each in refusals]),
         when=first.failure.when,
         explains=[each.failure for each in refusals],

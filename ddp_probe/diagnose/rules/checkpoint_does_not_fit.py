@@ -1,4 +1,4 @@
-"""The model that the code builds has other shapes, names or classes than the one that was saved."""
+"""The model that the code builds has other shapes, names or classes than the saved one."""
 
 import re
 from typing import Iterator
@@ -6,16 +6,16 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._renamed import renaming
-from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import checkpoint_does_not_fit as recorded
-from ddp_probe.diagnose.words import listed
+from ddp_probe.diagnose.words import listed, place
 from ddp_probe.read.model import Failed, Run
 
-# mmcv and mmengine warn of what does not fit and go on without it; what fails later has another cause.
+# mmcv and mmengine warn of what does not fit and continue without it; a later failure has another cause.
 _NOT_STRICT = r"Start running, host|\b(?:Epoch|Iter)(?:\(train\))? *\[\d+\]"
 
-_CUT = "[...]"  # What the probe puts where it leaves something out.
+_CUT = "[...]"  # The probe writes this in place of what it leaves out.
 _SIDES = (
     (re.compile(r"Missing key\(s\) in state_dict: ([^\n]*)"), "of the model not in the file"),
     (re.compile(r"Unexpected key\(s\) in state_dict: ([^\n]*)"), "of the file not in the model"),
@@ -25,11 +25,11 @@ RULE = Rule(
     id="DDP517",
     slug="checkpoint-does-not-fit",
     cause="checkpoint_vs_code_mismatch",
-    title="The checkpoint is of another model than the code builds.",
-    symptom="load_state_dict raises 'size mismatch for …', or lists missing and unexpected keys; an optimizer raises over its parameter groups.",
+    title="The checkpoint belongs to another model than the one that the code builds.",
+    symptom="load_state_dict raises 'size mismatch for …', or lists missing and unexpected keys; an optimizer rejects its parameter groups.",
     evidence="The exception names the parameters and both shapes.",
-    remedy="Build the model with the configuration that the checkpoint was trained with, or leave the layers out that differ: "
-    "state.pop(name) for each of them, then load_state_dict(state, strict=False).",
+    remedy="Build the model with the configuration that the checkpoint was trained with, or leave out the layers that differ: "
+    "call state.pop(name) for each of them, then load_state_dict(state, strict=False).",
     needs=("process.end",),
     printed=(
         Printed(
@@ -39,7 +39,10 @@ RULE = Rule(
             says="{name} has {was} in the checkpoint and {now} in the model.",
         ),
         Printed(
-            r"While copying the parameter named (?P<name>[\w.']+), whose dimensions in the model are (?P<now>\S.*?) and whose dimensions in the checkpoint are (?P<was>[^\n]*)",
+            (
+                r"While copying the parameter named (?P<name>[\w.']+), whose dimensions in the model are (?P<now>\S.*?) and whose dimensions in the"
+                r" checkpoint are (?P<was>[^\n]*)"
+            ),
             says="{name} has other dimensions in the checkpoint than in the model.",
         ),
         Printed(
@@ -53,15 +56,19 @@ RULE = Rule(
         ),
         Printed(
             r"checkpoint being loaded used a DP world size of (?P<was>\d+) but the current world size is (?P<now>\d+)",
-            says="The optimizer's state is cut for {was} ranks, and there are {now}.",
+            says="The optimizer's state is divided among {was} ranks, and there are {now}.",
             ranks=False,
         ),
         Printed(
-            r"loaded state dict (?:contains a parameter group that doesn't match the size of optimizer's group|has a different number of parameter groups)"
+            r"loaded state dict (?:contains a parameter group that doesn't match the size of optimizer's group"
+            r"|has a different number of parameter groups)"
         ),
         Printed(
             r"KeyError: '(?P<name>(?:\w+_)?state_dict|model|net|module|optimizer|optim|(?:lr_)?scheduler|scaler|amp|ema|meta|epoch|iteration)'",
-            beside=r"\b\w*(?:[Cc]heckpoint|ckpt)\w*\[['\"](?:(?:\w+_)?state_dict|model|net|module|optimizer|optim|(?:lr_)?scheduler|scaler|amp|ema|meta|epoch|iteration)['\"]\]",
+            beside=(
+                r"\b\w*(?:[Cc]heckpoint|ckpt)\w*\[['\"](?:(?:\w+_)?state_dict|model|net|module|optimizer|optim|(?:lr_)?scheduler|scaler|amp|ema"
+                r"|meta|epoch|iteration)['\"]\]"
+            ),
             says="The checkpoint has no '{name}', which the code reads from it.",
         ),
         Printed(
@@ -94,7 +101,7 @@ RuntimeError: Error(s) in loading state_dict for TinyModel:
 """,
     ),
     Example(
-        "A warning at the start, and training that fails of something else.",
+        "A warning at the start, and training that fails for another reason.",
         recorded.WARNING_AT_START,
         answer="clear",
     ),
@@ -102,7 +109,7 @@ RuntimeError: Error(s) in loading state_dict for TinyModel:
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the failures that name what does not fit."""
+    """Find the failures that name what does not fit."""
     found = [match for match in told(RULE, run) if not _prefixed(match.failure)]
     if not found:
         return
@@ -123,7 +130,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _keys(failure: Failed) -> str:
-    """Return which names are on one side alone; of lists that were cut where they were recorded, how many there are is not known."""
+    """Return the names that are on one side only; if a list was cut when it was recorded, their number is not known."""
     told_ = []
     for pattern, where in _SIDES:
         found = pattern.search(failure.message)
@@ -134,7 +141,7 @@ def _keys(failure: Failed) -> str:
 
 
 def _change(failure: Failed) -> change.Change:
-    """One renaming that explains all names is a better change than to load less of the file."""
+    """Prefer one renaming that explains all names to loading less of the file."""
     renamed = renaming(failure.message)
     if renamed is None:
         return [RULE.remedy]
@@ -145,7 +152,7 @@ def _change(failure: Failed) -> change.Change:
 
 
 def _prefixed(failure: Failed) -> bool:
-    """Names that differ by a wrapper's prefix are another rule's."""
+    """Tell whether the names differ by a wrapper's prefix, which is another rule's cause."""
     return (
         "size mismatch" not in failure.message
         and re.search(r'"(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.', failure.message) is not None

@@ -1,14 +1,14 @@
-"""A rank loads a checkpoint while another one is still writing it."""
+"""A rank loads a checkpoint while another rank is still writing it."""
 
 from typing import Iterator, List, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._loads import STREAM, Broken, Race, Saves, broken, race, survived
-from ddp_probe.diagnose._who import place, ranks
+from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import checkpoint_read_while_written as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -16,9 +16,11 @@ RULE = Rule(
     slug="checkpoint-read-while-written",
     cause="checkpoint_write_read_race",
     title="A rank loads a checkpoint while another process is still writing it.",
-    symptom="On some ranks, and not every time, torch.load raises 'failed finding central directory' or 'unexpected EOF'; later the file is whole.",
-    evidence="The spans of a save and a load of one file overlap, or the file's size or time changed during the load.",
-    remedy="Let the others wait until the file is written: torch.distributed.barrier() on all ranks after the save and before the load.",
+    symptom=(
+        "On some ranks, and not every time, torch.load raises 'failed finding central directory' or 'unexpected EOF'; later the file is complete."
+    ),
+    evidence="A save and a load of one file overlap in time, or the file's size or time changed during the load.",
+    remedy="Let the other ranks wait until the file is written: call torch.distributed.barrier() on all ranks after the save and before the load.",
     needs=("checkpoint.load",),
     fix="settled-load",
 )
@@ -31,7 +33,7 @@ EXAMPLES = (
         job="06_load_while_written",
     ),
     Example(
-        "The file grows during the load; who saved into memory before is the likely writer.",
+        "The file grows during the load; the rank that saved into memory before is the likely writer.",
         recorded.FILE_GROWS_DURING_LOAD,
         ranks=(1,),
     ),
@@ -49,7 +51,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the loads that ended a process and met a writer; where there is none, those that the job caught."""
+    """Find the loads that ended a process while the file was written; if there is none, those that the job caught."""
     written = Saves(run)
     met = _met(written, broken(run))
     if not met:
@@ -72,7 +74,7 @@ def _met(written: Saves, loads: List[Broken]) -> List[Tuple[Broken, Race]]:
 
 
 def _survived(run: Run, written: Saves) -> Iterator[Finding]:
-    """Warn of loads that met a writer and were tried again: the next one may read half of two checkpoints, and nothing fails."""
+    """Warn of loads that met a writer and were tried again: the next one may read parts of two checkpoints, and nothing fails."""
     met = _met(written, survived(run))
     if not met:
         return
@@ -82,7 +84,7 @@ def _survived(run: Run, written: Saves) -> Iterator[Finding]:
     loads = "One load" if count == 1 else "%d loads" % count
     yield RULE.found(
         ranks=who,
-        verdict="%s failed on %s beside a save that was still running, and the job caught that and went on; the first: %s"
+        verdict="%s failed on %s during a save, and the job caught the exception and continued; the first: %s"
         % (loads, named(who), _verdict(load, found)),
         evidence=_evidence(load, found),
         when=load.call.when,
@@ -92,27 +94,23 @@ def _survived(run: Run, written: Saves) -> Iterator[Finding]:
 
 
 def _refused(load: Broken) -> bool:
-    """A whole file can be refused for what is in it, whoever writes to it."""
+    """Tell whether the loader refused a complete file because of its content, which a writer does not change."""
     return load.file.complete is True or load.file.kind in ("git-lfs", "html")
 
 
 def _verdict(load: Broken, found: Race) -> str:
     reader = "rank %s loads %s at %s" % (load.process.rank, load.file.path, place(load.call.site))
     if found.writer is None or found.save is None:
-        return "%s while the file is being written: it %s during the load." % (_capital(reader), _growth(load))
+        return "%s while the file is being written: it %s during the load." % (capital(reader), _growth(load))
     writer = "rank %s writes it at %s" % (found.writer.rank, place(found.save.site))
     if found.overlap is not None:
-        return "%s while %s; both were at the file for %.1f ms." % (_capital(reader), writer, found.overlap)
+        return "%s while %s; the two overlap by %.1f ms." % (capital(reader), writer, found.overlap)
     return "%s while it is being written: it %s during the load, and rank %s had saved into memory at %s, which is written to disk afterwards." % (
-        _capital(reader),
+        capital(reader),
         _growth(load),
         found.writer.rank,
         place(found.save.site),
     )
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _growth(load: Broken) -> str:
@@ -131,13 +129,13 @@ def _evidence(load: Broken, found: Race) -> List[Evidence]:
 
 
 def _change(load: Broken, found: Race) -> change.Change:
-    """At the writer: a file that takes its name only when it is whole is safe whoever reads it, and a barrier hangs where not all ranks load."""
+    """Change the writer: a file that gets its name only when it is complete is safe to read, and a barrier hangs if not all ranks load."""
     readers = (
-        "If nobody waits for the file before the load at %s, let all ranks call torch.distributed.barrier() after the save and before that load."
+        "If no rank waits for the file before the load at %s, let all ranks call torch.distributed.barrier() after the save and before that load."
         % place(load.call.site)
     )
     if found.save is None or found.save.begin.path == STREAM:
-        return ["Write beside the name first: torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path).", readers]
+        return ["Write to a temporary name first: torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path).", readers]
     site = found.save.site
     beside = change.Argument(site, change.SAVE, "f", "$was + '.tmp'", 1, was="path")
     return [beside, change.Lines(site, ("os.replace($second + '.tmp', $second)",), ("os",), after=True, call=change.SAVE), readers]

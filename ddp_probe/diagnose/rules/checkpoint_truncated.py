@@ -1,12 +1,12 @@
-"""A checkpoint is empty, or ends before its end."""
+"""A checkpoint is empty, or its end is missing."""
 
 from typing import Iterator, List
 
 from ddp_probe.diagnose._loads import Broken, Saves, broken, race, saved_before
-from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import checkpoint_truncated as recorded
-from ddp_probe.diagnose.words import cut
+from ddp_probe.diagnose.words import cut, place
 from ddp_probe.read.model import Run
 
 _LOADING = r"torch[./\\](?:serialization|load)|load_checkpoint|_legacy_load|load_state_dict"
@@ -15,16 +15,21 @@ RULE = Rule(
     id="DDP501",
     slug="checkpoint-truncated",
     cause="truncated_checkpoint",
-    title="The checkpoint ends before its end: it was never written whole, or was cut off.",
+    title="The end of the checkpoint is missing: it was never written completely, or was cut off.",
     symptom="torch.load raises 'failed finding central directory', 'not a ZIP archive', 'unexpected EOF', 'pickle data was truncated' or EOFError.",
-    evidence="The file's kind, size and missing end, looked at before the load, and no one who writes to it meanwhile.",
-    remedy="Load an older checkpoint, or write this one again; write checkpoints beside their name and rename them, with os.replace(temporary, path).",
+    evidence="The file's kind, its size and its missing end, read before the load, and no process that writes to it meanwhile.",
+    remedy=(
+        "Load an older checkpoint, or write this one again. Write each checkpoint to a temporary name and rename it with os.replace(temporary, path)."
+    ),
     needs=("checkpoint.load",),
     fix="atomic-save",
     printed=(
         Printed(
-            r"PytorchStreamReader failed reading (?:zip archive|file [^\n:]+): (?P<why>failed finding central directory|not a ZIP archive|invalid header or archive is corrupted|file read failed|decompression failed[^\n.]*)",
-            says="The file was not whole when it was read ({why}): cut off, or still being written.",
+            (
+                r"PytorchStreamReader failed reading (?:zip archive|file [^\n:]+): (?P<why>failed finding central directory|not a ZIP archive"
+                r"|invalid header or archive is corrupted|file read failed|decompression failed[^\n.]*)"
+            ),
+            says="The file was not complete when it was read ({why}): cut off, or still being written.",
         ),
         Printed(
             r"unexpected EOF(?:, expected (?P<missing>\d+) more bytes)?\. The file might be corrupted",
@@ -36,7 +41,7 @@ RULE = Rule(
         ),
         Printed(r"unexpected EOF, expected \d+ more bytes"),
         Printed(r"pickle data was truncated", beside=_LOADING),
-        Printed(r"invalid load key, '\\x00'", says="The file begins with zero bytes, as one does whose content was never written to disk."),
+        Printed(r"invalid load key, '\\x00'", says="The file begins with zero bytes: its content was never written to disk."),
         Printed(r"EOFError(?::(?: Ran out of input)?)?\s*$", beside=_LOADING, says="The file is empty or ends before its first object."),
         Printed(r"storage has wrong (?:byte )?size: expected -?\d+ got -?\d+"),
         Printed(r"OSError: \[Errno 22\] Invalid argument", beside=r"serialization\.py"),
@@ -85,7 +90,7 @@ RuntimeError: PytorchStreamReader failed reading zip archive: failed finding cen
 """,
     ),
     Example(
-        "An empty file, as torch 2.6 and later say it: without a word.",
+        "An empty file with torch 2.6 and later, which give no message.",
         """Traceback (most recent call last):
   File "/train/t.py", line 17, in main
     model.load_state_dict(torch.load("latest.pth"))
@@ -100,7 +105,7 @@ EOFError
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the loads that ended a process over a file that is not whole, and over which nobody was writing."""
+    """Find the loads that ended a process because the file was not complete, while no other process wrote to it."""
     texts = {id(match.failure) for match in told(RULE, run)}
     written = Saves(run)
     short = [load for load in broken(run) if _short(load, id(load.failure) in texts) and race(written, load) is None]
@@ -118,7 +123,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _short(load: Broken, by_text: bool) -> bool:
-    """A zip tells by its missing end and an empty file by its size; other kinds only by what the loader said."""
+    """A zip shows it by its missing end, an empty file by its size; of other kinds only the loader's message tells."""
     if load.file.exists is False:
         return False
     return load.file.kind == "empty" or load.file.complete is False or (by_text and load.file.kind not in ("git-lfs", "html", "json", "text"))
@@ -143,9 +148,9 @@ def _evidence(load: Broken) -> List[Evidence]:
 
 def _remedy(load: Broken) -> str:
     return (
-        "Load another checkpoint at %s, or write %s again; write checkpoints beside their name and rename them: torch.save(state, path + '.tmp'), os.replace(path + '.tmp', path)."
-        % (
-            place(load.call.site),
-            load.file.path or "this one",
-        )
+        "Load another checkpoint at %s, or write %s again; write each checkpoint to a temporary name and rename it: torch.save(state, "
+        "path + '.tmp'), os.replace(path + '.tmp', path)."
+    ) % (
+        place(load.call.site),
+        load.file.path or "this one",
     )

@@ -1,13 +1,13 @@
-"""DDP reads a parameter count that is none: it came from another collective, in which the other rank was."""
+"""DDP reads a parameter count that came from another collective, which the other rank had called."""
 
 import re
 from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple
 
 from ddp_probe.diagnose._models import by_digest, first_wraps
-from ddp_probe.diagnose._who import place
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import counts_of_another_collective as recorded
+from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Failed, Run
 
 _SAYS = re.compile(r"DDP expects same model across all ranks, but Rank (\d+) has (\d+) params, while rank (\d+) has inconsistent (\d+) params")
@@ -16,22 +16,31 @@ RULE = Rule(
     id="DDP601",
     slug="counts-of-another-collective",
     cause="rank_divergent_control_flow",
-    title="DDP reads a parameter count that came from another collective: a rank has called one that the others have not.",
-    symptom="'DDP expects same model across all ranks … inconsistent N params', with an N that no model has, while the models are the same.",
+    title="DDP reads a parameter count that came from another collective: one rank called a collective that the others did not call.",
+    symptom=(
+        "'DDP expects same model across all ranks … inconsistent N params', with an N that is not the count of any model, "
+        "although the models are the same."
+    ),
     evidence="The digests of all ranks' models are equal, and N is not their count.",
-    remedy="Before the wrap, let all ranks call the same collectives in the same order: look there for one that is under 'if rank == 0', asynchronous, or in a thread.",
+    remedy=(
+        "Let all ranks call the same collectives in the same order before the wrap: look for one that is under 'if rank == 0', asynchronous, "
+        "or in a thread."
+    ),
     needs=("ddp.init",),
     printed=(
         Printed(
-            r"DDP expects same model across all ranks, but Rank \d+ has (?P<own>\d{1,4}) params, while rank (?P<rank>\d+) has inconsistent (?P<count>\d{6,}) params",
-            says="Rank {rank} is said to have {count} parameters, a number that came from another collective.",
+            (
+                r"DDP expects same model across all ranks, but Rank \d+ has (?P<own>\d{1,4}) params, while rank (?P<rank>\d+) has inconsistent "
+                r"(?P<count>\d{6,}) params"
+            ),
+            says="Rank {rank} is reported with {count} parameters, a number that came from another collective.",
         ),
     ),
 )
 
 EXAMPLES = (
     Example(
-        "Rank 1 reads 118287 where both models have 4 parameters.",
+        "Rank 1 reads 118287, and both models have 4 parameters.",
         recorded.RANK_1_READS_118287_WHERE_BOTH_MODELS,
         ranks=(0,),
         job="09_counts_of_another_collective",
@@ -57,11 +66,11 @@ EXAMPLES = (
 class _Claim(NamedTuple):
     failure: Failed
     number: int
-    of: int  # The rank that is said to have so many parameters.
+    of: int  # The rank that is reported with this number of parameters.
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Hold what DDP says of another rank's count against that rank's own model."""
+    """Compare the count that DDP read for another rank with that rank's own model."""
     wraps = first_wraps(run)
     if len(wraps) < 2 or len(by_digest(wraps)) != 1:
         return
@@ -75,15 +84,16 @@ def check(run: Run) -> Iterator[Finding]:
     wrap = next(wrapped.call for wrapped in wraps if wrapped.process is first.failure.process)
     yield RULE.found(
         ranks=guilty if len(guilty) < len(own) else [],
-        verdict="DDP on rank %s reads that rank %d has %d parameters, and it has %d, like all the others: the number came from another collective, "
-        "which rank %d had called before the wrap at %s." % (first.failure.rank, first.of, first.number, own[first.of], first.of, place(wrap.site)),
+        verdict="DDP on rank %s reads that rank %d has %d parameters, and it has %d, as all the others do: the number came from another collective, "
+        "which rank %d called before the wrap at %s." % (first.failure.rank, first.of, first.number, own[first.of], first.of, place(wrap.site)),
         evidence=[
             failed(first.failure),
             *(shown(wrapped.call, "%d parameters, digest %s" % (wrapped.placement.parameters, wrapped.placement.digest)) for wrapped in wraps[:3]),
         ],
         when=first.failure.when,
         explains=[claim.failure for claim in claims],
-        remedy="Look at what rank %d calls before the wrap at %s and the others do not: a collective under 'if rank == 0', an asynchronous one that was not waited for, or one in a thread. "
+        remedy="Look for what rank %d calls before the wrap at %s and the others do not: "
+        "a collective under 'if rank == 0', an asynchronous one without a wait, or one in a thread. "
         "Let all ranks call it, and wait for it: work.wait()." % (first.of, place(wrap.site)),
     )
 

@@ -1,4 +1,4 @@
-"""The job's own line asks for CUDA on a host that has none, or with a torch built without it."""
+"""A line of the job asks for CUDA on a host without CUDA, or with a torch built without it."""
 
 import re
 from typing import Iterator, List, Optional
@@ -9,7 +9,7 @@ from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import cuda_call_without_cuda as recorded
-from ddp_probe.diagnose.words import listed, named
+from ddp_probe.diagnose.words import listed, named, place
 from ddp_probe.read.model import Failed, LoggedCall, Run
 
 RULE = Rule(
@@ -17,9 +17,17 @@ RULE = Rule(
     slug="cuda-call-without-cuda",
     cause="cuda_call_on_non_cuda_host",
     title="The job calls CUDA on a host without usable CUDA, or with a torch built without it.",
-    symptom="'Torch not compiled with CUDA enabled', 'Found no NVIDIA driver on your system', 'Cannot access accelerator device when none is available'.",
-    evidence="The exception says it; its frames have the job's line that asked. Inside init_dist it is init-dist-took-cuda; where a plugin makes torch.cuda stand for its own cards, cuda-stands-for-another.",
-    remedy="Ask for the device that is there: device = torch.device('cuda', local_rank) if torch.cuda.is_available() else torch.device('cpu'), or the accelerator's own type; .to(device) in place of .cuda().",
+    symptom=(
+        "'Torch not compiled with CUDA enabled', 'Found no NVIDIA driver on your system', 'Cannot access accelerator device when none is available'."
+    ),
+    evidence=(
+        "The exception says so, and its frames have the line of the job that asks for CUDA. If that is inside init_dist, see init-dist-took-cuda; "
+        "if a plugin replaces torch.cuda for its own cards, cuda-stands-for-another."
+    ),
+    remedy=(
+        "Ask for the device that exists: device = torch.device('cuda', local_rank) if torch.cuda.is_available() else torch.device('cpu'), "
+        "or the accelerator's own type; .to(device) in place of .cuda()."
+    ),
     needs=("module.move", "device.set"),
     fix="set-device",
     printed=(Printed(NO_CUDA, unless=IN_INIT_DIST),),
@@ -50,19 +58,19 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for calls of CUDA that ended a rank."""
+    """Find the calls of CUDA that ended a rank."""
     lost = [failure for failure in run.failures if failure.process is not None and failure.fatal and _is_it(failure)]
     if not lost:
         return
     first = lost[0]
     who = ranks(failure.process for failure in lost)
     site = first.site
-    where = "%s:%d" % (site.file, site.line) if site is not None else "an unknown line"
+    where = place(site)
     call, card = _call(first), _wraps.card(first.process) if first.process is not None else None
     there = "; %s, which is not CUDA" % _wraps.seen(card) if card is not None and card.device_type != "cuda" else ""
     yield RULE.found(
         ranks=who,
-        verdict="%s at %s asks for CUDA on %s, and this host has none that torch can use (%s)%s."
+        verdict="%s at %s asks for CUDA on %s, and this host has no CUDA that torch can use (%s)%s."
         % (_asked(call, lost), where, named(who), said(first), there),
         evidence=first_of([failed(failure) for failure in lost]),
         when=first.when,
@@ -101,7 +109,7 @@ def _asked(call: "Optional[LoggedCall[schema.Event]]", lost: List[Failed]) -> st
 
 
 def _change(call: "Optional[LoggedCall[schema.Event]]", card: Optional[schema.Card]) -> change.Change:
-    """Say what to do without CUDA, and keep what a host with CUDA needs."""
+    """Return the change for a host without CUDA that keeps what a host with CUDA needs."""
     if call is not None and isinstance(call.begin, schema.ModuleMove) and call.begin.method == "cuda":
         other = "'%s'" % card.device_type if card is not None else "'cpu'"
         text = "$on.to(torch.device('cuda', $args) if torch.cuda.is_available() else %s)" % other

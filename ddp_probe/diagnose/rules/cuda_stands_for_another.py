@@ -1,4 +1,4 @@
-"""A vendor's plugin makes torch.cuda stand for its own cards: torch.cuda.is_available() is True on a host without CUDA."""
+"""A vendor's plugin replaces torch.cuda for its own cards: torch.cuda.is_available() is True on a host without CUDA."""
 
 import re
 from typing import Iterator, List
@@ -11,45 +11,55 @@ from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedProcess, Run
 
 _REAL = (
-    NO_CUDA
-    + r"|NVML|nvidia-smi|libcuda\.so|libcudart|libnccl|doesn't have NCCL built in|ProcessGroupNCCL|CUDA_HOME|nvcc|cudaError|CUDA error|No CUDA GPUs are available"
-    r"|NCCL error|no attribute 'ProcessGroupNCCL'|aten::[\w.]+' with arguments from the 'CUDA' backend|got device type '?cuda|Expected one of .* device type at start of device string: cuda"
+    NO_CUDA + r"|NVML|nvidia-smi|libcuda\.so|libcudart|libnccl|doesn't have NCCL built in|ProcessGroupNCCL|CUDA_HOME|nvcc|cudaError|CUDA error"
+    r"|No CUDA GPUs are available"
+    r"|NCCL error|no attribute 'ProcessGroupNCCL'|aten::[\w.]+' with arguments from the 'CUDA' backend|got device type '?cuda"
+    r"|Expected one of .* device type at start of device string: cuda"
 )
-_SHIM = r"transfer_to_(?:npu|gcu|mlu|musa|xpu|dipu)|torch\.Tensor\.cuda and torch\.nn\.Module\.cuda are replaced with|The torch\.cuda\.\* and torch\.cuda\.amp\.\* are replaced|torch_dipu[^\n]*\bmock|gpu_migration"
+_SHIM = (
+    r"transfer_to_(?:npu|gcu|mlu|musa|xpu|dipu)|torch\.Tensor\.cuda and torch\.nn\.Module\.cuda are replaced with"
+    r"|The torch\.cuda\.\* and torch\.cuda\.amp\.\* are replaced|torch_dipu[^\n]*\bmock|gpu_migration"
+)
 
 RULE = Rule(
     id="DDP213",
     slug="cuda-stands-for-another",
     cause="cuda_shim_misdetection",
-    title="A plugin makes torch.cuda stand for its own cards, and code that took the host for a CUDA one called what only CUDA has.",
-    symptom="torch.cuda.is_available() is True, and then something that is truly NVIDIA's fails: NVML, nccl, torch._C._cuda_…, CUDA_HOME.",
-    evidence="A card of the process has `shim`, the module that replaced torch.cuda, and the failure is of CUDA itself. In a plain log: the plugin's own notice that it replaces torch.cuda.",
-    remedy="Detect the vendor before CUDA, by its module: if importlib.util.find_spec('torch_npu') …; and use the vendor's backend and device type in place of 'nccl' and 'cuda' where the shim does not reach.",
+    title="A plugin replaces torch.cuda for its own cards, and code that takes this for CUDA calls something that only CUDA has.",
+    symptom="torch.cuda.is_available() is True, and then something that only NVIDIA has fails: NVML, nccl, torch._C._cuda_…, CUDA_HOME.",
+    evidence=(
+        "A card of the process has `shim`, the module that replaced torch.cuda, and the failure comes from CUDA itself. In a plain log: "
+        "the plugin's notice that it replaces torch.cuda."
+    ),
+    remedy=(
+        "Look for the vendor's module before CUDA (if importlib.util.find_spec('torch_npu') …), and use the vendor's backend and device type in "
+        "place of 'nccl' and 'cuda' in code that the shim does not cover."
+    ),
     needs=("process.start",),
-    printed=(Printed(_REAL, beside=_SHIM, says="A plugin has replaced torch.cuda, and a call reached what only CUDA has."),),
+    printed=(Printed(_REAL, beside=_SHIM, says="A plugin has replaced torch.cuda, and a call needs something that only CUDA has."),),
     yields_to=("init-failure-swallowed",),
 )
 
 EXAMPLES = (
     Example(
-        "transfer_to_gcu is imported, and NVML is asked.",
+        "transfer_to_gcu is imported, and the job calls NVML.",
         recorded.TRANSFER_TO_GCU_IS_IMPORTED,
         ranks=(0,),
     ),
     Example(
-        "With the shim in place, the job fails over a file.",
+        "With the shim in place, the job fails because of a file.",
         recorded.WITH_SHIM_IN_PLACE,
         answer="clear",
     ),
     Example(
-        "The notice of torch_npu, and a call that it does not replace.",
+        "torch_npu gives its notice, and the job makes a call that it does not replace.",
         recorded.NOTICE_OF_TORCH_NPU,
     ),
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for a shim, and for a failure of CUDA itself beside it."""
+    """Find a shim, and a failure of CUDA itself beside it."""
     fatal = [failure for failure in run.failures if failure.fatal and re.search(_REAL, failure.text)]
     lost = [(failure, failure.process, card) for failure in fatal if failure.process is not None for card in _shims(failure.process)]
     if not lost:
@@ -58,7 +68,7 @@ def check(run: Run) -> Iterator[Finding]:
     who = [failure.rank for failure, _, _ in lost if failure.rank is not None]
     yield RULE.found(
         ranks=who,
-        verdict="%s makes torch.cuda stand for %s cards, so torch.cuda.is_available() is True on %s, and a call reached what only CUDA has: %s."
+        verdict="%s replaces torch.cuda for %s cards, so torch.cuda.is_available() is True on %s, and a call needs something that only CUDA has: %s."
         % (card.shim, card.name, named(who), said(first)),
         evidence=[_shown(process, card), *[failed(failure) for failure, _, _ in lost[:3]]],
         when=first.when,
@@ -74,4 +84,4 @@ def _shims(process: LoggedProcess) -> List[schema.Card]:
 
 
 def _shown(process: LoggedProcess, card: schema.Card) -> Evidence:
-    return Evidence(process.file, 1, None, "torch.cuda is that of %s" % card.shim)
+    return Evidence(process.file, 1, None, "torch.cuda is replaced by %s" % card.shim)

@@ -1,4 +1,4 @@
-"""device_ids names another card than the one that the parameters are on: DDP takes it, and the first step fails."""
+"""device_ids names another card than the one that the parameters are on: DDP accepts it, and the first step fails."""
 
 from typing import Iterator
 
@@ -15,8 +15,14 @@ RULE = Rule(
     cause="device_ids_vs_param_device_mismatch",
     title="device_ids names another card than the one that the model's parameters are on.",
     symptom="The wrap succeeds, and the first step fails: 'Expected all tensors to be on the same device, but found at least two devices'.",
-    evidence="In the ddp.init event the number in device_ids differs from the card of all parameters. The constructor of DDP does not compare them; forward moves the inputs to device_ids[0].",
-    remedy="Use one number for both: model.to(torch.device('cuda', local_rank)) and DistributedDataParallel(model, device_ids=[local_rank]); or leave device_ids out.",
+    evidence=(
+        "In the ddp.init event the number in device_ids differs from the card of all parameters. The constructor of DDP does not compare them; "
+        "forward moves the inputs to device_ids[0]."
+    ),
+    remedy=(
+        "Use one number for both: model.to(torch.device('cuda', local_rank)) and DistributedDataParallel(model, device_ids=[local_rank]); "
+        "or leave device_ids out."
+    ),
     needs=("ddp.init",),
     printed=(
         Printed(
@@ -53,7 +59,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Compare device_ids with where the parameters are."""
+    """Compare device_ids with the card of the parameters."""
     other = [each for each in _wraps.wraps(run) if _differs(each) and not _wraps.remedied(each, "device-ids")]
     if not other:
         return
@@ -63,14 +69,14 @@ def check(run: Run) -> Iterator[Finding]:
     pairs = "; ".join("rank %s: %s, device_ids %s" % (each.process.rank, each.devices[0], each.ids) for each in other[:4])
     yield RULE.found(
         ranks=_wraps.ranks(other),
-        verdict="The parameters are on one card and device_ids names another on %s (%s), given by %s; DDP takes it, and the first step fails."
+        verdict="The parameters are on one card and device_ids names another on %s (%s), given by %s; DDP accepts it, and the first step fails."
         % (named(_wraps.ranks(other)), pairs, _wraps.giver(first)),
         evidence=[
             *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in other]),
             *[failed(failure) for failure in after[:1]],
         ],
         when=min(each.call.when for each in other),
-        change=[*_wrap_changes.without_ids(first), "DDP takes the card that the parameters are on."],
+        change=[*_wrap_changes.without_ids(first), "DDP then uses the card that the parameters are on."],
         explains=lost,
         severity=ERROR if lost else WARNING,
     )

@@ -1,4 +1,4 @@
-"""device_ids for an accelerator that is not CUDA under a torch that asks CUDA for a stream of that number."""
+"""device_ids name an accelerator other than CUDA, and this torch asks CUDA for a stream with that number."""
 
 import re
 from typing import Iterator, List
@@ -15,14 +15,17 @@ RULE = Rule(
     id="DDP116",
     slug="device-ids-on-old-torch",
     cause="framework_version_incompat",
-    title="This torch takes device_ids for CUDA only: its first forward asks CUDA for a stream of that number.",
-    symptom="The wrap succeeds and the first forward dies of 'IndexError: list index out of range' in _get_stream.",
-    evidence="The ddp.init event has device_ids and parameters on another accelerator than CUDA; the failure comes from torch.nn.parallel._functions._get_stream. torch since 2.1 asks the device's own module.",
+    title="This torch supports device_ids on CUDA only: its first forward asks CUDA for a stream with that number.",
+    symptom="The wrap succeeds and the first forward fails with 'IndexError: list index out of range' in _get_stream.",
+    evidence=(
+        "The ddp.init event has device_ids and parameters on another accelerator than CUDA; "
+        "the failure comes from torch.nn.parallel._functions._get_stream. torch 2.1 and newer ask the device's own module."
+    ),
     remedy="Leave device_ids out: DistributedDataParallel(model), with the model already on its card; or use torch 2.1 or newer.",
     needs=("ddp.init",),
     fix="device-ids",
     printed=(
-        Printed(r"IndexError: " + _STREAM, beside=r" in (?:\w+\.)*_get_stream", says="DDP asks CUDA for a stream of a card that is not CUDA's."),
+        Printed(r"IndexError: " + _STREAM, beside=r" in (?:\w+\.)*_get_stream", says="DDP asks CUDA for a stream on a card that is not a CUDA card."),
     ),
     yields_to=("init-failure-swallowed",),
 )
@@ -47,7 +50,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for the failure after a wrap with device_ids on a card that is not CUDA's."""
+    """Find the failure after a wrap with device_ids on a card that is not a CUDA card."""
     given = [each for each in _wraps.wraps(run) if each.ids and not each.types & {"cpu", "cuda"}]
     lost = [failure for each in given for failure in _of_stream(run, each)]
     if not lost:
@@ -57,7 +60,7 @@ def check(run: Run) -> Iterator[Finding]:
     alike = [each for each in given if each.process.started.versions.get("torch", "1.x") == version]
     yield RULE.found(
         ranks=_wraps.ranks(alike),
-        verdict="torch %s takes device_ids for CUDA only; on %s DDP gets %s from %s for a model on %s, and the first forward dies in _get_stream."
+        verdict="torch %s supports device_ids on CUDA only; on %s DDP gets %s from %s for a model on %s, and the first forward fails in _get_stream."
         % (version, named(_wraps.ranks(alike)), _wraps.all_ids(alike), _wraps.giver(first), first.devices[0]),
         evidence=[
             *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in alike]),

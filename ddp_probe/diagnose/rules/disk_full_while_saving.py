@@ -3,13 +3,13 @@
 from typing import Iterator, Optional
 
 from ddp_probe import schema
-from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import disk_full_while_saving as recorded
-from ddp_probe.diagnose.words import cut
+from ddp_probe.diagnose.words import cut, place
 from ddp_probe.read.model import Failed, LoggedCall, Run
 
-# Shared memory and file watches report the same number of error and are no disk.
+# Shared memory and file watches report the same error number, and are not a disk.
 _NO_DISK = r"shm|/torch_\d|SemLock|semaphore|inotify|multiprocessing/(?:synchronize|heap|context)"
 
 RULE = Rule(
@@ -17,9 +17,14 @@ RULE = Rule(
     slug="disk-full-while-saving",
     cause="disk_full",
     title="A checkpoint could not be written: the disk or the quota is full.",
-    symptom="torch.save raises 'unexpected pos', 'iostream error' or 'write(): fd … failed', or an OSError 28, 122 or 27; the other ranks lose their peer.",
-    evidence="The exception of the save, and how far the file came.",
-    remedy="Free space or raise the quota, keep fewer checkpoints (mmengine: CheckpointHook(max_keep_ckpts=…)), and delete the part that was written.",
+    symptom=(
+        "torch.save raises 'unexpected pos', 'iostream error' or 'write(): fd … failed', or an OSError 28, 122 or 27; the other ranks lose their "
+        "peer."
+    ),
+    evidence="The exception of the save, and the size that the file reached.",
+    remedy=(
+        "Free space or raise the quota, keep fewer checkpoints (mmengine: CheckpointHook(max_keep_ckpts=…)), and delete the part that was written."
+    ),
     needs=("checkpoint.save",),
     fix="atomic-save",
     printed=(
@@ -71,7 +76,7 @@ RuntimeError: [enforce fail at inline_container.cc:319] . unexpected pos 704 vs 
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the exceptions that speak of a full disk; the save before them tells the file."""
+    """Find the exceptions that report a full disk; the save before them names the file."""
     found = list(told(RULE, run))
     if not found:
         return
@@ -87,7 +92,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _save(failure: Failed) -> "Optional[LoggedCall[schema.Save]]":
-    """The save that failed, else the last one before."""
+    """Return the save that failed, or else the last one before the failure."""
     inside = next((call for call in failure.calls if isinstance(call.begin, schema.Save)), None)
     if inside is not None or failure.process is None:
         return inside

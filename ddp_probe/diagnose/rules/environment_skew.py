@@ -1,4 +1,4 @@
-"""A variable that all ranks have to agree on differs between them."""
+"""A variable that must be the same on all ranks differs between them."""
 
 import re
 from typing import Iterator, List, Optional
@@ -6,53 +6,63 @@ from typing import Iterator, List, Optional
 from ddp_probe.diagnose import _skew
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, line
 from ddp_probe.diagnose.rules.recorded import environment_skew as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import counted, named
 from ddp_probe.read.model import Failed, LogLine, Run
 
 _COMPARED = re.compile(
-    r"^(TORCH_|NCCL_|RCCL_|GLOO_|[EHCMX]?CCL_|UCX_|FI_|USE_LIBUV$|PYTORCH_|CUDA_(LAUNCH|DEVICE)_|HSA_|ENABLE_I64|TOPS_|XLA_|PJRT_|PT_HPU_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*)"
+    r"^(TORCH_|NCCL_|RCCL_|GLOO_|[EHCMX]?CCL_|UCX_|FI_|USE_LIBUV$|PYTORCH_|CUDA_(LAUNCH|DEVICE)_|HSA_|ENABLE_I64|TOPS_|XLA_|PJRT_|PT_HPU_|(OMP"
+    r"|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*)"
 )
-# These rightly differ from rank to rank or host to host, or change what is printed and nothing else.
+# These are meant to differ from rank to rank or host to host, or change only what is printed.
 _OWN = re.compile(
-    r"RANK|WORLD_SIZE|(^|_)ID$|HOSTID|ADDR|PORT|IFNAME|IF_IP|_HCA|NET_DEVICES|FILE|DIR$|DIR_|PATH|CACHE|HOME|_DEBUG$|DEBUG_SUBSYS|LOG|TRACE|VERBOSE|STACK|AFFINITY|TORCHELASTIC|INDEX$"
+    r"RANK|WORLD_SIZE|(^|_)ID$|HOSTID|ADDR|PORT|IFNAME|IF_IP|_HCA|NET_DEVICES|FILE|DIR$|DIR_|PATH|CACHE|HOME|_DEBUG$|DEBUG_SUBSYS|LOG|TRACE"
+    r"|VERBOSE|STACK|AFFINITY|TORCHELASTIC|INDEX$"
 )
-# With these the ranks make other groups or send other messages: they wait for each other for ever, or lose bytes.
+# These change the groups that a rank makes or the messages that it sends: ranks then wait for each other forever, or lose bytes.
 _BREAKS = re.compile(
     r"^(TORCH_DISTRIBUTED_DEBUG|USE_LIBUV|UCX_TLS|FI_PROVIDER"
-    r"|(NCCL|RCCL|HCCL|CNCL|MCCL|ECCL|XCCL|CCL)_(ALGO|PROTO|BUFFSIZE|NTHREADS|\w*NCHANNELS|\w*CTAS|NET|NET_PLUGIN|IB_DISABLE|P2P_\w+|SHM_DISABLE|NVLS_\w+|CHECKS_DISABLE|LL\w*|COLLNET_\w+|CROSS_NIC|IB_\w+|CUMEM_\w+|SPLIT_\w+|COMM_\w+|NSOCKS\w+|SOCKET_N\w+))$"
+    r"|(NCCL|RCCL|HCCL|CNCL|MCCL|ECCL|XCCL|CCL)_(ALGO|PROTO|BUFFSIZE|NTHREADS|\w*NCHANNELS|\w*CTAS|NET|NET_PLUGIN|IB_DISABLE|P2P_\w+|SHM_DISABLE"
+    r"|NVLS_\w+|CHECKS_DISABLE|LL\w*|COLLNET_\w+|CROSS_NIC|IB_\w+|CUMEM_\w+|SPLIT_\w+|COMM_\w+|NSOCKS\w+|SOCKET_N\w+))$"
 )
 _COMMUNICATION = re.compile(
-    r"[Tt]imed? ?out|[Tt]imeout|NCCL|nccl|HCCL|ECCL|gloo|Gloo|[Mm]ismatch|store|Socket|[Cc]onnection (closed|reset)|pg_wrapper|collective|Store|enforce fail"
+    r"[Tt]imed? ?out|[Tt]imeout|NCCL|nccl|HCCL|ECCL|gloo|Gloo|[Mm]ismatch|store|Socket|[Cc]onnection (closed|reset)|pg_wrapper|collective|Store"
+    r"|enforce fail"
 )
 
 RULE = Rule(
     id="DDP809",
     slug="environment-skew",
     cause="env_var_skew",
-    title="A variable that all ranks have to agree on differs between them.",
-    symptom="A hang, a timeout of the ranks that wait, or NCCL's 'collective mismatch error'; often only with some hosts.",
-    evidence="The variables that each rank recorded at its start, compared; the odd ranks are those that differ from the majority, or, of two halves, from the launcher. Variables that belong to a rank or a host (RANK, interface names, visible cards) are left out.",
-    remedy="Set the variable in one place for all ranks (the launch command or the job script), and take it out of login scripts (~/.bashrc, /etc/profile.d, the container's image).",
+    title="A variable that must be the same on all ranks differs between them.",
+    symptom="A hang, a timeout on the ranks that wait, or NCCL's 'collective mismatch error'; often only with certain hosts.",
+    evidence=(
+        "The variables that each rank recorded at its start, compared. The odd ranks are those that differ from the majority or, "
+        "if there are two halves, from the launcher. Variables that belong to a rank or a host (RANK, interface names, visible cards) are left out."
+    ),
+    remedy=(
+        "Set the variable in one place for all ranks (the launch command or the job script), and remove it from login scripts (~/.bashrc, "
+        "/etc/profile.d, the container's image)."
+    ),
     needs=("process.start",),
     printed=(
-        # torch makes these keys and calls only with TORCH_DISTRIBUTED_DEBUG=DETAIL; a rank without it never comes there.
+        # torch makes these keys and calls only with TORCH_DISTRIBUTED_DEBUG=DETAIL; a rank without it never makes them.
         Printed(
             r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*pg_wrapper",
-            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and others do not come where it waits.",
+            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and the others do not make the call that it waits in.",
         ),
         Printed(
             r"Socket Timeout|[Tt]imed out",
             beside=r"in _create_process_group_wrapper\b",
-            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and others do not come where it waits.",
+            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and the others do not make the call that it waits in.",
         ),
         Printed(
             r"NET/\w+ : [^\n]*message truncated : receiving (?P<here>\d+) bytes instead of (?P<there>\d+)",
-            says="A rank's NCCL sends {here} bytes where another one's expects {there}: their settings (NCCL_*), versions or sizes differ.",
+            says="A rank's NCCL sends {here} bytes, and another one's expects {there}: their settings (NCCL_*), versions or sizes differ.",
             ranks=False,
         ),
         Printed(
             r"collective mismatch error, local size (?P<here>\d+) remote size (?P<there>\d+)",
-            says="Two hosts' NCCL cut messages differently, {here} and {there} bytes: their settings (NCCL_*) or versions differ.",
+            says="The NCCLs of two hosts split messages differently, into {here} and {there} bytes: their settings (NCCL_*) or versions differ.",
             ranks=False,
         ),
     ),
@@ -71,19 +81,19 @@ EXAMPLES = (
         job="13_mixed_environment",
     ),
     Example(
-        "Each host names an interface of its own.",
+        "Each host names its own interface.",
         recorded.EACH_HOST_NAMES_INTERFACE_OF_ITS_OWN,
         answer="clear",
     ),
     Example(
-        "torch waits in what only DETAIL makes.",
+        "torch waits in a call that only DETAIL makes.",
         recorded.TORCH_WAITS_IN_WHAT_ONLY_DETAIL_MAKES,
     ),
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Compare the variables of all ranks, name by name; those that are known to break communication first."""
+    """Compare the variables of all ranks by name; those that are known to break communication come first."""
     skews = [skew for name in _names(run) for skew in [_compare(run, name)] if skew is not None]
     skews.sort(key=lambda skew: (not _BREAKS.match(skew.name), skew.name))
     if not skews:
@@ -99,10 +109,10 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=first.ranks,
         verdict="%s differs between the ranks: %s%s."
-        % (first.name, first.told(), "; %s differ%s too" % (", ".join(others[:4]), "s" if len(others) == 1 else "") if others else ""),
+        % (first.name, first.told(), "; %s %s too" % (", ".join(others[:4]), "differs" if len(others) == 1 else "differ") if others else ""),
         evidence=starts[:4] + [failed(failure) for failure in lost[:2]],
         when=min(failure.when for failure in lost) if lost else min(process.start_when for process in run.processes),
-        remedy="%s %s%s, and look in what starts that shell (login scripts, the image, the start script)."
+        remedy="%s %s%s, and look at what starts that shell (login scripts, the image, the start script)."
         % ("Unset" if first.usual == "" else "Set", first.name, _where(first)),
         explains=lost,
         severity=ERROR if lost else WARNING,
@@ -124,18 +134,18 @@ def _compare(run: Run, name: str) -> Optional[_skew.Skew]:
         process.rank: process.started.environment.get(name, "") for process in run.processes if process.rank is not None and process.start is not None
     }
     launchers = [start.environment.get(name, "") for start in _skew.started(run)]
-    if "VISIBLE" in name:  # Which cards is each rank's own; how many is not.
+    if "VISIBLE" in name:  # Each rank may see other cards, but the same number of them.
         values = {rank: _how_many(value) for rank, value in values.items()}
         launchers = [_how_many(value) for value in launchers]
     return _skew.compare(name, values, launchers)
 
 
 def _how_many(value: str) -> str:
-    return "%d cards" % len(value.split(",")) if value else ""
+    return counted(len(value.split(",")), "card") if value else ""
 
 
 def _lost(run: Run) -> List[Failed]:
-    """Return what a broken communication leaves: all failures, where none of them is another matter and no rank was killed."""
+    """Return all failures if each of them can come from broken communication and no rank was killed; else nothing."""
     fatal = [failure for failure in run.failures if failure.fatal and failure.process is not None]
     killed = any(death.signal and death.signal != "SIGTERM" for death in run.deaths)
     return fatal if fatal and not killed and all(failure.consequence or _COMMUNICATION.search(failure.text) for failure in fatal) else []

@@ -1,16 +1,16 @@
-"""One rank failed first and the others lost it: who it was, where nobody knows why."""
+"""One rank failed first and the others lost it: which rank, if no other rule knows why."""
 
 import re
 from typing import Iterator, List, Set
 
 from ddp_probe.diagnose._waits import PEER_GONE, starting, waited
-from ddp_probe.diagnose._who import place, ranks
+from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Printed, Rule, failed
 from ddp_probe.diagnose.rules.recorded import first_to_fail as recorded
-from ddp_probe.diagnose.words import named, spans
+from ddp_probe.diagnose.words import capital, named, place, spans
 from ddp_probe.read.model import Failed, Run
 
-# Who says this has compared itself with another rank: it was no more first to fail than that one.
+# A rank that says this compared itself with another one: it did not fail before that one.
 _COMPARED = re.compile(r"DDP expects same model across all ranks|appears not to match (?:sizes|strides) of the same param")
 _MEMORY = re.compile(r"out of memory|can't allocate memory|Cannot allocate memory|MemoryError", re.IGNORECASE)
 
@@ -19,22 +19,25 @@ RULE = Rule(
     slug="first-to-fail",
     cause="rank_stopped_participating",
     title="One rank failed first, and the others lost it.",
-    symptom="Different tracebacks on different ranks; most of them speak of a connection that was closed.",
-    evidence="The earliest exception that is no report of another rank's loss, on a minority of ranks.",
-    remedy="Mend the exception of the rank that failed first; the others' are its consequences.",
+    symptom="Different tracebacks on different ranks; most of them report a closed connection.",
+    evidence="The earliest exception that does not report the loss of another rank, on a minority of the ranks.",
+    remedy="Fix the exception of the rank that failed first; the others are its consequences.",
     needs=("process.end",),
     printed=(
         Printed(
             r"Connection (?:closed|reset) by peer|[Rr]emote process exited|ncclRemoteError",
             unless=r"init_process_group|rendezvous|_store_based_barrier|TCPStore|urllib|requests/|http|ssl\.py|socket\.py|hub\.py",
-            says="The log says that a peer is gone, not why: look for the rank that ended first.",
+            says="The log says that a peer is gone, and does not say why: look for the rank that ended first.",
             ranks=False,
         ),
-        # In the backward pass all ranks exchange gradients: one that does not come has left the loop, or is held up in it.
+        # In the backward pass all ranks exchange gradients: a rank that is missing has left the loop, or is delayed in it.
         Printed(
             r"Timed out waiting \d+ ?ms for (?:recv|send) operation",
             beside=r"\.backward\(|\bin backward\b",
-            says="A rank gave up waiting for the gradients of another one, which had left the training loop or was held up: look at what the ranks that printed nothing did last.",
+            says=(
+                "A rank stopped waiting for the gradients of another rank, which had left the training loop or was delayed: "
+                "look at what the ranks that printed nothing did last."
+            ),
             ranks=False,
         ),
     ),
@@ -59,7 +62,7 @@ EXAMPLES = (
         answer="clear",
     ),
     Example(
-        "Rank 0 fails when the other has ended well: nobody lost it.",
+        "Rank 0 fails after the other has ended well: no rank lost it.",
         """
 {"event":"process.end","rank":1}
 {"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'bbox_mAP'"}}
@@ -67,7 +70,7 @@ EXAMPLES = (
         answer="clear",
     ),
     Example(
-        "The loss is all that the log has.",
+        "The log has only the loss.",
         """Traceback (most recent call last):
   File "/train/train.py", line 35, in train_step
     loss.backward()
@@ -84,7 +87,7 @@ RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection cl
 """,
     ),
     Example(
-        "A rank aborts its communicator over a timeout of its own: nobody is gone.",
+        "A rank aborts its communicator because of its own timeout: no rank is gone.",
         recorded.RANK_ABORTS_ITS_COMMUNICATOR_OVER_TIMEOUT,
         answer="clear",
     ),
@@ -92,7 +95,7 @@ RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection cl
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the first exception of a rank's own, where a minority has one and the others report a loss."""
+    """Find the first exception that a minority of the ranks raised by themselves, if the others report a loss."""
     own = [failure for failure in run.failures if _own(failure)]
     guilty = ranks(failure.process for failure in own)
     size = max(run.expected or 0, len(run.ranks))
@@ -106,7 +109,8 @@ def check(run: Run) -> Iterator[Finding]:
     losses = [failure for failure in run.failures if failure.rank in losers and failure.fatal]
     yield RULE.found(
         ranks=guilty,
-        verdict="%s failed first, at %s, with %s; %s." % (_who(guilty), place(first.site), first.said(200).rstrip("."), _loss(first, lost, losses)),
+        verdict="%s failed first, at %s, with %s; %s."
+        % (capital(named(guilty)), place(first.site), first.said(200).rstrip("."), _loss(first, lost, losses)),
         evidence=[failed(failure) for failure in [*own[:3], *losses[:2]]],
         when=first.when,
         explains=[*own, *losses],
@@ -121,7 +125,7 @@ def _own(failure: Failed) -> bool:
 
 
 def _losers(run: Run, when: float, guilty: Set[int]) -> List[int]:
-    """Return the ranks that reported a loss after this moment, gave up waiting, or were ended by the launcher."""
+    """Return the ranks that later reported a loss, stopped waiting, or were ended by the launcher."""
     told = {
         failure.rank for failure in run.failures if failure.fatal and failure.when >= when and (failure.consequence == PEER_GONE or waited(failure))
     }
@@ -136,16 +140,11 @@ def _loss(first: Failed, lost: List[int], losses: List[Failed]) -> str:
     return "%s lost it %.0f ms later" % (named(lost), (later[0].when - first.when) * 1000)
 
 
-def _who(guilty: List[int]) -> str:
-    text = named(guilty)
-    return text[:1].upper() + text[1:]
-
-
 def _remedy(first: Failed) -> str:
     rank = spans([first.rank]) if first.rank is not None else "that failed"
     if _MEMORY.search(first.text):
         return (
-            "Give rank %s less to hold at %s: compare its batch sizes, its caches and what else runs on its card or host with those of the others."
-            % (rank, place(first.site))
-        )
-    return "Mend what rank %s failed with at %s; the other ranks' exceptions follow from it." % (rank, place(first.site))
+            "Reduce what rank %s holds in memory at %s: compare its batch sizes, its caches and what else runs on its card or host with the "
+            "other ranks."
+        ) % (rank, place(first.site))
+    return "Fix what rank %s failed with at %s; the other ranks' exceptions follow from it." % (rank, place(first.site))

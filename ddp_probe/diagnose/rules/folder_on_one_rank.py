@@ -1,4 +1,4 @@
-"""A folder is there for some ranks only: all make it and one is first, or one makes it and the others do not wait, or have another disk."""
+"""A folder exists for some ranks only: all make it and one is first, or one makes it and the others do not wait, or use another disk."""
 
 import re
 from typing import Iterator
@@ -9,43 +9,48 @@ from ddp_probe.diagnose.rules.recorded import folder_on_one_rank as recorded
 from ddp_probe.read.model import Run
 
 _MADE = r"\bin (?:os\.)?(?:makedirs|mkdir\w*|mkdir_or_exist|touch_dir|create_dir\w*)\b|\bmakedirs?\(|\bmkdir\("
-_WRITES = r"open\([^\n]{0,200}['\"][wax]b?\+?['\"]|torch\.save\(|FileHandler|json\.dump|yaml\.dump|SummaryWriter|save_pretrained|\bin (?:_?save\w*|dump|_save_checkpoint)\b"
+_WRITES = (
+    r"open\([^\n]{0,200}['\"][wax]b?\+?['\"]|torch\.save\(|FileHandler|json\.dump|yaml\.dump|SummaryWriter|save_pretrained|\bin (?:_?save\w*|dump"
+    r"|_save_checkpoint)\b"
+)
 _FOLDERS = r"(?:work_?dirs?|outputs?|results?|checkpoints?|ckpts?|logs?|runs|exps?|experiments?|saved?|snapshots?)\b"
 _SEVERAL = re.compile(
-    r"torchrun|torch[./]distributed|ChildFailedError|local_rank|LOCAL_RANK|init_process_group|Process \d+ terminated|DistributedDataParallel|deepspeed|accelerate"
+    r"torchrun|torch[./]distributed|ChildFailedError|local_rank|LOCAL_RANK|init_process_group|Process \d+ terminated|DistributedDataParallel"
+    r"|deepspeed|accelerate"
 )
 
 RULE = Rule(
     id="DDP521",
     slug="folder-on-one-rank",
     cause="folder_on_one_rank_only",
-    title="A folder is there for some ranks, and not for others.",
-    symptom="FileExistsError from os.makedirs on all ranks but one, or FileNotFoundError on some for a folder that another rank makes.",
+    title="A folder exists for some ranks, and not for others.",
+    symptom="os.makedirs raises FileExistsError on all ranks but one, or some ranks raise FileNotFoundError for a folder that another rank makes.",
     evidence="The error's path, and the call that made the folder or wrote into it, on some of several ranks.",
-    remedy="Use os.makedirs(path, exist_ok=True) on every rank; or let rank 0 make the folder, and call torch.distributed.barrier() before the others use it. "
-    "A name that holds the time is another one on each rank: broadcast it. On nodes without a shared disk each node's first rank has to make it.",
+    remedy="Use os.makedirs(path, exist_ok=True) on every rank; or let rank 0 make the folder, "
+    "and call torch.distributed.barrier() before the others use it. "
+    "A name with the time in it differs on each rank: broadcast it. Without a shared disk, the first rank of each node must make the folder.",
     needs=("process.end",),
     printed=(
         Printed(
             r"FileExistsError: \[(?:Errno 17|WinError 183)\] [A-Z][\w ]+: '(?P<path>[^'\n]+)'",
             beside=_MADE,
-            says="{path} was there already: another rank had made it a moment before.",
+            says="{path} existed already: another rank made it a moment before.",
         ),
         Printed(
             r"RuntimeError: Parent directory (?P<path>[^\n]{1,300}?) does not exist",
-            says="The folder {path} is not there for this rank: another one makes it.",
+            says="The folder {path} does not exist for this rank: another rank makes it.",
         ),
         Printed(
             r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}" + _FOLDERS + r"[^'\n]{0,300})'",
             beside=_MADE + "|" + _WRITES,
             unless=r" -> ",
-            says="The folder of {path} is not there for this rank: another one makes it.",
+            says="The folder of {path} does not exist for this rank: another rank makes it.",
         ),
         Printed(
             r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}(?:checkpoint-|global_step)\d+[^'\n]{0,100})'",
             beside=r"\bin (?:rmtree|_rmtree\w*|_rotate_checkpoints|_save_rng_state|_save_checkpoint|_load_rng_state)\b",
             unless=r" -> ",
-            says="{path} is not there for this rank: another one makes it, or has removed it.",
+            says="{path} does not exist for this rank: another rank makes it, or has removed it.",
         ),
     ),
 )
@@ -62,19 +67,21 @@ EXAMPLES = (
 """,
         ranks=(3,),
     ),
-    Example("Rank 8 saves where only rank 0 has a folder.", "[rank8]: RuntimeError: Parent directory /out/step_100 does not exist.\n", ranks=(8,)),
+    Example(
+        "Rank 8 saves into a folder that only rank 0 has.", "[rank8]: RuntimeError: Parent directory /out/step_100 does not exist.\n", ranks=(8,)
+    ),
     Example(
         "Of two ranks one comes second.",
         recorded.OF_TWO_RANKS_ONE_COMES_SECOND,
         ranks=(1,),
     ),
     Example(
-        "On all ranks the folder is one of an earlier run.",
+        "On all ranks the folder is from an earlier run.",
         recorded.ON_ALL_RANKS_FOLDER_IS_ONE,
         answer="clear",
     ),
     Example(
-        "A program that is not distributed meets a folder.",
+        "A program that is not distributed finds an existing folder.",
         """Traceback (most recent call last):
   File "/train/convert.py", line 3, in main
     os.makedirs("out")
@@ -82,19 +89,17 @@ FileExistsError: [Errno 17] File exists: 'out'
 """,
         answer="clear",
     ),
-    Example(
-        "A file of data is not there.", "[rank1]: FileNotFoundError: [Errno 2] No such file or directory: 'data/train/000042.png'\n", answer="clear"
-    ),
+    Example("A data file is missing.", "[rank1]: FileNotFoundError: [Errno 2] No such file or directory: 'data/train/000042.png'\n", answer="clear"),
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the error's words, if some ranks had no such error: a folder that all find is of an earlier run."""
+    """Use the error's words, if some ranks did not have the error: a folder that all ranks find is from an earlier run."""
     met = {match.failure.rank for match in matches(RULE, run) if match.failure.process is not None}
     return by_text(RULE, run) if 0 < len(met) < max(run.expected or 0, len(run.ranks)) else iter(())
 
 
 def read(run: Run) -> Iterator[Finding]:
-    """Take the error's words, if something in the plain log tells of several ranks."""
+    """Use the error's words, if the plain log shows several ranks."""
     several = any(failure.rank is not None for failure in run.failures) or any(_SEVERAL.search(log.text) for log in run.texts)
     return by_text(RULE, run, plain=True) if several else iter(())

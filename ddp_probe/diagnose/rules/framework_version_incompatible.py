@@ -1,4 +1,4 @@
-"""The program, or a library, was written for another version of torch (or mmcv, mmengine) than the one that is installed."""
+"""The program, or a library, was written for another version of torch (or mmcv, mmengine) than the installed one."""
 
 from typing import Iterator
 
@@ -9,11 +9,12 @@ from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, fir
 from ddp_probe.diagnose.rules.recorded import framework_version_incompatible as recorded
 from ddp_probe.read.model import Run
 
-# torch lacks these for other reasons than its version: no plugin, no distributed build, no such hardware, or two installations.
+# torch can lack these for other reasons than its version: a missing plugin, a build without distributed, missing hardware, or two installations.
 _OTHERWISE = r"_cuda_|npu|mlu|musa|gcu|dipu|hpu|xpu|mps|cuda|_C\b|_init_names|init_process_group|is_initialized|ReduceOp"
 _CIRCULAR = r"partially initialized|circular import"
 _KEYWORDS = (
-    r"static_graph|weights_only|device_id|mmap|gradient_as_bucket_view|use_orig_params|find_unused_parameters|device_mesh|init_sync|enable_gqa|fused|foreach|set_to_none"
+    r"static_graph|weights_only|device_id|mmap|gradient_as_bucket_view|use_orig_params|find_unused_parameters|device_mesh|init_sync|enable_gqa"
+    r"|fused|foreach|set_to_none"
     r"|pin_memory_device|persistent_workers|is_causal|assign|device_type|use_reentrant|non_persistent|recurse|broadcast_buffers"
 )
 
@@ -21,11 +22,18 @@ RULE = Rule(
     id="DDP805",
     slug="framework-version-incompatible",
     cause="framework_version_incompat",
-    title="The code needs another version of a framework than the one installed.",
-    symptom="AttributeError or ImportError for a name of torch, a keyword that a torch function does not know, an assertion about versions, or an internal assertion of DDP's reducer.",
-    evidence="The exception names what the installed version lacks: a name that versions of torch are known to differ in, or one that an installed library asks for. "
-    "Another name that the job's own line asks for may be a typo, or a submodule that nobody has imported. The versions are in process.start.",
-    remedy="Install the version that the code was written for, or change the call to what this version has; for OpenMMLab take mmcv, mmengine and torch from one row of its compatibility table.",
+    title="The code needs another version of a framework than the installed one.",
+    symptom=(
+        "AttributeError or ImportError for a name in torch, a keyword that a torch function does not know, an assertion about versions, "
+        "or an internal assertion of DDP's reducer."
+    ),
+    evidence="The exception names what the installed version lacks: a name that is known to differ between versions of torch, "
+    "or one that an installed library uses. "
+    "Any other name in the job's own line may be a typo, or a submodule that was not imported. The versions are in process.start.",
+    remedy=(
+        "Install the version that the code was written for, or change the call to one that this version has. For OpenMMLab, take mmcv, "
+        "mmengine and torch from one row of its compatibility table."
+    ),
     needs=("process.end", "process.start"),
     printed=(
         Printed(
@@ -61,15 +69,21 @@ RULE = Rule(
             says="{module} of the installed version has no {name}.",
         ),
         Printed(
-            r"is a zip archive \(did you mean to use torch\.jit\.load\(\)\?\)|Attempted to read a PyTorch file with version \d+, but the maximum supported version for reading is \d+",
-            says="The checkpoint is in the format of a later torch than the one installed.",
+            (
+                r"is a zip archive \(did you mean to use torch\.jit\.load\(\)\?\)"
+                r"|Attempted to read a PyTorch file with version \d+, but the maximum supported version for reading is \d+"
+            ),
+            says="The checkpoint is in the format of a later torch than the installed one.",
         ),
         Printed(
             r"Can't get attribute '(?P<name>\w+)' on <module '(?P<module>torch(?:\.\w+)*)'",
             says="The checkpoint needs {name} of {module}, which the installed version does not have.",
         ),
         Printed(
-            r"No module named '(?P<module>numpy\._core[\w.]*|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+|torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu|dtu)\.(?!_C\b)[\w.]+)'",
+            (
+                r"No module named '(?P<module>numpy\._core[\w.]*|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+|torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu"
+                r"|dtu)\.(?!_C\b)[\w.]+)'"
+            ),
             says="The installed version has no {module}.",
         ),
         Printed(MODULE + r"No module named '(?P<module>torch\.(?!_C\b)[\w.]+)'", says="The installed version has no {module}."),
@@ -86,21 +100,27 @@ RULE = Rule(
         Printed(r"'(?P<name>%s)' is an invalid keyword argument" % _KEYWORDS, says="The installed version does not know the argument {name}."),
         Printed(r"rebuilt_param_indices_?[^\n]* INTERNAL ASSERT FAILED", ranks=False),
         Printed(
-            r"(?P<what>(?:MMCV|MMEngine|mmcv|mmengine|MMDet\w*|mmdet\w*)\s?==\s?[\w.]+) is used but (?:is )?incompatible[^\n]*?install (?P<need>[^\n]+)",
+            (
+                r"(?P<what>(?:MMCV|MMEngine|mmcv|mmengine|MMDet\w*"
+                r"|mmdet\w*)\s?==\s?[\w.]+) is used but (?:is )?incompatible[^\n]*?install (?P<need>[^\n]+)"
+            ),
             says="{what} is installed, and {need} is needed.",
         ),
         Printed(
             RAISED
-            + r"(?:requires|needs|[Pp]lease (?:upgrade|install|use))[^\n]{0,60}\b(?:torch|PyTorch|pytorch|mmcv|mmengine)\b ?(?:version )?(?:>=|<=|==|>|<|~=) ?[\d.]+",
+            + (
+                r"(?:requires|needs|[Pp]lease (?:upgrade|install|use))[^\n]{0,60}\b(?:torch|PyTorch|pytorch|mmcv|mmengine)\b ?(?:version )?(?:>=|<="
+                r"|==|>|<|~=) ?[\d.]+"
+            ),
             unless=r"--index-url",
         ),
         Printed(
             r"[Ii]nstalled CUDA version (?P<here>[\d.]+) does not match the version torch was compiled with (?P<torch>[\d.]+)",
-            says="nvcc is of CUDA {here}, torch of {torch}.",
+            says="nvcc belongs to CUDA {here}, torch was built for CUDA {torch}.",
         ),
         Printed(
             r"detected CUDA version \((?P<here>[\d.]+)\) mismatches the version that was used to compile\s+PyTorch \((?P<torch>[\d.]+)\)",
-            says="nvcc is of CUDA {here}, torch of {torch}.",
+            says="nvcc belongs to CUDA {here}, torch was built for CUDA {torch}.",
         ),
     ),
     yields_to=("mixed-installations",),
@@ -127,17 +147,17 @@ EXAMPLES = (
         "A typo in an import.", "ImportError: cannot import name 'Liner' from 'torch.nn' (/env/site-packages/torch/nn/__init__.py)\n", answer="clear"
     ),
     Example(
-        "A library asks for a name that nobody has listed.",
+        "A library uses a name that is not in our list.",
         recorded.LIBRARY_ASKS_FOR_NAME_THAT_NOBODY,
         ranks=(0,),
     ),
     Example(
-        "The plugin is there, in a version without the module.",
+        "The plugin is installed, in a version without the module.",
         recorded.PLUGIN_IS_THERE,
         ranks=(0,),
     ),
     Example(
-        "mmcv of before torch 2 wraps the model.",
+        "An mmcv from before torch 2 wraps the model.",
         recorded.MMCV_OF_BEFORE_TORCH_2_WRAPS_MODEL,
     ),
     Example("torch 1.12 prints what it lacks.", "AttributeError: module 'torch' has no attribute 'compile'\n", job="11_newer_torch_needed"),
@@ -145,7 +165,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """The exception's own words decide; the versions are beside it."""
+    """Use the exception's words, and add the installed versions."""
     found = [match for match in matches(RULE, run) if match.failure.process is not None]
     if not found:
         return

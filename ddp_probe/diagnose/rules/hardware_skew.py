@@ -12,16 +12,24 @@ RULE = Rule(
     slug="hardware-skew",
     cause="hardware_skew_across_nodes",
     title="The hosts of the job have different accelerators.",
-    symptom="A hang or an error in the first collective, out of memory on some hosts only, or an odd host that all others wait for.",
-    evidence="The kind of accelerator, or the number of its cards, that each rank recorded, compared between hosts; a host that shows fewer may have lost a card.",
-    remedy="Run the job on hosts of one kind; where a host shows fewer cards than it has, look at it with the vendor's tool (nvidia-smi, npu-smi info, efsmi) and at its container's device list.",
+    symptom="A hang or an error in the first collective, out of memory on some hosts only, or one host that all others wait for.",
+    evidence=(
+        "The kind of accelerator and the number of cards that each rank recorded, compared between hosts. A host that shows fewer may have lost a "
+        "card."
+    ),
+    remedy=(
+        "Run the job on hosts of one kind. If a host shows fewer cards than it has, check it with the vendor's tool (nvidia-smi, npu-smi info, "
+        "efsmi) and check its container's device list."
+    ),
     needs=("process.start", "ddp.init"),
     printed=(
         Printed(
-            r"ranks? (?:have|has|use|with)[^\n]{0,30}different (?:GPU|device|accelerator|compute capability)|(?:GPUs?|devices) (?:are|of) (?:of )?different (?:types?|models?|architectures?|compute capabilit)"
+            r"ranks? (?:have|has|use|with)[^\n]{0,30}different (?:GPU|device|accelerator|compute capability)|(?:GPUs?|devices) (?:are"
+            r"|of) (?:of )?different (?:types?|models?|architectures?|compute capabilit)"
         ),
         Printed(
-            r"[Mm]ismatch(?:ed)?[^\n]{0,40}(?:GPU (?:type|model|arch\w*)|compute capabilit\w+|number of (?:GPUs|NICs|HCAs|rails))[^\n]{0,60}(?:rank|node|host)"
+            r"[Mm]ismatch(?:ed)?[^\n]{0,40}(?:GPU (?:type|model|arch\w*)|compute capabilit\w+|number of (?:GPUs|NICs|HCAs"
+            r"|rails))[^\n]{0,60}(?:rank|node|host)"
         ),
     ),
 )
@@ -71,10 +79,10 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _told(ranks: List[LoggedProcess]) -> Dict[int, str]:
-    """Return what each rank's host has; the same kinds without numbers where one of them shows fewer cards by a variable."""
+    """Return what each rank's host has, without numbers if a variable limits the cards of one of them."""
     kinds: Dict[int, Tuple[str, Optional[int]]] = {}
     for process in ranks:
-        cards = [card for call in _cards.wraps(process) for card in call.begin.accelerators if card.initialised]
+        cards = [card for call in _cards.wrap_calls(process) for card in call.begin.accelerators if card.initialised]
         if cards and process.rank is not None:
             kinds[process.rank] = (cards[0].name, cards[0].count)
     numbers = all(count is not None for _, count in kinds.values()) and not any(_cards.visible(process) for process in ranks)

@@ -1,4 +1,4 @@
-"""The host has no memory left: an allocation fails, or the kernel kills a process."""
+"""The host is out of memory: an allocation fails, or the kernel kills a process."""
 
 from typing import Iterator
 
@@ -8,7 +8,7 @@ from ddp_probe.diagnose.rules.recorded import host_out_of_memory as recorded
 from ddp_probe.read.model import Run
 
 _SIZE = r"[\d.]+ ?(?:[KMGTP]i?B|bytes)"
-# Somebody else failed, gave up or was interrupted: then a launcher, a scheduler or a person may have sent the signal.
+# If another process failed, stopped waiting or was interrupted, then a launcher, a scheduler or a person may have sent the signal.
 _OTHERWISE = (
     r"Connection (?:closed|reset) by (?:remote )?peer|[Rr]emote process exited|ncclRemoteError|[Ww]atchdog caught|Timed out waiting|[Tt]imeout\(ms\)"
     r"|CANCELLED|DUE TO TIME LIMIT|PREEMPT|KeyboardInterrupt|death signal|exitcode\s{0,20}: (?!-9\b|-15\b)-?[1-9]"
@@ -44,7 +44,7 @@ _SAID = (
         ranks=False,
     ),
 )
-# SIGKILL alone: torchrun itself sends it only after SIGTERM, so it is never what the rank that failed first was ended by.
+# SIGKILL alone: torchrun sends it only after SIGTERM, so it never ends the rank that failed first.
 _SIGKILL = (
     Printed(
         r"Root Cause \(first observed failure\):\s{1,40}\[\d{1,6}\]:\s{1,40}(?:[^\n]{0,200}\n\s{0,40}){1,3}?" + _ENTRY,
@@ -87,12 +87,20 @@ RULE = Rule(
     id="DDP223",
     slug="host-out-of-memory",
     cause="host_out_of_memory",
-    title="The host has no memory left for what the job asks of it.",
-    symptom="'DefaultCPUAllocator: can't allocate memory', MemoryError, 'DataLoader worker is killed by signal: Killed', or exit code -9 (SIGKILL) of one rank and no traceback.",
-    evidence="The allocator's or the kernel's own words. In a plain log also a SIGKILL with which a launcher saw a rank end first, if nothing else failed.",
-    remedy="Look for the kernel's word (dmesg -T | grep -i 'out of memory'; memory.events of the container), then hold less in each rank: fewer DataLoader workers, "
-    "no copy of the data or of the checkpoint per rank (map_location='meta' or mmap=True, load on one rank), no offload to the CPU; or ask the scheduler for more memory. "
-    "For a bus error enlarge /dev/shm (docker run --shm-size=16g).",
+    title="The host does not have the memory that the job asks for.",
+    symptom=(
+        "'DefaultCPUAllocator: can't allocate memory', MemoryError, 'DataLoader worker is killed by signal: Killed', or exit code -9 (SIGKILL) of "
+        "one rank and no traceback."
+    ),
+    evidence=(
+        "The message of the allocator or the kernel. In a plain log also a SIGKILL that ended a rank first, as its launcher reports, "
+        "if nothing else failed."
+    ),
+    remedy="Look for the kernel's message (dmesg -T | grep -i 'out of memory'; memory.events of the container). Then use less memory in each rank: "
+    "fewer DataLoader workers, "
+    "no copy of the data or the checkpoint per rank (map_location='meta' or mmap=True, load on one rank), no offload to the CPU; "
+    "or ask the scheduler for more memory. "
+    "After a bus error, enlarge /dev/shm (docker run --shm-size=16g).",
     needs=("process.end",),
     printed=_SAID + _SIGKILL,
     yields_to=("card-out-of-memory",),
@@ -100,7 +108,7 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
-        "Rank 1 asks for more than there is, and rank 0 loses it.",
+        "Rank 1 asks for more memory than there is, and rank 0 loses it.",
         recorded.RANK_1_ASKS_FOR_MORE_THAN_THERE,
         ranks=(1,),
     ),
@@ -124,7 +132,7 @@ EXAMPLES = (
         ranks=(0,),
     ),
     Example(
-        "Slurm tells of the kernel's killer.",
+        "Slurm reports that the kernel killed a process.",
         "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.\n",
     ),
     Example(
@@ -135,7 +143,7 @@ failed (exitcode: -9) local_rank: 1 (pid: 27464) of binary: /env/bin/python
         answer="clear",
     ),
     Example(
-        "A process of a list of healthy ones.",
+        "A healthy job that prints a list of killed processes.",
         "INFO: Killed processes of the last run: 0\nstep 10 loss 0.31, host memory 31.2 of 512 GiB\n",
         answer="clear",
     ),
@@ -143,5 +151,5 @@ failed (exitcode: -9) local_rank: 1 (pid: 27464) of binary: /env/bin/python
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the words of those that ran out of memory; who sent a signal that a launcher tells of is another rule's question."""
+    """Use the words of the processes that ran out of memory; another rule finds who sent a signal that a launcher reports."""
     return by_text(RULE._replace(printed=_SAID), run)

@@ -1,4 +1,4 @@
-"""init_dist of mmengine or mmcv calls torch.cuda.set_device on a host without CUDA, whatever the backend."""
+"""init_dist of mmengine or mmcv calls torch.cuda.set_device on a host without CUDA, with any backend."""
 
 import re
 from typing import Iterator
@@ -16,10 +16,18 @@ RULE = Rule(
     slug="init-dist-took-cuda",
     cause="cuda_call_on_non_cuda_host",
     title="init_dist took its CUDA branch on a host without CUDA.",
-    symptom="'Found no NVIDIA driver', \"no attribute '_cuda_setDevice'\" or 'Torch not compiled with CUDA enabled' in _init_dist_pytorch, with backend gloo or a vendor's too.",
-    evidence="The mmengine.init_dist event says which branch it takes and why, and ends in an error of torch.cuda.set_device. A call in the job's own line is cuda-call-without-cuda.",
-    remedy="Make the process group yourself where CUDA is not there: torch.distributed.init_process_group('gloo') on a CPU run, the vendor's backend after its own set_device otherwise. "
-    "Before a Runner, which takes a group that is there; in place of a bare init_dist. Under SLURM and MPI set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT first, as init_dist would.",
+    symptom=(
+        "'Found no NVIDIA driver', \"no attribute '_cuda_setDevice'\" or 'Torch not compiled with CUDA enabled' in _init_dist_pytorch, "
+        "even with backend gloo or a vendor's backend."
+    ),
+    evidence=(
+        "The mmengine.init_dist event says which branch it takes and why, and ends in an error of torch.cuda.set_device. If a line of the job makes "
+        "the call, see cuda-call-without-cuda."
+    ),
+    remedy="If there is no CUDA, make the process group yourself: torch.distributed.init_process_group('gloo') on a CPU run, "
+    "otherwise the vendor's backend after the vendor's set_device. "
+    "Do so before a Runner, which uses an existing group, or in place of a bare init_dist. Under SLURM and MPI first set RANK, WORLD_SIZE, "
+    "LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as init_dist does.",
     needs=("mmengine.init_dist",),
     fix="set-device",
     printed=(Printed(NO_CUDA, beside=IN_INIT_DIST, says="init_dist calls torch.cuda.set_device, and this host has no usable CUDA."),),
@@ -34,7 +42,7 @@ EXAMPLES = (
         job="01_runner_sets_cuda_device",
     ),
     Example(
-        "init_dist fails over a variable, not over CUDA.",
+        "init_dist fails because of a variable, not because of CUDA.",
         """
 {"event":"mmengine.init_dist","phase":"begin","rank":0,"span":1,"launcher":"pytorch","backend":"gloo","branch":"cuda"}
 {"event":"mmengine.init_dist","phase":"error","rank":0,"span":1,"failure":{"type":"KeyError","message":"'LOCAL_RANK'"}}
@@ -49,7 +57,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for init_dist calls that died of torch.cuda's set_device."""
+    """Find the init_dist calls that failed in torch.cuda.set_device."""
     lost = [
         (failure, call)
         for failure in run.failures
@@ -65,7 +73,7 @@ def check(run: Run) -> Iterator[Finding]:
     sets = [call for call in failure.calls if isinstance(call.begin, schema.SetDevice)]
     line = sets[0].begin.through[-1] if sets and sets[0].begin.through else None
     place = " at %s:%d" % (line.file.rpartition("site-packages/")[2], line.line) if line is not None else ""
-    because = first.begin.branch_because or "It asks for no other accelerator."
+    because = first.begin.branch_because or "It does not ask for another accelerator."
     yield RULE.found(
         ranks=who,
         verdict="init_dist called torch.cuda.set_device%s on %s, with backend %s, and this host has no usable CUDA (%s). %s"

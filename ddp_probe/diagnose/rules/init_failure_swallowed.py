@@ -1,4 +1,4 @@
-"""The job caught a failure of init_process_group or set_device and went on as if nothing had been: its symptoms come later and elsewhere."""
+"""The job caught a failure of init_process_group or set_device and continued: the symptoms come later, in another place."""
 
 from typing import Iterator, List
 
@@ -6,47 +6,57 @@ from ddp_probe.diagnose import _swallowed
 from ddp_probe.diagnose._cuda_words import said
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed
 from ddp_probe.diagnose.rules.recorded import init_failure_swallowed as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import at, named, place
 from ddp_probe.read.model import Failed, Run
 
 _SAYS_SO = (
     r"Not init distributed mode|(?:[Ff]ailed|FAILED|[Uu]nable|[Cc]ould not|[Cc]annot|[Ee]rror)[^\n]{0,12} (?:to |while |during )?"
-    r"(?:init|initiali[sz]e|initiali[sz]ing|set(?:ting)? ?up|start)[^\n]{0,25}(?:distributed|process group|DDP|NCCL)[^\n]{0,200}(?:[Ff]all(?:ing)? ?back|[Cc]ontinu|[Ss]ingle)"
+    r"(?:init|initiali[sz]e|initiali[sz]ing|set(?:ting)? ?up|start)[^\n]{0,25}(?:distributed|process group|DDP"
+    r"|NCCL)[^\n]{0,200}(?:[Ff]all(?:ing)? ?back|[Cc]ontinu|[Ss]ingle)"
 )
 
 RULE = Rule(
     id="DDP219",
     slug="init-failure-swallowed",
     cause="init_failure_swallowed",
-    title="A failure of init_process_group or set_device was caught, and the job went on without telling.",
-    symptom="'Not init distributed mode.' and then DDP fails over device_ids or a process group that was never made; or each rank trains alone and the job ends well.",
-    evidence="A dist.init_process_group, device.set or mmengine.init_dist event ends in an error, later events of the same process show that it went on, nothing did the same thing again successfully, and what failed later follows from it.",
-    remedy="Let the exception out where WORLD_SIZE is more than 1: no try/except around init_process_group and set_device, or a raise in it. Then mend what it says.",
+    title="The job caught a failure of init_process_group or set_device, and continued without a report.",
+    symptom=(
+        "'Not init distributed mode.', and then DDP fails because of device_ids or of a process group that was never made; "
+        "or each rank trains alone and the job ends well."
+    ),
+    evidence=(
+        "A dist.init_process_group, device.set or mmengine.init_dist event ends in an error, later events of the same process show that it "
+        "continued, no later call of the same kind succeeded, and the later failure follows from it."
+    ),
+    remedy=(
+        "If WORLD_SIZE is more than 1, do not catch the exception: remove the try/except around init_process_group and set_device, "
+        "or add a raise to it. Then fix what the exception says."
+    ),
     needs=("dist.init_process_group", "device.set"),
     printed=(
         Printed(
             r"Default process group has not been initialized|device_ids and output_device arguments only work",
             beside=_SAYS_SO,
-            says="The log says that distributed mode was not set up, and the job went on to a failure that follows from it.",
+            says="The log says that distributed mode was not set up, and the job continued to a failure that follows from it.",
         ),
     ),
 )
 
 EXAMPLES = (
     Example(
-        "set_device fails in an except, and DDP fails over device_ids.",
+        "set_device fails in an except, and DDP fails because of device_ids.",
         recorded.SET_DEVICE_FAILS_IN_EXCEPT,
         ranks=(0,),
         job="04_swallowed_then_ddp_fails",
     ),
     Example(
-        "Two ranks train alone with a group that neither knows of.",
+        "Two ranks train alone with a group that neither of them uses.",
         recorded.TWO_RANKS_TRAIN_ALONE_WITH_GROUP,
         ranks=(0,),
         job="04_swallowed_and_silent",
     ),
     Example(
-        "nccl is tried, gloo is taken, the wrap goes well.",
+        "The job tries nccl, then uses gloo, and the wrap succeeds.",
         recorded.NCCL_IS_TRIED,
         answer="clear",
     ),
@@ -62,35 +72,38 @@ EXAMPLES = (
         answer="clear",
     ),
     Example(
-        "The words of the set-up that many detectors copy, and the failure that follows.",
+        "The message of the set-up code that many detectors copy, and the failure that follows.",
         recorded.WORDS_OF_SET_UP_THAT_MANY_DETECTORS,
     ),
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for failures of the set-up that were caught and did harm."""
+    """Find failures of the set-up that were caught and did harm."""
     found = _swallowed.swallowed(run)
     if not found:
         return
     first = found[0]
     site = first.call.site
-    where = "%s:%d" % (site.file, site.line) if site is not None else "an unknown line"
+    where = place(site)
     inside = " in %s" % site.function if site is not None and site.function else ""
     who = [one.process.rank for one in found if one.process.rank is not None]
     symptoms = [symptom for one in found for symptom in one.symptoms]
     what = {"device.set": "set_device", "mmengine.init_dist": "init_dist"}.get(first.call.name, "init_process_group")
-    group = "with a process group that is there all the same" if first.group else "without a process group"
+    group = "with a process group that exists nevertheless" if first.group else "without a process group"
     yield RULE.found(
         ranks=who,
-        verdict="%s failed at %s%s on %s (%s), and the job caught it and went on %s; %s."
+        verdict="%s failed at %s%s on %s (%s), and the job caught it and continued %s; %s."
         % (what, where, inside, named(who), said(first.failure), group, _outcome(symptoms)),
         evidence=[
             *[failed(one.failure, "caught: %s" % said(one.failure)) for one in found[:3]],
             *[failed(symptom) for symptom in symptoms[:1]],
         ],
         when=min(one.failure.when for one in found),
-        remedy="Let the exception out at %s%s where WORLD_SIZE is more than 1: no try/except around it, or a raise in it. Then mend what it says: %s."
+        remedy=(
+            "If WORLD_SIZE is more than 1, do not catch the exception at %s%s: remove the try/except around it, or add a raise to it. "
+            "Then fix what it says: %s."
+        )
         % (where, inside, said(first.failure)),
         explains=[*[one.failure for one in found], *symptoms],
         severity=ERROR if symptoms else WARNING,
@@ -101,4 +114,4 @@ def _outcome(symptoms: List[Failed]) -> str:
     if not symptoms:
         return "each of these ranks then worked alone"
     site = symptoms[0].site
-    return "what fails later%s follows from it" % (" at %s:%d" % (site.file, site.line) if site is not None else "")
+    return "what fails later%s follows from it" % at(site)

@@ -1,4 +1,4 @@
-"""The default process group is made a second time, mostly by the program after a library has made it."""
+"""The default process group is made twice, mostly by the program after a library has made it."""
 
 from typing import Iterator
 
@@ -7,17 +7,20 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import init_process_group_twice as recorded
+from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import LoggedCall, Run
-from ddp_probe.schema import Site
 
 RULE = Rule(
     id="DDP405",
     slug="init-process-group-twice",
     cause="init_process_group_twice",
-    title="init_process_group is called although the default process group is there.",
+    title="init_process_group is called although the default process group exists.",
     symptom="'trying to initialize the default process group twice!'.",
-    evidence="The call that fails finds the group made already; the call that made it is in the log before.",
-    remedy="Call it once: if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...); or leave it to the library that does it.",
+    evidence="The call that fails finds an existing group; the call that made the group is earlier in the log.",
+    remedy=(
+        "Call it once: if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...); or leave it to the library that makes "
+        "the group."
+    ),
     needs=("dist.init_process_group",),
     printed=(Printed(r"trying to initialize the default process group twice"),),
 )
@@ -64,12 +67,12 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=[failure.rank for failure in found if failure.rank is not None],
         verdict="init_process_group is called at %s although %s has made the default group."
-        % (_at(second.site), _at(first.site) if first is not None else "another call"),
+        % (place(second.site), place(first.site) if first is not None else "another call"),
         evidence=evidence + [failed(failure) for failure in found[:4]],
         when=found[0].when,
         change=[
             change.Instead(second.site, change.GROUP, "not torch.distributed.is_initialized()", (), ("torch.distributed",), "init_process_group"),
-            "Or take one of the two calls out.",
+            "Or remove one of the two calls.",
         ],
         explains=found,
     )
@@ -77,7 +80,3 @@ def check(run: Run) -> Iterator[Finding]:
 
 def _made(call: "LoggedCall[schema.InitProcessGroup]") -> Evidence:
     return shown(call, "the default group is made here")
-
-
-def _at(site: "Site | None") -> str:
-    return "%s:%d" % (site.file, site.line) if site is not None else "an unknown line"

@@ -6,36 +6,39 @@ from ddp_probe.diagnose._waits import PEER_GONE, last_seen, waited
 from ddp_probe.diagnose._who import deaths, ranks
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.diagnose.rules.recorded import killed_by_signal as recorded
-from ddp_probe.diagnose.words import clock, named, spans
+from ddp_probe.diagnose.words import capital, clock, named, subject
 from ddp_probe.read.model import Death, Failed, LoggedProcess, Run
 
-_CRASH = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")  # Nobody sends these to another process.
+_CRASH = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")  # These come from a crash, not from another process.
 _KILL = "SIGKILL"
 _ENTRY = r"rank\s*:\s*(?P<rank>\d+) \(local_rank: \d+\)\s+exitcode\s*:\s*-"
 
-_WHO = "Look for who sent it: dmesg -T | grep -i 'out of memory', memory.events of the container, the scheduler's own log of the job."
+_WHO = "Find out who sent it: dmesg -T | grep -i 'out of memory', memory.events of the container, the scheduler's log of the job."
 
 RULE = Rule(
     id="DDP615",
     slug="killed-by-signal",
     cause="rank_stopped_participating",
     title="A rank was killed by a signal, and the others lost it.",
-    symptom="'Connection reset by peer' or a timeout on the other ranks; the launcher reports exit code -9 (SIGKILL), -11 (SIGSEGV) or -7 (SIGBUS) for one.",
-    evidence="The launcher's account of its children, and a rank's file without an end.",
-    remedy="SIGKILL: look for the kernel's out-of-memory killer (dmesg -T | grep -i oom; memory.max of the container) and give the rank less to hold. "
+    symptom=(
+        "'Connection reset by peer' or a timeout on the other ranks; the launcher reports exit code -9 (SIGKILL), -11 (SIGSEGV) or -7 (SIGBUS) for "
+        "one."
+    ),
+    evidence="The launcher's report on its processes, and a rank's file without a last line.",
+    remedy="SIGKILL: look for the kernel's out-of-memory killer (dmesg -T | grep -i oom; memory.max of the container) and use less memory there. "
     "SIGSEGV: run it with PYTHONFAULTHANDLER=1. SIGBUS: enlarge /dev/shm.",
     needs=("launcher.child",),
     printed=(
         Printed(
             r"Root Cause \(first observed failure\):\s*\[\d+\]:\s+(?:[^\n]*\n\s*){1,3}?" + _ENTRY + r"(?P<code>9|11|7)\b",
-            says="The launcher saw rank {rank} end first, by signal {code}.",
+            says="The launcher reports that rank {rank} ended first, by signal {code}.",
         ),
-        Printed(_ENTRY + r"(?P<code>11|7)\b", says="The launcher saw rank {rank} end by signal {code}."),
-        # A launcher kills those that do not stop in time; where a peer has lost its connection, somebody was gone before that.
+        Printed(_ENTRY + r"(?P<code>11|7)\b", says="The launcher reports that rank {rank} ended by signal {code}."),
+        # A launcher kills the ranks that do not stop in time; if a peer lost its connection, a rank was gone before that.
         Printed(
             _ENTRY + r"(?P<code>9)\b",
             beside=r"Connection (?:closed|reset) by peer|[Rr]emote process exited",
-            says="The launcher saw rank {rank} end by signal {code}.",
+            says="The launcher reports that rank {rank} ended by signal {code}.",
         ),
         Printed(r"process (?P<rank>\d+) terminated with signal (?P<signal>SIG(?:KILL|SEGV|BUS))", says="Process {rank} was ended by {signal}."),
         Printed(r"died with <Signals\.(?P<signal>SIG(?:KILL|SEGV|BUS)): \d+>", says="A rank was ended by {signal}.", ranks=False),
@@ -48,12 +51,12 @@ RULE = Rule(
         Printed(r"exits with return code = -(?P<code>9|11|7)\b", says="A process of the job was ended by signal {code}.", ranks=False),
         Printed(
             r"(?:RayActorError|ActorDiedError): The actor died (?:unexpectedly|because)[^\n]*",
-            says="An actor of Ray, which was a rank, died.",
+            says="A Ray actor that was a rank died.",
             ranks=False,
         ),
         Printed(
             r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: (?P<how>Segmentation fault)",
-            says="A worker of the DataLoader was killed: {how}.",
+            says="A DataLoader worker was killed: {how}.",
         ),
     ),
     yields_to=("host-out-of-memory", "torch-fault"),
@@ -79,7 +82,7 @@ EXAMPLES = (
         answer="clear",
     ),
     Example(
-        "Rank 1 leaves no end, and there is no launcher's file.",
+        "Rank 1 writes no last line, and there is no file of the launcher.",
         """
 {"event":"process.start","rank":0,"world_size":2}
 {"event":"process.start","rank":1,"world_size":2}
@@ -99,7 +102,7 @@ EXAMPLES = (
         answer="undecided",
     ),
     Example(
-        "A peer is lost, and the launcher's table tells who was killed.",
+        "A peer is lost, and the launcher's table says which rank was killed.",
         """RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
 torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 ======================================================
@@ -130,7 +133,7 @@ Root Cause (first observed failure):
 
 
 def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
-    """Take the ranks that a signal ended which was not their launcher's doing."""
+    """Find the ranks that a signal ended, if the launcher did not send it."""
     signals = _CRASH if _own_failure(run) else (*_CRASH, _KILL)
     killed = [(process, death) for process, death in _deaths(run) if death.signal in signals]
     if not killed:
@@ -140,7 +143,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     names = sorted({death.signal for _, death in killed})
     if len(guilty) * 2 > max(len(run.ranks), run.expected or 0) and len(guilty) > 1:
         yield RULE.undecided(
-            "%s were all ended by %s, so none of them is the one that left the others." % (_capital(named(guilty)), ", ".join(names)), then=_WHO
+            "%s were all ended by %s, so it is not known which of them ended first." % (capital(named(guilty)), ", ".join(names)), then=_WHO
         )
         return
     process = killed[0][0]
@@ -148,7 +151,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     seen = last_seen(process).partition(" and was ended")[0]
     yield RULE.found(
         ranks=guilty,
-        verdict="%s %s ended by %s; rank %s %s.%s" % (_capital(named(guilty)), _was(guilty), ", ".join(names), process.rank, seen, _loss(lost)),
+        verdict="%s ended by %s; rank %s %s.%s" % (subject(guilty, "was", "were"), ", ".join(names), process.rank, seen, _loss(lost)),
         evidence=[*_evidence(killed), *(failed(failure) for failure in lost[:2])],
         when=min(process.last_when for process, _ in killed),
         explains=lost,
@@ -157,7 +160,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
 
 
 def _vanished(run: Run) -> Iterator[Undecided]:
-    """Without a launcher's file nothing tells how a rank ended that left no end."""
+    """Report ranks that wrote no last line, if no launcher's file says how they ended."""
     told = deaths(run)
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
     gone = [
@@ -169,25 +172,25 @@ def _vanished(run: Run) -> Iterator[Undecided]:
         return
     who = named([process.rank for process in gone if process.rank is not None])
     yield RULE.undecided(
-        "%s left no end: rank %s %s; %s lost it. No launcher's file tells whether a signal ended it."
-        % (_capital(who), gone[0].rank, last_seen(gone[0]), _losers(lost)),
+        "%s wrote no last line: rank %s %s; %s lost it. No launcher's file says whether a signal ended it."
+        % (capital(who), gone[0].rank, last_seen(gone[0]), _losers(lost)),
         then=_WHO,
     )
 
 
 def _deaths(run: Run) -> List[Tuple[LoggedProcess, Death]]:
-    """Return those that have no end of their own."""
+    """Return the ranks that wrote no last line, with their launcher's report."""
     told = deaths(run)
     return [(process, told[process.rank]) for process in run.processes if process.end is None and process.rank is not None and process.rank in told]
 
 
 def _own_failure(run: Run) -> bool:
-    """Tell that another rank failed first: a launcher kills those that do not stop in time."""
+    """Tell whether another rank failed first: a launcher kills the ranks that do not stop in time."""
     return any(failure.fatal and not failure.consequence for failure in run.failures)
 
 
 def _loss(lost: List[Failed]) -> str:
-    return " %s lost it at %s." % (_capital(_losers(lost)), clock(lost[0].when)) if lost else ""
+    return " %s lost it at %s." % (capital(_losers(lost)), clock(lost[0].when)) if lost else ""
 
 
 def _losers(lost: List[Failed]) -> str:
@@ -200,20 +203,15 @@ def _evidence(killed: List[Tuple[LoggedProcess, Death]]) -> List[Evidence]:
 
 
 def _remedy(signal: str, guilty: List[int]) -> str:
-    who = spans(guilty)
+    who = named(guilty)
     if signal == _KILL:
         return (
-            "Look for who killed rank %s: the kernel for want of memory (dmesg -T | grep -i 'out of memory'; memory.events of the container), a scheduler, or a person. Give it less to hold where it was memory."
-            % who
+            "Find out who killed %s: the kernel because memory ran out (dmesg -T | grep -i 'out of memory'; memory.events of the container), "
+            "a scheduler, or a person. If it was memory, use less of it there." % who
         )
     if signal == "SIGBUS":
-        return "Enlarge /dev/shm (docker run --shm-size=16g), or use fewer DataLoader workers; a file that is cut off while it is mapped does it too."
-    return "Run with PYTHONFAULTHANDLER=1 to have rank %s print the line at which it crashes; a native library there is at fault." % who
-
-
-def _was(guilty: List[int]) -> str:
-    return "was" if len(guilty) == 1 else "were"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+        return (
+            "Enlarge /dev/shm (docker run --shm-size=16g), or use fewer DataLoader workers. "
+            "A file that is cut off while it is mapped causes SIGBUS too."
+        )
+    return "Run with PYTHONFAULTHANDLER=1: %s then prints the line of the crash, which is in a native library." % who

@@ -1,4 +1,4 @@
-"""The program trains alone: nothing started it on every card, or it was started on every card and told that it is alone."""
+"""The processes train alone: no launcher started one per card, or a launcher did and each was told that it is alone."""
 
 import re
 from typing import Iterator, List, Optional
@@ -8,7 +8,7 @@ from ddp_probe.diagnose import _cards, change
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, line, shown
 from ddp_probe.diagnose.rules.recorded import launched_without_launcher as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import at, counted
 from ddp_probe.read.model import LoggedCall, LoggedProcess, LogLine, Run
 
 _ACCELERATE = re.compile(r"(?:^|[/\\])accelerate(?:-launch)?$|accelerate[./\\]commands[./\\](?:launch|accelerate_cli)")
@@ -18,9 +18,15 @@ RULE = Rule(
     id="DDP311",
     slug="launched-without-launcher",
     cause="launched_without_launcher",
-    title="The processes train alone: no process group joins them, or there is one process only.",
-    symptom="The job ends well, as slow as on one card; one card of several is busy, or each process writes the same checkpoint and none sees the others' gradients.",
-    evidence="One process without a launcher moved its model to one of several cards and trained; or a launcher started several, mmengine's runner has launcher='none', and no rank called init_process_group.",
+    title="The processes train alone: they have no process group, or there is only one process.",
+    symptom=(
+        "The job ends well, as slowly as on one card. One card of several is busy, or each process writes the same checkpoint and does not get the "
+        "gradients of the others."
+    ),
+    evidence=(
+        "One process without a launcher moved its model to one of several cards and trained; or a launcher started several, "
+        "mmengine's runner has launcher='none', and no rank called init_process_group."
+    ),
     remedy="Start with torchrun --nproc_per_node=<cards> train.py, and give the runner launcher='pytorch' (the command's --launcher pytorch).",
     needs=("process.start", "mmengine.wrap_model"),
     printed=(
@@ -70,7 +76,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for ranks that do not know of each other, then for a program that left cards unused."""
+    """Find ranks that do not know each other, then a program that left cards unused."""
     if any(failure.fatal for failure in run.failures):
         return
     ranks = [process for process in run.processes if (process.world_size or 0) > 1 and process.started.role == "rank"]
@@ -82,7 +88,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _asked_for_more(process: LoggedProcess) -> List[Finding]:
-    """Take a program that accelerate was to start several times, and that it started once, without a rank."""
+    """Find a program that accelerate should have started several times, and started once, without a rank."""
     words = process.started.parent
     if not any(_ACCELERATE.search(word) for word in words):
         return []
@@ -93,10 +99,13 @@ def _asked_for_more(process: LoggedProcess) -> List[Finding]:
     return [
         RULE.found(
             ranks=[],
-            verdict="accelerate launch was asked for %d processes, and started one, which trains alone." % count,
-            evidence=[line(LogLine(process.file, 1), "No rank is set, and the process above is: %s" % " ".join(words))],
+            verdict="accelerate launch was asked for %s, and started one, which trains alone." % counted(count, "process", "processes"),
+            evidence=[line(LogLine(process.file, 1), "No rank is set, and the parent process is: %s" % " ".join(words))],
             when=process.start_when,
-            remedy="Give accelerate launch --multi_gpu, or on a host without cards --cpu, beside --num_processes %d; or start with torchrun --nproc_per_node=%d."
+            remedy=(
+                "Give accelerate launch --multi_gpu (or --cpu on a host without cards) beside --num_processes %d; "
+                "or start with torchrun --nproc_per_node=%d."
+            )
             % (count, count),
             severity=WARNING,
         )
@@ -113,27 +122,26 @@ def _each_alone(ranks: List[LoggedProcess], alone: "List[LoggedCall[schema.WrapM
     first = alone[0]
     told = first.begin.launcher or "none"
     site = first.site
-    at = " at %s:%d" % (site.file, site.line) if site else ""
-    who = named([process.rank for process in ranks if process.rank is not None])
+    where = at(site)
     return RULE.found(
         ranks=[],
-        verdict="%s started %d processes, and each of them trains alone: the runner%s has launcher='%s', and no rank joined a process group."
-        % (ranks[0].started.launcher, len(ranks), at, told),
+        verdict="%s started %s, and each of them trains alone: the runner%s has launcher='%s', and no rank joined a process group."
+        % (ranks[0].started.launcher, counted(len(ranks), "process", "processes"), where, told),
         evidence=[shown(call, "rank %s: launcher='%s', not distributed" % (process.rank, told)) for process, call in list(zip(ranks, alone))[:4]],
         when=min(call.when for call in alone),
-        change=_joined(ranks[0], first, told, who),
+        change=_joined(ranks[0], first, told),
         severity=WARNING,
     )
 
 
-def _joined(process: LoggedProcess, call: "LoggedCall[schema.WrapModel]", told: str, who: str) -> change.Change:
-    """OpenMMLab's tools take the launcher as an argument; a program of one's own gives it to the Runner, or in the configuration."""
+def _joined(process: LoggedProcess, call: "LoggedCall[schema.WrapModel]", told: str) -> change.Change:
+    """Return the change: OpenMMLab's tools take the launcher as an argument, other programs give it to the Runner or in the configuration."""
     if "--launcher" in process.started.argv:
-        return ["Start it with --launcher pytorch in place of --launcher %s, so that %s train together." % (told, who)]
+        return ["Start it with --launcher pytorch in place of --launcher %s, so that all ranks train together." % told]
     if any(frame.function.endswith("from_cfg") for frame in call.begin.through):
-        return [change.Lines(call.site, ("$first['launcher'] = 'pytorch'",), call=change.RUNNER, first="cfg"), "Then %s train together." % who]
+        return [change.Lines(call.site, ("$first['launcher'] = 'pytorch'",), call=change.RUNNER, first="cfg"), "Then all ranks train together."]
     given = change.Argument(call.site, change.RUNNER, "launcher", "'pytorch'")
-    return [given, "Then %s train together. In OpenMMLab's tools it is --launcher pytorch." % who]
+    return [given, "Then all ranks train together. In OpenMMLab's tools it is --launcher pytorch."]
 
 
 def _one_of_many(process: LoggedProcess) -> Iterator[Finding]:

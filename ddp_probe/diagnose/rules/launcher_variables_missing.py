@@ -1,4 +1,4 @@
-"""The process was not told who it is: RANK, WORLD_SIZE or the master's address is not in its environment."""
+"""The process does not know its rank: RANK, WORLD_SIZE or the master's address is not in its environment."""
 
 import re
 import shlex
@@ -10,10 +10,12 @@ from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.printed import matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import launcher_variables_missing as recorded
+from ddp_probe.diagnose.words import at
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _NAMES = (
-    r"(?:(?:LOCAL_|GROUP_|NODE_|ROLE_)?RANK|(?:LOCAL_|GROUP_|ROLE_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_(?:PROCID|LOCALID|NTASKS|NODEID|JOB_ID|STEP_ID|(?:JOB_|STEP_)?NODELIST|NNODES)"
+    r"(?:(?:LOCAL_|GROUP_|NODE_|ROLE_)?RANK|(?:LOCAL_|GROUP_|ROLE_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_(?:PROCID|LOCALID|NTASKS|NODEID|JOB_ID"
+    r"|STEP_ID|(?:JOB_|STEP_)?NODELIST|NNODES)"
     r"|OMPI_COMM_WORLD_\w+|PMI_\w+|MV2_COMM_WORLD_\w+|TORCHELASTIC_\w+)"
 )
 _SCHEDULER = re.compile(r"SLURM_|OMPI_|PMI_|MV2_")
@@ -22,10 +24,16 @@ RULE = Rule(
     id="DDP401",
     slug="launcher-variables-missing",
     cause="launcher_env_missing",
-    title="A variable that the launcher sets for each process is not there.",
+    title="A variable that the launcher sets for each process is missing.",
     symptom="'environment variable RANK expected, but not set', or KeyError: 'RANK', 'LOCAL_RANK', 'MASTER_ADDR', 'SLURM_PROCID'.",
-    evidence="The exception names the variable, and the environment recorded at the start of the process lacks it. What a launcher itself fails of is not this.",
-    remedy="Start with a launcher, which sets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: torchrun --nproc_per_node=<cards> train.py; or run without distribution (launcher='none').",
+    evidence=(
+        "The exception names the variable, and the environment recorded at the start of the process lacks it. A failure of the launcher itself is "
+        "another cause."
+    ),
+    remedy=(
+        "Start with a launcher, which sets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: torchrun --nproc_per_node=<cards> train.py; "
+        "or run without distribution (launcher='none')."
+    ),
     needs=("dist.init_process_group", "process.start"),
     fix="rendezvous",
     printed=(
@@ -34,21 +42,21 @@ RULE = Rule(
         Printed(
             r"TypeError: int\(\) argument must be [^\n]*NoneType",
             beside=r"(?:environ\.get|getenv)\(['\"]%s['\"]" % _NAMES,
-            says="A variable of the launcher's is not set.",
+            says="A variable of the launcher is not set.",
             ranks=False,
         ),
-        Printed(r"(?:rank|world size) parameter missing", says="Neither the environment nor the call tells rank and world size.", ranks=False),
+        Printed(r"(?:rank|world size) parameter missing", says="Neither the environment nor the call gives rank and world size.", ranks=False),
         Printed(
             r"ValueError: invalid literal for int\(\) with base 10: ''",
             beside=r"(?:environ(?:\.get)?|getenv)[\[(]['\"]%s['\"]" % _NAMES,
-            says="A variable of the launcher's is empty.",
+            says="A variable of the launcher is empty.",
             ranks=False,
         ),
-        # Without a launcher's variables DeepSpeed asks MPI who it is.
+        # Without a launcher's variables DeepSpeed asks MPI for its rank.
         Printed(
             r"No module named 'mpi4py'",
             beside=r"mpi_discovery|deepspeed[/\\]comm|init_distributed",
-            says="No launcher's variables are set, so DeepSpeed looks for MPI.",
+            says="The variables of a launcher are not set, so DeepSpeed looks for MPI.",
             ranks=False,
         ),
         Printed(
@@ -78,7 +86,7 @@ EXAMPLES = (
         job="10_runner_under_plain_python",
     ),
     Example(
-        "The program looks up a name of its own.",
+        "The program looks up a variable of its own.",
         """
 {"event":"process.start","rank":0,"local_rank":0,"world_size":1,"role":"rank","launcher":"torchrun"}
 {"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"KeyError","message":"'RANKING'"}}
@@ -93,7 +101,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for the exception, and for what the process was started with."""
+    """Find the exception, and how the process was started."""
     found = matches(RULE, run)
     if not found:
         return
@@ -110,9 +118,9 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="The environment variable %s is not set%s: %s, and its environment has %s."
         % (
             name,
-            ", asked for at %s:%d" % (site.file, site.line) if site else "",
+            ", asked for" + at(site) if site else "",
             started,
-            ", ".join(has) or "no variable that tells a rank who it is",
+            ", ".join(has) or "no variable with its rank",
         ),
         evidence=first_of([failed(match.failure) for match in found]),
         when=first.when,
@@ -131,12 +139,12 @@ def _change(process: LoggedProcess, name: str, failure: Failed) -> change.Change
     if _SCHEDULER.match(name):
         return [*_as_pytorch(process, failure), command, "Or start it with the scheduler that sets %s: srun, mpirun." % name]
     if launcher in ("none", ""):
-        return [command, "Or without distribution, if one process is meant (launcher='none')."]
+        return [command, "Or run without distribution (launcher='none'), if you want one process."]
     return [command, "It sets %s for each process." % name]
 
 
 def _as_pytorch(process: LoggedProcess, failure: Failed) -> List[change.Edit]:
-    """A Runner that is told of another launcher in the code has to be told of this one."""
+    """Return the change of a Runner whose code names another launcher."""
     init = next((call for call in failure.calls if isinstance(call.begin, schema.InitDist)), None)
     if init is None or not init.begin.through or re.search(r"--launcher\b", " ".join(process.started.argv)):
         return []
@@ -144,7 +152,7 @@ def _as_pytorch(process: LoggedProcess, failure: Failed) -> List[change.Edit]:
 
 
 def _processes(process: LoggedProcess) -> int:
-    """As many as there are cards, or as somebody asked for; two where nothing tells."""
+    """Return the number of cards, or of processes that were asked for; two if neither is known."""
     asked = process.started.environment.get("LOCAL_WORLD_SIZE") or process.started.environment.get("WORLD_SIZE") or ""
     return _cards.count(process) or (int(asked) if asked.isdigit() and int(asked) else 2)
 

@@ -1,13 +1,13 @@
-"""A rank ended in good order while the others still needed it."""
+"""A rank ended normally while the others still needed it."""
 
 from typing import Iterator, List, Optional, Tuple, Union
 
 from ddp_probe import schema
 from ddp_probe.diagnose._waits import PEER_GONE, joined, stood, waited
-from ddp_probe.diagnose._who import place, ranks
+from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, Undecided, failed, line, shown
 from ddp_probe.diagnose.rules.recorded import left_early as recorded
-from ddp_probe.diagnose.words import named, spans
+from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 _STEPS = "Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer."
@@ -16,10 +16,15 @@ RULE = Rule(
     id="DDP617",
     slug="left-early",
     cause="rank_stopped_participating",
-    title="A rank ended in good order while the others still needed it.",
+    title="A rank ended normally while the others still needed it.",
     symptom="'Connection closed by peer', 'Connection reset by peer' or a timeout on the others, and no traceback on the rank that left.",
-    evidence="The rank's file ends without a failure before the others lose it. Whether it had fewer batches or decided to stop, the events do not tell.",
-    remedy="Let all ranks leave together: give them the same number of batches (DistributedSampler, drop_last=True); where one decides to stop, broadcast the decision (torch.distributed.broadcast of a flag), and stop everywhere in the same step.",
+    evidence=(
+        "The rank's file ends without a failure before the others lose it. The events do not show whether it had fewer batches or decided to stop."
+    ),
+    remedy=(
+        "Let all ranks leave together: give them the same number of batches (DistributedSampler, drop_last=True). If one rank decides to stop, "
+        "broadcast the decision (torch.distributed.broadcast of a flag), and stop all ranks in the same step."
+    ),
     needs=("process.end",),
     needs_all=True,
 )
@@ -32,12 +37,12 @@ EXAMPLES = (
         job="12_sys_exit_of_one_rank",
     ),
     Example(
-        "Rank 1 fails with an exception of its own.",
+        "Rank 1 fails with its own exception.",
         recorded.RANK_1_FAILS_WITH_EXCEPTION_OF_ITS,
         answer="clear",
     ),
     Example(
-        "Most ranks have left, and one goes on.",
+        "Most ranks have left, and one continues.",
         """
 {"event":"dist.init_process_group","phase":"begin","rank":0,"span":1}
 {"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
@@ -54,8 +59,8 @@ EXAMPLES = (
 )
 
 
-class _Left:
-    """A rank that ended in good order, and when it left the group."""
+class _Leaver:
+    """A rank that ended normally, and when it left the group."""
 
     def __init__(self, process: LoggedProcess) -> None:
         self.process = process
@@ -64,19 +69,19 @@ class _Left:
 
 
 def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
-    """Take the ranks that ended well before others lost a peer, where nobody failed for a reason of its own."""
+    """Find the ranks that ended well before others lost a peer, if no rank failed for its own reason."""
     lost, own = _failures(run)
     if not lost or own or any(death.signal not in ("", "SIGTERM") for death in run.deaths):
         return
     first = lost[0]
-    gone = [left for left in (_Left(process) for process in run.processes if _ended_well(process)) if left.when <= first.when]
+    gone = [left for left in (_Leaver(process) for process in run.processes if _ended_well(process)) if left.when <= first.when]
     if not gone:
         return
     guilty = ranks(left.process for left in gone)
     if len(guilty) * 2 > len(run.ranks):
         yield RULE.undecided(
-            "Ranks %s had ended in good order when rank %s still needed them, %s; which of them had the wrong number of steps, the logs do not say."
-            % (spans(guilty), first.rank, stood(first)),
+            "%s had ended normally when rank %s still needed them, %s; the logs do not show which of them had the wrong number of steps."
+            % (capital(named(guilty)), first.rank, stood(first)),
             then=_STEPS,
         )
         return
@@ -84,7 +89,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     yield RULE.found(
         ranks=guilty,
         verdict="%s ended without an exception%s%s; rank %s was still %s and lost it %.0f ms later."
-        % (_who(guilty), _code(run, earliest), _how(earliest), first.rank, stood(first), (first.when - earliest.when) * 1000),
+        % (capital(named(guilty)), _code(run, earliest), _how(earliest), first.rank, stood(first), (first.when - earliest.when) * 1000),
         evidence=[*_evidence(earliest), *(failed(failure) for failure in lost[:3])],
         when=earliest.when,
         explains=lost,
@@ -93,7 +98,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
 
 
 def _failures(run: Run) -> Tuple[List[Failed], bool]:
-    """Return who lost a peer, and whether anybody failed otherwise."""
+    """Return the failures of ranks that lost a peer, and whether any rank failed otherwise."""
     fatal = [failure for failure in run.failures if failure.fatal]
     lost = [
         failure
@@ -107,12 +112,7 @@ def _ended_well(process: LoggedProcess) -> bool:
     return process.rank is not None and process.ended is not None and process.ended.failure is None and not process.ended.uncaught and joined(process)
 
 
-def _who(guilty: List[int]) -> str:
-    text = named(guilty)
-    return text[:1].upper() + text[1:]
-
-
-def _code(run: Run, left: _Left) -> str:
+def _code(run: Run, left: _Leaver) -> str:
     death = run.death(left.process.rank) if left.process.rank is not None else None
     ended = left.process.ended
     code = death.exit_code if death is not None and death.exit_code is not None else getattr(ended, "exit_code", None)
@@ -120,24 +120,24 @@ def _code(run: Run, left: _Left) -> str:
     return " (exit code %d%s)" % (code, by) if code is not None else ""
 
 
-def _how(left: _Left) -> str:
+def _how(left: _Leaver) -> str:
     return " and left the group at %s" % place(left.leave.site) if left.leave is not None else " without leaving the group"
 
 
-def _evidence(left: _Left) -> List[Evidence]:
+def _evidence(left: _Leaver) -> List[Evidence]:
     items = [shown(left.leave, "rank %s leaves the group" % left.process.rank)] if left.leave is not None else []
     return [*items, line(left.process.last_at, "rank %s ends without a failure" % left.process.rank)]
 
 
-def _remedy(left: _Left) -> str:
-    """Fewer batches and an early end look alike: batches are not in the events."""
+def _remedy(left: _Leaver) -> str:
+    """Return both remedies: fewer batches and an early stop look alike, as the events do not have batches."""
     rank = left.process.rank
     batches = (
-        "Print len(loader) on each rank: if rank %s has fewer batches than the others, give all the same number (DistributedSampler, drop_last=True, or Join([model]) around the loop)."
-        % rank
-    )
+        "Print len(loader) on each rank: if rank %s has fewer batches than the others, give all ranks the same number (DistributedSampler, "
+        "drop_last=True, or Join([model]) around the loop)."
+    ) % rank
     where = " on the way to %s" % place(left.leave.site) if left.leave is not None else ""
     return (
-        "%s If the numbers are equal, rank %s stopped by a decision of its own%s: take it on one rank, torch.distributed.broadcast it, and stop all ranks in the same step."
-        % (batches, rank, where)
-    )
+        "%s If the numbers are equal, rank %s decided to stop%s: make the decision on one rank, torch.distributed.broadcast it, "
+        "and stop all ranks in the same step."
+    ) % (batches, rank, where)

@@ -1,4 +1,4 @@
-"""The launcher passes the local rank as an argument that the program spells otherwise, or does not know."""
+"""The launcher passes the local rank as an argument that the program spells differently, or does not know."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose.rule import MEDIUM, Evidence, Example, Finding, Printed, Rule, line
 from ddp_probe.diagnose.rules.recorded import local_rank_argument as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import LoggedProcess, LogLine, Run
 from ddp_probe.schema import Site
 
@@ -18,14 +18,24 @@ RULE = Rule(
     id="DDP403",
     slug="local-rank-argument",
     cause="launcher_arg_spelling",
-    title="The launcher's --local-rank (or --local_rank) is no argument of the program.",
+    title="The launcher's --local-rank (or --local_rank) is not an argument of the program.",
     symptom="'error: unrecognized arguments: --local-rank=0', and exit code 2 before anything happens.",
-    evidence="The command line of the rank has the argument that torch.distributed.launch adds (--local_rank up to torch 1.13, --local-rank since 2.0), and the rank left with exit code 2, which argparse takes, without an exception and before any call that is watched.",
-    remedy="Correct the argument that the line names, and put those of the launcher before the program. For --local-rank start with torchrun, which passes no such argument, and read int(os.environ['LOCAL_RANK']); or accept both: parser.add_argument('--local-rank', '--local_rank', type=int, default=int(os.environ.get('LOCAL_RANK', 0))).",
+    evidence=(
+        "The command line of the rank has the argument that torch.distributed.launch adds (--local_rank up to torch 1.13, --local-rank since 2.0), "
+        "and the rank ended with exit code 2, as argparse does, without an exception and before any recorded call."
+    ),
+    remedy=(
+        "Correct the argument that the line names, and put the launcher's arguments before the program. For --local-rank, start with torchrun, "
+        "which does not pass it, and read int(os.environ['LOCAL_RANK']); or accept both: parser.add_argument('--local-rank', '--local_rank', "
+        "type=int, default=int(os.environ.get('LOCAL_RANK', 0)))."
+    ),
     needs=("process.start", "launcher.child"),
     printed=(
         Printed(
-            r"(?:unrecognized arguments?|[Uu]nknown (?:command line )?(?:flag|option|argument)s?|[Nn]o such option|[Cc]ould not consume arg)[^\n]*?(?P<argument>-{0,2}local[-_]rank)",
+            (
+                r"(?:unrecognized arguments?|[Uu]nknown (?:command line )?(?:flag|option|argument)s?|[Nn]o such option"
+                r"|[Cc]ould not consume arg)[^\n]*?(?P<argument>-{0,2}local[-_]rank)"
+            ),
             says="The program does not know the argument {argument} that the launcher passes.",
         ),
         Printed(
@@ -37,20 +47,23 @@ RULE = Rule(
             says="The program requires {argument}, which its launcher does not pass.",
         ),
         Printed(
-            r"(?:torchrun|launch\.py|run\.py|accelerate|deepspeed)(?: <command>)?[^\n:]{0,40}: error: (?P<what>(?:unrecognized|argument|the following|ambiguous|expected|invalid)[^\n]{0,200})",
-            says="The launcher itself does not take its command line: {what}.",
+            (
+                r"(?:torchrun|launch\.py|run\.py|accelerate|deepspeed)(?: <command>)?[^\n:]{0,40}: error: (?P<what>(?:unrecognized|argument"
+                r"|the following|ambiguous|expected|invalid)[^\n]{0,200})"
+            ),
+            says="The launcher does not accept its command line: {what}.",
             ranks=False,
         ),
-        # Whose argument it is, and who passed it, the line says itself.
+        # The line itself says whose argument it is, and who passed it.
         Printed(
             r"(?m:^)(?P<program>[\w./-]{1,200}\.py): error: (?P<what>unrecognized arguments: [^\n]{1,200})",
-            says="{program} does not take all that its command line gives it: {what}.",
+            says="{program} does not accept all arguments of its command line: {what}.",
             ranks=False,
         ),
         Printed(
             r"(?m:^)(?P<program>[\w./-]{1,200}\.py): error: (?P<what>(?:argument|the following|ambiguous|expected|invalid)[^\n]{1,200})",
             beside=r"torchrun|torch[./]distributed|exitcode\s{0,20}: 2\b|accelerate|deepspeed|srun",
-            says="{program} does not take its command line: {what}.",
+            says="{program} does not accept its command line: {what}.",
             ranks=False,
         ),
         Printed(r"Namespace' object has no attribute '(?P<argument>local_rank)'", says="The program reads args.{argument}, which it was not given."),
@@ -59,7 +72,7 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
-        "torch.distributed.launch passes --local-rank, and argparse leaves with 2.",
+        "torch.distributed.launch passes --local-rank, and argparse exits with code 2.",
         recorded.TORCH_DISTRIBUTED_LAUNCH_PASSES_LOCAL_RANK,
         ranks=(0, 1),
         job="10_local_rank_underscore",
@@ -77,14 +90,14 @@ EXAMPLES = (
         answer="clear",
     ),
     Example(
-        "argparse prints what it does not know.",
+        "argparse prints the argument that it does not know.",
         "usage: train.py [-h] [--local_rank LOCAL_RANK]\ntrain.py: error: unrecognized arguments: --local-rank=0\n",
     ),
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for ranks that were given the argument and did nothing, one of which left with argparse's exit code."""
+    """Find ranks that got the argument and did nothing, if one of them ended with argparse's exit code."""
     given = [(process, argument) for process in run.processes for argument in [_given(process)] if argument and not _worked(process)]
     refused = [process for process, _ in given if process.rank is not None and _exit_code(run, process) == 2]
     if not refused or any(failure.fatal for failure in run.failures):
@@ -95,8 +108,8 @@ def check(run: Run) -> Iterator[Finding]:
     launchers = [launcher.start.launcher for launcher in run.launchers if isinstance(launcher.start, schema.LauncherStart)]
     yield RULE.found(
         ranks=ranks,
-        verdict="%s left with exit code 2 before it did anything: %s passes %s, which the program does not take."
-        % (named([refused[0].rank or 0]).capitalize(), launchers[0] if launchers else "the launcher", spelling),
+        verdict="%s ended with exit code 2 before it did anything: %s passes %s, which the program does not accept."
+        % (capital(named([refused[0].rank or 0])), launchers[0] if launchers else "the launcher", spelling),
         evidence=_evidence(run, given),
         when=min(process.start_when for process, _ in given),
         change=_change(given[0][0], spelling, other),
@@ -125,7 +138,7 @@ def _evidence(run: Run, given: List[Tuple[LoggedProcess, str]]) -> List[Evidence
 
 
 def _change(process: LoggedProcess, spelling: str, other: str) -> change.Change:
-    """Accept both spellings where the program takes the other one."""
+    """Return the change: accept both spellings."""
     program = next((part for part in process.started.argv[1:] if part.endswith(".py")), "")
     both = change.Spelling(Site(os.path.join(process.started.cwd, program)) if program else None, other, spelling)
-    return [both, "Or start with torchrun, which passes no such argument, and read int(os.environ['LOCAL_RANK'])."]
+    return [both, "Or start with torchrun, which does not pass it, and read int(os.environ['LOCAL_RANK'])."]

@@ -1,13 +1,14 @@
-"""A checkpoint is put back onto the device it was saved from, which this process lacks or should leave to rank 0."""
+"""A checkpoint is loaded onto the device that it was saved from, which this process does not have or should leave to rank 0."""
 
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import change
-from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.printed import Match
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.rules.recorded import map_location_missing as recorded
+from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
 from ddp_probe.schema import Site
 
@@ -17,16 +18,16 @@ RULE = Rule(
     id="DDP513",
     slug="map-location-missing",
     cause="missing_map_location",
-    title="A checkpoint is put back onto the device that it was saved from.",
+    title="A checkpoint is loaded onto the device that it was saved from.",
     symptom="'Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False', or several processes hold memory on card 0.",
     evidence="The devices in the file, and a load without map_location.",
-    remedy="Load to the host and move afterwards: torch.load(path, map_location='cpu').",
+    remedy="Load to the CPU and move afterwards: torch.load(path, map_location='cpu').",
     needs=("checkpoint.load",),
     fix="map-location",
     printed=(
         Printed(
             r"Attempting to deserialize object on (?:an? )?(?P<device>\w+) device(?P<index> \d+)? but torch\.[\w.]+\(\) is (?P<has>False|\d+)",
-            says="The checkpoint was saved from a {device} device, and this process has none that fits.",
+            says="The checkpoint was saved from a {device} device, and this process has no such device.",
         ),
         Printed(
             r"don't know how to restore data location of [\w.]+ \(tagged with (?P<device>[^)]+)\)",
@@ -35,12 +36,12 @@ RULE = Rule(
         Printed(
             r"CUDA out of memory",
             beside=r"in (?:_cuda_deserialize|default_restore_location|restore_location)\b",
-            says="The checkpoint is put back onto the card that it was saved from, which has no room for it.",
+            says="The checkpoint is loaded onto the card that it was saved from, which does not have the memory for it.",
         ),
         Printed(
-            # One process with its model and others with a context alone, all on card 0.
+            # One process with its model and others with only a context, all on card 0.
             _ROW + r"\d{4,5}MiB[^\n]*\n[^\n0-9]*" + _ROW + r"(?P<context>\d{3}MiB)[^\n]*\n[^\n0-9]*" + _ROW + r"(?P=context)",
-            says="Several processes hold {context} each on card 0 beside the one whose card it is.",
+            says="Several processes hold {context} each on card 0, which belongs to another process.",
             ranks=False,
         ),
     ),
@@ -53,7 +54,7 @@ EXAMPLES = (
         job="11_cuda_checkpoint_without_map_location",
     ),
     Example(
-        "Three ranks put the weights onto the card of rank 0.",
+        "Three ranks load the weights onto the card of rank 0.",
         """
 {"event":"process.start","rank":0,"local_rank":0,"world_size":3}
 {"event":"process.start","rank":1,"local_rank":1,"world_size":3}
@@ -71,7 +72,7 @@ EXAMPLES = (
         ranks=(1, 2),
     ),
     Example(
-        "Both ranks load to the host.",
+        "Both ranks load to the CPU.",
         """
 {"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"pretrained.pth"},"map_location":"cpu"}
 {"event":"checkpoint.load","phase":"end","rank":0,"span":1,"locations":["cuda:0"]}
@@ -90,7 +91,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the loads that failed over a device, and those of several ranks that met on one card."""
+    """Find the loads that failed because of a device, and those of several ranks onto one card."""
     found = list(told(RULE, run))
     if found:
         yield _refused(found)
@@ -126,7 +127,7 @@ def _shared(met: "List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]", guests: 
     path = call.begin.file.path if call.begin.file is not None else "a checkpoint"
     return RULE.found(
         ranks=ranks(process for process, _ in guests),
-        verdict="%d ranks load %s at %s without map_location, and all of them put it onto %s, the card of one of them."
+        verdict="%d ranks load %s at %s without map_location, and all of them load it onto %s, the card of one of them."
         % (len(met), path, place(call.site), _device(call)),
         evidence=first_of([shown(one, "storages of %s" % _device(one)) for _, one in guests]),
         when=min(one.when for _, one in met),
@@ -148,7 +149,7 @@ def _on_one_card(run: Run) -> "Dict[Tuple[str, str], List[Tuple[LoggedProcess, L
 
 
 def _device(call: "LoggedCall[schema.Load]") -> str:
-    """Return the one device of a file's storages, where it is one and no CPU."""
+    """Return the device of a file's storages, if it is one device and not the CPU."""
     devices = [device for device in (call.end.locations if isinstance(call.end, schema.Load) else []) if device != "cpu"]
     return devices[0] if len(devices) == 1 else ""
 

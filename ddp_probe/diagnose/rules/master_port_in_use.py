@@ -1,4 +1,4 @@
-"""The port that rank 0, or the launcher, has to listen on is taken."""
+"""The port that rank 0 or the launcher must listen on is in use."""
 
 import re
 from typing import Iterator, List, Optional
@@ -8,37 +8,43 @@ from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import master_port_in_use as recorded
-from ddp_probe.diagnose.words import cut, named
+from ddp_probe.diagnose.words import capital, cut, named
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 _TAKEN = r"EADDRINUSE|[Aa]ddress already in use"
-# As torch 2 writes the port, and as torch 1 does.
+# The port as torch 2 writes it, and as torch 1 does.
 _PORT = re.compile(r"port: ?(\d+)|:(\d+) \(errno")
 
 RULE = Rule(
     id="DDP409",
     slug="master-port-in-use",
     cause="master_port_in_use",
-    title="The port of the rendezvous is taken by another process.",
+    title="Another process uses the port of the rendezvous.",
     symptom="'Address already in use' (EADDRINUSE, errno 98) before training begins; the other ranks time out.",
-    evidence="The server socket of init_process_group, or of torchrun's agent, could not be bound; the message names the port. Where it is not MASTER_PORT, the program names its own.",
-    remedy="Choose a free port: torchrun --master_port=<free port>, or --rdzv_endpoint=localhost:0 --rdzv_backend=c10d (--standalone), which finds one; or end the process that has it: ss -ltnp | grep <port>.",
+    evidence=(
+        "The server socket of init_process_group, or of torchrun's agent, could not be bound; the message names the port. If it is not MASTER_PORT, "
+        "the program sets its own."
+    ),
+    remedy=(
+        "Choose a free port: torchrun --master_port=<free port>, or --rdzv_endpoint=localhost:0 --rdzv_backend=c10d (--standalone), "
+        "which finds one; or end the process that uses it: ss -ltnp | grep <port>."
+    ),
     needs=("dist.init_process_group", "launcher.agent"),
     printed=(
         Printed(
             NO_WARNING + r"(?:port: ?|\]?:)(?P<port>\d{1,3})\b[^\n]*(?:%s|errno: 98|errno: 13|EACCES)" % _TAKEN,
-            says="Port {port} is one of the system's: it came from another variable (PORT) or was mistyped.",
+            says="Port {port} is reserved for the system: it came from another variable (PORT) or was mistyped.",
         ),
-        Printed(NO_WARNING + r"port: ?(?P<port>\d+)[^\n]*(?:%s)" % _TAKEN, says="Port {port} is taken by another process."),
-        Printed(NO_WARNING + r":(?P<port>\d+) \(errno: 98", says="Port {port} is taken by another process."),
+        Printed(NO_WARNING + r"port: ?(?P<port>\d+)[^\n]*(?:%s)" % _TAKEN, says="Another process uses port {port}."),
+        Printed(NO_WARNING + r":(?P<port>\d+) \(errno: 98", says="Another process uses port {port}."),
         Printed(
             NO_WARNING + r"server socket has failed to listen on any local network address",
             beside=r":(?P<port>\d+) \(errno: 98|" + _TAKEN,
-            says="The port is taken by another process.",
+            says="Another process uses the port.",
         ),
         Printed(
             r"launch distributed communication on port `?(?P<port>\d+)`?, but another process is utilizing it",
-            says="Port {port} is taken by another process.",
+            says="Another process uses port {port}.",
         ),
         Printed(NO_WARNING + r"(?:%s|errno: 98\b|WinError 10048)" % _TAKEN, unless=r"tensorboard|uvicorn|gradio|visdom|jupyter"),
     ),
@@ -75,7 +81,7 @@ EXAMPLES = (
         recorded.TORCH_1_12_PRINTS_BOTH_ADDRESSES,
     ),
     Example(
-        "torch 2 warns of each address and fails of all.",
+        "torch 2 warns about each address and fails at all of them.",
         """[W socket.cpp:426] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).
 [W socket.cpp:426] [c10d] The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address already in use).
 [E socket.cpp:462] [c10d] The server socket has failed to listen on any local network address.
@@ -85,7 +91,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look at the ranks, then at the launchers."""
+    """Find the failure in the ranks, then in the launchers."""
     found = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
     if found:
         yield _of_rank(found)
@@ -105,7 +111,7 @@ def _port(text: str) -> str:
 
 
 def _called(port: str) -> str:
-    return "port %s" % port if port else "the rendezvous' port"
+    return "port %s" % port if port else "the port of the rendezvous"
 
 
 def _of_rank(found: List[Failed]) -> Finding:
@@ -113,13 +119,13 @@ def _of_rank(found: List[Failed]) -> Finding:
     call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
     master = call.begin.master_port if call is not None else ""
     port = _port(first.text) or master
-    named_here = " MASTER_PORT is %s: the program names another one itself." % master if master and port != master else ""
+    named_here = " MASTER_PORT is %s: the program sets another one." % master if master and port != master else ""
     return RULE.found(
         ranks=[failure.rank for failure in found if failure.rank is not None],
-        verdict="%s cannot listen on %s: another process has it.%s" % (named([first.rank or 0]).capitalize(), _called(port), named_here),
+        verdict="%s cannot listen on %s: another process uses it.%s" % (capital(named([first.rank or 0])), _called(port), named_here),
         evidence=first_of([failed(failure) for failure in found]),
         when=first.when,
-        remedy="Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that has %s: ss -ltnp | grep %s."
+        remedy="Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that uses %s: ss -ltnp | grep %s."
         % (port or "it", port or "<port>"),
         explains=found,
     )
@@ -139,10 +145,13 @@ def _of_launcher(launcher: LoggedProcess, call: "LoggedCall[schema.LauncherAgent
     asked = call.begin.nproc_per_node
     return RULE.found(
         ranks=[],
-        verdict="%s cannot listen on %s%s: another process has it. No rank was started%s."
+        verdict="%s cannot listen on %s%s: another process uses it. No rank was started%s."
         % (kind or "The launcher", _called(port), " of " + launcher.host if launcher.host else "", ", of %d" % asked if asked else ""),
         evidence=[Evidence(at.file, at.line, call.site, cut(told, 300))],
         when=call.until or call.when,
-        remedy="Choose a free port: --master_port=<free port>, or --standalone, which finds one on a single host; or end the process that has %s: ss -ltnp | grep %s."
+        remedy=(
+            "Choose a free port: --master_port=<free port>, or --standalone, which finds one on a single host; or end the process that uses %s: "
+            "ss -ltnp | grep %s."
+        )
         % (port or "it", port or "<port>"),
     )

@@ -1,4 +1,4 @@
-"""A rank cannot reach the master's address and port: nobody listens there, or the name leads nowhere."""
+"""A rank cannot reach the master's address and port: no process listens there, or the name does not resolve."""
 
 import re
 from typing import Iterator, List
@@ -8,21 +8,30 @@ from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.diagnose.rules.recorded import master_unreachable as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import Failed, Run
 
 _ENDPOINT = re.compile(r"(?:connect to|address(?:es)? of) \(?\[?([^\s,\])]+)\]?[,:] ?(\d*)")
 
-_RANK_0 = "See what rank 0 did in place of it: python -m ddp_probe logs --rank 0; then whether its host is the one in MASTER_ADDR."
+_RANK_0 = "See what rank 0 did instead: python -m ddp_probe logs --rank 0. Then check that its host is the one in MASTER_ADDR."
 
 RULE = Rule(
     id="DDP413",
     slug="master-unreachable",
     cause="master_addr_unreachable",
     title="The master's address cannot be reached.",
-    symptom="'The client socket has timed out … while trying to connect to (address, port)', 'gai error: Name or service not known', 'No route to host', or torchrun's RendezvousConnectionError.",
-    evidence="init_process_group (or the launcher's rendezvous) failed while it connected, and the log of no rank 0 shows that it was there to be reached. Where the store was reached and ranks were missed, it is rank-never-started.",
-    remedy="Check MASTER_ADDR and MASTER_PORT on every host: the address of the host where rank 0 runs, as the other hosts see it (not localhost); start rank 0; open the port in the firewall (nc -zv <address> <port>).",
+    symptom=(
+        "'The client socket has timed out … while trying to connect to (address, port)', 'gai error: Name or service not known', "
+        "'No route to host', or torchrun's RendezvousConnectionError."
+    ),
+    evidence=(
+        "init_process_group (or the launcher's rendezvous) failed while it connected, and no log shows that rank 0 was listening. "
+        "If the store was reached and ranks were missing, see rank-never-started."
+    ),
+    remedy=(
+        "Check MASTER_ADDR and MASTER_PORT on every host: the address of the host where rank 0 runs, as the other hosts see it (not localhost); "
+        "start rank 0; open the port in the firewall (nc -zv <address> <port>)."
+    ),
     needs=("dist.init_process_group",),
     printed=(
         Printed(
@@ -32,11 +41,14 @@ RULE = Rule(
         ),
         Printed(
             NO_WARNING + r"addresses of \(?\[?(?P<address>[^\s,\])]+)\]?[,:] ?(?P<port>\d+)\)? cannot be retrieved \(gai error",
-            says="The name {address} leads to no address.",
+            says="The name {address} does not resolve to an address.",
             ranks=False,
         ),
         Printed(
-            r"RendezvousConnectionError: The connection to the C10d store has failed|[Cc]onnection to (?:the )?(?:C10d|etcd) (?:store|server)[^\n]* (?:has )?failed",
+            (
+                r"RendezvousConnectionError: The connection to the C10d store has failed|[Cc]onnection to (?:the )?(?:C10d|etcd) (?:store"
+                r"|server)[^\n]* (?:has )?failed"
+            ),
             ranks=False,
         ),
         Printed(r"RendezvousTimeoutError", says="The other hosts did not join the launcher's rendezvous in time.", ranks=False),
@@ -61,18 +73,18 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
-        "Nobody listens at the master's port.",
+        "No process listens at the master's port.",
         recorded.NOBODY_LISTENS_AT_MASTER_PORT,
         job="10_master_addr_unreachable",
     ),
     Example(
-        "The store is reached, and a rank is missed.",
+        "The store is reached, and a rank is missing.",
         recorded.STORE_IS_REACHED,
         answer="clear",
         job="10_rank_never_started",
     ),
     Example(
-        "Rank 0 was there and died before it listened.",
+        "Rank 0 started and died before it listened.",
         recorded.RANK_0_WAS_THERE_AND_DIED,
         answer="clear",
     ),
@@ -84,7 +96,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> "Iterator[Finding | Undecided]":
-    """Look for ranks that could not connect, and for what became of rank 0."""
+    """Find the ranks that could not connect, and what happened to rank 0."""
     found = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
     if not found:
         yield from by_text(RULE, run)
@@ -93,12 +105,12 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     if master is None:
         yield _found(found, "rank 0, which listens there, left no file")
     elif any(failure.process is master and failure not in found for failure in run.failures):
-        return  # Rank 0 has a failure of its own; that the others find nobody follows from it.
+        return  # Rank 0 has its own failure; the others cannot connect because of it.
     elif master.count(schema.InitProcessGroup):
-        yield _found(found, "though rank 0 was in init_process_group on %s" % master.host)
+        yield _found(found, "although rank 0 was in init_process_group on %s" % master.host)
     else:
         yield RULE.undecided(
-            "%s found nobody at the master's address, and rank 0 never called init_process_group." % named(_ranks(found)).capitalize(), then=_RANK_0
+            "%s could not connect to the master's address, and rank 0 never called init_process_group." % capital(named(_ranks(found))), then=_RANK_0
         )
 
 
@@ -117,12 +129,15 @@ def _found(found: List[Failed], because: str) -> Finding:
     return RULE.found(
         ranks=[],
         verdict="%s could not reach the master at %s, port %s%s: %s."
-        % (named(_ranks(found)).capitalize(), address or "MASTER_ADDR", port or "MASTER_PORT", waited, because),
+        % (capital(named(_ranks(found))), address or "MASTER_ADDR", port or "MASTER_PORT", waited, because),
         evidence=first_of([failed(failure) for failure in found]),
         when=first.when,
-        remedy="%sCheck that rank 0 runs at %s and listens on port %s (nc -zv %s %s from the other hosts), and that MASTER_ADDR and MASTER_PORT are the same for all ranks."
+        remedy=(
+            "%sCheck that rank 0 runs at %s and listens on port %s (nc -zv %s %s from the other hosts), and that MASTER_ADDR and MASTER_PORT are "
+            "the same for all ranks."
+        )
         % (
-            "Check that the name is known there: getent hosts %s. " % address if name else "",
+            "Check that the name resolves there: getent hosts %s. " % address if name else "",
             address or "MASTER_ADDR",
             port or "MASTER_PORT",
             address or "$MASTER_ADDR",

@@ -1,4 +1,4 @@
-"""mmengine's get_device() does not know the accelerator and answers cpu, so its runner keeps the model there."""
+"""mmengine's get_device() does not know the accelerator and returns cpu, so its runner keeps the model there."""
 
 from typing import Iterator, Optional
 
@@ -15,17 +15,26 @@ RULE = Rule(
     id="DDP102",
     slug="mmengine-does-not-know-card",
     cause="model_on_cpu_at_ddp_wrap",
-    title="mmengine's get_device() answers cpu although an accelerator is there, so Runner.wrap_model leaves the model on the CPU.",
-    symptom="Runner fails in wrap_model with 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}'; with device_ids=None it trains on the CPU and says nothing.",
-    evidence="The mmengine.wrap_model event says that get_device() is cpu, and why, and lists the accelerators that are there. Without any it is a CPU run: device-ids-on-cpu.",
-    remedy="Before the Runner is made: import mmengine.device.utils; mmengine.device.utils.DEVICE = 'gcu' (what torch calls the accelerator), after its plugin is imported.",
+    title="mmengine's get_device() returns cpu although the host has an accelerator, so Runner.wrap_model leaves the model on the CPU.",
+    symptom=(
+        "Runner fails in wrap_model with 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}'; "
+        "with device_ids=None it trains on the CPU without a message."
+    ),
+    evidence=(
+        "The mmengine.wrap_model event says that get_device() is cpu, and why, and lists the accelerators of the host. If there is none, "
+        "it is a CPU run: see device-ids-on-cpu."
+    ),
+    remedy=(
+        "Before the Runner is made, and after the accelerator's plugin is imported: import mmengine.device.utils; mmengine.device.utils.DEVICE = "
+        "'gcu' (the accelerator's name in torch)."
+    ),
     needs=("mmengine.wrap_model", "ddp.init"),
     fix="mmengine-device",
     printed=(
         Printed(
             _wraps.ON_CPU,
             beside=r"(?=.*\bin wrap_model\b).*(?:%s)" % _VENDORS,
-            says="mmengine wraps a model on cpu with device_ids, and the log speaks of an accelerator.",
+            says="mmengine wraps a model on cpu with device_ids, and the log mentions an accelerator.",
         ),
     ),
     yields_to=("init-failure-swallowed",),
@@ -33,7 +42,7 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
-        "Eight gcu cards, and mmengine answers cpu.",
+        "Eight gcu cards, and mmengine returns cpu.",
         recorded.EIGHT_GCU_CARDS,
         ranks=(0,),
         job="02_runner_does_not_know_cards",
@@ -44,7 +53,7 @@ EXAMPLES = (
         ranks=(0,),
     ),
     Example(
-        "mmengine answers cpu on a host without a card.",
+        "mmengine returns cpu on a host without a card.",
         recorded.MMENGINE_ANSWERS_CPU_ON_HOST_WITHOUT_CARD,
         answer="clear",
     ),
@@ -56,7 +65,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for models that wrap_model sent to get_device(), which was the CPU beside a card."""
+    """Find models that wrap_model moved to get_device(), which was the CPU on a host with a card."""
     left = _wraps.on_cpu(run, by_mmengine=True)
     if not left.found:
         return
@@ -74,7 +83,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=_wraps.ranks(left.found),
         verdict=(
-            "get_device() of mmengine answers cpu on %s though %s, so wrap_model keeps all %d parameters there, with device_ids %s. %s" % numbers
+            "get_device() of mmengine returns cpu on %s although %s, so wrap_model keeps all %d parameters there, with device_ids %s. %s" % numbers
         ).strip(),
         evidence=[
             *[
@@ -94,4 +103,4 @@ def check(run: Run) -> Iterator[Finding]:
 
 def _told(outer: "LoggedCall[schema.WrapModel]", card: Optional[schema.Card]) -> change.Change:
     line = "mmengine.device.utils.DEVICE = '%s'" % (card.device_type if card is not None else "gcu")
-    return [change.Lines(outer.site, (line,), ("mmengine.device.utils",)), "The accelerator's plugin is to be imported before that."]
+    return [change.Lines(outer.site, (line,), ("mmengine.device.utils",)), "Import the accelerator's plugin before that."]

@@ -1,12 +1,13 @@
-"""Ranks build different models: another number of parameters, other shapes, or other layers."""
+"""Ranks build different models: they differ in the number of parameters, in shapes, or in layers."""
 
 from typing import Iterator, List
 
-from ddp_probe.diagnose._models import Wrapped, alike, by_digest, difference, first_wraps, minority, reordered
-from ddp_probe.diagnose._who import place, through, told
+from ddp_probe.diagnose._models import alike, by_digest, difference, first_wraps, minority, reordered
+from ddp_probe.diagnose._who import through, told
+from ddp_probe.diagnose._wraps import Wrapped
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.rules.recorded import model_built_by_rank as recorded
-from ddp_probe.diagnose.words import named, spans
+from ddp_probe.diagnose.words import by_number, capital, counted, named, place
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -14,24 +15,42 @@ RULE = Rule(
     slug="model-built-by-rank",
     cause="rank_dependent_model_build",
     title="Ranks build different models.",
-    symptom="'DDP expects same model across all ranks …', or 'params[i] in this process with sizes … appears not to match', with counts that a model can have.",
-    evidence="The digests over name, shape, dtype and requires_grad of all parameters differ between ranks; the majority is held for right.",
-    remedy="Build the model from the same values on all ranks: look for rank, for data read on this rank, and for random choices in the code that builds it.",
+    symptom=(
+        "'DDP expects same model across all ranks …', or 'params[i] in this process with sizes … appears not to match', "
+        "with counts that a model can have."
+    ),
+    evidence="The digests over name, shape, dtype and requires_grad of all parameters differ between ranks; the majority is taken to be right.",
+    remedy=(
+        "Build the model from the same values on all ranks: look for rank, for data read on this rank, and for random choices in the code that "
+        "builds it."
+    ),
     needs=("ddp.init",),
     printed=(
         Printed(
-            r"DDP expects same model across all ranks, but Rank (?P<one>\d+) has (?P<own>\d+) params, while rank (?P<other>\d+) has inconsistent (?P<count>[1-9]\d{0,4}) params",
+            (
+                r"DDP expects same model across all ranks, but Rank (?P<one>\d+) has (?P<own>\d+) params, while rank (?P<other>\d+) has"
+                r" inconsistent (?P<count>[1-9]\d{0,4}) params"
+            ),
             says="Rank {one} has {own} parameters and rank {other} has {count}.",
             ranks=False,
         ),
         Printed(
-            r"(?:params|replicas\[\d+\])\[(?P<index>\d+)\] in this process with sizes (?P<own>\[[^\]]*\]) appears not to match sizes of the same param in process (?P<other>\d+)",
-            says="Parameter {index} has sizes {own} here and others in process {other}.",
+            (
+                r"(?:params|replicas\[\d+\])\[(?P<index>\d+)\] in this process with sizes (?P<own>\[[^\]]*\]) appears not to match sizes of the"
+                r" same param in process (?P<other>\d+)"
+            ),
+            says="Parameter {index} has sizes {own} here and other sizes in process {other}.",
             ranks=False,
         ),
         Printed(
-            r"(?:params|replicas\[\d+\])\[(?P<index>\d+)\] in this process with (?:sizes|strides) \[[^\]]*\] appears not to match strides of the same param in process (?P<other>\d+)",
-            says="Parameter {index} lies in memory in another order (its strides) here than in process {other}, with the same sizes: some ranks convert the model (channels_last, a transposed weight), others do not.",
+            (
+                r"(?:params|replicas\[\d+\])\[(?P<index>\d+)\] in this process with (?:sizes"
+                r"|strides) \[[^\]]*\] appears not to match strides of the same param in process (?P<other>\d+)"
+            ),
+            says=(
+                "Parameter {index} has another memory layout (its strides) here than in process {other}, with the same sizes: "
+                "some ranks convert the model (channels_last, a transposed weight), others do not."
+            ),
             ranks=False,
         ),
     ),
@@ -46,7 +65,7 @@ EXAMPLES = (
         job="09_extra_layer_on_one_rank",
     ),
     Example(
-        "The counts are equal, and the hash seeds are random: the order may be all that differs.",
+        "The counts are equal, and the hash seeds are random: perhaps only the order differs.",
         recorded.COUNTS_ARE_EQUAL,
         answer="clear",
     ),
@@ -67,7 +86,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Compare the digests of the wrapped models; the same parameters in another order are another rule's."""
+    """Compare the digests of the wrapped models; the same parameters in another order are another rule's cause."""
     wraps = first_wraps(run)
     groups = by_digest(wraps)
     if len(groups) == 1:
@@ -84,13 +103,16 @@ def check(run: Run) -> Iterator[Finding]:
         when=min(wrapped.call.when for wrapped in wraps),
         severity=WARNING if all(wrapped.survived for wrapped in wraps) else "",
         explains=failures,
-        remedy="Look at what builds the model before the wrap at %s: it depends on the rank, on data that rank %s has read, or on chance. Build it from the same values on all ranks."
-        % (place(odd[0].call.site), spans([wrapped.process.rank or 0 for wrapped in odd])),
+        remedy=(
+            "Look at what builds the model before the wrap at %s: it depends on the rank, on data that %s read, or on chance. "
+            "Build it from the same values on all ranks."
+        )
+        % (place(odd[0].call.site), named([wrapped.process.rank or 0 for wrapped in odd])),
     )
 
 
 def _layouts(run: Run) -> Iterator[Finding]:
-    """The models are the same but for the order of their elements in memory, of which DDP tells."""
+    """Find models that differ only in their memory layout, as DDP reports."""
     found = [match for match in told(RULE, run) if match.printed is RULE.printed[-1]]
     if found:
         first = found[0]
@@ -100,7 +122,10 @@ def _layouts(run: Run) -> Iterator[Finding]:
             evidence=first_of([failed(match.failure) for match in found]),
             when=first.failure.when,
             explains=[match.failure for match in found],
-            remedy="Convert the model on all ranks or on none before the wrap at %s: model.to(memory_format=torch.channels_last), or .contiguous() for its parameters."
+            remedy=(
+                "Convert the model on all ranks or on none before the wrap at %s: model.to(memory_format=torch.channels_last), "
+                "or .contiguous() for its parameters."
+            )
             % place(first.failure.site),
         )
 
@@ -123,18 +148,18 @@ def _verdict(run: Run, usual: List[Wrapped], odd: List[Wrapped]) -> str:
     ranks = [[wrapped.process.rank or 0 for wrapped in group] for group in (odd, usual)]
     who, others = named(ranks[0]), named(ranks[1])
     one, other = odd[0].placement, usual[0].placement
-    what = "%d parameters with %d elements where %s wrap%s %d with %d" % (
-        one.parameters,
-        one.elements,
+    what = "%s with %s, and %s wrap%s %d with %d" % (
+        counted(one.parameters, "parameter"),
+        counted(one.elements, "element"),
         others,
-        "s" if len(ranks[1]) == 1 else "",
+        by_number(ranks[1], "s", ""),
         other.parameters,
         other.elements,
     )
     first = difference(run, odd[0], usual[0])
-    return "%s wrap%s %s%s." % (who[:1].upper() + who[1:], "s" if len(ranks[0]) == 1 else "", what, "; %s" % first if first else "")
+    return "%s wrap%s %s%s." % (capital(who), by_number(ranks[0], "s", ""), what, "; %s" % first if first else "")
 
 
 def _text(wrapped: Wrapped) -> str:
     placement = wrapped.placement
-    return "%d parameters, %d elements, digest %s" % (placement.parameters, placement.elements, placement.digest)
+    return "%s, %s, digest %s" % (counted(placement.parameters, "parameter"), counted(placement.elements, "element"), placement.digest)

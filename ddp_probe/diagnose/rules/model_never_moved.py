@@ -1,11 +1,11 @@
-"""The model is on the CPU when DDP wraps it, although this rank has a card: nobody has moved it."""
+"""The model is on the CPU when DDP wraps it, although this rank has a card: it was never moved."""
 
 from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, first_of, shown
 from ddp_probe.diagnose.rules.recorded import model_never_moved as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -13,15 +13,27 @@ RULE = Rule(
     slug="model-never-moved",
     cause="model_on_cpu_at_ddp_wrap",
     title="The model is on the CPU when DDP wraps it: it was not moved to this rank's card.",
-    symptom="DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}', or its first collective says that there is no backend for cpu; or nothing is said and the job trains on the CPU.",
-    evidence="The placement written before the wrap has every parameter on cpu while an accelerator is there. Without one it is a CPU run (device-ids-on-cpu); where mmengine chose the CPU, mmengine-does-not-know-card.",
-    remedy="Move the model before the wrap: model.to(torch.device('cuda', local_rank)), or the accelerator's own device type. On a CPU run leave device_ids out in its place.",
+    symptom=(
+        "DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}', or its first collective says "
+        "that there is no backend for cpu; or the job trains on the CPU without a message."
+    ),
+    evidence=(
+        "The placement written before the wrap has every parameter on cpu although the host has an accelerator. If there is none, it is a CPU run: "
+        "see device-ids-on-cpu. If mmengine chose the CPU, see mmengine-does-not-know-card."
+    ),
+    remedy=(
+        "Move the model before the wrap: model.to(torch.device('cuda', local_rank)), or the accelerator's own device type. On a CPU run, "
+        "leave device_ids out instead."
+    ),
     needs=("ddp.init",),
     fix="move-model",
     printed=(
         Printed(
             _wraps.ON_CPU,
-            says="All parameters are on cpu when DDP wraps the model with device_ids: nobody has moved it to its card, or this is a CPU run, where device_ids is to be None.",
+            says=(
+                "All parameters are on cpu when DDP wraps the model with device_ids: it was not moved to its card, or this is a CPU run, "
+                "which needs device_ids=None."
+            ),
         ),
         Printed(
             _wraps.CPU_TENSOR,
@@ -34,7 +46,10 @@ RULE = Rule(
         ),
         Printed(
             _wraps.CUT_OFF,
-            says="DDP refuses device_ids: the model is not on one card of its own, and most often it is still on cpu. The rest of the message, which names the devices, is not there.",
+            says=(
+                "DDP refuses device_ids: the model is not on a single card, and most often it is still on cpu. The rest of the message, "
+                "which names the devices, is missing."
+            ),
         ),
         Printed(
             r"FSDP-managed module unexpectedly has parameters on cpu|Expects tensor to be on the compute device (?P<wanted>\w+:\d+), was on cpu",
@@ -42,7 +57,7 @@ RULE = Rule(
         ),
         Printed(
             r"SyncBatchNorm expected input tensor to be on (?:GPU|cuda)|SyncBatchNorm layers only work with (?:GPU|CUDA) modules",
-            says="A SyncBatchNorm layer works on the CPU.",
+            says="A SyncBatchNorm layer runs on the CPU.",
         ),
     ),
     yields_to=("device-ids-on-cpu", "mmengine-does-not-know-card", "init-failure-swallowed"),
@@ -56,12 +71,12 @@ EXAMPLES = (
         job="03_model_on_cpu_on_one_rank",
     ),
     Example(
-        "A card is awake and the wrapped model stays on the CPU without a word.",
+        "A card is initialised, and the wrapped model stays on the CPU without a message.",
         recorded.CARD_IS_AWAKE_AND_WRAPPED_MODEL_STAYS,
         ranks=(0,),
     ),
     Example(
-        "A CPU run without device_ids is as it should be.",
+        "A CPU run without device_ids is correct.",
         recorded.CPU_RUN_WITHOUT_DEVICE_IDS,
         answer="clear",
     ),
@@ -70,14 +85,14 @@ EXAMPLES = (
         recorded.TEXT_OF_OLDER_TORCH,
     ),
     Example(
-        "A title that was cut before the devices.",
+        "A title that is cut before the devices.",
         recorded.TITLE_THAT_WAS_CUT_BEFORE_DEVICES,
     ),
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for models on the CPU beside a card, wherever mmengine did not decide it."""
+    """Find models on the CPU of a host with a card, if mmengine did not choose the CPU."""
     left = _wraps.on_cpu(run, by_mmengine=False)
     if not left.found:
         return
@@ -86,10 +101,10 @@ def check(run: Run) -> Iterator[Finding]:
     there = _wraps.seen(card) if card else "the backend is %s" % first.call.begin.backend
     moves = _wraps.moves(first)
     story = "its last move was %s" % _wraps.moved(moves[-1]) if moves else "nothing has moved it"
-    who = named(_wraps.ranks(left.found)).capitalize()
+    who = capital(named(_wraps.ranks(left.found)))
     yield RULE.found(
         ranks=_wraps.ranks(left.found),
-        verdict="%s: DDP gets a model whose %d parameters are all on cpu, with device_ids %s, though %s; %s."
+        verdict="%s: DDP gets a model whose %d parameters are all on cpu, with device_ids %s, although %s; %s."
         % (who, first.placement.parameters, _wraps.all_ids(left.found) or "None", there, story),
         evidence=first_of(
             [shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found]

@@ -1,4 +1,4 @@
-"""One rank's model is spread over several cards, and is given to DDP as if it were on one."""
+"""One rank's model is spread over several cards, and DDP gets it as if it were on one card."""
 
 from typing import Iterator
 
@@ -13,9 +13,18 @@ RULE = Rule(
     slug="model-over-several-cards",
     cause="model_parallel_inside_ddp",
     title="The model of one rank is spread over several cards, and DDP is given device_ids for it.",
-    symptom="DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cuda', index=0), device(type='cuda', index=1)}'.",
-    evidence="The placement written before the wrap has parameters on two or more cards of one type, and device_ids is not None. With a part on cpu it is submodule-left-behind.",
-    remedy="For data parallelism put each rank's whole model on its own card: model.to(local_rank's device), in place of device_map='auto' or balanced maps. For model parallelism inside DDP pass device_ids=None and output_device=None.",
+    symptom=(
+        "DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cuda', index=0), device(type='cuda', "
+        "index=1)}'."
+    ),
+    evidence=(
+        "The placement written before the wrap has parameters on two or more cards of one type, and device_ids is not None. If a part is on cpu, "
+        "see submodule-left-behind."
+    ),
+    remedy=(
+        "For data parallelism, put each rank's whole model on its own card: model.to(local_rank's device), in place of device_map='auto' or "
+        "balanced maps. For model parallelism inside DDP, pass device_ids=None and output_device=None."
+    ),
     needs=("ddp.init",),
     printed=(
         Printed(
@@ -24,8 +33,11 @@ RULE = Rule(
             says="The parameters of one rank are on {devices}.",
         ),
         Printed(
-            r"module must have its parameters and buffers on device (?P<wanted>\S+) \(device_ids\[0\]\) but found one of them on device: (?P<found>(?!cpu)\S+)",
-            says="A parameter is on {found} and DataParallel wants all of them on {wanted}.",
+            (
+                r"module must have its parameters and buffers on device (?P<wanted>\S+) \(device_ids\[0\]\) but found one of them on device: "
+                r"(?P<found>(?!cpu)\S+)"
+            ),
+            says="A parameter is on {found}, and DataParallel needs all of them on {wanted}.",
         ),
         Printed(
             r"You can't train a model that has been loaded with `?device_map='auto'`? in any distributed mode",
@@ -43,7 +55,7 @@ EXAMPLES = (
         job="03_model_over_two_cards",
     ),
     Example(
-        "Without device_ids DDP takes a model on two cards.",
+        "Without device_ids DDP accepts a model on two cards.",
         recorded.WITHOUT_DEVICE_IDS_DDP_TAKES_MODEL_ON,
         answer="clear",
     ),
@@ -55,7 +67,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for refused models whose parameters are on several cards of one type."""
+    """Find refused models whose parameters are on several cards of one type."""
     spread = [each for each in _wraps.wraps(run) if len(each.devices) > 1 and len(each.types) == 1 and each.ids]
     lost = _wraps.refused(run, spread)
     if not lost:
@@ -70,5 +82,5 @@ def check(run: Run) -> Iterator[Finding]:
         evidence=first_of([shown(each.call, "parameters on %s, device_ids %s" % (", ".join(each.devices), each.ids)) for each in lost]),
         when=min(each.call.when for each in lost),
         explains=_wraps.failures(run, lost),
-        change=[*_wrap_changes.without_ids(first), "For data parallelism put each rank's whole model on its own card in place of that."],
+        change=[*_wrap_changes.without_ids(first), "For data parallelism, put each rank's whole model on its own card instead."],
     )

@@ -1,4 +1,4 @@
-"""The names in a checkpoint carry the prefix of a wrapper that the model lacks, or lack it."""
+"""The names in a checkpoint have the prefix of a wrapper that the model does not have, or the other way round."""
 
 import re
 from typing import Iterator, Optional
@@ -6,9 +6,10 @@ from typing import Iterator, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._renamed import Renaming, renaming
-from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import module_prefix as recorded
+from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Failed, Run
 
 _PREFIX = r"(?P<prefix>module|_orig_mod|_forward_module|_fsdp_wrapped_module)\."
@@ -21,11 +22,14 @@ RULE = Rule(
     symptom="load_state_dict raises 'Missing key(s) … Unexpected key(s)', and one list is the other with 'module.' before each name.",
     evidence="The exception lists the names of both.",
     remedy="Save and load the model inside the wrapper: torch.save(ddp.module.state_dict(), path) and ddp.module.load_state_dict(state); "
-    "for a file that has the prefix: torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, 'module.').",
+    "for a file that already has the prefix: torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, 'module.').",
     needs=("process.end",),
     printed=(
         Printed(
-            r"Missing key\(s\) in state_dict:?\s*\"(?!(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.)[^\"]+\".*Unexpected key\(s\) in state_dict:?\s*\""
+            (
+                r"Missing key\(s\) in state_dict:?\s*\"(?!(?:module|_orig_mod|_forward_module"
+                r"|_fsdp_wrapped_module)\.)[^\"]+\".*Unexpected key\(s\) in state_dict:?\s*\""
+            )
             + _PREFIX,
             says="The checkpoint's names begin with '{prefix}.' and the model's do not: it was saved from the wrapper.",
         ),
@@ -45,12 +49,12 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
-        "Weights of a wrapped model are loaded into the bare one.",
+        "Weights of a wrapped model are loaded into the unwrapped one.",
         recorded.WEIGHTS_OF_WRAPPED_MODEL_ARE_LOADED,
         job="11_module_prefix",
     ),
     Example(
-        "A layer is missing from the checkpoint, and nothing has a prefix.",
+        "A layer is missing from the checkpoint, and no name has a prefix.",
         recorded.LAYER_IS_MISSING_FROM_CHECKPOINT,
         answer="clear",
     ),
@@ -70,7 +74,7 @@ _SAVE = "Save without the prefix from now on: torch.save(ddp.module.state_dict()
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the failures whose two lists differ by a prefix, at the front of all names or of a part's."""
+    """Find the failures whose two lists differ by a prefix, of all names or of those of one part."""
     found = [match.failure for match in told(RULE, run)]
     found += [failure for failure in run.failures if failure not in found and failure.process is not None and failure.fatal and _inside(failure)]
     if not found:

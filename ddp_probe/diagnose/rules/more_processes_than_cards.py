@@ -1,4 +1,4 @@
-"""A host runs more ranks than it has cards to show: the last ones ask for a card that is not there, or share one."""
+"""A host runs more ranks than it has visible cards: the last ranks ask for a card that does not exist, or share one."""
 
 from typing import Iterator
 
@@ -6,7 +6,7 @@ from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose.printed import by_text
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import more_processes_than_cards as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -14,9 +14,18 @@ RULE = Rule(
     slug="more-processes-than-cards",
     cause="nproc_gt_visible_gpus",
     title="More processes run on a host than cards are visible to them.",
-    symptom="set_device raises 'invalid device ordinal', or NCCL says 'Duplicate GPU detected'; where launch code takes LOCAL_RANK modulo the number of cards, ranks share a card in silence.",
-    evidence="The card that a rank asked for, or its LOCAL_RANK, is not below the number of cards that it could see, and the launcher saw no more of them. Where each rank sees cards of its own, it is card-is-not-the-local-rank.",
-    remedy="Start as many processes as cards are visible: torchrun --nproc_per_node=<cards>; or make more cards visible (CUDA_VISIBLE_DEVICES and its like, the container's and the scheduler's limits).",
+    symptom=(
+        "set_device raises 'invalid device ordinal', or NCCL says 'Duplicate GPU detected'; if launch code takes LOCAL_RANK modulo the number of "
+        "cards, ranks share a card without a message."
+    ),
+    evidence=(
+        "The card that a rank asked for, or its LOCAL_RANK, is not below the number of cards that it could see, and the launcher did not see more "
+        "of them. If each rank sees different cards, see card-is-not-the-local-rank."
+    ),
+    remedy=(
+        "Start as many processes as cards are visible: torchrun --nproc_per_node=<cards>; or make more cards visible (CUDA_VISIBLE_DEVICES or the "
+        "vendor's variable, the limits of the container and the scheduler)."
+    ),
     needs=("device.set", "process.start"),
     printed=(
         Printed(
@@ -25,32 +34,35 @@ RULE = Rule(
         ),
         Printed(
             r"You requested (?:gpu|GPU)s?: (?P<asked>[^\n]*)\n? *But your machine only has: (?P<there>(?!\[\])[^\n]*)",
-            says="Cards {asked} are asked for; the host has {there}.",
+            says="The job asks for cards {asked}; the host has {there}.",
             ranks=False,
         ),
         Printed(
-            r"No slot '?(?P<slot>\d+)'? specif\w+ on host", says="Card {slot} is asked for, and the launcher knows of no such card.", ranks=False
+            r"No slot '?(?P<slot>\d+)'? specif\w+ on host",
+            says="The job asks for card {slot}, and the launcher does not know this card.",
+            ranks=False,
         ),
         Printed(r"insufficient CUDA devices for DDP|not enough GPUs? (?:available )?for (?:the )?(?:requested )?\w*processes"),
         Printed(
             r"AssertionError|assert [^\n]*<=? *torch\.cuda\.device_count\(\)",
             beside=r"assert [^\n]*<=? *torch\.cuda\.device_count\(\)",
-            says="More cards are asked for on this host than torch.cuda.device_count().",
+            says="The job asks for more cards on this host than torch.cuda.device_count().",
         ),
         Printed(
             r"Invalid CUDA '(?:--)?device[ =](?P<asked>[\d,]+)' requested",
             beside=r"torch\.cuda\.device_count\(\): [1-9]",
-            says="Cards {asked} are asked for, and torch does not see all of them.",
+            says="The job asks for cards {asked}, and torch does not see all of them.",
             ranks=False,
         ),
         Printed(
-            r"tensor_parallel_size \(\d+\) to less than max local gpu count|number of required GPUs exceeds the total number of available|(?:runtime result = |ErrCode=|error code is )107001\b|device (?:id )?is out of range"
+            r"tensor_parallel_size \(\d+\) to less than max local gpu count|number of required GPUs exceeds the total number of available"
+            r"|(?:runtime result = |ErrCode=|error code is )107001\b|device (?:id )?is out of range"
         ),
-        # NCCL before 2.13 does not say which cards; of what it calls invalid usage when a group is made this is the most frequent.
+        # NCCL before 2.13 does not name the cards; this is the most frequent reason for its 'invalid usage' when a group is made.
         Printed(
             r"NCCL error in[^\n]*invalid usage[^\n]*",
             unless=r"Last error:",
-            says="NCCL refuses the ranks' cards without a word more: most often two ranks are on one card.",
+            says="NCCL rejects the ranks' cards without a reason: most often two ranks are on one card.",
             ranks=False,
         ),
         Printed(_cards.DUPLICATE, says="Rank {rank1} and rank {rank2} are on one card."),
@@ -60,18 +72,18 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
-        "Two ranks were started where one card is visible.",
+        "Two ranks were started on a host with one visible card.",
         recorded.TWO_RANKS_WERE_STARTED_WHERE_ONE_CARD,
         ranks=(1,),
         job="05_more_processes_than_cards",
     ),
     Example(
-        "Four ranks share two cards, as rank modulo the number of cards has it.",
+        "Four ranks share two cards, by rank modulo the number of cards.",
         recorded.FOUR_RANKS_SHARE_TWO_CARDS,
         ranks=(2, 3),
     ),
     Example(
-        "Each rank is on the card of its number.",
+        "Each rank is on the card with its number.",
         recorded.EACH_RANK_IS_ON_CARD_OF_ITS,
         answer="clear",
         job="00_healthy_cards",
@@ -93,7 +105,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for a rank that asked for a card beyond the last, then for ranks that share cards because there are too few."""
+    """Find a rank that asked for a card beyond the last one, then ranks that share cards because there are too few."""
     refused, hosts = _cards.refused(run), _cards.hosts(run)
     asked = [refusal for refusal in refused if refusal.there is not None and refusal.slot == refusal.process.local_rank]
     beyond = [refusal for refusal in asked if refusal.slot >= (refusal.there or 0) and not _cards.own(hosts[_cards.machine(refusal.process)])]
@@ -117,8 +129,8 @@ def _refusal(run: Run, beyond: "list[_cards.Refused]") -> Finding:
     ]
     because = " ".join("%s=%s" % each for each in sorted(_cards.visible(first.process).items()))
     processes = first.process.started.environment.get("LOCAL_WORLD_SIZE", "")
-    verdict = "%s asked for card %d where %d %s visible%s%s." % (
-        named([refusal.process.rank or 0 for refusal in beyond][:1]).capitalize(),
+    verdict = "%s asked for card %d, but %d %s visible%s%s." % (
+        capital(named([refusal.process.rank or 0 for refusal in beyond][:1])),
         first.slot,
         first.there or 0,
         "is" if first.there == 1 else "are",
@@ -146,7 +158,7 @@ def _sharing(run: Run, few: "list[list[_cards.CardUse]]") -> Finding:
     together = named([use.process.rank for use in first if use.process.rank is not None])
     losses = _cards.lost(run)
     verdict = "%s are all on %s of %s: %d %s visible to more processes than that." % (
-        together.capitalize(),
+        capital(together),
         first[0].device,
         first[0].process.host,
         cards,

@@ -1,4 +1,4 @@
-"""The job counts on a card, and this process sees none."""
+"""The job needs a card, and this process sees none."""
 
 import re
 from typing import Iterator, List
@@ -6,10 +6,10 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose import _own_group, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, said
-from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import no_gpu_visible as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import named, place
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _COUNT = r"%\s*(?:num_gpus|n_?gpus?|gpus?_per_node|num_devices|torch\.\w+\.device_count\(\))"
@@ -19,9 +19,15 @@ RULE = Rule(
     slug="no-gpu-visible",
     cause="no_gpu_visible",
     title="The job needs a card, and this process sees none.",
-    symptom="'ProcessGroupNCCL is only supported with GPUs, no GPUs found', 'No CUDA GPUs are available', or ZeroDivisionError where launch code divides by device_count().",
-    evidence="The exception says it; in OpenMMLab's slurm branch it is a division by torch.cuda.device_count(), which is 0.",
-    remedy="Check that the cards are there and visible (nvidia-smi or the vendor's tool in the same container, CUDA_VISIBLE_DEVICES or the vendor's variable, --gres of the scheduler); on a CPU run use gloo and no device index.",
+    symptom=(
+        "'ProcessGroupNCCL is only supported with GPUs, no GPUs found', 'No CUDA GPUs are available', or ZeroDivisionError in launch code that "
+        "divides by device_count()."
+    ),
+    evidence="The exception says so; in OpenMMLab's slurm branch it is a division by torch.cuda.device_count(), which is 0.",
+    remedy=(
+        "Check that the host has the cards and shows them (nvidia-smi or the vendor's tool in the same container, CUDA_VISIBLE_DEVICES or the "
+        "vendor's variable, --gres of the scheduler); on a CPU run, use gloo and no device index."
+    ),
     needs=("mmengine.init_dist", "dist.init_process_group"),
     fix="backend",
     printed=(
@@ -34,39 +40,47 @@ RULE = Rule(
         ),
         Printed(r"No (?:available )?(?:NPU|MLU|XPU|HPU|GCU)s? (?:found|available|device)"),
         Printed(
-            r"no CUDA-capable device is detected|CUDA driver initialization failed, you might not have a CUDA gpu|cudaErrorNoDevice|hipErrorNoDevice|CUDA_ERROR_NO_DEVICE|no ROCm-capable device is detected"
+            r"no CUDA-capable device is detected|CUDA driver initialization failed, you might not have a CUDA gpu|cudaErrorNoDevice"
+            r"|hipErrorNoDevice|CUDA_ERROR_NO_DEVICE|no ROCm-capable device is detected"
         ),
         Printed(
-            r"No supported gpu backend found|You requested (?:gpu|GPU)s?: \[[^\]]*\]\s*But your machine only has: \[\]|`?\w+Accelerator`? can(?: ?not|'t) run on your system since the accelerator is not available"
+            r"No supported gpu backend found|You requested (?:gpu|GPU)s?: \[[^\]]*\]\s*But your machine only has: \[\]"
+            r"|`?\w+Accelerator`? can(?: ?not|'t) run on your system since the accelerator is not available"
         ),
         Printed(
-            r"(?:AssertionError|RuntimeError|ValueError|EnvironmentError|OSError|SystemExit|Exception)[^\n]{0,40}(?:CUDA|[Cc]uda|GPU|gpu)s? (?:is|are) not (?:available|found|detected)|No GPU (?:found|available|detected)|requires (?:at least one|a) (?:CUDA |NVIDIA )?GPU\b",
+            (
+                r"(?:AssertionError|RuntimeError|ValueError|EnvironmentError|OSError|SystemExit|Exception)[^\n]{0,40}(?:CUDA|[Cc]uda|GPU"
+                r"|gpu)s? (?:is|are) not (?:available|found|detected)|No GPU (?:found|available|detected)|requires (?:at least one|a) (?:CUDA "
+                r"|NVIDIA )?GPU\b"
+            ),
             unless=r"is_available\(\) is False|map_location",
         ),
         Printed(
             r"AssertionError|assert torch\.cuda\.is_available\(\)",
             beside=r"assert torch\.cuda\.is_available\(\)",
-            says="The job asserts that torch.cuda.is_available(), and it is not.",
+            says="The job asserts torch.cuda.is_available(), which is False.",
         ),
         Printed(
             r"Invalid CUDA '(?:--)?device",
             beside=r"torch\.cuda\.device_count\(\): 0\b",
-            says="Cards are asked for, and torch.cuda.device_count() is 0.",
+            says="The job asks for cards, and torch.cuda.device_count() is 0.",
         ),
         Printed(
-            r"Invalid CUDA '(?:--)?device[ =](?:0|cuda)' requested, use|valid devices are 0 - -1", says="Card 0 is asked for, and torch sees none."
+            r"Invalid CUDA '(?:--)?device[ =](?:0|cuda)' requested, use|valid devices are 0 - -1",
+            says="The job asks for card 0, and torch sees no card.",
         ),
         Printed(r"Unable to proceed, no GPU resources available|Failed to infer device type|Device not found\] Device acquire failed"),
         Printed(
             r"No HIP GPUs are available",
-            says="torch's HIP build sees no card: the driver's device files or the user's right to them are missing, or the card is not supported.",
+            says="torch's HIP build sees no card: the driver's device files are missing or the user may not open them, or the card is not supported.",
         ),
         Printed(
             r"nvml error: driver not loaded|could not select device driver \S+ with capabilities: \[\[gpu\]\]",
-            says="The container runtime finds no card's driver.",
+            says="The container runtime does not find a driver for the cards.",
         ),
         Printed(
-            r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver|NVMLError_DriverNotLoaded|Failed to initialize NVML: (?:Unknown Error|Driver Not Loaded|No supported GPUs)"
+            r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver|NVMLError_DriverNotLoaded"
+            r"|Failed to initialize NVML: (?:Unknown Error|Driver Not Loaded|No supported GPUs)"
         ),
     ),
     yields_to=("visible-cards-wrong", "cuda-stands-for-another", "driver-mismatch", "init-failure-swallowed"),
@@ -94,12 +108,12 @@ EXAMPLES = (
         recorded.JOB_OF_MMCV_BEFORE_2_0,
     ),
     Example(
-        "A driver is there, no variable hides a card, and none is there.",
+        "A driver is installed, no variable hides a card, and the host has no card.",
         recorded.DRIVER_IS_THERE,
         ranks=(0,),
     ),
     Example(
-        "A launch function asserts that there is a card.",
+        "A launch function asserts that the host has a card.",
         recorded.LAUNCH_FUNCTION_ASSERTS_THAT_THERE_IS_CARD,
     ),
     Example(
@@ -112,7 +126,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """The exception and its frames say it; whether a variable hides the cards, the process's first line."""
+    """Find it in the exception and its frames; the process's first line shows whether a variable hides the cards."""
     lost = [(match.failure, match.printed.ranks) for match in told(RULE, run)]
     lost += [(failure, True) for failure in run.failures if failure.fatal and failure.process is not None and _none_there(failure, failure.process)]
     if not lost:
@@ -131,7 +145,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _none_there(failure: Failed, process: LoggedProcess) -> bool:
-    """With a variable that limits the cards it is the variable's fault."""
+    """Tell whether no card is available although no variable limits the cards; else the variable is the cause."""
     hidden = any(card.visible for card in process.started.accelerators)
     return not hidden and re.search(r"No (?:CUDA|HIP|XPU|NPU|MLU|MUSA|GCU) (?:GPUs|devices?) (?:are|is) available", failure.text) is not None
 
@@ -141,7 +155,7 @@ def _of(failures: List[Failed]) -> List[int]:
 
 
 def _why(failure: Failed) -> str:
-    """Tell what the launch code did with the number of cards, where it says nothing itself."""
+    """Return what the launch code did with the number of cards, if the exception does not say so."""
     init = next((call for call in failure.calls if isinstance(call.begin, schema.InitDist)), None)
     if init is None or not failure.type.endswith("ZeroDivisionError"):
         return ""
@@ -155,5 +169,5 @@ def _change(failure: Failed) -> change.Change:
     if any(isinstance(call.begin, schema.InitProcessGroup) for call in failure.calls):
         value = "$was if torch.cuda.is_available() else 'gloo'"
         given = change.Argument(failure.site, change.GROUP, "backend", value, 0, False, "'nccl'", imports=("torch",))
-        return [given, "For NVIDIA cards check nvidia-smi in the same container, and CUDA_VISIBLE_DEVICES."]
+        return [given, "For NVIDIA cards, check nvidia-smi in the same container, and CUDA_VISIBLE_DEVICES."]
     return [RULE.remedy]

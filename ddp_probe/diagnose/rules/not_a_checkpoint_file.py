@@ -1,31 +1,34 @@
-"""The file to load is no checkpoint: a Git LFS pointer, a page of HTML, plain text."""
+"""The file to load is not a checkpoint: a Git LFS pointer, an HTML page, plain text."""
 
 from typing import Dict, Iterator
 
 from ddp_probe.diagnose._loads import Broken, broken
-from ddp_probe.diagnose._who import place, ranks, told
+from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import not_a_checkpoint_file as recorded
+from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Run
 
 RULE = Rule(
     id="DDP507",
     slug="not-a-checkpoint-file",
     cause="not_a_checkpoint_file",
-    title="The file to load is no checkpoint.",
+    title="The file to load is not a checkpoint.",
     symptom="torch.load raises UnpicklingError: 'invalid load key', or 'Weights only load failed … Unsupported operand' with the code of a letter.",
     evidence="The file's first bytes, read before the load.",
-    remedy="Put the real file there: 'git lfs pull' for a Git LFS pointer; download again, with the link to the file itself, for a page of HTML.",
+    remedy=(
+        "Replace it with the real file: run 'git lfs pull' for a Git LFS pointer; for an HTML page, download again with the link to the file itself."
+    ),
     needs=("checkpoint.load",),
     printed=(
         Printed(r"invalid load key, '(?P<key>v)'", says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…)."),
-        Printed(r"invalid load key, '(?P<key><)'", says="The file begins with '<', as a page of HTML or XML does."),
-        Printed(r"invalid load key, '(?P<key>[^P\\']|\\(?:n|r|t|x1f|ufeff|xef))'", says="The file begins with '{key}', as no checkpoint does."),
+        Printed(r"invalid load key, '(?P<key><)'", says="The file begins with '<', as an HTML or XML page does."),
+        Printed(r"invalid load key, '(?P<key>[^P\\']|\\(?:n|r|t|x1f|ufeff|xef))'", says="The file begins with '{key}', which no checkpoint does."),
         Printed(
             r"Weights only load failed.*Unsupported operand 118\b",
             says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…).",
         ),
-        Printed(r"Weights only load failed.*Unsupported operand 60\b", says="The file begins with '<', as a page of HTML or XML does."),
+        Printed(r"Weights only load failed.*Unsupported operand 60\b", says="The file begins with '<', as an HTML or XML page does."),
         Printed(r"Weights only load failed.*Unsupported operand (?:123|91|35|10|31|37)\b", says="The file does not begin as a checkpoint does."),
         Printed(r"Invalid magic number; corrupt file\?", says="The file does not begin as a checkpoint does."),
         Printed(r"Error while deserializing header: (?:header too large|HeaderTooLarge|InvalidHeaderDeserialization)"),
@@ -35,7 +38,7 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
-        "A Git LFS pointer lies where the weights should be.",
+        "A Git LFS pointer is in place of the weights.",
         recorded.GIT_LFS_POINTER_LIES_WHERE_WEIGHTS_SHOULD,
         job="06_git_lfs_pointer",
     ),
@@ -57,8 +60,8 @@ _pickle.UnpicklingError: invalid load key, '<'.
 )
 
 _IS: Dict[str, str] = {
-    "git-lfs": "a Git LFS pointer, the place holder of a file that was not downloaded",
-    "html": "a page of HTML, such as a login or error page",
+    "git-lfs": "a Git LFS pointer, the placeholder of a file that was not downloaded",
+    "html": "an HTML page, such as a login or error page",
     "json": "JSON",
     "text": "plain text",
 }
@@ -71,7 +74,7 @@ _DO: Dict[str, str] = {
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the loads that ended a process over a file of another kind, or whose loader found a first byte that is none of a checkpoint's."""
+    """Find the loads that ended a process because of a file of another kind, or of a first byte that a checkpoint does not have."""
     texts = {id(match.failure): match for match in told(RULE, run)}
     loads = [
         load for load in broken(run) if load.file.kind in _IS or (id(load.failure) in texts and load.file.kind not in ("zip", "legacy", "empty"))
@@ -90,7 +93,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _is(load: Broken) -> str:
-    return _IS.get(load.file.kind, "no checkpoint: its first byte is none that one has")
+    return _IS.get(load.file.kind, "not a checkpoint: it has another first byte")
 
 
 def _evidence(load: Broken) -> "list[Evidence]":

@@ -1,23 +1,23 @@
-"""The first exception that is no loss of a peer, whatever its type: the job's own, which no other rule knows."""
+"""The first exception that does not report the loss of a peer: the job's own, which no other rule knows."""
 
 import re
 from typing import Iterator, List
 
 from ddp_probe.diagnose._root_cause import root_cause
 from ddp_probe.diagnose._waits import TIMED_OUT
-from ddp_probe.diagnose._who import place, ranks
+from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import LOW, MEDIUM, Example, Finding, Rule, failed
 from ddp_probe.diagnose.rules import first_to_fail
 from ddp_probe.diagnose.rules.recorded import own_exception as recorded
-from ddp_probe.diagnose.words import cut, named
+from ddp_probe.diagnose.words import capital, cut, named, place
 from ddp_probe.read.model import Failed, Run
 
-# What these raise is about the machine, the versions or the other ranks: a rule of its own has to know it.
+# Exceptions from these are about the machine, the versions or the other ranks: they need a rule of their own.
 _LIBRARY = re.compile(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
 _SYSTEM = re.compile(
     r"NCCL|nccl|gloo|HCCL|[Cc]uda|CUDA|NPU|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory"
 )
-# Raised by a program's own code nearly always: believed without a frame, where a listing has lost it.
+# A program's own code nearly always raises these: they count even if a listing has lost the frames.
 _PLAIN = ("KeyError", "IndexError", "NameError", "UnboundLocalError", "ZeroDivisionError", "JSONDecodeError", "RecursionError")
 _NOT_OWN = (
     "ImportError",
@@ -34,10 +34,10 @@ RULE = Rule(
     id="DDP623",
     slug="own-exception",
     cause="own_exception",
-    title="An exception of the job's own came first, and the other ranks lost the one that failed.",
-    symptom="One traceback of the job's own code among many of closed connections; torchrun's table names its rank as the root cause.",
+    title="An exception in the job's own code came first, and the other ranks lost the one that failed.",
+    symptom="One traceback of the job's own code among many about closed connections; torchrun's table names its rank as the root cause.",
     evidence="In a plain log: the first traceback that is not about another rank, with the line of the job that it ends in.",
-    remedy="Correct what failed at that line; the other ranks' exceptions follow from it.",
+    remedy="Fix what failed at that line; the other ranks' exceptions follow from it.",
     last_resort=True,
     needs_all=True,
 )
@@ -66,7 +66,7 @@ EXAMPLES = (
         ranks=(1,),
     ),
     Example(
-        "Of rich's listing only the end is left, and a progress bar goes on.",
+        "Only the end of rich's listing is left, and a progress bar continues.",
         recorded.OF_RICH_LISTING_ONLY_END_IS_LEFT,
         ranks=(0,),
     ),
@@ -83,7 +83,7 @@ ValueError: no such format
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take the first exception that a probe recorded, if no rule is left that knows more: the rank that others lost is told by first-to-fail."""
+    """Find the first exception that a probe recorded, unless first-to-fail names the rank that the others lost."""
     fatal = [failure for failure in run.failures if failure.process is not None and failure.fatal and failure.uncaught]
     own = next((failure for failure in fatal if not failure.consequence), None)
     if own is None or not _is_own(own) or own.calls or any(True for _ in first_to_fail.check(run)):
@@ -93,7 +93,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def read(run: Run) -> Iterator[Finding]:
-    """Take the first exception of a plain log, if something in it tells of several ranks."""
+    """Find the first exception of a plain log, if the log shows several ranks."""
     fatal = [failure for failure in run.failures if failure.process is None and failure.fatal and failure.uncaught]
     own = next((failure for failure in fatal if failure.type and not failure.consequence), None)
     lost = [failure for failure in fatal if failure.consequence]
@@ -104,20 +104,20 @@ def read(run: Run) -> Iterator[Finding]:
 
 
 def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[int], confidence: str) -> Finding:
-    words = (_who(guilty), cut(own.text, 200).rstrip("."), place(own.site), _losers(lost, guilty))
+    words = (capital(named(guilty)), cut(own.text, 200).rstrip("."), place(own.site), _losers(lost, guilty))
     return RULE.found(
         ranks=guilty,
-        verdict="%s failed first, with %s at %s; an exception of the job's own%s." % words,
+        verdict="%s failed first, with %s at %s; an exception in the job's own code%s." % words,
         evidence=[failed(failure) for failure in [own, *lost[:2]]],
         when=own.when,
         explains=[*alike, *lost],
         confidence=confidence,
-        remedy="Correct what failed at %s; the other ranks' exceptions follow from it." % place(own.site),
+        remedy="Fix what failed at %s; the other ranks' exceptions follow from it." % place(own.site),
     )
 
 
 def _is_own(failure: Failed) -> bool:
-    """Tell an exception that the job's own code or data led to, from one about the machine, the versions or the other ranks."""
+    """Tell whether the job's own code or data led to the exception, and not the machine, the versions or the other ranks."""
     if not failure.frames and failure.process is None:
         return failure.type.rpartition(".")[2] in _PLAIN and not _SYSTEM.search(failure.text)
     if not failure.frames or failure.site is None or failure.type.rpartition(".")[2] in _NOT_OWN:
@@ -126,14 +126,9 @@ def _is_own(failure: Failed) -> bool:
 
 
 def _printed(alike: List[Failed], lost: List[Failed]) -> List[int]:
-    """Return who printed it; if nobody tells, whom the launcher names as the first to fail."""
+    """Return the ranks that printed it; if that is not known, the rank that the launcher names as the first to fail."""
     told = sorted({failure.rank for failure in alike if failure.rank is not None})
     return told or root_cause(failure.text for failure in lost)
-
-
-def _who(guilty: List[int]) -> str:
-    text = named(guilty)
-    return text[:1].upper() + text[1:]
 
 
 def _losers(lost: List[Failed], guilty: List[int]) -> str:

@@ -1,13 +1,14 @@
-"""Ranks have the same parameters in another order: something iterates a set of strings, whose order is each process's own."""
+"""Ranks have the same parameters in another order: the code iterates a set of strings, whose order differs by process."""
 
 from typing import Iterator, List
 
 from ddp_probe.diagnose import change
-from ddp_probe.diagnose._models import Wrapped, alike, by_digest, difference, first_wraps, reordered
-from ddp_probe.diagnose._who import place, through, told
+from ddp_probe.diagnose._models import alike, by_digest, difference, first_wraps, reordered
+from ddp_probe.diagnose._who import through, told
+from ddp_probe.diagnose._wraps import Wrapped
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, WARNING, Evidence, Example, Finding, Printed, Rule, failed, line, shown
 from ddp_probe.diagnose.rules.recorded import parameter_order_by_hash as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import capital, counted, named, place
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -15,14 +16,17 @@ RULE = Rule(
     slug="parameter-order-by-hash",
     cause="hash_seed_skew",
     title="Ranks have the same parameters in another order, by the random order of a set.",
-    symptom="'params[i] in this process with sizes … appears not to match', another i each time; or nothing, and weights are mixed up between layers of one shape.",
+    symptom=(
+        "'params[i] in this process with sizes … appears not to match', another i each time; or nothing, and weights are mixed up between layers of "
+        "one shape."
+    ),
     evidence="The models' lists of parameters are permutations of each other, and PYTHONHASHSEED is random or differs between ranks.",
     remedy="Build the layers in a fixed order: iterate sorted(names) or a list instead of a set; or start all ranks with PYTHONHASHSEED=0.",
     needs=("ddp.init", "process.start"),
     printed=(
         Printed(
             r"Desync detected for barrier [^\n(]*\bbegin \(\d+ ?!= ?\d+\)",
-            says="The ranks hash one string to different numbers: PYTHONHASHSEED is not the same on all of them.",
+            says="The ranks hash the same string to different numbers: PYTHONHASHSEED differs between them.",
             ranks=False,
         ),
     ),
@@ -39,7 +43,7 @@ EXAMPLES = (
         answer="clear",
     ),
     Example(
-        "A rank has a layer more, whatever its hash seed.",
+        "A rank has one more layer, with any hash seed.",
         recorded.RANK_HAS_LAYER_MORE,
         answer="clear",
     ),
@@ -51,7 +55,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take models that differ in the order of their parameters alone, on ranks whose sets have another order."""
+    """Find models that differ only in the order of their parameters, on ranks whose sets have another order."""
     wraps = first_wraps(run)
     groups = by_digest(wraps)
     if len(groups) > 1:
@@ -80,13 +84,13 @@ def _found(run: Run, wraps: List[Wrapped], firsts: List[Wrapped], confidence: st
     who = named([wrapped.process.rank for wrapped in wraps if wrapped.process.rank is not None])
     return RULE.found(
         ranks=[],
-        verdict="%s wrap the same %d parameters in %d orders, with PYTHONHASHSEED %s: %s%s."
+        verdict="%s wrap the same %s in %d orders, with PYTHONHASHSEED %s: %s%s."
         % (
-            who[:1].upper() + who[1:],
-            one.placement.parameters,
+            capital(who),
+            counted(one.placement.parameters, "parameter"),
             len(firsts),
             _seeds(firsts),
-            place_of or "their lists are not at hand",
+            place_of or "their lists are not available",
             "; all shapes fit, so DDP averages gradients of different layers" if silent else "",
         ),
         evidence=[
@@ -100,7 +104,8 @@ def _found(run: Run, wraps: List[Wrapped], firsts: List[Wrapped], confidence: st
         explains=failures,
         change=[
             change.Variable("PYTHONHASHSEED", "0"),
-            "Better: in what builds the model before the wrap at %s, iterate sorted(names) or a list instead of a set." % place(one.call.site),
+            "Better: in the code that builds the model before the wrap at %s, iterate sorted(names) or a list instead of a set."
+            % place(one.call.site),
         ],
     )
 

@@ -1,23 +1,27 @@
-"""Rank 0 works alone for longer than the others may wait for it."""
+"""Rank 0 works alone for longer than the others wait for it."""
 
-from typing import Iterator, List
+from typing import Iterator
 
-from ddp_probe.diagnose._who import place, ranks, told
-from ddp_probe.diagnose.printed import Match
+from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import rank0_long_work as recorded
+from ddp_probe.diagnose.words import place, subject
 from ddp_probe.read.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
 _GAVE_UP = _TIMEOUT + r"|Error: Socket Timeout|Timeout waiting for key|[Ww]ait timeout after \d+ ?ms"
-# What one rank prints while it evaluates, saves or prepares data, with no line of training after it.
+# What one rank prints while it evaluates, saves or prepares data, without a training line after it.
 _ALONE = (
-    r"(?:Evaluating \w+|Running per image evaluation|Evaluate annotation type|Accumulating evaluation results|Loading and preparing results|Epoch\(val\)|Preparing results for|Inference done \d+/\d+|Start inference on"
-    r"|[Vv]alidating|[Rr]unning (?:evaluation|validation)|\*+ Running [Ee]valuation|Saving (?:the )?(?:model )?checkpoint|[Tt]okenizing|[Pp]reprocessing|[Dd]ownloading|Generating \w+ split|Map(?: \(num_proc=\d+\))?:\s+\d+%"
-    r"|(?:Evaluat\w+|Validat\w+|[Ee]val|Test\w*|Predict\w*|Infer\w*|Generat\w+|Sampling|Saving|Tokeniz\w+|Pre-?process\w+|Caching|Filter)\b[^\n|%]{0,40}: +\d+%\|"
-    r"|Running tokenizer on|Evaluating the results|Results writes to|Formating bboxes|Converting format of dataset|Grouping texts in chunks|(?:train|val): (?:Scanning|Caching) )"
+    r"(?:Evaluating \w+|Running per image evaluation|Evaluate annotation type|Accumulating evaluation results|Loading and preparing results"
+    r"|Epoch\(val\)|Preparing results for|Inference done \d+/\d+|Start inference on"
+    r"|[Vv]alidating|[Rr]unning (?:evaluation|validation)|\*+ Running [Ee]valuation|Saving (?:the )?(?:model )?checkpoint|[Tt]okenizing"
+    r"|[Pp]reprocessing|[Dd]ownloading|Generating \w+ split|Map(?: \(num_proc=\d+\))?:\s+\d+%"
+    r"|(?:Evaluat\w+|Validat\w+|[Ee]val|Test\w*|Predict\w*|Infer\w*|Generat\w+|Sampling|Saving|Tokeniz\w+|Pre-?process\w+|Caching|Filter)\b[^\n"
+    r"|%]{0,40}: +\d+%\|"
+    r"|Running tokenizer on|Evaluating the results|Results writes to|Formating bboxes|Converting format of dataset|Grouping texts in chunks"
+    r"|(?:train|val): (?:Scanning|Caching) )"
 )
-# The calls in which the others wait until rank 0 has done its part.
+# The calls in which the others wait until rank 0 is done.
 _FOR_RANK_0 = (
     r"\b(?:local_)?main_process_first\b|torch_distributed_zero_first|\bin (?:rank_?(?:0|zero)_first|zero_first|master_first)\b"
     r"|\bin broadcast_object_list\b|broadcast_object_list\([^\n]*, (?:src=)?0\)"
@@ -28,9 +32,11 @@ RULE = Rule(
     id="DDP607",
     slug="rank0-long-work",
     cause="rank0_long_work_timeout",
-    title="Rank 0 works alone for longer than the others may wait for it.",
+    title="Rank 0 works alone for longer than the others wait for it.",
     symptom="The other ranks end with a timeout in a barrier or broadcast while rank 0 evaluates, saves or prepares data.",
-    evidence="In a plain log: the last lines before the timeout are of an evaluation or a save. The probe's events do not show what a rank computes.",
+    evidence=(
+        "In a plain log: the last lines before the timeout come from an evaluation or a save. The probe's events do not show what a rank computes."
+    ),
     remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)); "
     "in mmengine: env_cfg=dict(dist_cfg=dict(backend='nccl', timeout=7200)).",
     needs=("process.end",),
@@ -39,23 +45,23 @@ RULE = Rule(
         Printed(
             _GAVE_UP,
             beside=_ALONE + r"(?:(?!" + _TRAINING + r").){0,1500}?(?:" + _GAVE_UP + r")",
-            says="The other ranks gave up waiting while one was still evaluating, saving or preparing data.",
+            says="The other ranks stopped waiting while one was still evaluating, saving or preparing data.",
             ranks=False,
         ),
         Printed(
             _GAVE_UP,
             beside=_FOR_RANK_0,
             nowhere=r"\[Rank 0\][^\n]*[Ww]atchdog caught",
-            says="The other ranks gave up in a call in which they wait for what rank 0 does alone.",
+            says="The other ranks timed out in a call in which they wait for work that rank 0 does alone.",
             ranks=False,
         ),
         Printed(
             r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<rank>0)\][^\n]*got error: (?:Socket Timeout|[Ww]ait timeout|Timeout waiting for key)",
-            says="Rank {rank} did not come to the first collective in time, while its store was there.",
+            says="Rank {rank} did not reach the first collective in time, although its store was running.",
         ),
         Printed(
             r"Desync detected for barrier (?P<name>[^\n(]*?) exit\b",
-            says="The ranks came out of step at the end of '{name}', which one of them does alone.",
+            says="The ranks went out of step at the end of '{name}', which one of them does alone.",
             ranks=False,
         ),
     ),
@@ -74,7 +80,7 @@ RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:136] Timed out waiting 18000
         recorded.TIMEOUT_FOLLOWS_LINES_OF_EVALUATION,
     ),
     Example(
-        "gloo gives up while a progress bar of an evaluation stands.",
+        "gloo times out while an evaluation shows its progress bar.",
         """100%|##########| 5000/5000 [10:00<00:00,  8.33it/s]
 Evaluating:  43%|####3     | 215/500 [25:11<33:23,  7.03s/it]
 [rank1]: Traceback (most recent call last):
@@ -93,7 +99,7 @@ Evaluating:  43%|####3     | 215/500 [25:11<33:23,  7.03s/it]
         answer="clear",
     ),
     Example(
-        "The others wait where rank 0 prepares the data first.",
+        "The others wait while rank 0 prepares the data.",
         """Traceback (most recent call last):
   File "/train/t.py", line 31, in main
     with training_args.main_process_first(desc="tokenize"):
@@ -113,20 +119,16 @@ RuntimeError: Socket Timeout
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take exceptions that say it themselves; who works alone is not in the events."""
+    """Find exceptions that say so; the events do not show which rank works alone."""
     found = [match for match in told(RULE, run) if "name" in match.found.groupdict()]
     if not found:
         return
     failure = found[0].failure
     yield RULE.found(
         ranks=[],
-        verdict="%s came out of step at %s, at the end of '%s', which one rank does alone."
-        % (_named(found), place(failure.site), found[0].found.group("name")),
+        verdict="%s went out of step at %s, at the end of '%s', which one rank does alone."
+        % (subject(ranks(match.failure.process for match in found)), place(failure.site), found[0].found.group("name")),
         evidence=first_of([failed(match.failure) for match in found]),
         when=failure.when,
         explains=[match.failure for match in found],
     )
-
-
-def _named(found: List[Match]) -> str:
-    return "Ranks %s" % ", ".join(str(rank) for rank in ranks(match.failure.process for match in found))

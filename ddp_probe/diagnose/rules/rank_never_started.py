@@ -1,4 +1,4 @@
-"""A rank never came: the others waited for it where the process group is made."""
+"""A rank never came to init_process_group: the others waited for it there."""
 
 import re
 from typing import Dict, Iterator, List, Optional, Tuple
@@ -7,27 +7,39 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _next
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.diagnose.rules.recorded import rank_never_started as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import at, capital, named
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 _MISSED = re.compile(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
 _MASTER = re.compile(r"trying to connect to|failed to connect|addresses of")  # Nobody was at the master's address: another matter.
-# More came than there are ranks: what an earlier start left in the store, or in the file of file://, is counted as well.
+# More came than there are ranks: the count includes what an earlier start left in the store, or in the file of file://.
 _TOO_MANY = r"world_size=(?:%s|9, \w+=\d\d|\d\d, \w+=\d\d\d)" % "|".join(r"%d, \w+=(?:[%d-9]\b|\d\d)" % (size, size + 1) for size in range(1, 9))
 
-_LATER = "Look at what the ranks that did come were doing before it: python -m ddp_probe logs. If they were still loading, wait for the end of the job and ask again."
+_LATER = (
+    "Look at what the ranks with a file did before init_process_group: python -m ddp_probe logs. If they were still loading, "
+    "wait for the end of the job and run the report again."
+)
 
 RULE = Rule(
     id="DDP419",
     slug="rank-never-started",
     cause="rank_stopped_participating",
     title="A rank never came to init_process_group.",
-    symptom="init_process_group waits until its timeout: '1/2 clients joined', 'Timed out initializing process group in store based barrier', or 'Socket Timeout'.",
-    evidence="Of the ranks that WORLD_SIZE promises some left no file, and those that did wait, or timed out, in init_process_group. Where the master itself was not there, it is master-unreachable.",
-    remedy="Start the missing ranks: on each host with its own --node_rank (RANK), the same --nnodes and WORLD_SIZE; look at what the start of the missing ones printed.",
+    symptom=(
+        "init_process_group waits until its timeout: '1/2 clients joined', 'Timed out initializing process group in store based barrier', "
+        "or 'Socket Timeout'."
+    ),
+    evidence=(
+        "Some of the WORLD_SIZE ranks left no file, and the others wait, or timed out, in init_process_group. If the master itself was missing, "
+        "see master-unreachable."
+    ),
+    remedy=(
+        "Start the missing ranks on each host with its own --node_rank (RANK) and the same --nnodes and WORLD_SIZE, and look at what they print at "
+        "their start."
+    ),
     needs=("dist.init_process_group", "process.start"),
     printed=(
-        # Between hosts it may as well be that the others cannot reach the master.
+        # Between hosts it is just as possible that the others cannot reach the master.
         Printed(
             r"(?P<joined>\d+)/(?P<all>\d+) clients joined",
             beside=r"\blocalhost\b|127\.0\.0\.1",
@@ -82,18 +94,18 @@ EXAMPLES = (
 
 
 def check(run: Run) -> "Iterator[Finding | Undecided]":
-    """Look for ranks without a file, and for ranks that waited for them."""
+    """Find ranks without a file, and ranks that waited for them."""
     missing = run.missing
     waited = _waited(run)
     if not missing or not waited:
         return
     if run.astray:
-        yield RULE.undecided("The file of %s is not here, and the launcher tells that there was one." % named(run.astray), then=_next.MISSING)
+        yield RULE.undecided("The file of %s is not here, and the launcher reports that there was one." % named(run.astray), then=_next.MISSING)
         return
     here = {process.rank for process, _, _ in waited}
     others = [process for process in run.processes if process.rank is not None and process.rank not in here]
     if any(process.first(schema.InitProcessGroup) is None for process in others):
-        yield RULE.undecided("%s left no file, but other ranks did not come to init_process_group either." % named(missing).capitalize(), then=_LATER)
+        yield RULE.undecided("%s left no file, but other ranks did not come to init_process_group either." % capital(named(missing)), then=_LATER)
         return
     process, call, _ = waited[0]
     failures = [failure for _, _, failures in waited for failure in failures]
@@ -109,19 +121,22 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         ranks=missing,
         verdict="%s of %s never came%s: %s %s in init_process_group%s."
         % (
-            named(missing).capitalize(),
+            capital(named(missing)),
             run.expected,
             " (%s)" % ", ".join(ended) if ended else "",
             named([each.rank or 0 for each, _, _ in waited]),
             told,
-            " at %s:%d" % (site.file, site.line) if site else "",
+            at(site),
         ),
         evidence=first_of(
             [failed(failure) for failure in failures[:4]]
             or [shown(each, "rank %s waits for the others" % waiting.rank) for waiting, each, _ in waited]
         ),
         when=min(each.when for _, each, _ in waited),
-        remedy="Start %s (WORLD_SIZE is %s), with the same MASTER_ADDR and MASTER_PORT; where it was started, look at what it printed before the probe came in."
+        remedy=(
+            "Start %s (WORLD_SIZE is %s), with the same MASTER_ADDR and MASTER_PORT; if it was started, look at what it printed before the probe "
+            "was loaded."
+        )
         % (named(missing), run.expected),
         explains=failures,
         confidence=MEDIUM if ended else HIGH,
@@ -129,7 +144,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
 
 
 def _waited(run: Run) -> "List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]]":
-    """Return the ranks that timed out in init_process_group; while the job runs nobody is late."""
+    """Return the ranks that timed out in init_process_group; while the job runs, no rank is late."""
     found: List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]] = []
     failures: Dict[Optional[int], List[Failed]] = {}
     for failure in run.failures:

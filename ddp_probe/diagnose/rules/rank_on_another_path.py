@@ -1,47 +1,56 @@
-"""Ranks are in different collectives, or in none: each waits for what the others do not call."""
+"""Ranks are in different collectives, or in none: each waits for a call that the others do not make."""
 
 from typing import Iterator, List, Union
 
 from ddp_probe.diagnose._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES
 from ddp_probe.diagnose._models import buffers, first_wraps
 from ddp_probe.diagnose._waits import PEER_GONE, joined, last_seen, others, since, stood, waited
-from ddp_probe.diagnose._who import deaths, place, ranks, told
+from ddp_probe.diagnose._who import deaths, ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.diagnose.rules.recorded import rank_on_another_path as recorded
-from ddp_probe.diagnose.words import named, spans
+from ddp_probe.diagnose.words import capital, counted, named, place
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _LIST = (
     r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"
 )
-# The watchdogs of two ranks tell of one number and of another operation, or of another size; in a group of its own each number counts for itself.
+# The watchdogs of two ranks report the same number with another operation or another size; each group counts its own numbers.
 _WATCHDOG = r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum="
 _UNLIKE = (
     r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WATCHDOG + r"(?P<n>\d+), OpType=(?P<op>\w+),(?: NumelIn=(?P<size>\d+),)?"
     r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"(?P=n), OpType=(?:(?!(?P=op),)\w+|(?P=op), NumelIn=(?(size)(?!(?P=size),)\d+|(?!)))"
 )
-# The same of two kinds of operation, whatever their numbers: one rank has gone another way before.
+# The same with two kinds of operation, at any numbers: one rank took another path before.
 _OTHER_KIND = (
     r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WATCHDOG + r"\d+, OpType=(?P<op>\w+),"
     r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"\d+, OpType=(?!(?P=op),)\w+"
 )
 
-_STACKS = "While it hangs, see where each rank stands (py-spy dump --pid PID), or start it with TORCH_DISTRIBUTED_DEBUG=INFO and a short timeout= in init_process_group."
+_STACKS = (
+    "While it hangs, look where each rank is (py-spy dump --pid PID), or start it with TORCH_DISTRIBUTED_DEBUG=INFO and a short timeout= in "
+    "init_process_group."
+)
 
 RULE = Rule(
     id="DDP603",
     slug="rank-on-another-path",
     cause="rank_divergent_control_flow",
     title="The ranks do not call the same collectives in the same order.",
-    symptom="The job hangs until a timeout, or gloo aborts a process over a length that it did not expect.",
-    evidence="Texts in which torch compares the collectives of the ranks. A timeout alone names the ranks that wait, never the one that is missing.",
-    remedy="Let all ranks take the same branches around collectives: decide on one rank and broadcast the decision, and run with TORCH_DISTRIBUTED_DEBUG=DETAIL once to have torch compare them.",
+    symptom="The job hangs until a timeout, or gloo aborts a process because of a length that it did not expect.",
+    evidence="A text in which torch compares the collectives of the ranks. A timeout alone names the ranks that wait, never the missing one.",
+    remedy=(
+        "Let all ranks take the same branches around collectives: decide on one rank and broadcast the decision, "
+        "and run with TORCH_DISTRIBUTED_DEBUG=DETAIL once to have torch compare them."
+    ),
     needs=("process.end",),
     printed=(
         Printed(
-            r"Detected mismatch between collectives on ranks\. Rank (?P<a>\d+) is running (?:inconsistent )?collective: CollectiveFingerPrint\((?:SequenceNumber=\d+, )?OpType=(?P<op>\w+)",
+            (
+                r"Detected mismatch between collectives on ranks\. Rank (?P<a>\d+) is running (?:inconsistent )?collective: CollectiveFingerPrint\("
+                r"(?:SequenceNumber=\d+, )?OpType=(?P<op>\w+)"
+            ),
             unless=DDP_SENDS + "|" + TWO_SIZES,
-            says="Rank {a} is in {op}, and another rank is in a collective that does not fit.",
+            says="Rank {a} is in {op}, and another rank is in a collective that does not match.",
             ranks=False,
         ),
         Printed(TWO_SIZES, beside=JOB_BROADCASTS, says="Ranks bring tensors of different shapes to one broadcast: [{one}] and [{two}].", ranks=False),
@@ -56,7 +65,7 @@ RULE = Rule(
         Printed(
             r"\[Rank 0\]: Ranks? " + _LIST + r" failed to pass monitoredBarrier",
             unless=r"Connection (?:closed|reset) by peer",
-            says="Rank {rank1} and those named with it did not come to the barrier.",
+            says="Rank {rank1} and those named with it did not reach the barrier.",
         ),
         Printed(
             r"Forward order differs across ranks: rank (?P<a>\d+) is all-gathering (?P<what>[^\n]*?) while rank (?P<b>\d+) is",
@@ -65,17 +74,17 @@ RULE = Rule(
         ),
         Printed(
             r"NCCL WARN Mismatched collective detected[^\n]*?rank (?P<rank>\d+)",
-            says="NCCL sees other collectives, or other sizes of one, at and around rank {rank}.",
+            says="NCCL sees different collectives, or different sizes of one, at rank {rank} and its neighbours.",
         ),
         # What torch's analysis of the Flight Recorder prints.
         Printed(
             r"Culprit rank (?P<rank>\d+); Error type: (?P<what>(?:COLLECTIVE_TYPE|SIZE_OR_SYNTAX)_MISMATCH)",
-            says="The Flight Recorder of rank {rank} has another collective there than the others ({what}).",
+            says="The Flight Recorder of rank {rank} shows another collective than those of the others ({what}).",
         ),
         Printed(
             _WATCHDOG,
             beside=_UNLIKE,
-            says="The ranks wait in different collectives of one number, or bring tensors of different sizes to one.",
+            says="The ranks wait in different collectives with the same number, or bring tensors of different sizes to one.",
             ranks=False,
         ),
         Printed(
@@ -94,11 +103,16 @@ RULE = Rule(
             r"enforce fail at [^\n]*gloo[^\n]*\bop\.preamble\.length <= op\.nbytes\. (?P<sent>\d+) vs (?P<room>\d+)",
             beside=r"in (?:all_reduce|all_gather\w*|broadcast\w*|reduce\w*|gather\w*|scatter\w*|all_to_all\w*)\b",
             unless=DDP_SENDS + r"|_verify_param",
-            says="A rank sends {sent} bytes to one that expects {room}: they are in different collectives, or bring tensors of different sizes to one.",
+            says=(
+                "A rank sends {sent} bytes to one that expects {room}: they are in different collectives, or bring tensors of different sizes to one."
+            ),
             ranks=False,
         ),
         Printed(
-            r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[(?P<what>(?!data_?[tT]ype)\w+)\], local ?\[(?P<one>[^\]\n]+)\], remote ?\[(?P<two>[^\]\n]+)\]",
+            (
+                r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[(?P<what>(?!data_?[tT]ype)\w+)\], local"
+                r" ?\[(?P<one>[^\]\n]+)\], remote ?\[(?P<two>[^\]\n]+)\]"
+            ),
             says="Ranks bring two values of {what} to one collective: {one} and {two}.",
             ranks=False,
         ),
@@ -113,13 +127,13 @@ EXAMPLES = (
         recorded.TORCH_COMPARES_COLLECTIVES,
     ),
     Example(
-        "Rank 1 gives up at a barrier, and nothing tells what rank 0 was at.",
+        "Rank 1 times out at a barrier, and nothing shows what rank 0 did.",
         recorded.RANK_1_GIVES_UP_AT_BARRIER,
         answer="undecided",
         job="08_long_validation_on_rank0",
     ),
     Example(
-        "gloo aborts rank 0 over a length, and nothing tells which collectives met.",
+        "gloo aborts rank 0 because of a length, and nothing shows which collectives met.",
         recorded.GLOO_ABORTS_RANK_0_OVER_LENGTH,
         answer="undecided",
         job="08_different_sizes",
@@ -166,14 +180,14 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
-    """Say what torch has compared; else who waited, where and since when, and that it takes more to name the one who was missing."""
+    """Report what torch compared; else the ranks that waited, where and since when, as that does not name the missing one."""
     found = list(told(RULE, run))
     if found:
         first = found[0]
         named_ranks = sorted({int(value) for name, value in first.found.groupdict().items() if name.startswith("rank") and value and len(value) < 8})
         yield RULE.found(
             ranks=named_ranks,
-            verdict="%s It stood at %s." % (first.printed.says.format(**first.found.groupdict(default="?")), place(first.failure.site)),
+            verdict="%s It was at %s." % (first.printed.says.format(**first.found.groupdict(default="?")), place(first.failure.site)),
             evidence=first_of([failed(match.failure) for match in found]),
             when=first.failure.when,
             explains=[match.failure for match in found],
@@ -188,7 +202,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
 
 
 def _own(run: Run) -> bool:
-    """Tell that somebody failed for a reason of its own: then the others waited for nobody else."""
+    """Tell whether a rank failed for its own reason: then the others waited for that rank."""
     return any(failure.fatal and failure.uncaught and not failure.consequence and not waited(failure) for failure in run.failures)
 
 
@@ -199,12 +213,12 @@ def _hang(run: Run, waiting: List[Failed]) -> str:
     rest = others(run, waiting)
     parts += ["rank %s %s" % (process.rank, last_seen(process)) for process in rest[:8]]
     more = max(len(waiting) - 8, 0) + max(len(rest) - 8, 0)
-    end = " (and %d more ranks)" % more if more else ""
-    return "%s%s. Which collective each rank was in is not recorded, so none is called the missing one." % (_sentence(parts), end)
+    end = " (and %s)" % counted(more, "more rank") if more else ""
+    return "%s%s. The collective of each rank is not recorded, so the missing rank is not known." % (capital("; ".join(parts)), end)
 
 
 def _aborted(run: Run) -> List[LoggedProcess]:
-    """Return those that abort() ended in the middle; where buffers differ, another rule has the answer."""
+    """Return the ranks that abort() ended in the middle; if buffers differ, another rule has the answer."""
     ended = {rank for rank, death in deaths(run).items() if death.signal == "SIGABRT"}
     if not ended or len({buffers(wrapped) for wrapped in first_wraps(run)}) > 1:
         return []
@@ -216,14 +230,14 @@ def _abort(run: Run, process: LoggedProcess) -> str:
     parts = ["rank %s was ended by SIGABRT: it %s" % (process.rank, last_seen(process).partition(" and was ended")[0])]
     parts += ["rank %s lost it %s" % (failure.rank, stood(failure)) for failure in lost[:4]]
     return (
-        "%s. gloo and NCCL end a process so when ranks %s are in different collectives or bring tensors of different sizes to one; which ones is not recorded."
-        % (
-            _sentence(parts),
-            spans(ranks(run.processes)),
-        )
+        "%s. gloo and NCCL abort a process if %s are in different collectives, or bring tensors of different sizes to one; "
+        "which ones is not recorded."
+    ) % (
+        capital("; ".join(parts)),
+        _members(ranks(run.processes)),
     )
 
 
-def _sentence(parts: List[str]) -> str:
-    text = "; ".join(parts)
-    return text[:1].upper() + text[1:]
+def _members(known: List[int]) -> str:
+    """Name the ranks that can have disagreed; one alone cannot, so the others have left no file."""
+    return named(known) if len(known) > 1 else "the ranks"

@@ -1,4 +1,4 @@
-"""No rank chooses its card: all of a host train on the first one."""
+"""No rank chooses its card: all ranks of a host train on the first one."""
 
 from typing import Iterator
 
@@ -7,40 +7,53 @@ from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.diagnose import _cards, change
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, first_of, shown
 from ddp_probe.diagnose.rules.recorded import set_device_missing as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import capital, counted, named
 from ddp_probe.read.model import Run
 
 RULE = Rule(
     id="DDP303",
     slug="set-device-missing",
     cause="set_device_missing",
-    title="Ranks of one host are on one card because none of them chooses its own.",
-    symptom="One card is busy with all processes while the others idle; memory runs out early; NCCL says 'Duplicate GPU detected' at the first collective.",
-    evidence="The models of several ranks are on one card when they are wrapped, set_device was not called before, and the move named no card. Where a number was named, it is card-number-fixed.",
-    remedy="Before the model is moved and before the first collective: local_rank = int(os.environ['LOCAL_RANK']); torch.cuda.set_device(local_rank) (of the accelerator's own module), then model.to(local_rank's device).",
+    title="Ranks of one host are on one card because none of them chooses a card.",
+    symptom=(
+        "One card is busy with all processes while the others idle; memory runs out early; NCCL says 'Duplicate GPU detected' at the first "
+        "collective."
+    ),
+    evidence=(
+        "The models of several ranks are on one card when they are wrapped, set_device was not called before, and the move did not name a card. "
+        "If it named a number, see card-number-fixed."
+    ),
+    remedy=(
+        "Before the model is moved and before the first collective: local_rank = int(os.environ['LOCAL_RANK']); torch.cuda.set_device(local_rank) "
+        "(or the accelerator's own module), then model.to(local_rank's device)."
+    ),
     needs=("ddp.init",),
     printed=(
         Printed(
             _cards.DUPLICATE,
-            beside=r" in (?:barrier|all_gather_object|broadcast_object_list|monitored_barrier)\b|to perform barrier as devices used by this process are currently unknown",
-            says="Rank {rank1} and rank {rank2} are on one card at a collective before which no card was chosen.",
+            beside=(
+                r" in (?:barrier|all_gather_object|broadcast_object_list|monitored_barrier)\b"
+                r"|to perform barrier as devices used by this process are currently unknown"
+            ),
+            says="Rank {rank1} and rank {rank2} are on one card in a collective, and no card was chosen before it.",
         ),
         Printed(
             r"NCCL error in[^\n]*invalid usage[^\n]*",
             beside=r" in (?:all_gather_object|broadcast_object_list|gather_object|scatter_object_list)\b",
             unless=r"Last error:|set_device",
-            says="NCCL refuses the ranks' cards in the exchange of objects, which is sent by way of the current card: no rank has chosen its own.",
+            says="NCCL rejects the ranks' cards in the exchange of objects, which uses the current card: no rank has chosen its own.",
         ),
         Printed(
             r"Expects tensor to be on the compute device (?P<wanted>(?!\w+:0)\w+:\d+)(?!, was on cpu)",
-            says="FSDP computes on {wanted}, and this process's own card is another one: it has not chosen its card.",
+            says="FSDP computes on {wanted}, and this process's current card is another one: it has not chosen its card.",
         ),
         Printed(
             r"FSDP-managed module unexpectedly has parameters on (?P<found>\w+:\d+)",
             says="FSDP finds the parameters on {found}, which is not this process's card.",
         ),
         Printed(
-            r"Could not compute stream ID for [^\n]* on device -1\b", says="A stream is asked for on device -1: this process has not chosen its card."
+            r"Could not compute stream ID for [^\n]* on device -1\b",
+            says="The job asks for a stream on device -1: this process has not chosen its card.",
         ),
     ),
     yields_to=("card-number-fixed",),
@@ -63,7 +76,9 @@ EXAMPLES = (
         recorded.FIRST_BARRIER_FINDS_TWO_RANKS_ON_ONE,
         ranks=(0, 1),
     ),
-    Example("A stream of no card.", "RuntimeError: Could not compute stream ID for 0x55d1c3a0 on device -1 (something has gone horribly wrong!)\n"),
+    Example(
+        "A stream without a card.", "RuntimeError: Could not compute stream ID for 0x55d1c3a0 on device -1 (something has gone horribly wrong!)\n"
+    ),
     Example("FSDP finds a tensor on another card.", "AssertionError: Expects tensor to be on the compute device cuda:3\n"),
     Example(
         "An older NCCL does not name the card.",
@@ -73,7 +88,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for ranks whose models are on one card that none of them named."""
+    """Find ranks whose models are on one card that none of them named."""
     groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.UNSET]
     if not groups:
         return
@@ -83,7 +98,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=_cards.misplaced(run, groups),
         verdict="%s wrap their models on %s of %s%s, and none of them chose a card before."
-        % (together.capitalize(), first[0].device, first[0].process.host, ", which shows %d cards" % there if there else ""),
+        % (capital(together), first[0].device, first[0].process.host, ", which shows %s" % counted(there, "card") if there else ""),
         evidence=first_of([shown(use.call, "rank %s wraps a model on %s; no set_device before" % (use.process.rank, use.device)) for use in first]),
         when=min(use.call.when for group in groups for use in group),
         change=_change(first[0]),
@@ -93,7 +108,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _change(use: _cards.CardUse) -> change.Change:
-    """Set the card before the first collective, which picks the current card for itself."""
+    """Set the card before the first collective, which uses the current card."""
     group = use.process.first(schema.InitProcessGroup)
     site = group.site if group is not None else use.call.site
     known = next((each for each in ACCELERATORS if use.kind in each.device_types and each.modules), None)
@@ -103,5 +118,5 @@ def _change(use: _cards.CardUse) -> change.Change:
     )
     return [
         change.Lines(site, (text,), ("os", module)),
-        "Let the model's device have no number, or this one: torch.device('%s', local_rank)." % use.kind,
+        "Give the model's device no number, or this one: torch.device('%s', local_rank)." % use.kind,
     ]

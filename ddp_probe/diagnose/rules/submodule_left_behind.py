@@ -1,4 +1,4 @@
-"""A part of the model stayed on the CPU when the rest was moved, was made after the move, or was sent back."""
+"""A part of the model stayed on the CPU when the rest was moved, was made after the move, or was moved back."""
 
 from typing import Iterator, Tuple
 
@@ -14,7 +14,10 @@ RULE = Rule(
     cause="mixed_cpu_cuda_params",
     title="Part of the model is on the CPU and the rest on a card when DDP wraps it.",
     symptom="DDP raises 'input module must be on the same type of devices', or 'device_ids … module parameters {cuda, cpu}'.",
-    evidence="The placement written before the wrap names the parameters on cpu; the module.move events before it tell whether they were never moved, made after the whole model was moved, or sent back. All on cpu is model-never-moved, a buffer alone buffer-left-behind.",
+    evidence=(
+        "The placement written before the wrap names the parameters on cpu; the module.move events before it show whether they were never moved, "
+        "made after the whole model was moved, or moved back. If all are on cpu, see model-never-moved; if only a buffer is, buffer-left-behind."
+    ),
     remedy="Move the whole model once, after its last layer is made and before the wrap: model.to(device).",
     needs=("ddp.init",),
     printed=(
@@ -42,7 +45,7 @@ EXAMPLES = (
         job="03_submodule_left_behind",
     ),
     Example(
-        "A layer is put in after the whole model was moved.",
+        "A layer is added after the whole model was moved.",
         recorded.LAYER_IS_PUT_IN_AFTER_WHOLE_MODEL,
         ranks=(0,),
         job="03_converted_after_the_move",
@@ -85,11 +88,11 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _story(wrapped: _wraps.Wrapped) -> Tuple[str, Tuple[Evidence, ...]]:
-    """Tell how it came about: sent back, converted after the move, or left behind; with the move that shows it."""
+    """Return how it happened (moved back, converted after the move, or left behind), and the move that shows it."""
     calls = _wraps.moves(wrapped)
     if calls and calls[-1].begin.destination == "cpu":
         back = _wraps.moved(calls[-1])
-        return "%s sent it back" % back, (shown(calls[-1], back),)
+        return "%s moved it back" % back, (shown(calls[-1], back),)
     whole = [call for call in calls if call.begin.model == wrapped.placement.model and call.end is not None and "cpu" not in call.end.devices]
     if whole:
         count = sum(whole[-1].end.devices.values()) if whole[-1].end is not None else 0

@@ -1,10 +1,11 @@
-"""Some ranks have fewer batches than others: the last ones wait for gradients that nobody sends."""
+"""Some ranks have fewer batches than others: the last ranks wait for gradients that no rank sends."""
 
 from typing import Iterator
 
-from ddp_probe.diagnose._who import place, told
+from ddp_probe.diagnose._who import told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import uneven_batches as recorded
+from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
@@ -17,15 +18,21 @@ RULE = Rule(
     cause="uneven_batches",
     title="Some ranks have fewer batches than others.",
     symptom="The job hangs or times out in the last steps of an epoch; or DDP's join says that a rank exhausted its inputs.",
-    evidence="In a plain log: a timeout, and progress lines with different totals of one epoch. The probe's events do not count batches.",
-    remedy="Give all ranks the same number of batches: DistributedSampler (which pads), drop_last=True, or 'with Join([model]):' of torch.distributed.algorithms.join around the loop.",
+    evidence="In a plain log: a timeout, and progress lines with different totals for one epoch. The probe's events do not count batches.",
+    remedy=(
+        "Give all ranks the same number of batches: DistributedSampler (which pads), drop_last=True, or 'with Join([model]):' (from "
+        "torch.distributed.algorithms.join) around the loop."
+    ),
     needs=("process.end",),
     printed=(
         Printed(r"Detected at least one rank that exhausted inputs", says="One rank has run out of batches before the others."),
         Printed(
             _TIMEOUT,
-            beside=r"Epoch(?:\(train\))?\s+\[(?P<epoch>\d+)\]\[\s*\d+/(?P<total>\d+)\].{0,300}?Epoch(?:\(train\))?\s+\[(?P=epoch)\]\[\s*\d+/(?!(?P=total)\])\d+\]",
-            says="The ranks count different numbers of batches in one epoch, and some gave up waiting for the others.",
+            beside=(
+                r"Epoch(?:\(train\))?\s+\[(?P<epoch>\d+)\]\[\s*\d+/(?P<total>\d+)\].{0,300}?Epoch(?:\(train\))?\s+\[(?P=epoch)\]\[\s*\d+/(?!"
+                r"(?P=total)\])\d+\]"
+            ),
+            says="The ranks count different numbers of batches in one epoch, and some stopped waiting for the others.",
             ranks=False,
         ),
         Printed(
@@ -36,7 +43,10 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            r"gather\w*: invalid tensor size at index \d+ \(expected [\[(](?P<one>\d+)(?P<rest>[^\])\n]*)[\])], got [\[(](?!(?P=one)\b)(?P<two>\d+)(?P=rest)[\])]",
+            (
+                r"gather\w*: invalid tensor size at index \d+ \(expected [\[(](?P<one>\d+)(?P<rest>[^\])\n]*)[\])], got [\[(](?!(?P=one)\b)"
+                r"(?P<two>\d+)(?P=rest)[\])]"
+            ),
             says="A gather expects {one} rows, and gets {two}: the last batches of the ranks differ in length.",
             ranks=False,
         ),
@@ -44,7 +54,7 @@ RULE = Rule(
             r"enforce fail at [^\n]*gloo[^\n]*\bop\.preamble\.length <= op\.nbytes\. (?P<sent>\d+) vs (?P<room>\d+)",
             beside=r"\bin (?:all_gather|gather|all_gather_into_tensor|_all_gather_base|concat_all_gather|gather_for_metrics)\b",
             unless=r"_verify_param|all_gather_object|gather_object|sync_batch_?norm",
-            says="A gather gets {sent} bytes where {room} are expected: the last batches of the ranks differ in length.",
+            says="A gather gets {sent} bytes and expects {room}: the last batches of the ranks differ in length.",
             ranks=False,
         ),
         Printed(
@@ -57,7 +67,7 @@ RULE = Rule(
 
 EXAMPLES = (
     Example(
-        "DDP's join is told to raise where a rank has run out.",
+        "DDP's join is set to raise when a rank has run out.",
         recorded.DDP_JOIN_IS_TOLD_TO_RAISE,
     ),
     Example(
@@ -72,12 +82,12 @@ RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/unbound_
         recorded.TWO_RANKS_GATHER_12_AND_16_ROWS,
     ),
     Example(
-        "Two ranks gather other rows, of other lengths.",
+        "Two ranks gather rows of different numbers and lengths.",
         recorded.TWO_RANKS_GATHER_OTHER_ROWS,
         answer="clear",
     ),
     Example(
-        "A timeout in an epoch of one length.",
+        "A timeout in an epoch with one total.",
         """11/20 10:00:01 - mmengine - INFO - Epoch(train) [1][3/4]  loss: 0.5511
 11/20 10:00:01 - mmengine - INFO - Epoch(train) [1][4/4]  loss: 0.5532
 RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete
@@ -88,14 +98,14 @@ RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/unbound_
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take exceptions that say it themselves; batches are not in the events."""
+    """Find exceptions that say so; batches are not in the events."""
     found = [match for match in told(RULE, run) if match.printed is RULE.printed[0]]
     if not found:
         return
     failure = found[0].failure
     yield RULE.found(
         ranks=[],
-        verdict="One rank has run out of batches before the others, which stood at %s; each of them was told so." % place(failure.site),
+        verdict="One rank ran out of batches before the others, which were at %s; each of them got this message." % place(failure.site),
         evidence=first_of([failed(match.failure) for match in found]),
         when=failure.when,
         explains=[match.failure for match in found],

@@ -1,4 +1,4 @@
-"""A library of the accelerator's own software is not found by the loader."""
+"""The loader does not find a library of the accelerator's software."""
 
 from typing import Iterator
 
@@ -9,11 +9,15 @@ from ddp_probe.diagnose.rules.recorded import vendor_library_missing as recorded
 from ddp_probe.read.model import Run
 
 _NAMES = (
-    r"\b(?:lib)?(?:srv_um\w*|hcom\w*|te_fusion|drvdsmi\w*|mmpa|xpurt|xpuapi|bkcl|ixthunk|ixml|mc(?:runtime|blas|dnn|fft|toolext\w*)|mxc-runtime\w*|mxsml|galaxyhip|hl_thunk|cuda\w*|cudart|cudnn\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|cupti|nccl\w*|nv\w+|c10_(?:npu|musa|mlu)|torch_(?:npu|musa|mlu|gcu|xpu)\w*"
-    r"|ascend\w*|hccl\w*|acl\w*|atb\w*|ge_\w+|graph|msprof\w*|runtime|opapi|nnopbase|cnrt|cnnl\w*|cncl|cnpapi|cndrv|cndev|mlu\w*|musa\w*|musart|mu(?:dnn|blas|fft|rand|pti|sparse|solver)\w*|mccl"
-    r"|tops\w*|eccl\w*|efrt|efml|dtu\w*|gcu\w*|hsa\w*|amdhip\w*|rocm\w*|roc\w+|rccl|MIOpen|intel-ext-pt\w*(?:-\w+)*|ze_loader|sycl|oneccl|ccl|mkl\w*_sycl|xpu\w*|Synapse|hcl|synapse\w*|diopi\w*|dipu\w*|tpu\w*)"
+    r"\b(?:lib)?(?:srv_um\w*|hcom\w*|te_fusion|drvdsmi\w*|mmpa|xpurt|xpuapi|bkcl|ixthunk|ixml|mc(?:runtime|blas|dnn|fft|toolext\w*)|mxc-runtime\w*"
+    r"|mxsml|galaxyhip|hl_thunk|cuda\w*|cudart|cudnn\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|cupti|nccl\w*|nv\w+|c10_(?:npu|musa"
+    r"|mlu)|torch_(?:npu|musa|mlu|gcu|xpu)\w*"
+    r"|ascend\w*|hccl\w*|acl\w*|atb\w*|ge_\w+|graph|msprof\w*|runtime|opapi|nnopbase|cnrt|cnnl\w*|cncl|cnpapi|cndrv|cndev|mlu\w*|musa\w*|musart"
+    r"|mu(?:dnn|blas|fft|rand|pti|sparse|solver)\w*|mccl"
+    r"|tops\w*|eccl\w*|efrt|efml|dtu\w*|gcu\w*|hsa\w*|amdhip\w*|rocm\w*|roc\w+|rccl|MIOpen|intel-ext-pt\w*(?:-\w+)*|ze_loader|sycl|oneccl|ccl"
+    r"|mkl\w*_sycl|xpu\w*|Synapse|hcl|synapse\w*|diopi\w*|dipu\w*|tpu\w*)"
 )
-# Not in a line in which a library says what it looks for and does without.
+# Not in a line in which a library reports what it looks for and does not need.
 _NO_REMARK = r"(?m:^)(?![^\n]*(?:NCCL INFO|NET/Plugin|dso_loader))[^\n]*?"
 
 _PLUGIN = Printed(
@@ -26,9 +30,15 @@ RULE = Rule(
     slug="vendor-library-missing",
     cause="vendor_runtime_lib_missing",
     title="A library of the accelerator's software is not found.",
-    symptom="'ImportError: libmccl.so.2: cannot open shared object file', at the import of torch, of the vendor's plugin or at the first use of its backend.",
-    evidence="The loader names the file. A library that is found and lacks a symbol is a mixture of versions, another cause.",
-    remedy="Install the vendor's runtime of the version that the plugin asks for, or put its folder on LD_LIBRARY_PATH in the environment that the ranks get (source the vendor's set_env.sh before the launcher, and pass it through the scheduler and the container).",
+    symptom=(
+        "'ImportError: libmccl.so.2: cannot open shared object file', when torch or the vendor's plugin is imported, or when its backend is first "
+        "used."
+    ),
+    evidence="The loader names the file. A library that is found and lacks a symbol is another cause: a mixture of versions.",
+    remedy=(
+        "Install the version of the vendor's runtime that the plugin needs, or put its folder on LD_LIBRARY_PATH in the ranks' environment (source "
+        "the vendor's set_env.sh before the launcher, and pass it through the scheduler and the container)."
+    ),
     needs=("process.end",),
     printed=(
         Printed(
@@ -37,7 +47,10 @@ RULE = Rule(
             says="The loader does not find {library}.",
         ),
         Printed(
-            r"(?:Could not load library|[Uu]nable to load(?: any of)?|[Cc]annot load|[Ff]ailed to (?:load|dlopen)|dlopen[^\n]{0,20}failed)[^\n]{0,20}?(?P<library>"
+            (
+                r"(?:Could not load library|[Uu]nable to load(?: any of)?|[Cc]annot load|[Ff]ailed to (?:load|dlopen)"
+                r"|dlopen[^\n]{0,20}failed)[^\n]{0,20}?(?P<library>"
+            )
             + _NAMES
             + r"[\w.-]*\.so[\w.]*)",
             unless=r"dso_loader|tensorflow/|Failed to load image Python extension",
@@ -49,8 +62,11 @@ RULE = Rule(
         ),
         _PLUGIN,
         Printed(
-            r"cuda driver can't be loaded, is cuda enabled|NVML Shared Library Not Found|NVMLError_LibraryNotFound|libcuda\.so(?:\.\d+)?: (?:file too short|cannot open)",
-            says="The driver's library is not there.",
+            (
+                r"cuda driver can't be loaded, is cuda enabled|NVML Shared Library Not Found|NVMLError_LibraryNotFound"
+                r"|libcuda\.so(?:\.\d+)?: (?:file too short|cannot open)"
+            ),
+            says="The driver's library is missing.",
         ),
     ),
     yields_to=("cuda-stands-for-another", "init-failure-swallowed"),
@@ -68,7 +84,7 @@ EXAMPLES = (
         answer="clear",
     ),
     Example(
-        "The plugin is there, and lacks a module: its version is another one.",
+        "The plugin is installed and lacks a module: its version is another one.",
         recorded.PLUGIN_IS_THERE,
         answer="clear",
     ),
@@ -77,7 +93,7 @@ EXAMPLES = (
         recorded.ASCEND_TOOLKIT_IS_NOT_SOURCED,
     ),
     Example(
-        "The user part of a card's driver is not in the container.",
+        "The user-space part of a card's driver is not in the container.",
         "ImportError: libsrv_um_MUSA.so: cannot open shared object file: No such file or directory\n",
     ),
     Example(
@@ -90,7 +106,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """The loader names the file; a plugin that the interpreter lacks is named by Python, and is no library of LD_LIBRARY_PATH."""
+    """Use the loader's words; a plugin that the interpreter lacks is named by Python, and LD_LIBRARY_PATH does not help."""
     plugin = next((match for match in matches(RULE, run) if match.printed is _PLUGIN), None)
     for finding in by_text(RULE, run):
         if plugin is not None:

@@ -7,7 +7,7 @@ from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, li
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LogLine, Run
 
-# What the probe itself needs, and nothing that trains.
+# What the probe itself needs, and training does not.
 _ASIDE = frozenset(("wrapt", "msgspec", "structlog", "rich", "cloudpickle"))
 
 RULE = Rule(
@@ -15,15 +15,21 @@ RULE = Rule(
     slug="version-skew",
     cause="version_skew_across_nodes",
     title="Ranks run different versions.",
-    symptom="Often nothing at all: models, checkpoints or collectives differ in detail between ranks; sometimes a hang or a message that is cut.",
-    evidence="The versions that each rank recorded at its start, compared; the odd ranks are those that differ from the majority, or, of two halves, from the launcher.",
-    remedy="Install the same versions on all hosts, and look at what comes first on the odd ranks' path: python -c 'import <package>; print(<package>.__file__)'.",
+    symptom="Often nothing at all: models, checkpoints or collectives differ in detail between ranks; sometimes a hang or a truncated message.",
+    evidence=(
+        "The versions that each rank recorded at its start, compared. The odd ranks are those that differ from the majority or, "
+        "if there are two halves, from the launcher."
+    ),
+    remedy=(
+        "Install the same versions on all hosts, and look at what comes first on sys.path of the odd ranks: python -c 'import <package>; "
+        "print(<package>.__file__)'."
+    ),
     needs=("process.start",),
     printed=(
-        # NCCL's own greeting has another length in another version.
+        # NCCL's first message has another length in another version.
         Printed(
             r"bootstrap\.cc[^\n]*Message truncated|connecting to address [^\n]*with family 0 is neither AF_INET",
-            says="NCCL's first messages do not fit between two hosts, as with two versions of it.",
+            says="NCCL's first messages do not match between two hosts, as with two versions of NCCL.",
             ranks=False,
         ),
         Printed(
@@ -68,7 +74,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Compare the versions of all ranks, name by name."""
+    """Compare the versions of all ranks by name."""
     skews = [skew for name in _names(run) for skew in [_compare(run, name)] if skew is not None]
     if not skews:
         return
@@ -83,10 +89,10 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=ranks,
         verdict="The ranks run different versions of %s: %s%s."
-        % (first.name, first.told("none"), "; %s differ%s too" % (", ".join(others), "s" if len(others) == 1 else "") if others else ""),
+        % (first.name, first.told("none"), "; %s %s too" % (", ".join(others), "differs" if len(others) == 1 else "differ") if others else ""),
         evidence=evidence[:4],
         when=min(process.start_when for process in run.processes),
-        remedy="Install %s %s%s, or take the other one off the path there (python -c 'import %s; print(%s.__file__)')."
+        remedy="Install %s %s%s, or remove the other one from sys.path there (python -c 'import %s; print(%s.__file__)')."
         % (
             first.name,
             first.usual or "in one version",
@@ -104,7 +110,7 @@ def _names(run: Run) -> List[str]:
 
 
 def _compare(run: Run, name: str) -> Optional[_skew.Skew]:
-    """A package that a rank lacks altogether counts, unless it is one that its program never asks for."""
+    """Compare one package; a rank that did not record it, because its program never imports it, does not count."""
     values = {
         process.rank: process.started.versions[name] for process in run.processes if process.rank is not None and name in process.started.versions
     }

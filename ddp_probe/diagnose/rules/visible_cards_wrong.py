@@ -6,7 +6,7 @@ from typing import Iterator, List, Tuple
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, first_of, line, shown
 from ddp_probe.diagnose.rules.recorded import visible_cards_wrong as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
 
 _NONE_LEFT = r"No (?:CUDA|HIP|XPU|MUSA|NPU) (?:GPUs|devices) are available|device >= 0 && device < num_(?:gpus|devices)\b.* INTERNAL ASSERT FAILED"
@@ -16,42 +16,49 @@ RULE = Rule(
     slug="visible-cards-wrong",
     cause="cuda_visible_devices_wrong",
     title="A visible-device variable shows the ranks the wrong cards.",
-    symptom="All ranks train on one card though each is on its 'cuda:0'; or 'No CUDA GPUs are available' on a host that has cards.",
-    evidence="Each rank's variable leaves the same single card, and the launcher's own environment does not set it so; or the variable names no card that is there. Where the launcher was given too few cards, it is more-processes-than-cards.",
-    remedy="Unset the variable for the ranks and choose by LOCAL_RANK, or give each rank a card of its own; where a script or os.environ[...] in the program sets it, take that out, or set it before torch is imported.",
+    symptom="All ranks train on one card although each is on its 'cuda:0'; or 'No CUDA GPUs are available' on a host that has cards.",
+    evidence=(
+        "Each rank's variable leaves the same single card, and the launcher's environment does not set it so; or the variable names only cards that "
+        "do not exist. If the launcher got too few cards, see more-processes-than-cards."
+    ),
+    remedy=(
+        "Unset the variable for the ranks and choose by LOCAL_RANK, or give each rank its own card. If a script or os.environ[...] in the program "
+        "sets it, remove that, or set it before torch is imported."
+    ),
     needs=("process.start", "ddp.init"),
     printed=(
         Printed(_NONE_LEFT, unless=r"Found no NVIDIA driver|Torch not compiled with CUDA|No HIP GPUs"),
         Printed(
             r"No slot '?(?P<slot>\d+)'? specif\w+ on host",
             beside=r"Detected \w*VISIBLE_DEVICES=",
-            says="DeepSpeed counts the cards that the variable leaves, and reads its numbers as theirs: there is no card {slot} among them.",
+            says="DeepSpeed counts the cards that the variable leaves, and reads the variable's numbers as theirs: card {slot} is not among them.",
             ranks=False,
         ),
         Printed(r"No HIP GPUs are available", beside=r"_VISIBLE_DEVICES|\b[Rr]ay\b|RayWorker|TaskRunner"),
         Printed(
             r"\b(?P<name>\w+_VISIBLE_DEVICES)\b[^\n]{0,80}(?:must be configured in ascending order|is set to empty string)",
-            says="{name} has a value that the runtime does not take.",
+            says="{name} has a value that the runtime does not accept.",
         ),
         Printed(
-            r"raylet with \d+ GPUs, but (?P<name>\w+_VISIBLE_DEVICES) contains|Inconsistent values found in `?\w+_VISIBLE_DEVICES|(?:use|set) \w+_VISIBLE_DEVICES (?:instead of|when) \w+_VISIBLE_DEVICES"
+            r"raylet with \d+ GPUs, but (?P<name>\w+_VISIBLE_DEVICES) contains|Inconsistent values found in `?\w+_VISIBLE_DEVICES|(?:use"
+            r"|set) \w+_VISIBLE_DEVICES (?:instead of|when) \w+_VISIBLE_DEVICES"
         ),
         Printed(
             r"invalid literal for int\(\) with base 10: '(?P<card>(?:GPU|MIG)-[0-9a-f]{4}[^']*)'",
-            says="A visible-device variable names a card by its UUID {card}, where a number is read.",
+            says="A visible-device variable names a card by its UUID {card}, and the program needs a number.",
         ),
     ),
 )
 
 EXAMPLES = (
     Example(
-        "Each rank's start script shows it card 3 alone.",
+        "Each rank's start script shows it only card 3.",
         recorded.EACH_RANK_START_SCRIPT_SHOWS_IT_CARD,
         ranks=(0, 1),
         job="05_same_card_visible_to_all",
     ),
     Example(
-        "Each rank is shown a card of its own.",
+        "Each rank sees its own card.",
         recorded.EACH_RANK_IS_SHOWN_CARD_OF_ITS,
         answer="clear",
     ),
@@ -72,7 +79,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for ranks that share the only card they are shown, and for ranks that are shown none."""
+    """Find ranks that share the only card that they see, and ranks that see none."""
     groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.HIDDEN]
     if groups:
         yield _same(run, groups)
@@ -95,11 +102,11 @@ def _same(run: Run, groups: "List[List[_cards.CardUse]]") -> Finding:
     together = named([use.process.rank for use in first if use.process.rank is not None])
     return RULE.found(
         ranks=_cards.misplaced(run, groups),
-        verdict="%s of %s are each shown one card, the same one: %s." % (together.capitalize(), first[0].process.host, variables),
+        verdict="%s of %s each see one card, and it is the same one: %s." % (capital(together), first[0].process.host, variables),
         evidence=[line(_start(use.process), "rank %s: %s" % (use.process.rank, variables)) for use in first[:4]]
         + [shown(use.call, "rank %s wraps a model on %s, the only card that it sees" % (use.process.rank, use.device)) for use in first[:2]],
         when=min(use.call.when for group in groups for use in group),
-        remedy="Take %s out of what starts the ranks (%s), and choose the card by LOCAL_RANK: set_device(int(os.environ['LOCAL_RANK']))."
+        remedy="Remove %s from what starts the ranks (%s), and choose the card by LOCAL_RANK: set_device(int(os.environ['LOCAL_RANK']))."
         % (variables, _command(run)),
         explains=losses,
         severity=ERROR if losses else WARNING,
@@ -111,7 +118,7 @@ def _none(hidden: "List[Tuple[Failed, LoggedProcess]]") -> Finding:
     variables = " ".join("%s=%s" % each for each in sorted(_cards.visible(process).items()))
     return RULE.found(
         ranks=[each.rank for each, _ in hidden if each.rank is not None],
-        verdict="%s sees no card: %s leaves none that is there." % (named([failure.rank or 0]).capitalize(), variables),
+        verdict="%s sees no card: %s names only cards that do not exist." % (capital(named([failure.rank or 0])), variables),
         evidence=first_of([failed(each) for each, _ in hidden]),
         when=failure.when,
         remedy="Unset it, or name cards that the host has: %s." % variables,

@@ -1,32 +1,32 @@
-"""Some ranks load a checkpoint after DDP has made all replicas alike, and the others do not."""
+"""Some ranks load a checkpoint after DDP has made all replicas equal, and the others do not."""
 
 from typing import Iterator, List
 
 from ddp_probe import schema
-from ddp_probe.diagnose._models import Wrapped, first_wraps
-from ddp_probe.diagnose._who import place
+from ddp_probe.diagnose._models import first_wraps
+from ddp_probe.diagnose._wraps import Wrapped
 from ddp_probe.diagnose.rule import MEDIUM, WARNING, Example, Finding, Rule, shown
 from ddp_probe.diagnose.rules.recorded import weights_loaded_after_wrap as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import named, place
 from ddp_probe.read.model import LoggedCall, Run
 
-_SOON = 120.0  # Seconds after the wrap; later than that it is rather an evaluation of the best checkpoint.
+_SOON = 120.0  # Seconds after the wrap; a later load is rather an evaluation of the best checkpoint.
 
 RULE = Rule(
     id="DDP707",
     slug="weights-loaded-after-wrap",
     cause="silent_replica_divergence",
     title="Some ranks load a checkpoint after the wrap, and the others do not.",
-    symptom="Nothing fails; the loss differs between ranks from the first step, and the ranks' weights are never alike again.",
-    evidence="A load after DDP's wrap, in which all replicas were made alike, on some ranks alone.",
-    remedy="Load before the wrap, where DDP sends the weights of rank 0 to all; or load the same file on all ranks.",
+    symptom="Nothing fails; the loss differs between ranks from the first step, and the ranks' weights are never equal again.",
+    evidence="A load on some ranks only, after DDP's wrap has made all replicas equal.",
+    remedy="Load before the wrap, in which DDP sends the weights of rank 0 to all; or load the same file on all ranks.",
     needs=("ddp.init", "checkpoint.load"),
     severity=WARNING,
 )
 
 EXAMPLES = (
     Example(
-        "Rank 0 alone loads after the wrap.",
+        "Only rank 0 loads after the wrap.",
         recorded.RANK_0_ALONE_LOADS_AFTER_WRAP,
         ranks=(0,),
         job="09_weights_loaded_after_wrap",
@@ -42,7 +42,7 @@ EXAMPLES = (
         answer="clear",
     ),
     Example(
-        "Rank 0 alone loads before the wrap, which sends its weights to all.",
+        "Only rank 0 loads before the wrap, which sends its weights to all.",
         recorded.RANK_0_ALONE_LOADS_BEFORE_WRAP,
         answer="clear",
     ),
@@ -50,7 +50,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Take runs that ended well, in which some ranks and not all loaded soon after the wrap."""
+    """Find runs that ended well, in which some ranks and not all loaded soon after the wrap."""
     wraps = first_wraps(run)
     if len(wraps) < 2 or len(wraps) < (run.expected or 0) or not all(_ended_well(wrapped) for wrapped in wraps):
         return
@@ -67,7 +67,7 @@ def check(run: Run) -> Iterator[Finding]:
         evidence=[shown(calls[0], "load of %s" % _path(calls[0])), shown(wrapped.call, "the wrap, before it")],
         when=calls[0].when,
         confidence=MEDIUM,
-        remedy="Move the load at %s before the wrap at %s, where DDP sends the weights of rank 0 to all, or let all ranks load the file."
+        remedy="Move the load at %s before the wrap at %s, in which DDP sends the weights of rank 0 to all, or let all ranks load the file."
         % (place(calls[0].site), place(wrapped.call.site)),
     )
 
@@ -82,7 +82,7 @@ def _ended_well(wrapped: Wrapped) -> bool:
 def _loads(wrapped: Wrapped) -> "List[LoggedCall[schema.Load]]":
     wrap = wrapped.call.until or wrapped.call.when
     left = next((call.when for call in wrapped.process.calls(schema.DestroyProcessGroup) if not call.begin.group and call.when >= wrap), wrap + _SOON)
-    until = min(left, wrap + _SOON)  # Without a group nobody trains together: what is loaded then goes into another model.
+    until = min(left, wrap + _SOON)  # Without a group the ranks do not train together: a later load goes into another model.
     return [call for call in wrapped.process.calls(schema.Load) if call.end is not None and call.failure is None and wrap <= call.when <= until]
 
 
@@ -92,10 +92,10 @@ def _path(call: "LoggedCall[schema.Load]") -> str:
 
 def _verdict(guilty: List[int], others: str, wrapped: Wrapped, call: "LoggedCall[schema.Load]") -> str:
     late = (call.when - (wrapped.call.until or call.when)) * 1000
-    text = "%s is loaded at %s, %.0f ms after the wrap at %s had made all replicas alike, by " % (
+    text = "%s is loaded at %s, %.0f ms after the wrap at %s made all replicas equal, by " % (
         _path(call),
         place(call.site),
         late,
         place(wrapped.call.site),
     )
-    return "%s%s and not by %s: weights that go into the wrapped model from there are on some ranks alone." % (text, named(guilty), others)
+    return "%s%s and not by %s: weights that go from there into the wrapped model are on some ranks only." % (text, named(guilty), others)

@@ -1,4 +1,4 @@
-"""The communication library was told, or took, a network interface that leads nowhere."""
+"""The communication library was given, or chose, a network interface that does not lead to the other hosts."""
 
 import re
 from typing import Dict, Iterator, List
@@ -7,11 +7,14 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import Match, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import wrong_network_interface as recorded
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import LoggedProcess, Run
 
 _BRIDGES = r"(?:br-[0-9a-f]{6,}|docker\d+|veth\w+|virbr\d+|cali\w+|flannel[.\w]*|cni\d+|tun\d+|lxcbr\d+):[\w.:%]+<\d+>"
-_NO_WAY = r"(?P<why>No route to host|Network is unreachable|No such device|Cannot assign requested address|[Cc]onnection timed out(?!, retrying)|Connection refused(?!, retrying))"
+_NO_WAY = (
+    r"(?P<why>No route to host|Network is unreachable|No such device|Cannot assign requested address|[Cc]onnection timed out(?!, retrying)"
+    r"|Connection refused(?!, retrying))"
+)
 
 _MESH = re.compile(r"[Cc]onnectFullMesh|remote=\[127\.")
 
@@ -20,91 +23,111 @@ RULE = Rule(
     slug="wrong-network-interface",
     cause="wrong_network_interface",
     title="The network interface for communication does not exist, or does not lead to the other hosts.",
-    symptom="gloo: 'Unable to find address for: …'; NCCL: 'Bootstrap : no socket interface found', or a system error after it has taken a container bridge.",
-    evidence="The exception names the interface, and the environment of the rank has it in GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME or their like.",
-    remedy="Name the interface that leads to the other hosts (ip route get <their address>): NCCL_SOCKET_IFNAME=<name>, GLOO_SOCKET_IFNAME=<name>; or unset them; for NCCL, '^docker,br-,veth,lo' leaves bridges out.",
+    symptom=(
+        "gloo: 'Unable to find address for: …'; NCCL: 'Bootstrap : no socket interface found', or a system error after it has chosen a container "
+        "bridge."
+    ),
+    evidence=(
+        "The exception names the interface, and the environment of the rank has it in GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME or a similar variable."
+    ),
+    remedy=(
+        "Name the interface that leads to the other hosts (ip route get <their address>): NCCL_SOCKET_IFNAME=<name>, GLOO_SOCKET_IFNAME=<name>; "
+        "or unset them. For NCCL, '^docker,br-,veth,lo' leaves out bridges."
+    ),
     needs=("dist.init_process_group", "process.start"),
     printed=(
         Printed(
             r"Unable to find (?:address|interface) for: ?\[?(?P<name>\^[^\s\]]*)",
-            says="gloo is given the list {name}, which only NCCL reads: GLOO_SOCKET_IFNAME takes the names of interfaces.",
+            says="gloo gets the list {name}, which only NCCL understands: GLOO_SOCKET_IFNAME takes the names of interfaces.",
         ),
         Printed(
             r"Unable to find (?:address|interface) for: ?\[?(?P<name>[\da-f]{1,4}[.:][\da-f.:]*/?\d*)(?:[\s\]]|\Z)",
-            says="gloo is given the address {name}, and takes the name of an interface.",
+            says="gloo gets the address {name}, and needs the name of an interface.",
         ),
-        Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>[^\s\]]+)", says="There is no interface {name} on this host."),
+        Printed(r"Unable to find (?:address|interface) for: ?\[?(?P<name>[^\s\]]+)", says="This host does not have an interface {name}."),
         Printed(
-            r"no (?:NCCL_SOCKET_IFNAME |socket )?interface found|connecting to address [^\n]*with family (?!0\b)\d+ is neither AF_INET|Unable to resolve hostname to a \(local\) address"
-        ),
-        Printed(
-            r"(?:Unable|[Ff]ailed) to (?:find|get|resolve)[^\n]{0,40}(?:network )?(?:interface|ifname|NIC)\b|HCCL_SOCKET_IFNAME[^\n]*(?:not|invalid|fail)|HCCL_IF_IP[^\n]*(?:not|invalid|fail)"
+            r"no (?:NCCL_SOCKET_IFNAME |socket )?interface found|connecting to address [^\n]*with family (?!0\b)\d+ is neither AF_INET"
+            r"|Unable to resolve hostname to a \(local\) address"
         ),
         Printed(
-            r"ncclSystemError|unhandled system error", beside=_BRIDGES, says="NCCL has taken a bridge of containers for a way to the other hosts."
+            r"(?:Unable|[Ff]ailed) to (?:find|get|resolve)[^\n]{0,40}(?:network )?(?:interface|ifname|NIC)\b|HCCL_SOCKET_IFNAME[^\n]*(?:not"
+            r"|invalid|fail)|HCCL_IF_IP[^\n]*(?:not|invalid|fail)"
         ),
+        Printed(r"ncclSystemError|unhandled system error", beside=_BRIDGES, says="NCCL has chosen a container bridge as the way to the other hosts."),
         Printed(
-            r"ibv_(?:modify_qp|reg_mr\w*|create_\w+|open_device)\b[^\n]*failed|Got completion[^\n]* with (?:error|status=?) ?(?:12\b|IBV_WC_RETRY_EXC_ERR)",
+            (
+                r"ibv_(?:modify_qp|reg_mr\w*|create_\w+|open_device)\b[^\n]*failed|Got completion[^\n]* with (?:error|status=?) ?(?:12\b"
+                r"|IBV_WC_RETRY_EXC_ERR)"
+            ),
             says="The InfiniBand or RoCE path between two hosts does not work (NCCL_IB_HCA, NCCL_IB_GID_INDEX).",
         ),
         Printed(
             r"(?:NCCL[^\n]*Call to bind|\bCall to connect|\b[Cc]onnect to [^\s<]+<\d+>|socket\w*Connect:)[^\n]*?%s" % _NO_WAY,
-            says="NCCL gets no connection to another rank: {why}.",
+            says="NCCL cannot connect to another rank: {why}.",
         ),
         Printed(
             r"NCCL WARN[^\n]*(?:progressing operation=Connect|to execute operation Connect from rank \d+)",
-            says="NCCL gets no connection between two ranks.",
+            says="NCCL cannot connect two ranks.",
         ),
-        # Without the ranks all there, NCCL makes no communicator, and torch counts no first operation.
+        # Until all ranks are present, NCCL makes no communicator, and torch does not count a first operation.
         Printed(
             r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum=1,",
-            beside=r"\A(?=.*\[Rank 0\] [Ww]atchdog caught[^\n]*SeqNum=1, OpType=(?P<op>\w+),).*\[Rank [1-9]\d*\] [Ww]atchdog caught[^\n]*SeqNum=1, OpType=(?P=op),",
-            says="Rank 0 and others were in the first collective together, and nothing came through: the path between them (P2P, shared memory, InfiniBand, network interface) does not carry it.",
+            beside=(
+                r"\A(?=.*\[Rank 0\] [Ww]atchdog caught[^\n]*SeqNum=1, OpType=(?P<op>\w+),).*\[Rank [1-9]\d*\] [Ww]atchdog caught[^\n]*SeqNum=1,"
+                r" OpType=(?P=op),"
+            ),
+            says=(
+                "Rank 0 and others were in the first collective together, and no data arrived: the path between them (P2P, shared memory, "
+                "InfiniBand, network interface) does not work."
+            ),
             ranks=False,
         ),
         Printed(r"(?:NCCL|WARN)[^\n]*Socket creation failed : Address family not supported", says="NCCL finds no network interface that it can use."),
         Printed(
-            r"[Gg]loo[^\n]*(?:connect|Connect)[^\n]*(?:No route to host|Network is unreachable|Connection refused|timed out|timeout)[^\n]*remote=\[127\.",
-            says="gloo tries to reach another host under this one's own address.",
+            (
+                r"[Gg]loo[^\n]*(?:connect|Connect)[^\n]*(?:No route to host|Network is unreachable|Connection refused|timed out"
+                r"|timeout)[^\n]*remote=\[127\."
+            ),
+            says="gloo tries to reach another host at this host's address.",
         ),
-        # After a restart it is the address of a rank that is gone: no interface is at fault.
+        # After a restart it is the address of a rank that is gone: the interface is not the cause.
         Printed(
             r"[Cc]onnectFullMesh failed",
             nowhere=r"restart_count=[1-9]|Restart(?:ing)? worker|[Ww]ill restart|attempts left",
-            says="gloo does not get all ranks connected.",
+            says="gloo cannot connect all ranks.",
         ),
     ),
 )
 
 EXAMPLES = (
     Example(
-        "gloo is told an interface that this host lacks.",
+        "gloo gets an interface that this host does not have.",
         recorded.GLOO_IS_TOLD_INTERFACE_THAT_THIS_HOST,
         ranks=(0,),
         job="10_wrong_interface",
     ),
     Example(
-        "The interface is there, and nobody listens.",
+        "The interface exists, and no process listens.",
         recorded.INTERFACE_IS_THERE,
         answer="clear",
     ),
     Example(
-        "After a restart gloo tries the address of a rank that is gone, on the one host there is.",
+        "After a restart on a single host gloo tries the address of a rank that is gone.",
         recorded.AFTER_RESTART_GLOO_TRIES_ADDRESS_OF_RANK,
         answer="clear",
     ),
     Example(
-        "Two hosts, and gloo connects from one to itself.",
+        "Two hosts, and gloo connects one of them to itself.",
         recorded.TWO_HOSTS,
         ranks=(0,),
     ),
     Example(
-        "gloo is given NCCL's list of what to leave out.",
+        "gloo gets NCCL's list of what to leave out.",
         recorded.GLOO_IS_GIVEN_NCCL_LIST_OF_WHAT,
         ranks=(1,),
     ),
     Example(
-        "NCCL finds no interface of the name.",
+        "NCCL finds no interface with the name.",
         recorded.NCCL_FINDS_NO_INTERFACE_OF_NAME,
     ),
     Example(
@@ -124,7 +147,7 @@ EXAMPLES = (
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Look for the exception, and for the variable that named the interface."""
+    """Find the exception, and the variable that names the interface."""
     found = [match for match in matches(RULE, run) if match.failure.process is not None and not (_MESH.search(match.failure.text) and _one_host(run))]
     if not found:
         return
@@ -136,7 +159,7 @@ def check(run: Run) -> Iterator[Finding]:
     yield RULE.found(
         ranks=ranks,
         verdict="%s cannot find the network interface %s%s%s."
-        % (named(ranks).capitalize(), _name(found), " on %s" % host if host else "", ": the environment has %s" % said if said else ""),
+        % (capital(named(ranks)), _name(found), " on %s" % host if host else "", ": the environment has %s" % said if said else ""),
         evidence=first_of([failed(match.failure) for match in found]),
         when=first.when,
         change=[
@@ -148,7 +171,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _one_host(run: Run) -> bool:
-    """Tell that all ranks are on one host, where every address leads to every rank: one that answers to nobody is of a rank that is gone."""
+    """Tell whether all ranks are on one host: every address is reachable there, so one that does not answer belongs to a rank that is gone."""
     return not run.missing and len({process.host for process in run.processes}) == 1
 
 

@@ -8,9 +8,18 @@ RULE = Rule(
     slug="backend-does-not-fit-device",
     cause="backend_not_available",
     title="The process group's backend does not serve the device that the tensors are on.",
-    symptom="'No backend type associated with device type xpu' (or another card's type) in a collective, or \"Could not run 'c10d::…' with arguments from the … backend\".",
-    evidence="The exception names a device type that is not cpu: the group was made with a backend that has nothing for it. With cpu it is a tensor, a buffer or a model that was left behind.",
-    remedy="Make the group with the backend of these cards (eccl for gcu, hccl for npu, cncl for mlu, mccl for musa, xccl or ccl for xpu, nccl for cuda), after its plugin is imported; or 'cpu:gloo,cuda:nccl' where both are needed.",
+    symptom=(
+        "'No backend type associated with device type xpu' (or another card's type) in a collective, or \"Could not run 'c10d::…' with arguments "
+        'from the … backend".'
+    ),
+    evidence=(
+        "The exception names a device type that is not cpu: the group's backend does not serve it. If it is cpu, a tensor, "
+        "a buffer or a model was left behind."
+    ),
+    remedy=(
+        "Make the group with the backend of these cards (eccl for gcu, hccl for npu, cncl for mlu, mccl for musa, xccl or ccl for xpu, "
+        "nccl for cuda), after its plugin is imported; or 'cpu:gloo,cuda:nccl' if both are needed."
+    ),
     needs=("dist.init_process_group",),
     printed=(
         Printed(
@@ -30,7 +39,7 @@ RULE = Rule(
         ),
         Printed(
             r"Function argument device_ids not supported for the selected backend (?P<backend>\w+)",
-            says="The job names a card to the barrier, and its backend {backend} serves none.",
+            says="The job passes a card to the barrier, and its backend {backend} does not serve cards.",
         ),
         Printed(
             r"ProcessGroupGloo::\w+: invalid tensor type at index[^\n]*expected [^\n]*device=cpu[^\n]* got [^\n]*device=(?P<kind>(?!cpu\b)\w+)",

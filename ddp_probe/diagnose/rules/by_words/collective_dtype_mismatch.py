@@ -11,13 +11,22 @@ RULE = Rule(
     slug="collective-dtype-mismatch",
     cause="collective_dtype_mismatch",
     title="Ranks bring tensors of two data types to one collective.",
-    symptom="A hang or wrong numbers with NCCL; 'Tensor dtypes: Float vs Long' with TORCH_DISTRIBUTED_DEBUG=DETAIL; EI0005 of an Ascend with parameter [dataType].",
-    evidence="A text that names the two types.",
-    remedy="Give the tensor one type on all ranks, also where a rank has nothing to send: torch.tensor(value, dtype=torch.float32, device=…); torch.tensor(0) is int64, torch.tensor(0.0) is float32.",
+    symptom=(
+        "A hang or wrong numbers with NCCL; 'Tensor dtypes: Float vs Long' with TORCH_DISTRIBUTED_DEBUG=DETAIL; EI0005 on Ascend, "
+        "with parameter [dataType]."
+    ),
+    evidence="A message that names the two types.",
+    remedy=(
+        "Give the tensor the same type on all ranks, even if a rank has nothing to send: torch.tensor(value, dtype=torch.float32, device=…); "
+        "torch.tensor(0) is int64, torch.tensor(0.0) is float32."
+    ),
     needs=("process.end",),
     printed=(
         Printed(
-            r"Detected mismatch between collectives on ranks\.[^\n]*?Collectives differ in the following aspects:(?![^\n]{0,400}(?:Op type|shapes):)[^\n]*?dtypes: ?(?P<one>[A-Z]\w*?) ?vs ?(?P<two>[A-Z]\w*)",
+            (
+                r"Detected mismatch between collectives on ranks\.[^\n]*?Collectives differ in the following aspects:(?![^\n]{0,400}(?:Op type"
+                r"|shapes):)[^\n]*?dtypes: ?(?P<one>[A-Z]\w*?) ?vs ?(?P<two>[A-Z]\w*)"
+            ),
             says=_SAYS,
             ranks=False,
         ),
@@ -30,19 +39,25 @@ RULE = Rule(
         ),
         Printed(r"Invalid usage of tensors with different dtypes ?Found (?P<one>[\w.]+) and +(?P<two>[\w.]+)", says=_SAYS),
         Printed(
-            r"ProcessGroupGloo::\w+: invalid tensor type at index[^\n]{1,80}dtype=(?P<one>[\w: ]{1,40})[^\n]{1,300}? got [^\n]{1,80}dtype=(?!(?P=one)[ (,])(?P<two>[\w:]{1,40})",
+            (
+                r"ProcessGroupGloo::\w+: invalid tensor type at index[^\n]{1,80}dtype=(?P<one>[\w: ]{1,40})[^\n]{1,300}? got [^\n]{1,80}dtype=(?!"
+                r"(?P=one)[ (,])(?P<two>[\w:]{1,40})"
+            ),
             says=_SAYS,
         ),
         Printed(
             r"output tensor must have the same type as input tensor|Tensors must have identical type|Input tensor must be the same type as the out"
         ),
         Printed(
-            r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[data_?[tT]ype\], local ?\[(?P<one>\w+)\], remote ?\[(?P<two>\w+)\]",
+            (
+                r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[data_?[tT]ype\], local ?\["
+                r"(?P<one>\w+)\], remote ?\[(?P<two>\w+)\]"
+            ),
             says=_SAYS,
         ),
         Printed(
             r"Culprit rank (?P<rank>\d+); Error type: COLLECTIVE_DTYPE_MISMATCH",
-            says="The Flight Recorder of rank {rank} has another data type there than the others.",
+            says="The Flight Recorder of rank {rank} shows another data type than those of the others.",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""A collective of the job itself got a tensor on the CPU, and the backend serves cards only."""
+"""A collective of the job itself got a tensor on the CPU, and its backend serves only cards."""
 
 from ddp_probe.diagnose import _wraps
 from ddp_probe.diagnose.rule import Example, Printed, Rule
@@ -10,10 +10,16 @@ RULE = Rule(
     id="DDP114",
     slug="cpu-tensor-in-collective",
     cause="cpu_tensor_in_nccl_collective",
-    title="A tensor on the CPU is given to a collective of a backend that serves cards only.",
+    title="A tensor on the CPU goes into a collective whose backend serves only cards.",
     symptom="all_reduce, broadcast or all_gather raises 'No backend type associated with device type cpu' or 'Tensors must be CUDA and dense'.",
-    evidence="The exception comes from a collective that the job or a library calls, not from DDP's own exchange of parameters (model-never-moved) or buffers (buffer-left-behind).",
-    remedy="Send the tensor to this rank's card first: tensor = tensor.to(device), or init_process_group('cpu:gloo,cuda:nccl') where both kinds are needed.",
+    evidence=(
+        "The exception comes from a collective that the job or a library calls, not from DDP's own exchange of parameters (model-never-moved) or "
+        "buffers (buffer-left-behind)."
+    ),
+    remedy=(
+        "Move the tensor to this rank's card first: tensor = tensor.to(device). If both kinds are needed, "
+        "use init_process_group('cpu:gloo,cuda:nccl')."
+    ),
     printed=(
         Printed(_wraps.CPU_TENSOR, unless=_OF_DDP),
         Printed(r"input and output elements have to be cuda dense Tensors"),

@@ -9,22 +9,28 @@ RULE = Rule(
     slug="mixed-installations",
     cause="mixed_installations",
     title="Parts of two installations meet in one process.",
-    symptom="'undefined symbol' on import, 'partially initialized module', an attribute of torch._C that is not there, or an extension that complains of another build.",
-    evidence="The loader's or Python's own words; compare torch.__file__, the extension's __file__ and LD_LIBRARY_PATH.",
-    remedy="Install torch and what was compiled against it (torchvision, mmcv, the vendor's plugin, NCCL) together in one empty environment; take other installations off PYTHONPATH and LD_LIBRARY_PATH; start outside of a source folder of torch.",
+    symptom=(
+        "'undefined symbol' on import, 'partially initialized module', an attribute of torch._C that is not there, or an extension that reports "
+        "another build."
+    ),
+    evidence="The message of the loader or of Python; compare torch.__file__, the extension's __file__ and LD_LIBRARY_PATH.",
+    remedy=(
+        "Install torch and what was compiled against it (torchvision, mmcv, the vendor's plugin, NCCL) together in one empty environment; "
+        "remove other installations from PYTHONPATH and LD_LIBRARY_PATH; start outside the source folder of torch."
+    ),
     needs=("process.end",),
     printed=(
         Printed(
             r"(?:%s|symbol lookup error[^\n]*)undefined symbol: (?P<symbol>\w+)" % RAISED,
-            says="A compiled part asks for {symbol}, which the library that was loaded does not have.",
+            says="A compiled part needs {symbol}, which the loaded library does not have.",
         ),
         Printed(
             r"(?m:^)(?![^\n]*(?:[Ww]arn|Failed to load image))[^\n]*\.so(?:\.[\d.]+)?: undefined symbol: (?P<symbol>\w+)",
-            says="A compiled part asks for {symbol}, which the library that was loaded does not have.",
+            says="A compiled part needs {symbol}, which the loaded library does not have.",
         ),
         Printed(
             RAISED + r"(?P<library>lib(?:torch|c10)\w*\.so)[\w.]*: cannot open shared object file",
-            says="A compiled part asks for {library} of another torch than the one installed.",
+            says="A compiled part needs {library} from another torch than the installed one.",
         ),
         Printed(r"(?:cannot allocate|version [`'\"]?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*['\"]? not found|symbol lookup error)", unless=r"memory"),
         Printed(
@@ -36,33 +42,39 @@ RULE = Rule(
             says="{module} is imported while it is being imported: another file or installation of that name comes first.",
         ),
         Printed(
-            r"cannot import name '(?:_C\w*|_ext|\w+_cuda|_version|version|__version__)' from (?:partially initialized module )?'(?P<module>[\w.]+)'[^\n]{0,80}\((?![^\n)]*(?:site|dist)-packages)(?P<path>/[^\n)]+)\)",
-            says="{module} comes from the source tree at {path}, which has no compiled part and stands before the installed package.",
+            (
+                r"cannot import name '(?:_C\w*|_ext|\w+_cuda|_version|version"
+                r"|__version__)' from (?:partially initialized module )?'(?P<module>[\w.]+)'[^\n]{0,80}\((?![^\n)]*(?:site"
+                r"|dist)-packages)(?P<path>/[^\n)]+)\)"
+            ),
+            says="{module} comes from the source tree at {path}, which has no compiled part and comes before the installed package on sys.path.",
         ),
         Printed(
             r"No module named '(?P<module>\w+\.(?:_C\w*|_ext|_version|version|lib\w*|\w*_cuda)|amp_C|\w+_C|\w+_cuda)'",
             beside=r"(?:^|\n)(?!(?:[^\n]{0,200}(?:site|dist)-packages))[^\n]{0,200}[/\\](?P<tree>\w+)[/\\](?P=tree)[/\\][^\n]{0,80}\.py:\d",
-            says="{module} is not there: a source tree, in which nothing is compiled, stands before the installed package.",
+            says="{module} is not found: a source tree without compiled parts comes before the installed package on sys.path.",
         ),
         Printed(
             r"No module named '(?P<module>torch_\w+)\._C\w*'",
             nowhere=r"(?:site|dist)-packages[/\\]torch_",
-            says="{module} comes from a source tree, in which nothing is compiled and which stands before the installed package.",
+            says="{module} comes from a source tree without compiled parts, which comes before the installed package on sys.path.",
         ),
         Printed(
             r"cannot import name '\w+' from '(?P<module>[\w.]+)' \(unknown location\)",
-            says="{module} is a folder without an __init__.py: one of that name stands before the installed package.",
+            says="{module} is a folder without an __init__.py: it comes before the installed package on sys.path.",
         ),
         Printed(
             r"you should not try to import (?P<module>numpy) from\s{1,20}its source directory",
-            says="{module} comes from its source tree, which stands before the installed package.",
+            says="{module} comes from its source tree, which comes before the installed package on sys.path.",
         ),
         Printed(r"No module named 'torch\._C|[Ff]ailed to load PyTorch C extensions|cannot import name '\w+' from 'torch\._C'"),
         Printed(
-            r"operator torchvision::\w+ does not exist|[Cc]ouldn't load custom C\+\+ ops|torchvision[^\n]*compiled with different CUDA|compiled with different CUDA (?:major )?versions"
+            r"operator torchvision::\w+ does not exist|[Cc]ouldn't load custom C\+\+ ops|torchvision[^\n]*compiled with different CUDA"
+            r"|compiled with different CUDA (?:major )?versions"
         ),
         Printed(
-            r"Error: (?:numpy\.(?:dtype|ndarray) size changed|module compiled against (?:API|ABI) version|Numpy is not available|numpy\.core\.multiarray failed to import)"
+            r"Error: (?:numpy\.(?:dtype|ndarray) size changed|module compiled against (?:API|ABI) version|Numpy is not available"
+            r"|numpy\.core\.multiarray failed to import)"
         ),
         Printed(r"already has an? (?:kernel|operator|schema) registered|Only a single TORCH_LIBRARY can be used to register the namespace"),
     ),
@@ -83,7 +95,7 @@ ModuleNotFoundError: No module named 'torch_npu._C'
         ranks=(0,),
     ),
     Example(
-        "An attribute of the program's own is not there.",
+        "An attribute of the program's own class is missing.",
         recorded.ATTRIBUTE_OF_PROGRAM_OWN_IS_NOT_THERE,
         answer="clear",
     ),

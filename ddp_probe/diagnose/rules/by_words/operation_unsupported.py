@@ -1,4 +1,4 @@
-"""The communication backend lacks the collective, the reduction or the data type that the job asks of it."""
+"""The communication backend lacks the collective, the reduction or the data type that the job asks for."""
 
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import operation_unsupported as recorded
@@ -9,11 +9,15 @@ RULE = Rule(
     id="DDP225",
     slug="operation-unsupported",
     cause="op_unsupported_by_backend",
-    title="The communication backend lacks an operation, or a data type, that the job asks of it.",
-    symptom="'Cannot use ReduceOp.AVG with Gloo', 'ProcessGroupGloo does not support reduce_scatter', 'average operation is not supported', ERR02007 or EI0003 of an Ascend, 'Unsupported data type for HCCL process group'.",
+    title="The communication backend lacks an operation, or a data type, that the job asks for.",
+    symptom=(
+        "'Cannot use ReduceOp.AVG with Gloo', 'ProcessGroupGloo does not support reduce_scatter', 'average operation is not supported', "
+        "ERR02007 or EI0003 on Ascend, 'Unsupported data type for HCCL process group'."
+    ),
     evidence="The exception names the backend, and the operation or the type.",
-    remedy="Use an operation that the backend has: SUM, and divide by the number of ranks, for AVG; all_reduce and a slice for reduce_scatter; all_gather for gather; a tensor of float32 or int32 for one of bool, bfloat16 or float64. "
-    "Or give the group a backend that has it, or a later version of the vendor's plugin.",
+    remedy="Use an operation that the backend has: for AVG, SUM and a division by the number of ranks; for reduce_scatter, all_reduce and a slice; "
+    "for gather, all_gather; for a tensor of bool, bfloat16 or float64, one of float32 or int32. "
+    "Or use a backend that has it, or a later version of the vendor's plugin.",
     needs=("process.end",),
     printed=(
         Printed(
@@ -23,11 +27,11 @@ RULE = Rule(
         Printed(r"Cannot use ReduceOp\.?(?P<op>\w+) with (?P<backend>\w+)", says="{backend} does not reduce with {op}."),
         Printed(
             r"Unsupported (?:ReduceOp|reduce op\w*|reduction) for (?P<backend>\w+)|Unhandled ReduceOp|ValueError: Invalid reduce op\b",
-            says="The backend lacks the reduction that the job asks of it.",
+            says="The backend lacks the reduction that the job asks for.",
         ),
         Printed(
             r"(?:RedOp|ReduceOp|PREMUL_SUM|PreMulSum|premul_sum)[^\n]{0,60} (?:requires NCCL|is not supported|not supported)",
-            says="The backend lacks the reduction that the job asks of it.",
+            says="The backend lacks the reduction that the job asks for.",
         ),
         Printed(
             r"\b(?P<op>average|product|min|max|sum|avg|AVG|PROD) (?:operation|reduction) is not supported",
@@ -41,16 +45,19 @@ RULE = Rule(
             says="{backend} does not support {op}.",
         ),
         Printed(
-            r"Error: [^\n]{0,200} is only (?:supported|implemented|available) (?:for|by|with|in|on) (?:the )?(?P<need>NCCL|nccl|GLOO|gloo|Gloo|MPI|mpi) backend",
+            (
+                r"Error: [^\n]{0,200} is only (?:supported|implemented|available) (?:for|by|with|in|on) (?:the )?(?P<need>NCCL|nccl|GLOO|gloo|Gloo"
+                r"|MPI|mpi) backend"
+            ),
             says="The job's backend lacks the operation: only {need} has it.",
         ),
         Printed(
             r"Error: [^\n]{0,200}(?:reduce ?op\w*|reduction|[Rr]educeOp)[^\n]{0,60}not supported (?:by|in|on|for|with) (?:the )?" + _BACKEND,
-            says="{backend} lacks the reduction that the job asks of it.",
+            says="{backend} lacks the reduction that the job asks for.",
         ),
-        Printed(r"ERR02007 DIST (?:feature )?not support\w*", unless=r"[Dd]ata ?type|dtype", says="HCCL lacks an operation that the job asks of it."),
+        Printed(r"ERR02007 DIST (?:feature )?not support\w*", unless=r"[Dd]ata ?type|dtype", says="HCCL lacks an operation that the job asks for."),
         Printed(
-            r"EI0003:[^\n]*(?:[Rr]educe ?[Oo]p|optype|opType|parameter \[op\])", says="HCCL does not take the reduction that the job asks of it."
+            r"EI0003:[^\n]*(?:[Rr]educe ?[Oo]p|optype|opType|parameter \[op\])", says="HCCL does not support the reduction that the job asks for."
         ),
         Printed(
             r"Input tensor data type i[sn] not supported for (?P<backend>\w+) process group: (?P<dtype>\w+)",
@@ -64,22 +71,26 @@ RULE = Rule(
             says="The backend does not exchange tensors of this type.",
         ),
         Printed(
-            r"Error: [^\n]{0,200}?(?P<dtype>\b(?:torch\.)?(?:u?int\d+|bool|b?float\d*|bf16|fp16|fp64|double|half|complex\d*|[Bb][Ff]loat16|Bool|Long|Double|Half))\b[^\n]{0,40} not supported (?:by|in|on|for|with) (?:the )?"
+            (
+                r"Error: [^\n]{0,200}?(?P<dtype>\b(?:torch\.)?(?:u?int\d+|bool|b?float\d*|bf16|fp16|fp64|double|half|complex\d*|[Bb][Ff]loat16|Bool"
+                r"|Long|Double|Half))\b[^\n]{0,40} not supported (?:by|in|on|for|with) (?:the )?"
+            )
             + _BACKEND,
             says="{backend} does not exchange tensors of type {dtype}.",
         ),
-        Printed(r"EI0003:[^\n]*(?:data ?[tT]ype|dtype)", says="HCCL does not take the data type that the job asks of it."),
+        Printed(r"EI0003:[^\n]*(?:data ?[tT]ype|dtype)", says="HCCL does not support the data type that the job asks for."),
         Printed(
-            r"Error: collective [^\n]{0,60} is not supported during (?P<when>[^\n]{1,80})", says="The backend lacks the collective during {when}."
+            r"Error: collective [^\n]{0,60} is not supported during (?P<when>[^\n]{1,80})",
+            says="The backend does not support the collective during {when}.",
         ),
-        Printed(r"HCCL only supports? (?P<only>[^\n.]{1,80})", unless=r"[Ww]arning", says="HCCL supports {only} only."),
+        Printed(r"HCCL only supports? (?P<only>[^\n.]{1,80})", unless=r"[Ww]arning", says="HCCL supports only {only}."),
     ),
     yields_to=("backend-does-not-fit-device",),
 )
 
 EXAMPLES = (
     Example(
-        "A collective is not there while a graph is captured.",
+        "A collective is not supported while a graph is captured.",
         """Traceback (most recent call last):
   File "/env/site-packages/torch/distributed/distributed_c10d.py", line 2220, in all_reduce
     work = group.allreduce([tensor], opts)
@@ -118,7 +129,7 @@ RuntimeError: collective nonSFG is not supported during hpu graph capturing
     Example("Gaudi's HCCL lacks a reduction.", "RuntimeError: Unsupported ReduceOp for HCCL process group\n"),
     Example("An Ascend's HCCL lacks an operation.", "[ERROR] 2026-11-20-10:00:01 (PID:77, Device:0, RankID:0) ERR02007 DIST feature not supported\n"),
     Example(
-        "HCCL warns of a gather that it makes of another operation.",
+        "HCCL warns of a gather that it replaces with another operation.",
         recorded.HCCL_WARNS_OF_GATHER_THAT_IT_MAKES,
         answer="clear",
     ),

@@ -8,9 +8,15 @@ RULE = Rule(
     slug="operator-not-built",
     cause="op_not_built_for_device",
     title="An operator was built without support for this device.",
-    symptom="'implementation for device cuda:0 not found', 'not compiled with GPU support', 'no kernel image is available', or 'Could not run … with arguments from the … backend'.",
+    symptom=(
+        "'implementation for device cuda:0 not found', 'not compiled with GPU support', 'no kernel image is available', "
+        "or 'Could not run … with arguments from the … backend'."
+    ),
     evidence="The exception names the operator and the device.",
-    remedy="Install a build of that library for this torch, this CUDA (or this vendor's toolkit) and this card's architecture; where it is built on the spot, the compiler and the toolkit have to be there (nvcc, FORCE_CUDA=1, TORCH_CUDA_ARCH_LIST).",
+    remedy=(
+        "Install a build of that library for this torch, this CUDA (or this vendor's toolkit) and this card's architecture; "
+        "if it is built on first use, the compiler and the toolkit must be installed (nvcc, FORCE_CUDA=1, TORCH_CUDA_ARCH_LIST)."
+    ),
     needs=("process.end",),
     printed=(
         Printed(
@@ -23,7 +29,9 @@ RULE = Rule(
         ),
         Printed(r"(?<!Torch )[Nn]ot compiled with (?:GPU|CUDA|ROCm) support", unless=r"Torch not compiled with CUDA enabled"),
         Printed(
-            r"no kernel image is available for execution on the device|(?:CUDA error|error in \w+): invalid device function|nvcc fatal\s*: Unsupported gpu architecture|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation|cudaErrorNoKernelImageForDevice"
+            r"no kernel image is available for execution on the device|(?:CUDA error|error in \w+): invalid device function"
+            r"|nvcc fatal\s*: Unsupported gpu architecture|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation"
+            r"|cudaErrorNoKernelImageForDevice"
         ),
         Printed(
             r"Could not run '(?P<op>(?!c10d::)[\w:.]+)' with arguments from the '(?P<device>(?!Sparse|Quantized|Meta)\w+)' backend",
@@ -34,18 +42,22 @@ RULE = Rule(
             says="{op} has no kernel for {device}.",
         ),
         Printed(
-            r"CUDA_HOME does not exist, unable to compile CUDA op|CUDA_HOME environment variable is not set|Ninja is required to load C\+\+ extensions|Error building extension '(?P<op>\w+)'",
-            says="An operator that is compiled on first use could not be.",
+            (
+                r"CUDA_HOME does not exist, unable to compile CUDA op|CUDA_HOME environment variable is not set"
+                r"|Ninja is required to load C\+\+ extensions|Error building extension '(?P<op>\w+)'"
+            ),
+            says="An operator that is compiled on first use could not be compiled.",
         ),
         Printed(
             r"torch_extensions/\S*?(?P<op>\w+)\.so: cannot open shared object file",
-            says="The operator {op} is compiled on first use, and its build has left no library.",
+            says="The operator {op} is compiled on first use, and its build left no library.",
         ),
         Printed(
             r"No module named '(?P<op>mmcv\._ext|\w+_cuda|\w+\._C_cuda|MultiScaleDeformableAttention)'", says="The compiled part {op} was not built."
         ),
         Printed(
-            r"(?:EZ9999|E[A-Z]\d{4})[^\n]*(?:op type|[Oo]p\w*)[^\n]{0,80}(?:is not supported|not (?:found|registered))|aclnn\w+[^\n]{0,60}not (?:found|supported)"
+            r"(?:EZ9999|E[A-Z]\d{4})[^\n]*(?:op type|[Oo]p\w*)[^\n]{0,80}(?:is not supported|not (?:found|registered))"
+            r"|aclnn\w+[^\n]{0,60}not (?:found|supported)"
         ),
     ),
     yields_to=("mixed-installations",),

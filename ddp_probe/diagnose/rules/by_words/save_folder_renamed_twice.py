@@ -8,14 +8,14 @@ RULE = Rule(
     cause="checkpoint_write_read_race",
     title="Several ranks rename one folder of a checkpoint, and all but the first fail.",
     symptom="'No such file or directory: tmp-checkpoint-49 -> checkpoint-49', or 'Directory not empty', on some ranks while a checkpoint is saved.",
-    evidence="The error of a rename whose two names are of a checkpoint.",
-    remedy="Let one rank per file system rename, and the others wait for it in a barrier. In transformers 4.36 it is a known fault: upgrade it; "
+    evidence="The error of a rename from one checkpoint name to another.",
+    remedy="Rename on one rank per file system, and let the others wait for it in a barrier. In transformers 4.36 it is a known fault: upgrade it; "
     "if the nodes share no file system, set save_on_each_node=True.",
     needs=("process.end",),
     printed=(
         Printed(
             r"\[Errno (?:2|17|39)\] [A-Z][\w ]+: '(?P<old>[^'\n]*(?:checkpoint|ckpt)[^'\n]*)' -> '(?P<new>[^'\n]*(?:checkpoint|ckpt)[^'\n]*)'",
-            says="{old} could not be renamed to {new}: another rank has done so, or the folder is on another node.",
+            says="{old} could not be renamed to {new}: another rank did so first, or the folder is on another node.",
         ),
     ),
 )
@@ -30,5 +30,5 @@ EXAMPLES = (
 """,
         ranks=(1,),
     ),
-    Example("A file of data is not there.", "FileNotFoundError: [Errno 2] No such file or directory: 'data/train/000042.png'\n", answer="clear"),
+    Example("A data file is missing.", "FileNotFoundError: [Errno 2] No such file or directory: 'data/train/000042.png'\n", answer="clear"),
 )

@@ -1,4 +1,4 @@
-"""A process of an earlier run, or of somebody else, still has the card."""
+"""A process from an earlier run, or from another user, still holds the card."""
 
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import stale_process_holds_card as recorded
@@ -10,16 +10,25 @@ RULE = Rule(
     slug="stale-process-holds-card",
     cause="stale_process_holds_device",
     title="Another process holds the card.",
-    symptom="'all CUDA-capable devices are busy or unavailable', HCCL's 'the last training process is running' or 'have been bound already'; or memory that is full before this process has used any.",
-    evidence="The driver or the communication library says that the card or its port is in use; or the card is full while this process holds next to nothing.",
-    remedy="End what is left of the earlier run on that host (nvidia-smi, npu-smi info, efsmi or fuser -v /dev/<card> name its pid), wait some seconds, and start again; where another job has the card, choose another one.",
+    symptom=(
+        "'all CUDA-capable devices are busy or unavailable', HCCL's 'the last training process is running' or 'have been bound already'; "
+        "or memory that is full before this process uses any."
+    ),
+    evidence=(
+        "The driver or the communication library says that the card or its port is in use; or the card is full while this process holds almost "
+        "nothing."
+    ),
+    remedy=(
+        "End what is left of the earlier run on that host (nvidia-smi, npu-smi info, efsmi or fuser -v /dev/<card> name its pid), "
+        "wait a few seconds, and start again. If another job holds the card, choose another card."
+    ),
     needs=("process.end",),
     printed=(
         Printed(r"(?:all )?CUDA-capable device(?:s|\(s\))? (?:is/)?are busy or unavailable|devicesUnavailable|cudaErrorDevicesUnavailable"),
         Printed(
             r"CUDA error: out of memory",
             beside=r"_cuda_init|_cuda_setDevice|in _lazy_init\b|in set_device\b",
-            says="The card has no memory left for this process to begin with.",
+            says="The card has no memory left before this process uses any.",
         ),
         Printed(r"[Ll]ast training process is running|Failed to initialize the HCCP process|HCCP process [^\n]*already"),
         Printed(r"\[?Device already acquired|[Dd]evice acquire failed"),
@@ -29,14 +38,20 @@ RULE = Rule(
             r"[\d.]+ GiB total capacity; (?P<own>%s) already allocated; (?P<free>%s) free" % (_SMALL, _SMALL),
             says="The card has {free} left although this process holds {own}: another one holds the rest.",
         ),
-        # In a container the processes' numbers are other ones: none of them is called this one.
+        # In a container the pids are other ones: the message does not say which of them is this process.
         Printed(
-            r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>\d\d[\d.]* GiB) memory in use\..*?Of the allocated memory (?P<own>[\d.]+ (?:MiB|KiB|bytes)) is allocated by PyTorch"
+            (
+                r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>\d\d[\d.]* GiB) memory in use\..*?Of the allocated memory "
+                r"(?P<own>[\d.]+ (?:MiB|KiB|bytes)) is allocated by PyTorch"
+            )
             % _SMALL,
             says="Process {pid} holds {held} of the card, this one {own}.",
         ),
         Printed(
-            r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>[\d.]+ GiB) memory in use\. Including non-PyTorch memory, this process has (?P<own>[\d.]+ MiB) memory"
+            (
+                r"of which (?P<free>%s) is free\. Process (?P<pid>\d+) has (?P<held>[\d.]+ GiB) memory in use\. Including non-PyTorch memory, this"
+                r" process has (?P<own>[\d.]+ MiB) memory"
+            )
             % _SMALL,
             says="Process {pid} holds {held} of the card, this one {own}.",
         ),

@@ -1,4 +1,4 @@
-"""A synchronised batch norm runs in a process that joined no process group."""
+"""SyncBatchNorm runs in a process that has not joined a process group."""
 
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import syncbn_without_process_group as recorded
@@ -13,7 +13,10 @@ RULE = Rule(
     title="SyncBatchNorm runs in a process without a process group.",
     symptom="'Default process group has not been initialized' from the forward of a batch norm, in training on one card.",
     evidence="The exception comes out of SyncBatchNorm's forward, and init_process_group was not called.",
-    remedy="For one process replace it: norm_cfg=dict(type='BN') in the config, or mmengine.model.revert_sync_batchnorm(model); for several start with torchrun --nproc_per_node=<cards> and launcher='pytorch'.",
+    remedy=(
+        "For one process, replace it: norm_cfg=dict(type='BN') in the config, or mmengine.model.revert_sync_batchnorm(model); for several, "
+        "start with torchrun --nproc_per_node=<cards> and launcher='pytorch'."
+    ),
     needs=("process.end",),
     printed=(
         Printed(_NO_GROUP, beside=_NORM),
@@ -25,7 +28,7 @@ RULE = Rule(
         Printed(
             _NO_GROUP,
             unless=r"\.py",
-            says="Something asks for the process group, and none was made; in training on one card that is mostly SyncBatchNorm.",
+            says="Something asks for the process group, and no group was made; in training on one card this is mostly SyncBatchNorm.",
         ),
     ),
 )

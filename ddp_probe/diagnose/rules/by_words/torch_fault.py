@@ -1,4 +1,4 @@
-"""A fault of torch itself: one of its own assertions fails, or a debugging aid of it crashes."""
+"""A fault in torch: one of its assertions fails, or one of its debugging aids crashes."""
 
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import torch_fault as recorded
@@ -7,22 +7,26 @@ RULE = Rule(
     id="DDP813",
     slug="torch-fault",
     cause="torch_fault",
-    title="An assertion inside torch fails: a fault of torch, or a use of it that it does not check for.",
+    title="An assertion inside torch fails: a fault in torch, or a use that torch does not check for.",
     symptom="'INTERNAL ASSERT FAILED at …, please report a bug to PyTorch', or a segmentation fault with TORCH_DISTRIBUTED_DEBUG=DETAIL.",
-    evidence="torch's own words. What leads there is not in them.",
-    remedy="Search torch's issues for the text of the assertion, and try the latest torch. Until then run without what is named beside it: TORCH_DISTRIBUTED_DEBUG=DETAIL, "
+    evidence="torch's own message. It does not say what leads there.",
+    remedy="Search torch's issues for the text of the assertion, and try the latest torch. Until then, leave out what commonly causes it: "
+    "TORCH_DISTRIBUTED_DEBUG=DETAIL, "
     "static_graph, torch.compile, empty batches, a model whose parameters change after the wrap.",
     needs=("process.end",),
     printed=(
         Printed(
             r"(?P<what>[^\n\"]{0,120}?)\s{0,2}INTERNAL ASSERT FAILED at \"?(?P<place>[^\s\":,]{1,200})",
-            unless=r"NVML|num_gpus|CUDAContext|CUDAFunctions|device_count|rebuilt_param_indices|CUDA error|out of memory|PytorchStreamReader|inline_container",
+            unless=(
+                r"NVML|num_gpus|CUDAContext|CUDAFunctions|device_count|rebuilt_param_indices|CUDA error|out of memory|PytorchStreamReader"
+                r"|inline_container"
+            ),
             says="An assertion inside torch fails, in {place}.",
         ),
         Printed(
             r"Error: [^\n]{0,300}[Pp]lease (?:report|file) (?:a bug|an issue) (?:to|with|at) (?:PyTorch|pytorch|https://github\.com/pytorch)",
             unless=r"NVML|INTERNAL ASSERT|CUDA error",
-            says="torch meets a fault of its own.",
+            says="torch reports a fault of its own.",
         ),
         Printed(
             r"Segmentation fault|Signal 11 \(SIGSEGV\)|exitcode\s{0,20}: -11\b",
@@ -31,15 +35,18 @@ RULE = Rule(
         ),
         Printed(
             r"use_libuv was requested but PyTorch was buil[dt] without libuv",
-            says="This build of torch lacks libuv and asks for it all the same (Windows, torch 2.4 to 2.6): set USE_LIBUV=0.",
+            says="This build of torch asks for libuv, which it does not have (Windows, torch 2.4 to 2.6): set USE_LIBUV=0.",
         ),
         Printed(
             r"If capturable=False, state_steps should not be CUDA tensors",
-            says="torch 1.12.0's Adam refuses a state that it has loaded itself: take 1.12.1, or set capturable=True in the optimizer's groups after loading.",
+            says=(
+                "torch 1.12.0's Adam refuses a state that it loaded itself: use 1.12.1, or set capturable=True in the optimizer's groups after "
+                "loading."
+            ),
         ),
         Printed(
             r"lazy wrapper should be called at most once",
-            says="Several threads use torch.linalg for the first time at one time: call it once in the main thread before.",
+            says="Several threads use torch.linalg for the first time at once: call it once in the main thread before they start.",
         ),
     ),
     yields_to=("framework-version-incompatible",),
@@ -66,7 +73,7 @@ RuntimeError: use_libuv was requested but PyTorch was build without libuv suppor
 """,
     ),
     Example(
-        "Adam of torch 1.12.0 goes on from a checkpoint.",
+        "Adam of torch 1.12.0 resumes from a checkpoint.",
         """Traceback (most recent call last):
   File "/env/site-packages/torch/optim/adam.py", line 255, in _single_tensor_adam
     assert not step_t.is_cuda, "If capturable=False, state_steps should not be CUDA tensors."
@@ -82,7 +89,7 @@ RuntimeError: lazy wrapper should be called at most once
 """,
     ),
     Example(
-        "NVML does not answer: that is the host's.",
+        "NVML does not answer, which is a fault of the host.",
         'RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp":1131, please report a bug to PyTorch.\n',
         answer="clear",
     ),

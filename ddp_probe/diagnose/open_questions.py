@@ -1,4 +1,4 @@
-"""What a run leaves open where no rule found a cause: each rank that is not proven to have done well, and why, and what to try next."""
+"""What a run leaves open if no rule found a cause: each rank that is not proven to have done well, why, and what to try next."""
 
 import os
 import re
@@ -7,9 +7,8 @@ from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose import _next, _proof
 from ddp_probe.diagnose._waits import stood
-from ddp_probe.diagnose._who import place as line_of
 from ddp_probe.diagnose.rule import Undecided
-from ddp_probe.diagnose.words import clock, subject
+from ddp_probe.diagnose.words import by_number, clock, place, subject
 from ddp_probe.read import inside as carried
 from ddp_probe.read.failures import INTERRUPTED
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run, one_line
@@ -17,7 +16,7 @@ from ddp_probe.schema import Failure
 
 
 def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
-    """Return why a run cannot be called clear, beyond what the rules have told; empty for one in which every rank is proven good."""
+    """Return why a run is not clear, beyond what the rules said; empty for one in which every rank is proven good."""
     known = {id(failure) for answer in told for failure in answer.explains}
     asked = [*_nothing(run), *_missing(run), *_elsewhere(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
     asked += _unproven(run, known, bool(asked or told))
@@ -25,7 +24,7 @@ def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
 
 
 def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]:
-    """Tell every rank without a proof; where the failure of another one is told already, not those that merely followed from it."""
+    """Yield every rank without a proof; if the failure of another rank is told already, not those that only followed from it."""
     for gap, processes in _proof.gaps(run):
         if explained and _followed(gap, processes, run, known):
             continue
@@ -47,16 +46,16 @@ def _nothing(run: Run) -> Iterator[Undecided]:
         file, why = next(iter(run.inventory.unreadable.items()))
         more = len(run.inventory.unreadable) - 1
         said = "%s (%s)%s" % (why.rstrip("."), os.path.basename(file) or file, " and %d more" % more if more else "")
-        yield Undecided("unreadable", "What there is of the run cannot be read: %s." % said, next=_readable(why))
+        yield Undecided("unreadable", "The files of the run cannot be read: %s." % said, next=_readable(why))
         return
     none = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup) if call.begin.asked == 0]
     if none:
-        where = line_of(none[0].site)
+        where = place(none[0].site)
         yield Undecided("no-rank-wrote", "No rank was started: the launch was asked for 0 processes at %s." % where, next=_next.NONE_ASKED)
         return
     failures = [launcher.end.failure for launcher in run.launchers if launcher.end is not None and launcher.end.failure is not None]
     told = ["its launcher failed with %s" % _said(f) for f in failures[:1]]
-    what = told[0] if told else "there is only its launcher's" if run.launchers else "there is none that can be read"
+    what = told[0] if told else "there is only its launcher's" if run.launchers else "there is no readable one"
     yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=_next.EARLY if run.launchers else _next.OTHER_RUN)
 
 
@@ -81,9 +80,9 @@ def _missing(run: Run) -> Iterator[Undecided]:
         return
     ends = {run.death(rank) for rank in missing}
     codes = sorted({str(death.signal or death.exit_code) for death in ends if death is not None and (death.signal or death.exit_code)})
-    how = "; the launcher tells of exit code %s" % ", ".join(codes) if codes else ""
-    what = "left no file" if not run.astray else "have no file here, though their launcher tells of one"
-    yield Undecided("missing-ranks", "%s %s, of %s that there should be%s." % (subject(missing), what, run.expected, how), next=_next.MISSING)
+    how = "; the launcher reports exit code %s" % ", ".join(codes) if codes else ""
+    what = "left no file" if not run.astray else by_number(missing, "has", "have") + " no file here, although the launcher reports one"
+    yield Undecided("missing-ranks", "%s %s, of %s expected%s." % (subject(missing), what, run.expected, how), next=_next.MISSING)
 
 
 def _elsewhere(run: Run) -> Iterator[Undecided]:
@@ -92,19 +91,19 @@ def _elsewhere(run: Run) -> Iterator[Undecided]:
 
 
 def unseen(run: Run) -> Undecided:
-    """Say which ranks are of hosts of which no file is here, and how to read them with the rest."""
-    place = os.path.join(os.path.dirname(os.path.normpath(run.folders[0])) if run.folders else "ddp_probe_runs", "2*")
-    near = os.path.relpath(place) if place.startswith(os.getcwd() + os.sep) else place
-    who = subject(run.elsewhere, "is of another host", "are of other hosts")
+    """Say which ranks are on hosts without a file here, and how to read them with the rest."""
+    beside = os.path.join(os.path.dirname(os.path.normpath(run.folders[0])) if run.folders else "ddp_probe_runs", "2*")
+    near = os.path.relpath(beside) if beside.startswith(os.getcwd() + os.sep) else beside
+    who = subject(run.elsewhere, "is on another host", "are on other hosts")
     return Undecided(
         "not-seen",
-        "%s, of which no file is here: whether all went well there is not known." % who,
+        "%s, without a file here: it is not known whether all went well there." % who,
         next="The folders of those hosts belong to this run. Copy them beside it, and name them all: python -m ddp_probe report %s" % near,
     )
 
 
 def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:
-    """Tell the first failures that no rule knows, alike ones of several ranks in one sentence."""
+    """Yield the first failures that no rule knows, equal ones of several ranks in one sentence."""
     fatal = [failure for failure in run.failures if failure.fatal and id(failure) not in known and (failure.process or failure.uncaught)]
     if known and all(failure.consequence for failure in fatal):
         return
@@ -112,13 +111,13 @@ def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:
     for (text, site), alike in _alike(own)[:3]:
         ranks = sorted({failure.rank for failure in alike if failure.rank is not None})
         who = subject(ranks) if ranks else alike[0].at.file
-        place = " at %s" % site if site else " (%s:%d)" % alike[0].at
+        where = " at %s" % site if site else " (%s:%d)" % alike[0].at
         then = _next.FAILURE % (site or "its last line", *alike[0].at, " --rank %d" % ranks[0] if ranks else "")
-        yield Undecided("unrecognised-failure", "%s failed with %s%s, which no rule can name the cause of." % (who, text, place), next=then)
+        yield Undecided("unrecognised-failure", "%s failed with %s%s, and no rule knows the cause." % (who, text, where), next=then)
 
 
 def _interrupted(run: Run) -> Iterator[Undecided]:
-    """Tell where each rank stood when a person ended the job: that is where it hung, if it did."""
+    """Say where each rank was when a person ended the job: that is the line where it hung, if it did."""
     stopped = [failure for failure in run.failures if failure.consequence == INTERRUPTED and failure.process is not None]
     for where, alike in _places(stopped)[:6]:
         who = subject(sorted(f.rank for f in alike if f.rank is not None), "was", "were")
@@ -133,7 +132,7 @@ def _places(failures: Sequence[Failed]) -> List[Tuple[str, List[Failed]]]:
 
 
 def _launch(run: Run) -> Iterator[Undecided]:
-    """Tell of a launch that failed although each rank seems well."""
+    """Yield a launch that failed although each rank seems well."""
     for launcher in run.launchers:
         calls = [call.failure for call in launcher.calls(schema.LauncherGroup) if call.failure is not None]
         failure = launcher.end.failure if launcher.end is not None and launcher.end.failure is not None else next(iter(calls), None)
@@ -159,24 +158,24 @@ def _alike(failures: Sequence[Failed]) -> List[Tuple[Tuple[str, str], List[Faile
 
 
 def _waiting(run: Run) -> Iterator[Undecided]:
-    """Tell who is inside a call that did not come back, and since when."""
+    """Yield the ranks that are inside a call that did not return, and since when."""
     groups: Dict[Tuple[str, str], List[Tuple[LoggedProcess, LoggedCall]]] = {}  # type: ignore[type-arg]  # calls of any kind
     for process in run.processes:
         call = process.waiting
         if call is not None:
-            site = "%s:%d" % (call.site.file, call.site.line) if call.site else "an unknown line"
+            site = place(call.site)
             groups.setdefault((call.name, site), []).append((process, call))
     for (name, site), inside in groups.items():
         since = min(call.when for _, call in inside)
         ranks = sorted(process.rank for process, _ in inside if process.rank is not None)
         then = _next.WAITING % inside[0][0].pid
-        yield Undecided("waiting", "%s did not come back from %s at %s, since %s." % (subject(ranks), name, site, clock(since)), next=then)
+        yield Undecided("waiting", "%s did not return from %s at %s, since %s." % (subject(ranks), name, site, clock(since)), next=then)
 
 
 def _texts(run: Run) -> Iterator[Undecided]:
     if run.texts and not run.processes:
         yield Undecided(
             "plain-log",
-            "The log holds no failure that is known, and without the probe's files nothing shows that all ranks did well.",
+            "The log holds no known failure, and only the probe's files can show that all ranks did well.",
             next=_next.TRACED,
         )

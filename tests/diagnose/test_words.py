@@ -1,0 +1,68 @@
+"""The phrasing that all verdicts share is right for no rank, one rank and many."""
+
+import re
+from typing import Iterator
+
+import pytest
+
+from ddp_probe.diagnose import judge
+from ddp_probe.diagnose.rules import modules, rule_of
+from ddp_probe.diagnose.words import at, by_number, capital, counted, named, ordinal, place, spans, subject
+from ddp_probe.read.load import from_lines
+from ddp_probe.schema import Site
+
+_ONE_AS_MANY = re.compile(
+    r"\b[Rr]anks \d+(?![-,\d]| and | or )|(?<![\d.])\b1 (?:ranks|processes|cards|parameters|buffers|elements|orders|files|lines)\b"
+)
+_MANY_AS_ONE = re.compile(r"\b[Rr]ank \d+-\d|\b[Rr]anks \d[\d, -]* (?:was|is|has|wraps)\b")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "name", "sentence"),
+    [
+        ([], "a process", "A process was ended"),
+        ([3], "rank 3", "Rank 3 was ended"),
+        ([3, 3], "rank 3", "Rank 3 was ended"),
+        ([0, 1, 2, 5], "ranks 0-2, 5", "Ranks 0-2, 5 were ended"),
+    ],
+)
+def test_ranks_and_their_verb_agree(ranks, name, sentence):
+    """No rank and one rank have a singular verb, several have a plural one, and a rank that is told twice is one."""
+    assert named(ranks) == name
+    assert subject(ranks, "was", "were") + " ended" == sentence
+    assert by_number(ranks, "s", "") == ("s" if len(set(ranks)) < 2 else "")
+
+
+def test_numbers_and_nouns_agree():
+    """0 and 2 take the plural, 1 the singular; an irregular plural is given."""
+    assert [counted(count, "card") for count in (0, 1, 2)] == ["0 cards", "1 card", "2 cards"]
+    assert counted(2, "process", "processes") == "2 processes"
+    assert spans([0, 2, 4], 2) == "0, 2 and 1 more group"
+    assert spans([0, 2, 4, 6], 2) == "0, 2 and 2 more groups"
+
+
+def test_a_place_is_told_once():
+    """A line that is known has its file and number; one that is not says so, or ends a clause with nothing."""
+    assert (place(Site("/t.py", 3)), at(Site("/t.py", 3))) == ("/t.py:3", " at /t.py:3")
+    assert (place(None), at(None)) == ("an unknown line", "")
+
+
+def test_a_capital_leaves_the_rest():
+    """The first letter of a sentence is a capital, and the names in it stay as they are."""
+    assert capital("init_process_group of NCCL") == "Init_process_group of NCCL"
+    assert [ordinal(number) for number in (0, 5, 6)] == ["first", "sixth", "7th"]
+
+
+def _sentences(log: str) -> Iterator[str]:
+    for finding in judge(from_lines(log)).findings:
+        yield from (finding.verdict, finding.remedy, *(item.text for item in finding.evidence if "Error" not in item.text))
+    yield from (answer.because for answer in judge(from_lines(log)).undecided)
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: rule_of(module).slug)
+def test_number_and_noun_agree_in_what_a_rule_says(module):
+    """In every sentence about every example one rank is not called ranks, and several are not called rank."""
+    for example in module.EXAMPLES:
+        for sentence in _sentences(example.log):
+            assert not _ONE_AS_MANY.search(sentence), sentence
+            assert not _MANY_AS_ONE.search(sentence), sentence
