@@ -74,12 +74,12 @@ def remove(folder):
         ours = is_ours(path)
         caches = suffix == ".py" and (ours or stem == "ddp_probe_activator")
         if caches:
-            _remove_caches(folder, stem)
+            remove_caches(folder, stem)
         if ours:
             _unlink(path)
             gone.append(path)
         if caches:  # an interpreter that started meanwhile has written them again
-            _remove_caches(folder, stem)
+            remove_caches(folder, stem)
     return gone + remove_temporary(folder)
 
 
@@ -101,7 +101,8 @@ def _runs(pid):
     return int(pid) != os.getpid()
 
 
-def _remove_caches(folder, stem):
+def remove_caches(folder, stem):
+    """Remove what was compiled from a file, by this interpreter or another."""
     cache = os.path.join(folder, "__pycache__")
     names = [name for name in _list(cache) if name.startswith(stem + ".") and ".pyc" in name]
     for name in names:

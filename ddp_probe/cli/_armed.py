@@ -7,7 +7,7 @@ import shutil
 import sys
 from typing import Dict, List, NamedTuple, Sequence
 
-from ddp_probe.activation.installer import _child, _needs
+from ddp_probe.activation.installer import child, needs
 
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?$")
 _FLAGS = re.compile(r"-[bBdEIOPqsSuv]+$")  # Options without a value, which affect what runs at start-up.
@@ -34,9 +34,9 @@ def why_not(command: Sequence[str], env: Dict[str, str]) -> str:
     command_line = " ".join(start.interpreter)
     if any("S" in flags for flags in start.interpreter[1:]):
         return "%s skips site-packages. Start it without -S." % command_line
-    found = _child.proof_in(start.interpreter, env, os.curdir)
+    found = child.proof_in(start.interpreter, env, os.curdir)
     if found.missing:
-        return "%s lacks packages needed for recording: %s Install them there." % (start.interpreter[0], _needs.sentence(found.missing))
+        return "%s lacks packages needed for recording: %s Install them there." % (start.interpreter[0], needs.sentence(found.missing))
     if found.complaint:
         return found.complaint.partition("not active: ")[2] or found.complaint
     if found.started:

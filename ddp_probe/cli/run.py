@@ -12,7 +12,7 @@ import sys
 from typing import Dict, List
 
 from ddp_probe import settings
-from ddp_probe.activation.installer import _locations
+from ddp_probe.activation.installer import locations
 from ddp_probe.cli import _armed
 from ddp_probe.errors import ProbeError, UsageError
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 def environment(env: Dict[str, str], folder: str = "") -> Dict[str, str]:
     """Return the environment that turns on the probe in every process started with it."""
-    templates = _locations.templates()
+    templates = locations.templates()
     if os.pathsep in templates:
         raise ProbeError(
             what="The command is not run.",
@@ -57,7 +57,7 @@ def environment(env: Dict[str, str], folder: str = "") -> Dict[str, str]:
     if before.split(os.pathsep)[0] != templates:
         env["PYTHONPATH"] = templates + (os.pathsep + before if before else "")
     env.pop("DDP_PROBE_BROKEN", None)
-    env["DDP_PROBE_HOME"] = _locations.home()
+    env["DDP_PROBE_HOME"] = locations.home()
     env[settings.PROBE.name] = "1"
     if folder:
         env[settings.DIR.name] = os.path.abspath(folder)

@@ -6,7 +6,9 @@
   variable     the value of DDP_PROBE, or null
   activator    state (active, absent, shadowed, outdated, incomplete, broken),
                because, via, files, version, shadowed_by, package, installable,
-               missing (packages needed before anything is recorded)
+               missing (packages needed before anything is recorded),
+               uncompiled (files that each start compiles again if
+               PYTHONDONTWRITEBYTECODE is set; install compiles them)
   versions     distribution to version, null if not installed
   targets      a list of probe, module, qualname, optional, why, and state
                (would be patched, absent, not installed, unreadable)
@@ -26,6 +28,7 @@ from ddp_probe.activation.targets import TARGETS
 from ddp_probe.cli import _static
 
 _DISTRIBUTIONS = ("wrapt", "msgspec", "torch", "mmengine")
+_UNCOMPILED = " (not compiled for this interpreter: install compiles it)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +87,7 @@ def _lines(found: Dict[str, Any]) -> List[str]:
         "DDP_PROBE    %s" % ("unset" if variable is None else variable),
         "activator    %s" % _activator(activator),
     ]
-    lines += ["             %s" % path for path in activator["files"]]
+    lines += ["             %s%s" % (path, _UNCOMPILED * (path in activator["uncompiled"])) for path in activator["files"]]
     lines += ["package      %s" % activator["package"]] if activator["package"] else []
     lines += ["mistake      %s: %s" % pair for pair in found["mistakes"].items()]
     lines += ["", "versions", *("  %-10s %s" % (name, number or "not installed") for name, number in found["versions"].items())]

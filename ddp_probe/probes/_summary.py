@@ -11,7 +11,7 @@ from typing import Dict, List
 import ddp_probe
 from ddp_probe import schema, settings
 from ddp_probe.ours import ours
-from ddp_probe.record import _stderr
+from ddp_probe.record import stderr
 
 _SECONDS = 5.0
 _MOST_LINES = 12
@@ -43,8 +43,8 @@ def say(folder: str) -> None:
     except ours(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
         lines = []
     for line in lines[:_MOST_LINES]:
-        _stderr.say(line)
-    _stderr.say("The whole report: %s" % command(folder))
+        stderr.say(line)
+    stderr.say("The whole report: %s" % command(folder))
 
 
 def command(folder: str) -> str:

@@ -13,7 +13,7 @@ from ddp_probe.ours import ours, suppress
 
 from ._file import make_folder
 from ._modes import umask
-from ._stderr import who
+from .stderr import who
 
 _NUMBER = re.compile(r"(?<![\w.])(?<!\.py:)\d+(?![\w.]*\w)")  # no part of a name such as 1.weight, and no number of a line
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Set
 from ddp_probe import schema, settings
 from ddp_probe.ours import ours
 
-from . import _models, _once, _stderr
+from . import _models, _once, stderr
 from ._writer import Plan, Writer
 from .span import Span
 
@@ -145,7 +145,7 @@ class Recorder:
     def _tell(self, event: schema.Event, phase: str, more: Dict[str, Any]) -> None:
         try:
             if self._echo == "all" and type(event) is not schema.Warned:
-                _stderr.tell(event, phase, self._envelope.get("rank"), more)
+                stderr.tell(event, phase, self._envelope.get("rank"), more)
             elif self._echo != "off" and isinstance(event, schema.Warned):
                 self._say(event.text)
         except ours(Exception):
@@ -155,7 +155,7 @@ class Recorder:
     def _say(self, text: str) -> None:
         line = _once.line(text, self._plan.directory, self._envelope)
         if line:
-            _stderr.say(line)
+            stderr.say(line)
 
     def _fault(self, exc: Exception) -> None:
         """Say once what hinders us. A full disk is the job's affair; anything else is our own fault, which tests want raised."""
@@ -163,7 +163,7 @@ class Recorder:
             self._said = True
             if self.path is None:  # so will all that this process starts fail: the launcher speaks for its ranks
                 os.environ[settings.BROKEN.name] = "1"
-            _stderr.trouble(self._envelope.get("rank"), self.path or self._plan.directory, exc, opened=self.path is not None)
+            stderr.trouble(self._envelope.get("rank"), self.path or self._plan.directory, exc, opened=self.path is not None)
         if self._strict and not isinstance(exc, OSError):
             raise exc
 

@@ -1,12 +1,23 @@
 """Links the event before a call to the event after it."""
 
 import time
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import Any, Dict, List, Optional, Protocol
 
 from ddp_probe import schema
 
-if TYPE_CHECKING:
-    from .recorder import Recorder
+from ._writer import Writer
+
+
+class Lines(Protocol):
+    """What a call needs of its recorder."""
+
+    writer: Writer
+
+    def write(self, event: schema.Event, phase: str, more: Dict[str, Any]) -> None:
+        """Write one line."""
+
+    def keep(self, lines: List[Any]) -> None:
+        """Keep lines for the end of a full file."""
 
 
 class Span:
@@ -14,9 +25,9 @@ class Span:
 
     __slots__ = ("_asked", "_recorder", "_started", "_told", "_writer", "id")
 
-    def __init__(self, recorder: "Recorder", number: int, event: schema.Event) -> None:
+    def __init__(self, recorder: Lines, number: int, event: schema.Event) -> None:
         self.id = number
-        self._recorder: Optional[Recorder] = recorder
+        self._recorder: Optional[Lines] = recorder
         self._asked = event
         self._told = False
         self._writer = recorder.writer

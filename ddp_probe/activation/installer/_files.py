@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, Dict, Iterator, List, Optional
 
-from ddp_probe.activation.installer import _locations
+from ddp_probe.activation.installer import locations
 
 ACTIVATOR, LINE, SLOT, START = "ddp_probe_activator.py", "ddp_probe.pth", "sitecustomize.py", "ddp_probe.start"
 VIAS = ("sitecustomize", "pth")
@@ -18,7 +18,7 @@ _loaded: Dict[str, Any] = {}
 def activator() -> Any:
     """Return the activator template as a module: it knows its own files, so that it can remove them without the package."""
     if "module" not in _loaded:
-        spec = importlib.util.spec_from_file_location("_ddp_probe_activator_template", os.path.join(_locations.templates(), ACTIVATOR))
+        spec = importlib.util.spec_from_file_location("_ddp_probe_activator_template", os.path.join(locations.templates(), ACTIVATOR))
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -37,7 +37,7 @@ def names(via: str) -> List[str]:
 
 def content(name: str, home: str) -> bytes:
     """Return what a file has to hold; home is empty where the interpreter finds the package by itself."""
-    data = read(os.path.join(_locations.templates(), name)) or b""
+    data = read(os.path.join(locations.templates(), name)) or b""
     return data.replace(_HOME, b"HOME = %s\n" % ascii(home).encode()) if home and name == ACTIVATOR else data
 
 
@@ -95,6 +95,13 @@ def is_ours(path: str) -> bool:
 def remove(folder: str) -> List[str]:
     """Remove what install wrote into a folder; return the files that went."""
     return list(activator().remove(folder))
+
+
+def remove_caches(path: str) -> None:
+    """Remove what was compiled from a Python file."""
+    stem, suffix = os.path.splitext(os.path.basename(path))
+    if suffix == ".py":
+        activator().remove_caches(os.path.dirname(path), stem)
 
 
 def remove_temporary(folder: str) -> List[str]:

@@ -1,4 +1,4 @@
-"""Puts the activator in place: plans, writes, proves, and goes back to what was there where the proof fails."""
+"""Puts the activator in place: plans, writes, compiles, proves, and goes back to what was there if the proof fails."""
 
 import contextlib
 import errno
@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.activation.installer import _child, _files, _locations, _needs
+from ddp_probe.activation.installer import _compiled, _files, child, locations, needs
 from ddp_probe.errors import ProbeError
 
 
@@ -22,8 +22,9 @@ class Plan(NamedTuple):
 
     @property
     def in_place(self) -> bool:
-        """Tell whether every file is there already, and none of another way."""
-        return not self.obsolete and all(_files.read(path) == data for path, data in self.files.items())
+        """Tell whether every file is there already, compiled, and none of another way."""
+        there = not self.obsolete and all(_files.read(path) == data for path, data in self.files.items())
+        return there and all(_compiled.is_compiled(path) for path in _compiled.sources(self.files))
 
 
 class Outcome(NamedTuple):
@@ -36,9 +37,9 @@ class Outcome(NamedTuple):
 
 def plan(via: str = "auto") -> Plan:
     """Decide what to write where; refuse where it cannot work."""
-    folder = _locations.target_folder()
+    folder = locations.target_folder()
     via, because = _way(via, folder)
-    home = "" if _child.package() else _locations.home()
+    home = "" if child.package() else locations.home()
     paths = {os.path.join(folder, name): _files.content(name, home) for name in _files.names(via)}
     for path in paths:
         _refuse_foreign(path)
@@ -61,17 +62,14 @@ def _install(chosen: Plan) -> Outcome:
     _remove_litter(chosen.folder)
     chosen = chosen._replace(obsolete=_others(chosen.folder, list(chosen.files)))  # another install may have come first
     changed = not chosen.in_place
-    before = {path: _files.read(path) for path in list(chosen.files) + chosen.obsolete}
+    before = _before(list(chosen.files) + chosen.obsolete)
     try:
-        for path, data in chosen.files.items():
-            _put(path, data)
-        for path in chosen.obsolete:
-            _put(path, None)
-        found = _child.proof()
+        _write(chosen)
+        found = child.proof()
         if not found.by(chosen.folder):
             raise _unproven(chosen, found)
         if found.missing:
-            raise _needs.missing(found.missing, "Nothing is installed: the probe could record nothing in %s." % sys.executable)
+            raise needs.missing(found.missing, "Nothing is installed: the probe could record nothing in %s." % sys.executable)
     except OSError as exc:
         _put_back(before)
         raise _refusal(exc, chosen.folder) from exc
@@ -81,11 +79,28 @@ def _install(chosen: Plan) -> Outcome:
     return Outcome(chosen, changed, os.path.dirname(os.path.dirname(found.package)))
 
 
+def _before(paths: List[str]) -> Dict[str, Optional[bytes]]:
+    """Return what is there, the compiled files first, as _put_back begins at the end."""
+    caches = [_compiled.cache(path) for path in _compiled.sources(paths)]
+    return {**{path: _compiled.read(path) for path in caches}, **{path: _files.read(path) for path in paths}}
+
+
+def _write(chosen: Plan) -> None:
+    for path, data in chosen.files.items():
+        _put(path, data)
+    for path in chosen.obsolete:
+        _put(path, None)
+        _files.remove_caches(path)
+    for path in _compiled.sources(chosen.files):
+        if not _compiled.is_compiled(path):
+            _compiled.write(path)
+
+
 def _way(via: str, folder: str) -> Tuple[str, str]:
     """Choose the line in a .pth file: a tool that brings a sitecustomize of its own, now or later, does not shadow it."""
     if via == "auto":
         return "pth", "it works beside every sitecustomize"
-    before = _child.rivals(folder)[0] if via == "sitecustomize" else []
+    before = child.rivals(folder)[0] if via == "sitecustomize" else []
     if before:
         raise _shadowed(os.path.join(folder, _files.SLOT), before[0])
     return via, "as asked"
@@ -97,7 +112,7 @@ def _shadowed(path: str, winner: str) -> ProbeError:
     return ProbeError(
         what="Nothing is installed: this interpreter would not run %s." % path,
         why="%s comes first on its path and wins." % winner,
-        what_to_do="'python -m ddp_probe install --via pth' works beside it. Or: " + _locations.RUN_INSTEAD,
+        what_to_do="'python -m ddp_probe install --via pth' works beside it. Or: " + locations.RUN_INSTEAD,
     )
 
 
@@ -111,14 +126,12 @@ def _foreign(path: str) -> ProbeError:
     return ProbeError(
         what="Nothing is installed: %s is in the way." % path,
         why="install did not write this file and does not touch it.",
-        what_to_do=("'python -m ddp_probe install --via pth' works beside it." if other else "Move the file away.")
-        + " Or: "
-        + _locations.RUN_INSTEAD,
+        what_to_do=("'python -m ddp_probe install --via pth' works beside it." if other else "Move the file away.") + " Or: " + locations.RUN_INSTEAD,
     )
 
 
-def _unproven(chosen: Plan, found: _child.Proof) -> ProbeError:
-    before, _ = _child.rivals(chosen.folder)
+def _unproven(chosen: Plan, found: child.Proof) -> ProbeError:
+    before, _ = child.rivals(chosen.folder)
     if found.complaint:
         why = "A child interpreter with DDP_PROBE=1 says: %s" % found.complaint
     elif found.started:
@@ -130,7 +143,7 @@ def _unproven(chosen: Plan, found: _child.Proof) -> ProbeError:
     return ProbeError(
         what="Nothing is installed: this interpreter does not run what was written to %s." % chosen.folder,
         why=why,
-        what_to_do="'python -m ddp_probe status' says what this interpreter finds. Or: " + _locations.RUN_INSTEAD,
+        what_to_do="'python -m ddp_probe status' says what this interpreter finds. Or: " + locations.RUN_INSTEAD,
     )
 
 
@@ -147,6 +160,8 @@ def _put_back(before: Dict[str, Optional[bytes]]) -> None:
     for path in reversed(list(before)):  # what starts us was written last and goes first
         with contextlib.suppress(OSError):  # the disk that refused the file may refuse this too; uninstall finds the rest
             _put(path, before[path])
+    for folder in {os.path.dirname(path) for path in before}:
+        _compiled.remove_folder(folder)
 
 
 def _remove_litter(folder: str) -> None:
@@ -158,9 +173,9 @@ def _remove_litter(folder: str) -> None:
 
 def _refusal(exc: OSError, folder: str) -> ProbeError:
     if exc.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return _locations.read_only(folder)
+        return locations.read_only(folder)
     return ProbeError(
         what="Nothing is installed in %s." % folder,
         why="Writing fails: %s." % exc,
-        what_to_do="Mend this and install again. Or: " + _locations.RUN_INSTEAD,
+        what_to_do="Mend this and install again. Or: " + locations.RUN_INSTEAD,
     )

@@ -3,7 +3,7 @@
 import os
 from typing import List, NamedTuple, Tuple
 
-from ddp_probe.activation.installer import _child, _files, _locations, _needs, install
+from ddp_probe.activation.installer import _compiled, _files, child, install, locations, needs
 from ddp_probe.errors import ProbeError
 
 _SLOT_IS_TAKEN = (
@@ -26,18 +26,21 @@ class State(NamedTuple):
     package: str
     installable: bool
     missing: List[str]
+    uncompiled: List[str]
+    """Those of the files that each start compiles again if PYTHONDONTWRITEBYTECODE is set."""
 
 
 def state() -> State:
     """Look at every folder, then ask a child."""
-    files = [path for folder in _locations.all_folders() for path in _in(folder)]
-    found = _child.proof()
+    files = [path for folder in locations.all_folders() for path in _in(folder)]
+    found = child.proof()
     via = next((via for via in _files.VIAS if any(path.endswith(_files.names(via)[-1]) for path in files)), "")
     version = next((_files.version(path) for path in files), "")
     name, because, winner = _judge(files, found, via, version)
     package = os.path.dirname(os.path.dirname(found.package)) if found.package else ""
     refused = "" if files else _refused(found.missing)
-    return State(name, because or refused, files, via, version, winner, package, not refused, found.missing)
+    uncompiled = [path for path in _compiled.sources(files) if not _compiled.is_compiled(path)]
+    return State(name, because or refused, files, via, version, winner, package, not refused, found.missing, uncompiled)
 
 
 def _in(folder: str) -> List[str]:
@@ -45,18 +48,18 @@ def _in(folder: str) -> List[str]:
     return [path for path in paths if _files.is_ours(path)]
 
 
-def _judge(files: List[str], found: _child.Proof, via: str, version: str) -> Tuple[str, str, str]:
+def _judge(files: List[str], found: child.Proof, via: str, version: str) -> Tuple[str, str, str]:
     if not files:
         return "absent", "", ""
     folder = os.path.dirname(files[0])
     if found.by(folder):
         if found.missing:
-            return "incomplete", "%s Nothing would be recorded." % _needs.sentence(found.missing), ""
-        current = _files.version(os.path.join(_locations.templates(), _files.ACTIVATOR))
+            return "incomplete", "%s Nothing would be recorded." % needs.sentence(found.missing), ""
+        current = _files.version(os.path.join(locations.templates(), _files.ACTIVATOR))
         if version != current:
             return "outdated", "It is of version %s, this package writes version %s." % (version, current), ""
         return "active", _SLOT_IS_TAKEN if via == "sitecustomize" else "", ""
-    before, _ = _child.rivals(folder)
+    before, _ = child.rivals(folder)
     if via == "sitecustomize" and before:
         return "shadowed", "%s comes first on the path and wins." % before[0], before[0]
     if not via:
@@ -66,7 +69,7 @@ def _judge(files: List[str], found: _child.Proof, via: str, version: str) -> Tup
 
 def _refused(missing: List[str]) -> str:
     if missing:
-        return "%s Nothing would be recorded." % _needs.sentence(missing)
+        return "%s Nothing would be recorded." % needs.sentence(missing)
     try:
         install.plan()
     except ProbeError as exc:

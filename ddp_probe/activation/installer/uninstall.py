@@ -2,14 +2,14 @@
 
 from typing import List
 
-from ddp_probe.activation.installer import _files, _locations
+from ddp_probe.activation.installer import _files, locations
 from ddp_probe.errors import ProbeError
 
 
 def uninstall() -> List[str]:
     """Remove every file of ours, also what an interrupted install left; return what went."""
     try:
-        return [path for folder in _locations.all_folders() for path in _remove(folder)]
+        return [path for folder in locations.all_folders() for path in _remove(folder)]
     except OSError as exc:
         raise ProbeError(
             what="The activator is still in place: %s." % exc.filename,

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from ddp_probe.activation.installer import _files, _locations, _needs
+from ddp_probe.activation.installer import _files, locations, needs
 from ddp_probe.errors import ProbeError
 
 _MARK = "ddp_probe-answer "
@@ -77,7 +77,7 @@ def proof() -> Proof:
 
 def proof_in(interpreter: List[str], env: Dict[str, str], folder: str) -> Proof:
     """Ask the same of an interpreter, with its options, in an environment and a folder."""
-    found, complaint = _ask(_PROOF % (_needs.TO_RECORD,), env, interpreter, folder)
+    found, complaint = _ask(_PROOF % (needs.TO_RECORD,), env, interpreter, folder)
     started, activator, where, missing = found or (False, "", "", [])
     return Proof(started, activator, where, missing, complaint)
 
@@ -85,7 +85,7 @@ def proof_in(interpreter: List[str], env: Dict[str, str], folder: str) -> Proof:
 def _environment() -> Dict[str, str]:
     """Our environment without the probe's variables and without the folder that `run` puts first."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("DDP_PROBE")}
-    ours = os.path.realpath(_locations.templates())
+    ours = os.path.realpath(locations.templates())
     entries = [entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry and os.path.realpath(entry) != ours]
     env["PYTHONPATH"] = os.pathsep.join(entries)
     env["PYTHONDONTWRITEBYTECODE"] = "1"
