@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple
 
 from bench_parts.rows import Question, Sample, answer
-from bench_parts.starts import REPO, environment
+from bench_parts.starts import READ, REPO, environment
 
 MEMORY = 200.0
 _LIMIT = "One process reads, in Python; lines that may tell of trouble are looked at one by one until 5 MB of them are read."
@@ -59,19 +59,9 @@ def _write(path: Path, key: str, size: int) -> None:
                 return
 
 
-# Asked of the process itself: what wait4 tells of a child begins with the memory of its parent.
-_READ = """
-import re, sys
-from ddp_probe.cli import main
-code = main(["report", "--json", sys.argv[1]])
-open(sys.argv[2], "w").write(re.findall(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[0])
-sys.exit(code)
-"""
-
-
 def _report(path: Path) -> Any:
     told = path.with_suffix(".peak")
-    argv = [sys.executable, "-c", _READ, str(path), str(told)]
+    argv = [sys.executable, "-c", READ, str(path), str(told)]
     quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
     began = time.perf_counter()
     pid = os.posix_spawn(argv[0], argv, environment(PYTHONPATH=str(REPO)), file_actions=quiet)

@@ -21,6 +21,16 @@ _FILES = {"pth": "ddp_probe.pth", "sitecustomize": "sitecustomize.py"}
 _RANK = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
 _ENVIRONMENT = "import json; from ddp_probe.cli import run; print(json.dumps(run.environment({})))"
 _IMPORT = "import torch, mmengine.runner"
+_QUIET = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+# Asked of the process itself: what wait4 tells of a child begins with the memory of its parent.
+READ = """
+import re, sys
+from ddp_probe.cli import main
+code = main(["report", "--json", sys.argv[1]])
+open(sys.argv[2], "w").write(re.findall(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[0])
+sys.exit(code)
+"""
 
 OFF = Question(
     "start-off",
@@ -40,6 +50,16 @@ ON = Question(
     3.0,
     "The same, DDP_PROBE=1 against nothing installed; the package is compiled and lies in site-packages.",
     "The role is decided and the import watcher set by nine small modules of the package, each found, opened and read at each start.",
+)
+QUIET_OFF = OFF._replace(
+    key="start-quiet-off",
+    what="interpreter start under PYTHONDONTWRITEBYTECODE=1, installed and off (%s)",
+    how="`python -c pass` with PYTHONDONTWRITEBYTECODE=1, as most container images set it; nothing but install and pip has compiled anything.",
+)
+QUIET_ON = ON._replace(
+    key="start-quiet-on",
+    what="PYTHONDONTWRITEBYTECODE=1 and DDP_PROBE=1, without torch (%s)",
+    how="The same, DDP_PROBE=1 against nothing installed.",
 )
 IMPORT = Question(
     "import-on",
@@ -102,13 +122,20 @@ def start_rows(folder: Path, rounds: int) -> Iterator[Dict[str, Any]]:
     """Yield the rows of a start without torch."""
     variants, refused = _variants(folder)
     found = interleave({name: lambda pair=pair: start(*pair) for name, pair in variants.items()}, rounds)
-    for question, suffix, ways in ((OFF, " off", WAYS[:2]), (EMPTY, " empty", WAYS[:2]), (ON, "", WAYS)):
+    rows = (
+        (OFF, "nothing", " off", WAYS[:2]),
+        (EMPTY, "nothing", " empty", WAYS[:2]),
+        (ON, "nothing", "", WAYS),
+        (QUIET_OFF, "nothing quiet", " quiet off", WAYS[:2]),
+        (QUIET_ON, "nothing quiet", " quiet", WAYS[:2]),
+    )
+    for question, against, suffix, ways in rows:
         for way in ways:
             asked = question._replace(key=question.key + "-" + way, what=question.what % way)
             if way in refused:
                 yield unanswered(asked, refused[way])
             else:
-                yield answer(asked, found["nothing"], found[way + suffix])
+                yield answer(asked, found[against], found[way + suffix])
 
 
 def _variants(folder: Path) -> Tuple[Dict[str, Tuple[List[str], Dict[str, str]]], Dict[str, str]]:
@@ -117,6 +144,7 @@ def _variants(folder: Path) -> Tuple[Dict[str, Tuple[List[str], Dict[str, str]]]
     bare.compile()
     found = {
         "nothing": ([bare.python, "-c", "pass"], environment()),
+        "nothing quiet": ([bare.python, "-c", "pass"], environment(**_QUIET)),
         "run": ([bare.python, "-c", "pass"], environment(**json.loads(bare.ask("-c", _ENVIRONMENT)))),
     }
     refused = {}
@@ -127,12 +155,14 @@ def _variants(folder: Path) -> Tuple[Dict[str, Tuple[List[str], Dict[str, str]]]
         found[way + " empty"] = ([empty.python, "-c", "pass"], environment())
         place = Place(folder / way)
         try:
+            place.compile()  # as pip does, and nothing after install: it compiles what it writes
             place.ask("-m", "ddp_probe", "install", "--via", way)
         except RuntimeError as exc:
             refused[way] = "Not measured: %s" % str(exc).replace(str(folder), "")
             continue
-        place.compile()
         found[way + " off"] = ([place.python, "-c", "pass"], environment())
+        found[way + " quiet off"] = ([place.python, "-c", "pass"], environment(**_QUIET))
+        found[way + " quiet"] = ([place.python, "-c", "pass"], environment(DDP_PROBE="1", **_QUIET))
         found[way] = ([place.python, "-c", "pass"], environment(DDP_PROBE="1"))
     return found, refused
 
