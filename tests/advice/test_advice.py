@@ -55,7 +55,7 @@ def test_the_others(row: Row, place: LogLine, run_python: Callable[..., Any]) ->
 
 
 def test_a_missing_plugin(armed: Callable[..., Dict[str, str]], free_port: Callable[[], int], gcu_env: Dict[str, str], tmp_path: Path) -> None:
-    """A package that the interpreter lacks is no library of LD_LIBRARY_PATH: the interpreter that has it runs the program."""
+    """A package that the interpreter lacks is not a library of LD_LIBRARY_PATH: the interpreter that has it runs the program."""
     place = LogLine(Row("", (), "plugin_missing", "", env=ONE), tmp_path, armed(tmp_path / "runs"), free_port)
     finding = place.start().diagnosis.findings[0]
     assert finding.id == "DDP211"

@@ -84,7 +84,7 @@ def test_what_one_node_cannot_see(node: Callable[..., Path]) -> None:
     diagnosis = judge(run)
     assert diagnosis.verdict == "undecided"
     first, last = brief.lines(diagnosis)
-    assert "Ranks 2-3 are of other hosts, of which no file is here" in first
+    assert "Ranks 2-3 are on other hosts, without a file here" in first
     assert last.startswith("not seen: ")
     assert last.endswith("python -m ddp_probe report %s" % (Path(run.folders[0]).parent / "2*"))
 
