@@ -12,8 +12,7 @@ _REMEDY = '''"""The argument %(argument)s of %(module)s.%(qualname)s."""
 
 from typing import Any, Optional
 
-from ddp_probe.patching import Call
-from ddp_probe.patching.override import Change
+from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._remedy import Remedy
 
 _WANTED: Any = %(value)s
@@ -32,8 +31,8 @@ class %(camel)s(Remedy):
         """Pass the argument, unless the job passes one itself."""
         if "%(argument)s" in call.arguments():
             return None
-        self.applied(call, {"%(argument)s": "not given"}, {"%(argument)s": _WANTED}, "the job does not say %(argument)s")
-        return Change({"%(argument)s": _WANTED})
+        given = {"%(argument)s": _WANTED}
+        return Change({"%(argument)s": "not given"}, given, "the job does not say %(argument)s", arguments=given)
 
 
 REMEDY = %(camel)s
