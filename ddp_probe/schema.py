@@ -314,7 +314,7 @@ class WrapModel(Event, tag="mmengine.wrap_model", kw_only=True, omit_defaults=Tr
     wrapper_cfg: Annotated[Dict[str, str], _doc("model_wrapper_cfg, described.")] = {}
     get_device: Annotated[str, _doc("What mmengine.device.get_device() returns.")] = ""
     get_device_because: Annotated[str, _doc("What that answer was decided by.")] = ""
-    placement: Annotated[Optional[Placement], _doc("Where the model is, before and after.")] = None
+    placement: Annotated[Optional[Placement], _doc("The model's devices, before and after.")] = None
     accelerators: Annotated[List[Card], _doc("Accelerators found without touching them.")] = []
     wrapper: Annotated[str, _doc("Class of the returned model.")] = ""
     device_ids: Annotated[Optional[List[str]], _doc("device_ids of the returned wrapper.")] = None
@@ -330,7 +330,7 @@ class Wrap(Event, tag="ddp.init", kw_only=True, omit_defaults=True):
     group: Annotated[str, _doc("The process group: default, or its backend and size.")] = ""
     backend: Annotated[str, _doc("The backend of the default group.")] = ""
     keywords: Annotated[Dict[str, str], _doc("Every other given argument, described.")] = {}
-    placement: Annotated[Optional[Placement], _doc("Where the model is before it is wrapped.")] = None
+    placement: Annotated[Optional[Placement], _doc("The model's devices before it is wrapped.")] = None
     accelerators: Annotated[List[Card], _doc("Accelerators found without touching them.")] = []
     last_move: Annotated[str, _doc("The last Module.to before this call, and the line that called it.")] = ""
     last_set_device: Annotated[str, _doc("The last set_device before this call, and the line that called it.")] = ""

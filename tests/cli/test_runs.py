@@ -58,7 +58,7 @@ def test_the_newest_comes_first(tmp_path, runs):
 
 
 def test_states_are_told_apart(tmp_path, runs):
-    """A child that a signal ended counts once, SIGTERM of a launcher does not; what has no end runs only where its process is alive on this host."""
+    """A child ended by a signal counts once, a launcher's SIGTERM does not; a run is running only if its process is alive on this host."""
     alive = {**START, "host": platform.node(), "pid": os.getpid()}
     _write(tmp_path / "a", "rank00000.n.1.jsonl", START)
     _write(tmp_path / "a", "launcher.n.jsonl", KILLED, KILLED, ENDED, {"event": "launcher.end", "exit_code": 1})

@@ -47,7 +47,7 @@ def test_nothing_there(machine):
 
 
 def test_device_files(machine):
-    """Cards are counted by their device files; files that are no cards are not counted."""
+    """Cards are counted by their device files; other files are not counted."""
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "gcu0", "gcu10", "gcu2", "gcuctl", "null"):
         (machine / name).write_text("")
     found = cards(machine)

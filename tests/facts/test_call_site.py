@@ -1,4 +1,4 @@
-"""Where a call came from."""
+"""The line of the job that made a call."""
 
 import contextlib
 import os
@@ -77,7 +77,7 @@ def test_libraries_are_passed_over():
 
 @pytest.mark.parametrize("module", ["accelerate.accelerator", "transformers.trainer", "lightning.pytorch", "deepspeed", "hydra.main"])
 def test_frameworks_are_passed_over_wherever_they_lie(module):
-    """A framework is no part of the job, also where it runs from a clone."""
+    """A framework is not part of the job, even if it runs from a clone."""
     found, between = through(module, "torch.nn.parallel.distributed")(call_path)
     assert found is not None
     assert found.file == __file__
@@ -118,7 +118,7 @@ def test_the_command_that_pip_wrote_is_passed_over():
 
 
 def test_an_installed_program_is_the_job():
-    """Where nothing but installed code runs, the innermost line of the package that was started is the job's."""
+    """If only installed code runs, the innermost line of the started package is the job's."""
     packages = "/env/lib/python3.9/site-packages/"
     started = made("__main__", packages + "trainer/__main__.py")
     inner = made("trainer.loop", packages + "trainer/loop.py")
@@ -137,7 +137,7 @@ def test_a_command_of_the_jobs_own_is_the_job():
 
 
 def test_a_launcher_is_no_program():
-    """Where nothing but launchers and frameworks run, no line is the job's."""
+    """If only launchers and frameworks run, no line is the job's."""
     packages = "/env/lib/python3.9/site-packages/"
     found, between = alone(made("__main__", "/env/bin/torchrun"), made("torch.distributed.run", packages + "torch/distributed/run.py"))
     assert found is None
@@ -173,7 +173,7 @@ def _deep(call, count):
 
 
 def test_odd_module_name():
-    """A frame whose __name__ is no string is the job's."""
+    """A frame whose __name__ is not a string is the job's."""
     namespace = {"__name__": 3, "call_path": call_path}
     exec(compile("found, between = call_path()", "odd.py", "exec"), namespace)
     assert namespace["found"].file == "odd.py"

@@ -13,6 +13,8 @@ _FILES = (
     "pyproject.toml",
     "CONTRIBUTING.md",
     "tests/conftest.py",
+    "tests/costs.py",
+    "tests/light.py",
     "tests/schedule.py",
     "tests/test_schema.py",
     "tests/test_accelerators.py",

@@ -55,7 +55,7 @@ def test_chained() -> None:
 
 
 def test_syntax_error(tmp_path: Path) -> None:
-    """An error of syntax has no header of a traceback, and its place all the same."""
+    """A syntax error has no traceback header, but it has a line."""
     program = tmp_path / "train.py"
     program.write_text("x = = 1\n")
     done = subprocess.run([sys.executable, str(program)], stderr=subprocess.PIPE, text=True, check=False)
@@ -207,7 +207,7 @@ ValueError: of IPython
     ],
 )
 def test_prefixes(form: str, ranks: Tuple[Optional[int], Optional[int]]) -> None:
-    """Lines of two ranks that come by turns are told apart by what stands before them; where that is no rank, none is claimed."""
+    """Interleaved lines of two ranks are separated by their prefixes; if a prefix is not a rank, no rank is claimed."""
     frame = '  File "/train/t.py", line %d, in main'
     lines = ["Traceback (most recent call last):", frame, "    run()", "ValueError: of %d", "  and so on", "[W] a warning"]
     log = "".join(form % rank + (line % rank if "%d" in line else line) + "\n" for line in lines for rank in (0, 1))
@@ -283,7 +283,7 @@ ValueError: got device_ids [1]
 
 
 def test_rank_inside_a_line() -> None:
-    """A line of torch's C++ part names its rank; two of them are two passages, and in another group the number is no rank."""
+    """A line of torch's C++ code names its rank; two of them are two passages, and in another group the number is not a rank."""
     log = """\
 [E ProcessGroupNCCL.cpp:828] [Rank 6] Watchdog caught collective operation timeout: x
 [E ProcessGroupNCCL.cpp:828] [Rank 4] Watchdog caught collective operation timeout: x

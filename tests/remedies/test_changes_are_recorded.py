@@ -123,7 +123,7 @@ def test_no_event_no_change(name: str, moment: str, changed: Any, session: _Sess
     session.recorder.broken = True
     assert changed(name, moment) == ([1, 0] if moment == "rescue" else [1])
     counts: Dict[str, int] = guard.counts
-    assert counts == {_class(name).name: 1}
+    assert counts == {"fix." + _class(name).word: 1}
 
 
 def test_frequent_changes_are_thinned(changed: Any, session: _Session) -> None:

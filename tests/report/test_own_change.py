@@ -1,4 +1,4 @@
-"""The change for good is shown as a diff of the job's own call, by the edits that its words are made of, and only where that call is really there."""
+"""The permanent change is shown as a diff of the job's own call, made by the edits of the advice, and only if that call exists."""
 
 from pathlib import Path
 from typing import Callable, List, Sequence

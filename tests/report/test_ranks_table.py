@@ -158,5 +158,5 @@ def test_the_one_visible_card_is_named(recorded: Callable[[str], Diagnosis]) -> 
 
 
 def test_a_host_of_any_name_is_sorted() -> None:
-    """Hosts called by digits that are no decimals, such as a superscript, are listed like others."""
+    """Host names with digits that are not decimal, such as a superscript, are listed like others."""
     assert sorted(ranks.hosts(["node10", "²", "node9"]).split(", ")) == ["node10", "node9", "²"]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple
 
 import pytest
-from ddp_probe.report.standing import standings
 
 from ddp_probe.diagnose import Diagnosis, judge
 from ddp_probe.read import load
+from ddp_probe.report.rank_state import rank_states
 
 PROGRAM = Path(__file__).parent / "programs" / "children.py"
 # How they are started, what they do; "logged" is started once for each rank, as srun does.
@@ -35,7 +35,7 @@ class Launch(NamedTuple):
     @property
     def ends(self) -> List[str]:
         """How the ranks ended, in the words of the table."""
-        return [standing.end for standing in standings(self.diagnosis.run)]
+        return [state.end for state in rank_states(self.diagnosis.run)]
 
 
 @pytest.fixture(scope="module")
