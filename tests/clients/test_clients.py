@@ -33,6 +33,7 @@ def _outcome(done: Any) -> List[Any]:
     return [done.code, sorted("".join(re.sub(r" in [\d.]+s$", "", line) for line in done.out))]
 
 
+@pytest.mark.sample(12)
 def test_healthy(client: Client, launch: Callable[..., Any], whole: bool) -> None:
     """A client in which nothing is wrong ends with 0, prints what it prints without the probe, and the report's verdict is clear."""
     probed = launch(client)
@@ -44,6 +45,7 @@ def test_healthy(client: Client, launch: Callable[..., Any], whole: bool) -> Non
     assert (probed.report.get("verdict"), probed.report_code) == ("clear", 0), probed.report
 
 
+@pytest.mark.sample(8)
 def test_broken(client: Client, way: str, launch: Callable[..., Any]) -> None:
     """A broken client is never clear, and the report names the line of the job that is at fault."""
     done = launch(client, way)
