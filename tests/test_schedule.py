@@ -1,0 +1,76 @@
+"""Which cases of a sweep are drawn, and which tests stay together."""
+
+from typing import Any, List, NamedTuple, Optional
+
+import pytest
+import schedule
+
+ROOM = "tests/jobs/test_jobs.py::"
+
+
+class Case(NamedTuple):
+    """As much of a test as is asked for when shares are drawn."""
+
+    nodeid: str
+    marker: Optional[Any]
+
+    def get_closest_marker(self, name: str) -> Any:
+        """Return its mark, if it has that one."""
+        return self.marker if name == "sample" else None
+
+
+def _sweep(test: str, share: int, cases: int, room: str = ROOM, **named: str) -> List[Case]:
+    return [Case("%s%s[%d]" % (room, test, number), pytest.mark.sample(share, **named).mark) for number in range(cases)]
+
+
+def _drawn(cases: List[Any], quick: bool = False) -> List[str]:
+    gone = {case.nodeid for case in schedule._not_drawn(cases, quick)}
+    return [case.nodeid for case in cases if case.nodeid not in gone]
+
+
+def _numbers(drawn: List[str], test: str) -> List[str]:
+    return [each.partition("[")[2] for each in drawn if "::%s[" % test in each]
+
+
+def test_a_share_is_drawn_and_the_same_seed_draws_it_again() -> None:
+    """Of forty cases with sample(7) seven are drawn, the same ones each time, and a test without the mark always runs."""
+    cases = [*_sweep("test_a", 7, 40), Case(ROOM + "test_b", None)]
+    drawn = _drawn(cases)
+    assert (len(drawn), drawn[-1]) == (8, ROOM + "test_b")
+    assert _drawn(cases) == drawn
+
+
+def test_tests_over_one_list_draw_the_same_cases() -> None:
+    """Three tests that share launches draw the same cases, also if one of them has a part of the list alone."""
+    names = ("test_a", "test_b", "test_c")
+    drawn = _drawn([case for name, count in zip(names, (40, 40, 20)) for case in _sweep(name, 7, count, of="launches")])
+    first, second, third = (_numbers(drawn, name) for name in names)
+    assert len(first) == 7
+    assert first == second
+    assert third == [number for number in first if int(number[:-1]) < 20]
+
+
+def test_quick_draws_a_third() -> None:
+    """With --quick a share of seven is one of three."""
+    assert len(_drawn(_sweep("test_a", 7, 40), quick=True)) == 3
+
+
+@pytest.mark.parametrize(("version", "expected"), [((3, 8), 3), ((3, 11), 7)])
+def test_what_reads_logs_is_drawn_thinner_on_the_old_stack(monkeypatch: pytest.MonkeyPatch, version: Any, expected: int) -> None:
+    """On Python 3.8 a room that reads logs draws a third of its share, and a room that launches jobs all of it."""
+    monkeypatch.setattr(schedule.sys, "version_info", version)
+    assert len(_drawn(_sweep("test_a", 7, 40, room="tests/diagnose/test_x.py::"))) == expected
+    assert len(_drawn(_sweep("test_a", 7, 40))) == 7
+
+
+def test_tests_that_are_not_grouped_end_the_run() -> None:
+    """If the ids that a worker has collected name no group, the run ends with a sentence that names the versions."""
+
+    class Node:
+        class config:  # noqa: N801  # as xdist names it
+            getoption = staticmethod({"dist": "loadgroup"}.get)
+
+    grouped = ["tests/read/test_x.py::test_a@tests/read/test_x.py", ROOM + "test_b"]
+    schedule.pytest_xdist_node_collection_finished(Node(), grouped)
+    with pytest.raises(pytest.exit.Exception, match="does not group tests under pytest"):
+        schedule.pytest_xdist_node_collection_finished(Node(), [grouped[0].partition("@")[0]])
