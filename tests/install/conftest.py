@@ -113,43 +113,43 @@ def _build(path: Path, base: str, repo: Path, system: bool) -> None:
 
 
 @pytest.fixture(scope="session")
-def _originals() -> Dict[Any, Path]:
-    return {}
+def _original(tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Callable[[str, bool], Path]:
+    """One environment of each kind, made once and copied from then on."""
+    made: Dict[Any, Path] = {}
+
+    def original(base: str, system: bool) -> Path:
+        if (base, system) not in made:
+            path = tmp_path_factory.mktemp("original") / "venv"
+            _build(path, base, repo, system)
+            made[base, system] = path
+        return made[base, system]
+
+    return original
 
 
 @pytest.fixture
 def make_venv(
-    tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    _originals: Dict[Any, Path],
-    clean_env: Callable[..., Dict[str, str]],
-    repo: Path,
-    interpreters: List[Any],
+    tmp_path: Path, _original: Callable[[str, bool], Path], clean_env: Callable[..., Dict[str, str]], interpreters: List[Any]
 ) -> Callable[..., Venv]:
     """Make a virtual environment that holds a copy of the package: a copy of one that is made once."""
 
     def make(which: str = "own", system: bool = False) -> Venv:
-        kind = (which, system)
-        if kind not in _originals:
-            base = _base(which, interpreters)
-            _originals[kind] = tmp_path_factory.mktemp("original") / "venv"
-            _build(_originals[kind], base, repo, system)
         path = tmp_path / ("venv-" + which)
-        shutil.copytree(_originals[kind], path, symlinks=True)
+        shutil.copytree(_original(_base(which, interpreters), system), path, symlinks=True)
         return Venv(path, clean_env)
 
     return make
 
 
 @pytest.fixture
-def nobodys_venv(clean_env: Callable[..., Dict[str, str]], repo: Path) -> Iterator[Venv]:
+def nobodys_venv(clean_env: Callable[..., Dict[str, str]], _original: Callable[[str, bool], Path]) -> Iterator[Venv]:
     """Make a virtual environment that every user can reach: pytest's own folders are closed to others."""
     if not os.access(_DEBIAN, os.X_OK):
         pytest.skip("This machine has no Python that every user can reach.")
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         path = Path(folder, "venv")
-        _build(path, _DEBIAN, repo, system=False)
+        shutil.copytree(_original(_DEBIAN, False), path, symlinks=True)
         venv = Venv(path, clean_env)
         if venv.as_nobody(["-c", "print(1)"]).stdout != "1\n":
             pytest.skip("Another user cannot reach %s." % folder)
