@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Agree on one seed: the workers inherit it, as all of them have to collect the same tests."""
     config.addinivalue_line("markers", "nightly: runs with --all alone")
     config.addinivalue_line("markers", "slow: --quick leaves it out, as it does the rooms that launch jobs")
-    config.addinivalue_line("markers", "sample(n, of=name): a random n of the cases runs, the same in all tests with one `of`; all with --all")
+    config.addinivalue_line("markers", "sample(n, of=name, few=m): a random n of the cases runs, the same in all tests with one `of`; all with --all")
     if config.getoption("--cpu"):
         config.pluginmanager.register(Costs(), "costs")
     given = config.getoption("--seed")
@@ -120,9 +120,11 @@ def _not_drawn(items: List[pytest.Item], quick: bool) -> List[pytest.Item]:
 
 
 def _share(case: Any, quick: bool) -> int:
-    """Return how many of a sweep are drawn: a third if it has to be quick, and on Python 3.8 of what only reads logs, which 3.11 does as well."""
-    wanted = int(case.get_closest_marker("sample").args[0])
-    return -(-wanted // 3) if quick or (sys.version_info < (3, 11) and _room(case.nodeid) in _READING) else wanted
+    """Return how many of a sweep are drawn: a third, or as many as `few` says, with --quick and, of what only reads logs, on Python 3.8."""
+    marker = case.get_closest_marker("sample")
+    wanted = int(marker.args[0])
+    few = quick or (sys.version_info < (3, 11) and _room(case.nodeid) in _READING)
+    return int(marker.kwargs.get("few", -(-wanted // 3))) if few else wanted
 
 
 def _id(item: pytest.Item) -> str:

@@ -10,6 +10,8 @@ import pytest
 from ddp_probe.diagnose import judge
 from ddp_probe.read import load
 
+pytestmark = pytest.mark.slow
+
 CAUSES = {
     "model_on_cpu": "model_on_cpu_at_ddp_wrap",
     "killed": "rank_stopped_participating",

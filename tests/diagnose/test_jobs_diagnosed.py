@@ -24,7 +24,7 @@ def _recorded() -> Iterator[Tuple[str, Job]]:
 _EACH = pytest.mark.parametrize(("stack", "job"), list(_recorded()), ids=lambda value: value if isinstance(value, str) else label(value))
 
 
-@pytest.mark.sample(120, of="recorded jobs")
+@pytest.mark.sample(120, of="recorded jobs", few=20)
 @_EACH
 def test_names_the_cause(stack: str, job: Job) -> None:
     """The report over a job's files names its cause and its ranks, and nothing else; what the probe does not see yet is not guessed."""
@@ -43,7 +43,7 @@ def test_names_the_cause(stack: str, job: Job) -> None:
         assert told == [(job.cause, job.ranks)]
 
 
-@pytest.mark.sample(120, of="recorded jobs")
+@pytest.mark.sample(120, of="recorded jobs", few=20)
 @_EACH
 def test_the_plain_log_is_never_clear_and_never_wrong(stack: str, job: Job) -> None:
     """What a job printed, read without the probe's files, names a cause of the right group or is undecided; a healthy one is undecided."""

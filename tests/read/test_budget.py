@@ -5,12 +5,14 @@ import time
 from pathlib import Path
 from typing import Callable, List
 
+import pytest
 from schedule import seed
 
 from ddp_probe.diagnose import judge
 from ddp_probe.read import load
 from ddp_probe.read.load import from_lines
 
+pytestmark = pytest.mark.slow
 Event = Callable[..., str]
 
 
