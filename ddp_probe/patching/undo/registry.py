@@ -36,6 +36,7 @@ class PatchRegistry:
     def __init__(self) -> None:
         self._patches: Dict[Tuple[Target, str], Patch] = {}
         self._patch_sites: List[PatchSite] = []
+        self._unaliased: List[PatchSite] = []  # Those whose other names have not been looked for yet.
 
     def apply(self, target: Target, observer: Observer) -> Patch:
         """Put the observer on the target, whose module must have been imported. The patch says whether that worked."""
@@ -47,10 +48,11 @@ class PatchRegistry:
         A module that was executed a moment ago has no aliases yet; aliases=False saves the pass.
         """
         with _lock:
-            before = len(self._patch_sites)
+            aliases = aliases or bool(self._unaliased)  # A signal handler of the job's cut the last pass short.
             patches = [self._try(target, observer) for target, observer in pairs]
             if aliases:
-                self._replace_aliases(self._patch_sites[before:])
+                self._replace_aliases(self._unaliased)
+            self._unaliased = []
             return patches
 
     def patches(self) -> List[Patch]:
@@ -66,11 +68,14 @@ class PatchRegistry:
         return keeping_originals(self._patch_sites)
 
     def undo(self) -> Certificate:
-        """Put everything back and say what was found. A call that is running finishes as it began."""
+        """Put everything back and say what was found. A call that is running finishes as it began.
+
+        The registry is emptied last: an undo that a signal handler of the job's cuts short can be done again.
+        """
         with _lock:
-            patch_sites, self._patch_sites = self._patch_sites, []
-            self._patches = {}
-            return Certificate(restore(patch_sites))
+            certificate = Certificate(restore(self._patch_sites))
+            self._patch_sites, self._patches, self._unaliased = [], {}, []
+            return certificate
 
     def _try(self, target: Target, observer: Observer) -> Patch:
         patch = self._patches.get((target, observer.name)) or Patch(target, observer)
@@ -129,11 +134,14 @@ class PatchRegistry:
         patch_site.wrapper = Wrapper(patch_site)
         kind = type(patch_site.raw)
         patch_site.placed = kind(patch_site.wrapper) if kind in (classmethod, staticmethod) else patch_site.wrapper
-        self._patch_sites.append(patch_site)  # First: undo then reaches it even if a signal handler of the job's interrupts the write.
+        # First: undo then reaches it even if a signal handler of the job's interrupts the write.
+        self._patch_sites.append(patch_site)
+        self._unaliased.append(patch_site)
         try:
             patch_site.slot.write(patch_site.placed)
         except ours(Exception):
             self._patch_sites.pop()
+            self._unaliased.pop()
             raise
         return patch_site
 
