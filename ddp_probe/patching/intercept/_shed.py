@@ -6,7 +6,7 @@ documented function of the C API, can change; ctypes reaches it, and torch has i
 
 import os
 import sys
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, Callable, List, Optional
 
 from ddp_probe.patching.frames import is_our_frame
@@ -17,10 +17,10 @@ _BETWEEN = os.path.join(os.path.dirname((lambda: None).__code__.co_filename), "_
 _set: List[Callable[..., None]] = []
 
 
-def shed(exc: BaseException) -> None:
-    """Drop our frames from the beginning of the traceback; call this in the except clause that raises the exception again."""
+def shed(exc: BaseException, code: Optional[CodeType] = None) -> None:
+    """Drop our frames, and those of this code, from the traceback's beginning; call this in the except clause that raises the exception again."""
     tb: Optional[TracebackType] = exc.__traceback__
-    while tb is not None and tb.tb_frame.f_code.co_filename == _BETWEEN:
+    while tb is not None and (tb.tb_frame.f_code.co_filename == _BETWEEN or tb.tb_frame.f_code is code):
         tb = tb.tb_next
     if tb is exc.__traceback__ or (tb is not None and is_our_frame(tb.tb_frame.f_code)):
         return

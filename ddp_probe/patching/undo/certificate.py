@@ -8,7 +8,7 @@ _EXCUSED = ("overwritten", "unreachable")
 
 
 class Entry(NamedTuple):
-    """One slot; its kind is attribute, alias, slot (made by us, removed), spliced, overwritten or unreachable."""
+    """One slot; its kind is attribute, alias, slot (made by us, removed), code, spliced, overwritten or unreachable."""
 
     target: Target
     slot: str
