@@ -41,6 +41,14 @@ def _choice(*allowed: str) -> Callable[[str], str]:
     return parse
 
 
+def _ledger(text: str) -> bool:
+    """Parse records or off; 1 and 0 are accepted too."""
+    word = text.strip().lower()
+    if word not in ("records", "1", *_OFF):
+        raise ValueError("records or off")
+    return word not in _OFF
+
+
 def _size(text: str) -> int:
     """Parse a number of bytes, optionally with the suffix k, m or g."""
     word = text.strip().lower()
@@ -165,6 +173,12 @@ BACKEND = Setting(
     "For the remedies: the backend of the process group. Default: the vendor's if it is registered, else gloo.",
 )
 TIMEOUT = Setting("DDP_PROBE_TIMEOUT", "", _seconds, "For the remedies: the process group's timeout in seconds, or with s, m or h.")
+LEDGER = Setting(
+    "DDP_PROBE_LEDGER",
+    "records",
+    _ledger,
+    "records: each rank keeps a record of every collective in a small file beside its log. off: it keeps none.",
+)
 RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
 ORIGIN = Setting(
     "DDP_PROBE_ORIGIN",
@@ -195,7 +209,25 @@ HOME = Setting(
     internal=True,
 )
 
-SETTINGS: Tuple[Setting, ...] = (PROBE, DIR, ECHO, REPORT, STRICT, MAX_BYTES, UMASK, FIX, DEVICE, BACKEND, TIMEOUT, RUN, ORIGIN, ARMED, BROKEN, HOME)
+SETTINGS: Tuple[Setting, ...] = (
+    PROBE,
+    DIR,
+    ECHO,
+    REPORT,
+    STRICT,
+    MAX_BYTES,
+    UMASK,
+    FIX,
+    DEVICE,
+    BACKEND,
+    TIMEOUT,
+    LEDGER,
+    RUN,
+    ORIGIN,
+    ARMED,
+    BROKEN,
+    HOME,
+)
 
 
 def get(setting: Setting, environ: Optional[Mapping[str, str]] = None) -> Any:

@@ -9,6 +9,7 @@ import socket
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Set, Union
 
 from ddp_probe import schema, settings
+from ddp_probe.ledger import Collectives
 from ddp_probe.patching import Certificate, Override, Patch, PatchRegistry, Target, guard, switch
 from ddp_probe.probes import _ending, _opening, _summary
 from ddp_probe.probes._plugins import Plugins
@@ -41,6 +42,7 @@ class Session:
         self._probes: Dict[str, Union[Probe, Override]] = {}
         self._late: Set[str] = set()
         self._open_in_this_process()
+        self.collectives = Collectives(self)
         guard.on_fault = self._fault
 
     def _open_in_this_process(self) -> None:
@@ -99,6 +101,7 @@ class Session:
             self.patches[str(row)] = patch
             if late:
                 self._late.add(str(row))
+        guard.run("ledger", self.collectives.modules)
 
     def note_missed(self) -> None:
         """The program armed itself late: find out who had kept an original before, for the lines at exit."""
@@ -134,6 +137,7 @@ class Session:
         rank_info.rank = rank_info.rank if rank is None else rank
         rank_info.world_size = rank_info.world_size if world_size is None else world_size
         self.recorder.bind(rank=rank_info.rank, world_size=rank_info.world_size)
+        self.collectives.rank_known(rank_info.rank, rank_info.world_size)
 
     def act_as_launcher(self) -> None:
         """A program of its own starts ranks itself: what it writes from here is a launcher's."""
@@ -155,6 +159,7 @@ class Session:
     def fall_silent(self) -> None:
         """In the child of a fork: keep nothing of the parent's file."""
         self.recorder.forked()
+        self.collectives.fall_silent()
         self.ending.unwatch()
 
     def begin_again(self, rows: "List[TargetRow]") -> None:
@@ -179,6 +184,7 @@ class Session:
     def restore(self) -> Certificate:
         """Put every original back; the certificate says which, by identity."""
         certificate = self.registry.undo()
+        certificate.entries += self.collectives.undo()
         for name, probe in self._probes.items():
             if isinstance(probe, Override):
                 guard.run(name, probe.undo)

@@ -36,6 +36,8 @@ class ProcessGroup(Probe):
                 patch.calls = max(patch.calls, 1)  # If it was promoted, it counts from nothing, and this call is its first.
         if self.session.switch.on:
             super().before(call)
+            if call.target.qualname == "init_process_group":
+                self.session.collectives.open()
 
     def begin(self, call: Call) -> Optional[schema.Event]:
         """Record what was asked for."""

@@ -25,6 +25,7 @@ GLOSSARY: Dict[str, str] = {
     "envelope": "ddp_probe.schema.Event#envelope",
     "phase": "ddp_probe.schema.Event#phase",
     "span": "ddp_probe.record.span.Span",
+    "ledger": "ddp_probe.ledger",
     "role": "ddp_probe.activation.roles.Role",
     "promoted": "ddp_probe.activation._stand_in",
     "run": "ddp_probe.read.model.Run",

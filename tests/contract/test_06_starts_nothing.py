@@ -19,7 +19,7 @@ def test_the_launch_starts_no_program(run_python, armed, free_port, tmp_path):
         assert done.returncode == 0, done.stderr
         seen.append(done.stdout)
     assert seen[0] == seen[1]
-    assert list((tmp_path / "runs").rglob("rank00000.*"))
+    assert list((tmp_path / "runs").rglob("rank00000.*.jsonl"))
 
 
 _AUDITED = """

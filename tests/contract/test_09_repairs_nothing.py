@@ -22,7 +22,7 @@ def test_a_failing_job_ends_the_same_way(failures, way):
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failing_job_leaves_a_file(failures, read_events, way):
     """Each of these runs leaves one file, which starts with process.start and holds no fault of the probe."""
-    (path,) = failures[way]["probed"].runs.rglob("rank00000.*")
+    (path,) = failures[way]["probed"].runs.rglob("rank00000.*.jsonl")
     events = read_events(path)
     assert events[0]["event"] == "process.start"
     assert not [event for event in events if event["event"] == "probe.fault"]

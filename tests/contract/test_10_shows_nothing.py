@@ -31,7 +31,7 @@ def test_no_secret_of_a_real_launch_is_in_any_file(training):
 
 def test_what_is_masked_is_still_told(training, read_events):
     """The command line is there with its secrets masked, and variables outside the named list are not there at all."""
-    (path,) = training["probed"].runs.rglob("rank00000.*")
+    (path,) = training["probed"].runs.rglob("rank00000.*.jsonl")
     start = read_events(path)[0]
     assert "--api-key" in start["argv"]
     assert "***" in start["argv"]

@@ -40,7 +40,7 @@ def job(tmp_path, torchrun, armed, gcu_env, read_events, repo):  # noqa: F811  #
     path = [str(repo / "sitecustomize_templates"), str(repo), gcu_env["PYTHONPATH"]]
     done = torchrun(script, env=armed(tmp_path / "runs", **{**gcu_env, "PYTHONPATH": ":".join(path)}))
     assert done.returncode == 0, done.stderr
-    return read_events(next((tmp_path / "runs" / "latest").glob("rank00001.*"))), done.stderr
+    return read_events(next((tmp_path / "runs" / "latest").glob("rank00001.*.jsonl"))), done.stderr
 
 
 def test_on_the_simulated_cards(job):

@@ -1,0 +1,199 @@
+"""The ledger's file, declared once for the process that writes it and for everybody who reads it: areas, fields, codes; standard library only.
+
+Each field is as wide as its place is aligned, so that native and standard layouts are the same bytes; docs/ledger.md is printed from here.
+"""
+
+import struct
+from typing import Dict, NamedTuple, Sequence, Tuple
+
+VERSION = 1
+MAGIC = b"DDPLEDGR"
+BYTE_ORDER = 0x01020304
+SUFFIX = ".ledger"
+
+
+class Field(NamedTuple):
+    """One field: its code in the language of the module struct, its name, what it means."""
+
+    code: str
+    name: str
+    doc: str
+
+
+class Code(NamedTuple):
+    """One number of the file and what it stands for."""
+
+    code: int
+    name: str
+    doc: str
+
+
+HEADER: Tuple[Field, ...] = (
+    Field("8s", "magic", "DDPLEDGR."),
+    Field("I", "version", "Version of this layout."),
+    Field("I", "byte_order", "0x01020304 in the byte order of the process that writes."),
+    Field("I", "header_size", "Bytes before the text area."),
+    Field("I", "text_size", "Bytes of the text area, which follows the header."),
+    Field("I", "phase_size", "Bytes of one row of the phase table, which follows the text area."),
+    Field("I", "phases", "Rows of the phase table."),
+    Field("I", "record_size", "Bytes of one record; the ring of records follows the phase table."),
+    Field("I", "records", "How many records the ring holds; a power of two."),
+    Field("i", "rank", "The rank, or -1 before it is known."),
+    Field("i", "world_size", "Number of ranks, or -1 before it is known."),
+    Field("I", "pid", "The process."),
+    Field("I", "reserved", "0."),
+    Field("Q", "born", "When the process was started, in clock ticks since the host's start; with the pid it names one process."),
+    Field("16s", "boot", "The kernel's random number for this start of the host; zeros if unknown."),
+    Field("Q", "wall_ns", "Wall clock when the file was made, in nanoseconds since 1970."),
+    Field("Q", "mono_ns", "Monotonic clock at the same moment; every other time of the file is on this clock."),
+    Field("Q", "moved_ns", "Time of the latest change to a record or a phase: a watcher reads this word alone."),
+    Field("Q", "text_used", "Bytes of the text area that hold complete entries."),
+    Field("Q", "text_lost", "How many texts found no room."),
+    Field("Q", "closed_ns", "When the probe took itself out of the process; 0 while it is there, and if the process ends."),
+)
+
+TEXT: Tuple[Field, ...] = (
+    Field("I", "size", "Bytes of the text that follows; the next entry begins at the next multiple of 8."),
+    Field("H", "kind", "What the text describes, see below."),
+    Field("H", "id", "The number that records use for it; 0 stands for nothing."),
+)
+
+RECORD: Tuple[Field, ...] = (
+    Field(
+        "Q", "index", "How many records the process has begun, this one included. The same number is the last field: a record is whole if they agree."
+    ),
+    Field("Q", "entered_ns", "When the call began."),
+    Field("Q", "waited_ns", "When wait() of asynchronous work was last called; 0 for never."),
+    Field("Q", "left", "Time when the call ended, times 4, plus the state below. Time and state 0: asynchronous work was issued then."),
+    Field(
+        "Q",
+        "seq",
+        "Number of the call in its group; of point-to-point calls, among those with this peer and direction; of inner calls, in the outer one.",
+    ),
+    Field("Q", "elements", "Elements of the tensor, or of the first of several; 0 if there is no tensor."),
+    Field("Q", "outer", "Index of the call of torch.distributed that made this one; 0 if the job made it."),
+    Field("I", "group", "Text that describes the group; 0 if there was none."),
+    Field("I", "site", "Text with the job's line; 0 if none was found."),
+    Field("i", "peer", "Global rank of the root or of the peer; -1 if the operation has none."),
+    Field("I", "tensors", "How many tensors were given."),
+    Field("H", "op", "The operation, see below."),
+    Field("H", "dtype", "Text with the data type."),
+    Field("H", "device", "Text with the device."),
+    Field("H", "flags", "Sum of the flags below."),
+    Field("Q", "index_again", "The same as index."),
+)
+
+PHASE: Tuple[Field, ...] = (
+    Field("Q", "stamp", "How often the row has been written as a whole. The same number is the last field: a row is whole if they agree."),
+    Field("Q", "entered_ns", "When the process entered the phase that is open, or was last open."),
+    Field("Q", "left", "Time when it left, times 4, plus the state of a record; 0 while it is open."),
+    Field("Q", "count", "How often the phase has been entered, this time included."),
+    Field("I", "site", "Text with the job's line."),
+    Field("I", "flags", "Sum of the flags of a record."),
+    Field("Q", "stamp_again", "The same as stamp."),
+)
+
+OPEN, RETURNED, RAISED, DROPPED = range(4)
+STATES: Tuple[Code, ...] = (
+    Code(OPEN, "open", "The call has not returned; with a time, asynchronous work that nobody has waited for to its end."),
+    Code(RETURNED, "returned", "The call has returned; of asynchronous work, its wait() has, or is_completed() has said so."),
+    Code(RAISED, "raised", "The call has raised an exception."),
+    Code(DROPPED, "dropped", "The work was thrown away before anybody had waited for it."),
+)
+
+ASYNC, INNER, SIDE_THREAD = 1, 2, 4
+FLAGS: Tuple[Code, ...] = (
+    Code(ASYNC, "async", "The call returns work to wait for."),
+    Code(INNER, "inner", "Another call of torch.distributed made this one."),
+    Code(SIDE_THREAD, "side_thread", "Made in another thread than the main one."),
+)
+
+SITE, GROUP, DTYPE, DEVICE, HOST = range(1, 6)
+TEXTS: Tuple[Code, ...] = (
+    Code(SITE, "site", "File, line and function, with a line feed in between."),
+    Code(GROUP, "group", "JSON: id (the same on each rank), size, ranks (5, 0-7, 0-62/2), nth, backends, name, description."),
+    Code(DTYPE, "dtype", "A data type without the word torch."),
+    Code(DEVICE, "device", "A device, such as cpu or cuda:3."),
+    Code(HOST, "host", "The host's name."),
+)
+
+COLLECTIVE, POINT_TO_POINT, ABOUT_GROUPS, BATCH = 1, 200, 300, 400
+"""First code of each kind of operation."""
+
+OPERATIONS: Tuple[Code, ...] = (
+    Code(1, "all_reduce", "elements of tensor"),
+    Code(2, "all_reduce_coalesced", "elements of the first of tensors"),
+    Code(3, "broadcast", "elements of tensor, root"),
+    Code(4, "reduce", "elements of tensor, root"),
+    Code(5, "all_gather", "elements of tensor"),
+    Code(6, "_all_gather_base", "elements of input_tensor"),
+    Code(7, "all_gather_into_tensor", "elements of input_tensor"),
+    Code(8, "all_gather_single", "elements of input_tensor"),
+    Code(9, "all_gather_coalesced", "elements of the first of input_tensor_list"),
+    Code(10, "gather", "elements of tensor, root"),
+    Code(11, "scatter", "elements of tensor, root"),
+    Code(12, "reduce_scatter", "elements of output"),
+    Code(13, "_reduce_scatter_base", "elements of output"),
+    Code(14, "reduce_scatter_tensor", "elements of output"),
+    Code(15, "reduce_scatter_single", "elements of output"),
+    Code(16, "all_to_all", "elements of the first of input_tensor_list, which may differ from rank to rank"),
+    Code(17, "all_to_all_single", "elements of input, which may differ from rank to rank"),
+    Code(18, "barrier", "nothing"),
+    Code(19, "monitored_barrier", "nothing"),
+    Code(20, "broadcast_object_list", "root"),
+    Code(21, "all_gather_object", "nothing"),
+    Code(22, "gather_object", "root"),
+    Code(23, "scatter_object_list", "root"),
+    Code(24, "broadcast_multigpu", "elements of the first of tensor_list, root"),
+    Code(25, "all_reduce_multigpu", "elements of the first of tensor_list"),
+    Code(26, "reduce_multigpu", "elements of the first of tensor_list, root"),
+    Code(27, "all_gather_multigpu", "elements of the first of input_tensor_list"),
+    Code(28, "reduce_scatter_multigpu", "elements of the first of output_tensor_list"),
+    Code(200, "send", "elements of tensor, peer"),
+    Code(201, "recv", "elements of tensor, peer"),
+    Code(202, "isend", "elements of tensor, peer"),
+    Code(203, "irecv", "elements of tensor, peer"),
+    Code(204, "send_object_list", "peer"),
+    Code(205, "recv_object_list", "peer"),
+    Code(300, "init_process_group", "nothing"),
+    Code(301, "new_group", "nothing"),
+    Code(302, "split_group", "nothing"),
+    Code(303, "shrink_group", "nothing"),
+    Code(304, "destroy_process_group", "nothing"),
+    Code(400, "batch_isend_irecv", "nothing; each call of the batch has a record of its own"),
+)
+"""Every operation that leaves a record, and what is recorded of its arguments; a code is for ever."""
+
+PHASES: Tuple[Code, ...] = (
+    Code(1, "dataloader", "Waiting for the next batch of a DataLoader; raised stands for its end."),
+    Code(2, "backward", "torch.autograd.backward: the backward pass, with what DDP reduces in it."),
+    Code(3, "forward", "DistributedDataParallel.forward; not written yet."),
+    Code(4, "train", "A training loop of mmengine."),
+    Code(5, "validate", "A validation loop of mmengine."),
+    Code(6, "test", "A test loop of mmengine."),
+    Code(7, "checkpoint", "mmengine saves a checkpoint."),
+    Code(8, "save", "torch.save."),
+    Code(9, "load", "torch.load."),
+)
+"""Every phase; its row in the table is its code less one. A code is for ever."""
+
+RECORDS = 2048
+PHASE_ROWS = 32
+TEXT_BYTES = 1 << 16
+HEADER_BYTES = 256
+
+
+def layout(fields: Sequence[Field], order: str = "@") -> struct.Struct:
+    """Return the layout of an area; native for the writer, < or > for a reader."""
+    return struct.Struct(order + "".join(field.code for field in fields))
+
+
+def offset(fields: Sequence[Field], name: str) -> int:
+    """Return where a field begins."""
+    before = [field.name for field in fields].index(name)
+    return struct.calcsize("=" + "".join(field.code for field in fields[:before]))
+
+
+def names(codes: Sequence[Code]) -> Dict[int, str]:
+    """Return what each code stands for."""
+    return {one.code: one.name for one in codes}

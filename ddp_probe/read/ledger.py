@@ -1,0 +1,297 @@
+"""Reads a rank's ledger: bytes in, header, texts, phases and records out, however the file was left and while it is being written.
+
+A record is believed if its first and last field agree on a number that belongs into its place of the ring. While the process lives, its last field
+must have been there in an earlier reading too: the writer stores in the order in which a reader copies, and may overtake it inside a record.
+"""
+
+import json
+import os
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ddp_probe import ledger_schema as schema
+
+_MOST_BYTES = 1 << 28
+_STATES = schema.names(schema.STATES)
+_OPERATIONS = schema.names(schema.OPERATIONS)
+
+
+class Group(NamedTuple):
+    """A process group as the process itself saw it. The id is the same on each of its ranks."""
+
+    id: str = ""
+    size: int = 0
+    ranks: str = ""
+    nth: int = 0
+    backends: Dict[str, str] = {}
+    name: str = ""
+    description: str = ""
+
+
+class Site(NamedTuple):
+    """A line of the job."""
+
+    file: str = ""
+    line: int = 0
+    function: str = ""
+
+
+class Record(NamedTuple):
+    """One call; times are on the monotonic clock of the host, 0 for never."""
+
+    number: int
+    op: str
+    group: Optional[Group]
+    seq: int
+    peer: int
+    elements: int
+    tensors: int
+    dtype: str
+    device: str
+    site: Optional[Site]
+    entered_ns: int
+    waited_ns: int
+    left_ns: int
+    state: str
+    outer: int
+    is_async: bool
+    is_inner: bool
+    in_side_thread: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the call, or the wait for its work, has not come to an end."""
+        return self.state == "open"
+
+    @property
+    def is_issued(self) -> bool:
+        """Tell whether the call has returned work that is not known to be done."""
+        return self.state == "open" and self.left_ns > 0
+
+
+class Phase(NamedTuple):
+    """One kind of phase: how often it was entered, and the latest time."""
+
+    name: str
+    times: int
+    entered_ns: int
+    left_ns: int
+    state: str
+    site: Optional[Site]
+    in_side_thread: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the process is in it."""
+        return self.state == "open"
+
+
+class Header(NamedTuple):
+    """Who wrote the file, when, and how it is laid out."""
+
+    version: int
+    rank: int
+    world_size: int
+    pid: int
+    born: int
+    boot: str
+    wall_ns: int
+    mono_ns: int
+    moved_ns: int
+    closed_ns: int
+    text_lost: int
+    host: str
+
+
+class Ledger(NamedTuple):
+    """What one file holds. `problem` says in a sentence why something is missing; `torn` counts records that are not believed."""
+
+    path: str
+    header: Optional[Header] = None
+    groups: List[Group] = []
+    phases: List[Phase] = []
+    records: List[Record] = []
+    torn: int = 0
+    problem: str = ""
+
+
+def read(path: Union[str, "os.PathLike[str]"], last: int = 0) -> Ledger:
+    """Read a file, whether its process lives or not; of the records only the last so many, if a number is given."""
+    name = os.fspath(path)
+    try:
+        before, data = _bytes(name), _bytes(name)
+    except OSError as exc:
+        return Ledger(name, problem="The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
+    return parse(data, name, None if before == data else before, last)
+
+
+def moved_ns(path: Union[str, "os.PathLike[str]"]) -> int:
+    """Return when the process last wrote, from eight bytes of the file; 0 if that cannot be told."""
+    at = schema.offset(schema.HEADER, "moved_ns")
+    try:
+        with open(path, "rb", buffering=0) as file:
+            start = file.read(16)
+            file.seek(at)
+            word = file.read(8)
+    except OSError:
+        return 0
+    order = _byte_order(start)
+    return int.from_bytes(word, "big" if order == ">" else "little") if order and len(word) == 8 else 0
+
+
+def _bytes(name: str) -> bytes:
+    with open(name, "rb", buffering=0) as file:
+        return file.read(_MOST_BYTES)
+
+
+def parse(data: bytes, path: str = "", before: Optional[bytes] = None, last: int = 0) -> Ledger:
+    """Return what the bytes hold; `before` is an earlier reading of a file that has changed in between."""
+    order = _byte_order(data)
+    if not order:
+        return Ledger(path, problem="This is not a ledger of ddp_probe." if data[:8].strip(b"\0") else "The file is empty.")
+    if len(data) < schema.layout(schema.HEADER, order).size:
+        return Ledger(path, problem="The file ends inside its header.")
+    raw = _Raw(data, order, before)
+    version = raw.head["version"]
+    if version != schema.VERSION:
+        return Ledger(path, raw.header({}), problem="The ledger is of version %d; this ddp_probe reads version %d." % (version, schema.VERSION))
+    texts = dict(raw.texts())
+    whole, torn = raw.records()
+    records = [_record(row, texts) for row in whole[-last:]]
+    groups = [found for found in texts.values() if isinstance(found, Group)]
+    missing = raw.size - len(data)
+    problem = "The last %d bytes of the file are missing." % missing if missing > 0 else ""
+    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), records, torn, problem)
+
+
+def _byte_order(data: bytes) -> str:
+    """Return < or >, as the writer's mark says; empty if this is not a ledger."""
+    at = schema.offset(schema.HEADER, "byte_order")
+    mark = data[at : at + 4]
+    if data[:8] != schema.MAGIC or len(mark) < 4:
+        return ""
+    return {schema.BYTE_ORDER.to_bytes(4, "little"): "<", schema.BYTE_ORDER.to_bytes(4, "big"): ">"}.get(mark, "")
+
+
+class _Raw:
+    """The areas of one file, by field; nothing is taken for true that lies outside the bytes that are there."""
+
+    def __init__(self, data: bytes, order: str, before: Optional[bytes]) -> None:
+        self.data = data
+        self.order = order
+        self.before = before
+        self.head = _named(schema.HEADER, schema.layout(schema.HEADER, order).unpack_from(data))
+        self.phases_at = self.head["header_size"] + self.head["text_size"]
+        self.records_at = self.phases_at + self.head["phases"] * self.head["phase_size"]
+        self.size = self.records_at + self.head["records"] * self.head["record_size"]
+
+    def header(self, texts: Dict[int, Any]) -> Header:
+        head = self.head
+        host = next((text for text in texts.values() if isinstance(text, _Host)), "")
+        plain = {name: head[name] for name in Header._fields if name in head}
+        return Header(**dict(plain, boot=_boot(head["boot"]), host=str(host)))
+
+    def texts(self) -> Iterator[Tuple[int, Any]]:
+        entry, at = schema.layout(schema.TEXT, self.order), self.head["header_size"]
+        end = min(at + min(self.head["text_used"], self.head["text_size"]), len(self.data))
+        while at + entry.size <= end:
+            size, kind, number = entry.unpack_from(self.data, at)
+            at += entry.size
+            if at + size > end:
+                return
+            yield number, _text(kind, self.data[at : at + size].decode("utf-8", "replace"))
+            at += -(-size // 8) * 8
+
+    def records(self) -> Tuple[List[Tuple[Any, ...]], int]:
+        """Return the whole records in order, and how many places of the ring hold another thing."""
+        found, torn, count = [], 0, self.head["records"]
+        for place, row, settled in self._rows(schema.RECORD, self.records_at, self.head["record_size"], count):
+            if row[0] != row[-1] or (row[0] and row[0] % count != place):
+                torn += settled
+            elif row[0] and settled:
+                found.append(row)
+        return sorted(found), torn
+
+    def phases(self, texts: Dict[int, Any]) -> Iterator[Phase]:
+        known = schema.names(schema.PHASES)
+        for place, values, settled in self._rows(schema.PHASE, self.phases_at, self.head["phase_size"], self.head["phases"]):
+            row = _named(schema.PHASE, values)
+            if settled and 0 != row["stamp"] == row["stamp_again"]:
+                site = texts.get(row["site"])
+                yield Phase(
+                    known.get(place + 1, "phase %d" % (place + 1)),
+                    row["count"],
+                    row["entered_ns"],
+                    row["left"] >> 2,
+                    _STATES[row["left"] & 3],
+                    site if isinstance(site, Site) else None,
+                    bool(row["flags"] & schema.SIDE_THREAD),
+                )
+
+    def _rows(self, fields: Sequence[schema.Field], start: int, size: int, count: int) -> Iterator[Tuple[int, Tuple[Any, ...], bool]]:
+        """Yield the rows of an area that are there, and whether each was complete in the earlier reading."""
+        layout = schema.layout(fields, self.order)
+        if size < layout.size:
+            return
+        for place in range(max(0, min(count, (len(self.data) - start) // size))):
+            at = start + place * size
+            row = layout.unpack_from(self.data, at)
+            end = at + layout.size
+            yield place, row, self.before is None or self.before[end - 8 : end] == self.data[end - 8 : end]
+
+
+class _Host(str):
+    """The host's name among the texts."""
+
+    __slots__ = ()
+
+
+def _named(fields: Sequence[schema.Field], values: Sequence[Any]) -> Dict[str, Any]:
+    return {field.name: value for field, value in zip(fields, values)}
+
+
+def _boot(raw: bytes) -> str:
+    """Return the kernel's number as /proc prints it."""
+    text = raw.hex()
+    return "" if not raw.strip(b"\0") else "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def _text(kind: int, text: str) -> Any:
+    if kind == schema.SITE:
+        file, line, function = [*text.split("\n"), "", ""][:3]
+        return Site(file, int(line) if line.isdigit() else 0, function)
+    if kind == schema.GROUP:
+        return _group(text)
+    return _Host(text) if kind == schema.HOST else text
+
+
+def _group(text: str) -> Group:
+    try:
+        found = json.loads(text)
+        return Group(**{name: found[name] for name in Group._fields if name in found})
+    except (ValueError, TypeError):
+        return Group(description=text[:80])
+
+
+def _record(row: Tuple[Any, ...], texts: Dict[int, Any]) -> Record:
+    number, entered, waited, left, seq, elements, outer, group, site, peer, tensors, op, dtype, device, flags, _ = row
+    described, line = texts.get(group), texts.get(site)
+    return Record(
+        number,
+        _OPERATIONS.get(op, "operation %d" % op),
+        described if isinstance(described, Group) else None,
+        seq,
+        peer,
+        elements,
+        tensors,
+        texts.get(dtype, ""),
+        texts.get(device, ""),
+        line if isinstance(line, Site) else None,
+        entered,
+        waited,
+        left >> 2,
+        _STATES[left & 3],
+        outer,
+        bool(flags & schema.ASYNC),
+        bool(flags & schema.INNER),
+        bool(flags & schema.SIDE_THREAD),
+    )

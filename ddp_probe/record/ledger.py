@@ -1,0 +1,201 @@
+"""The ledger's file as its own process writes it: made once, allocated, mapped; after that no system call.
+
+The file is allocated and not sparse: writing to a mapped page for which the disk has no room would kill the job by SIGBUS.
+"""
+
+import contextlib
+import mmap
+import os
+import struct
+import threading
+import time
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from ddp_probe import ledger_schema as schema
+from ddp_probe.ours import ours, suppress
+
+from ._modes import umask
+
+_TRIES = 100
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_ENTRY = schema.layout(schema.TEXT)
+_MOST_CHARACTERS = 2_000
+_PATIENCE = 0.2
+_NONE = 0
+
+_Ident = Tuple[int, int]
+
+
+class Author(NamedTuple):
+    """Whose ledger it is."""
+
+    rank: int
+    world_size: int
+    born: int
+    boot: str
+    host: str
+
+
+def size() -> int:
+    """Return the bytes of a file."""
+    return records_at() + schema.RECORDS * schema.layout(schema.RECORD).size
+
+
+def phases_at() -> int:
+    """Return where the phase table begins."""
+    return schema.HEADER_BYTES + schema.TEXT_BYTES
+
+
+def records_at() -> int:
+    """Return where the ring of records begins."""
+    return phases_at() + schema.PHASE_ROWS * schema.layout(schema.PHASE).size
+
+
+def word(name: str) -> int:
+    """Return the number of a header's word in `words`."""
+    return schema.offset(schema.HEADER, name) // 8
+
+
+class LedgerFile:
+    """One mapped file. `map` takes whole records, `words` single words of eight bytes."""
+
+    def __init__(self, path: str, mapped: mmap.mmap, ident: _Ident, author: Author) -> None:
+        self.path = path
+        self.map = mapped
+        self.words: Any = memoryview(mapped).cast("B").cast("Q")
+        self._ident = ident
+        self._fds = _descriptors_of(ident)
+        self._texts: Dict[Tuple[int, str], int] = {}
+        self._lock = threading.RLock()
+        self._writing = False
+        self._put_header(author)
+        self.text(schema.HOST, author.host)
+
+    def _put_header(self, author: Author) -> None:
+        schema.layout(schema.HEADER).pack_into(
+            self.map,
+            0,
+            schema.MAGIC,
+            schema.VERSION,
+            schema.BYTE_ORDER,
+            schema.HEADER_BYTES,
+            schema.TEXT_BYTES,
+            schema.layout(schema.PHASE).size,
+            schema.PHASE_ROWS,
+            schema.layout(schema.RECORD).size,
+            schema.RECORDS,
+            author.rank,
+            author.world_size,
+            os.getpid(),
+            0,
+            author.born,
+            _uuid(author.boot),
+            time.time_ns(),
+            time.monotonic_ns(),
+            *[0] * 4,
+        )
+
+    def bind(self, rank: Optional[int], world_size: Optional[int]) -> None:
+        """Say who the process is, once that is known."""
+        for name, value in (("rank", rank), ("world_size", world_size)):
+            if value is not None:
+                struct.pack_into("@i", self.map, schema.offset(schema.HEADER, name), value)
+
+    def text(self, kind: int, text: str) -> int:
+        """Return the number of a text, writing it if it is new; 0 if there is no room, or if a signal handler asks while one is being written."""
+        known = self._texts.get((kind, text))
+        return known if known is not None else self._write(kind, text)
+
+    def _write(self, kind: int, text: str) -> int:
+        lock = self._lock
+        if not lock.acquire(timeout=_PATIENCE):
+            self._lock, self._writing = threading.RLock(), False  # Its owner was interrupted between taking it and giving it back.
+            return _NONE
+        if self._writing:
+            lock.release()
+            return _NONE
+        try:
+            self._writing = True
+            return self._append(kind, text)
+        finally:
+            self._writing = False
+            lock.release()
+
+    def _append(self, kind: int, text: str) -> int:
+        data = text[:_MOST_CHARACTERS].encode("utf-8", "replace")
+        used = int(self.words[word("text_used")])
+        end = used + _ENTRY.size + -(-len(data) // 8) * 8
+        number = len(self._texts) + 1
+        if end > schema.TEXT_BYTES:
+            self.words[word("text_lost")] += 1
+            return _NONE
+        at = schema.HEADER_BYTES + used
+        _ENTRY.pack_into(self.map, at, len(data), kind, number)
+        self.map[at + _ENTRY.size : at + _ENTRY.size + len(data)] = data
+        self.words[word("text_used")] = end  # Last: an entry is there as a whole or not at all.
+        self._texts[(kind, text)] = number
+        return number
+
+    def close(self, said: bool = True) -> None:
+        """Let go of the map; a forked child says nothing in its parent's file."""
+        if said:
+            self.words[word("closed_ns")] = time.monotonic_ns()
+        self.words.release()
+        # The job may have closed every descriptor it found, and be using the number of ours for a file of its own.
+        if self._fds == _descriptors_of(self._ident, self._fds):
+            with suppress(BufferError):
+                self.map.close()
+
+
+def create(base: str, author: Author) -> LedgerFile:
+    """Make ``base.ledger``, or ``base.1.ledger`` and so on if the name is taken."""
+    mode = 0o666 & ~umask(os.path.dirname(base))
+    for number in range(_TRIES):
+        path = base + (".%d" % number if number else "") + schema.SUFFIX
+        with suppress(FileExistsError):
+            fd = os.open(path, _CREATE, mode)
+            break
+    else:
+        raise FileExistsError(path)
+    try:
+        seen, mapped = os.fstat(fd), _map(fd)
+    except ours(Exception):
+        os.unlink(path)
+        raise
+    finally:
+        os.close(fd)
+    return LedgerFile(path, mapped, (seen.st_dev, seen.st_ino), author)
+
+
+def _map(fd: int) -> mmap.mmap:
+    """Allocate and map; mmap keeps a descriptor of its own, which must not become 0 to 2: the job would print into the file."""
+    os.posix_fallocate(fd, 0, size())
+    with contextlib.ExitStack() as low:
+        taken = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        while taken <= 2:
+            low.callback(os.close, taken)
+            taken = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        os.close(taken)
+        return mmap.mmap(fd, size())
+
+
+def _descriptors_of(ident: _Ident, among: Optional[List[int]] = None) -> List[int]:
+    """Return the descriptors that lead to this file."""
+    found = []
+    try:
+        numbers = [int(name) for name in os.listdir("/proc/self/fd")] if among is None else among
+    except ours(OSError, ValueError):
+        return []
+    for fd in numbers:
+        with suppress(OSError):
+            seen = os.fstat(fd)
+            if (seen.st_dev, seen.st_ino) == ident:
+                found.append(fd)
+    return found
+
+
+def _uuid(boot: str) -> bytes:
+    try:
+        return bytes.fromhex(boot.replace("-", ""))[:16]
+    except ours(ValueError):
+        return b""

@@ -1,0 +1,72 @@
+"""Prints docs/ledger.md from ddp_probe/ledger_schema.py and from what the ledger watches."""
+
+from typing import Iterator
+
+from ddp_probe import ledger_schema
+from ddp_probe.ledger import collectives, phases
+from docs_parts.markdown import NOTE, prose
+
+_AREAS = (
+    ("Header", "At byte 0.", ledger_schema.HEADER),
+    ("Text", "Entries one after another, each followed by its bytes; each text is written once and has a number.", ledger_schema.TEXT),
+    ("Phase", "A table with one row for each kind of phase.", ledger_schema.PHASE),
+    ("Record", "A ring: record n lies in place n modulo the number of records.", ledger_schema.RECORD),
+)
+_CODES = (
+    ("Operations", ledger_schema.OPERATIONS),
+    ("Phases", ledger_schema.PHASES),
+    ("States", ledger_schema.STATES),
+    ("Flags", ledger_schema.FLAGS),
+    ("Kinds of text", ledger_schema.TEXTS),
+)
+_HEAD = """
+From the first `init_process_group` on, each rank keeps a record of every call of torch.distributed in a file beside its log,
+`rank00003.<host>.<pid>.ledger`. The file has a fixed size of about 250 KB, which does not count towards `DDP_PROBE_MAX_BYTES`. It is mapped into the
+process and can be read at any time, also after SIGKILL. `DDP_PROBE_LEDGER=off` switches it off. `ddp_probe/read/ledger.py` reads it.
+
+A record is valid if its first and last field are the same number. Numbers are in the byte order of the process. Times are nanoseconds of the
+host's monotonic clock; the header has the wall clock for one of them.
+
+Not recorded: functional collectives (`torch.distributed._functional_collectives`, and what torch.compile and DTensor make of them),
+what the reducer of DistributedDataParallel does in C++ (the phase `backward` shows it), the calls that FSDP2 makes of the group itself,
+the optimizer's step (torch.compile inlines it), work whose future is awaited, and a vendor's own functions.
+"""
+
+
+def ledger_page() -> str:
+    """Return docs/ledger.md."""
+    lines = [
+        NOTE % "ddp_probe/ledger_schema.py and ddp_probe/ledger",
+        "# The ledger",
+        "",
+        *_HEAD.strip().splitlines(),
+        *_areas(),
+        *_codes(),
+        *_watched(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _areas() -> Iterator[str]:
+    for title, text, fields in _AREAS:
+        yield from ("", "## %s" % title, "", text, "", "| at | field | type | meaning |", "|---|---|---|---|")
+        for one in fields:
+            yield "| %d | `%s` | `%s` | %s |" % (ledger_schema.offset(fields, one.name), one.name, one.code, prose(one.doc))
+
+
+def _codes() -> Iterator[str]:
+    for title, listed in _CODES:
+        yield from ("", "## %s" % title, "", "| code | name | |", "|---|---|---|")
+        for one in listed:
+            yield "| %d | `%s` | %s |" % (one.code, one.name, prose(one.doc))
+
+
+def _watched() -> Iterator[str]:
+    yield from ("", "## Watched functions", "", "A function that the installed versions do not have is passed over.", "")
+    yield from ("| function | recorded as | how |", "|---|---|---|")
+    for target in collectives.targets():
+        yield "| `%s` | a record | its code is swapped |" % str(target)
+    for name, module, qualname in phases.SWAPPED:
+        yield "| `%s.%s` | phase `%s` | its code is swapped |" % (module, qualname, name)
+    for name, module, qualname in phases.WRAPPED:
+        yield "| `%s.%s` | phase `%s` | it is wrapped |" % (module, qualname, name)

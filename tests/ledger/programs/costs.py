@@ -1,0 +1,69 @@
+"""Prints what a record and a phase cost, beside a plain call of the same kind: the least of many short rounds, as others use the machine too."""
+
+import json
+import os
+import socket
+import sys
+import time
+import types
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d as c10d
+
+from ddp_probe.activation.lifecycle import lifecycle
+from ddp_probe.patching import Target
+from ddp_probe.patching.intercept.code_swap import Hooks, swap
+
+with socket.socket() as port:
+    port.bind(("127.0.0.1", 0))
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port.getsockname()[1]))
+dist.init_process_group("gloo")
+collectives = lifecycle.session.collectives
+tensor = torch.zeros(16)
+
+
+def of_torch(function, **names):
+    """Return the function as if it were torch's own."""
+    return types.FunctionType(function.__code__.replace(co_filename=c10d.__file__), {**vars(c10d), **names}, function.__name__, function.__defaults__)
+
+
+@of_torch
+def collective(tensor, op=None, group=None, async_op=False):
+    """Do nothing."""
+
+
+def _wrapper(*args, **kwargs):
+    try:
+        return collective(*args, **kwargs)
+    except Exception:
+        raise
+
+
+@of_torch
+def phase():
+    """Do nothing."""
+
+
+wrapper = of_torch(_wrapper, collective=collective)
+
+
+def least(function, *args):
+    """Return microseconds for a call."""
+    found = []
+    for _ in range(80):
+        start = time.perf_counter()
+        for _ in range(400):
+            function(*args)
+        found.append((time.perf_counter() - start) / 400 * 1e6)
+    return min(found)
+
+
+plain, empty = least(wrapper, tensor), least(phase)
+(reduced,) = [one for one in collectives._swaps if str(one.target).endswith(".all_reduce")]
+found = {const.__name__: const for const in reduced.code.co_consts if callable(const)}
+swap(Target("x", "collective"), collective, Hooks(found["begin"], found["end"], lambda token: None), [1], ["tensor", None, None, "group", "async_op"])
+swap(Target("x", "phase"), phase, collectives._phases, [2], [])
+told = {"plain_us": plain, "record_us": least(wrapper, tensor) - plain, "phase_us": least(phase) - empty, "python": sys.version.split()[0]}
+print(json.dumps({name: round(value, 3) if isinstance(value, float) else value for name, value in told.items()}))
+dist.destroy_process_group()

@@ -1,0 +1,78 @@
+"""Forks a process for each line that it reads; the child writes records as fast as it can until it is killed, or dies by itself.
+
+A line is FILE SIGNAL MICROSECONDS; SIGNAL is a name, or `segv` and `abort` for a child that brings it about itself. The answer is a line: how many
+calls had begun, which the child counts in shared memory inside of each call, so that it knows of no record that is not written.
+"""
+
+import ctypes
+import mmap
+import os
+import resource
+import signal
+import sys
+import time
+import types
+
+import torch
+
+from ddp_probe.ledger import phases
+from ddp_probe.ledger._calls import Switch, flags_of_thread, hooks
+from ddp_probe.ledger._groups import Groups
+from ddp_probe.patching import Target
+from ddp_probe.patching.intercept.code_swap import Hooks, swap
+from ddp_probe.record.ledger import Author, create
+
+inside = memoryview(mmap.mmap(-1, 4096)).cast("Q")
+tensors = [torch.zeros(7 * number) for number in range(5)]
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def all_reduce(tensor, src=None, group=None, async_op=False):
+    """Stand for a collective: count that it has begun."""
+    inside[0] += 1
+
+
+def step():
+    """Stand for a phase."""
+
+
+def write(path: str, fate: str, microseconds: int) -> None:
+    """Write until the end; record n has 7 * (n % 5) elements and peer n % 5."""
+    file, on = create(path, Author(3, 8, 0, "", "host")), Switch()
+    groups = Groups(file)
+    groups.default = groups.none
+    calls, _ = hooks(file, on, groups, lambda *_: False)
+    swap(Target("x", "all_reduce"), all_reduce, Hooks(*calls), [1], ["tensor", "src", None, "group", "async_op"])
+    swap(Target("x", "step"), step, phases.hooks(file, on, flags_of_thread), [2], [])
+    end = time.monotonic_ns() + microseconds * 1000
+    number = 0
+    while True:
+        number += 1
+        all_reduce(tensors[number % 5], number % 5)
+        if not number % 3:
+            step()
+        if fate in ("segv", "abort") and time.monotonic_ns() > end:
+            ctypes.string_at(0) if fate == "segv" else os.abort()
+
+
+def foreign(function: types.FunctionType) -> None:
+    """Let the function come from torch's own file: only what is installed is left alone on the way to the job's line."""
+    function.__code__ = function.__code__.replace(co_filename=torch.__file__)
+
+
+for function in (all_reduce, step):
+    foreign(function)
+print("ready", flush=True)
+for line in sys.stdin:
+    path, fate, microseconds = line.split()
+    inside[0] = 0
+    child = os.fork()
+    if child == 0:
+        write(path, fate, int(microseconds))
+    while not inside[0]:
+        time.sleep(0.0005)
+    if fate not in ("segv", "abort"):
+        time.sleep(int(microseconds) / 1e6)
+        os.kill(child, getattr(signal, fate))
+    _, status = os.waitpid(child, 0)
+    print(inside[0], os.WTERMSIG(status), flush=True)
