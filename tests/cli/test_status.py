@@ -15,7 +15,18 @@ def test_json_is_one_object_with_the_documented_keys(run_python, python):
     found = json.loads(done.stdout)
     assert set(found) == _KEYS
     assert found["interpreter"]["executable"] == python
-    assert set(found["activator"]) == {"state", "because", "files", "via", "version", "shadowed_by", "package", "installable", "missing"}
+    assert set(found["activator"]) == {
+        "state",
+        "because",
+        "files",
+        "via",
+        "version",
+        "shadowed_by",
+        "package",
+        "installable",
+        "missing",
+        "uncompiled",
+    }
     page = run_python(["-m", "ddp_probe", "status", "--help"]).stdout
     assert all(key in page for key in _KEYS | set(found["activator"]))
 
