@@ -115,7 +115,7 @@ class Ledger(NamedTuple):
 
 
 def read(path: Union[str, "os.PathLike[str]"], last: int = 0) -> Ledger:
-    """Read a file, whether its process lives or not; of the records only the last so many, if a number is given."""
+    """Read a file, whether or not its process is alive; if a number is given, at most this many of the last records."""
     name = os.fspath(path)
     try:
         before, data = _bytes(name), _bytes(name)
