@@ -209,7 +209,7 @@ ACCELERATORS: List[Accelerator] = [
     Accelerator(name="privateuseone", vendor="", device_types=("privateuseone",)),
 ]
 
-# torch.accelerator is no vendor's. torch 2.6 names it set_device_idx; newer ones set_device_index and keep the old name as a copy of its own.
+# torch.accelerator belongs to no vendor. torch 2.6 names it set_device_idx; newer ones set_device_index and keep the old name as a copy of its own.
 ANY_SET_DEVICE: Tuple[str, ...] = ("torch.accelerator:set_device_index", "torch.accelerator:set_device_idx")
 
 

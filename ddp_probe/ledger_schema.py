@@ -162,7 +162,7 @@ OPERATIONS: Tuple[Code, ...] = (
     Code(304, "destroy_process_group", "nothing"),
     Code(400, "batch_isend_irecv", "nothing; each call of the batch has a record of its own"),
 )
-"""Every operation that leaves a record, and what is recorded of its arguments; a code is for ever."""
+"""Every operation that leaves a record, and what is recorded of its arguments; a code never changes."""
 
 PHASES: Tuple[Code, ...] = (
     Code(1, "dataloader", "Waiting for the next batch of a DataLoader; raised stands for its end."),
@@ -175,7 +175,7 @@ PHASES: Tuple[Code, ...] = (
     Code(8, "save", "torch.save."),
     Code(9, "load", "torch.load."),
 )
-"""Every phase; its row in the table is its code less one. A code is for ever."""
+"""Every phase; its row in the table is its code less one. A code never changes."""
 
 RECORDS = 2048
 PHASE_ROWS = 32

@@ -30,7 +30,7 @@ def framework(name: str) -> bool:
 
 
 def foreign(file: str) -> bool:
-    """Tell a file that is not the job's own: installed, of the standard library, or the few lines of an installed command."""
+    """Return whether a file is not the job's own: it is installed, of the standard library, or an installed command."""
     found = _known.get(file)
     if found is None:
         found = file.startswith(_STANDARD) or _FOREIGN.search(file) is not None

@@ -61,7 +61,7 @@ def trained(work: Path) -> List[str]:
 
 
 def show(failure: Failure, folder: Path) -> bool:
-    """Run it, report it, mend it; tell whether all three went as they should."""
+    """Run it, report it, fix it; return whether all three went as they should."""
     work = folder / failure.program
     print("\n%s: %s" % (failure.program, failure.what))
     failed = run(failure, work, "")

@@ -1,7 +1,7 @@
 # ddp_probe activator, version 1: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
 """Starts ddp_probe where DDP_PROBE is set, and lets no fault of it reach the program.
 
-Where the package is gone, 'python -m ddp_probe_activator uninstall' removes this file and those written with it.
+If the package is gone, 'python -m ddp_probe_activator uninstall' removes this file and those written with it.
 """
 
 import os
@@ -110,7 +110,7 @@ def remove_caches(folder, stem):
     if names and not _list(cache):
         try:  # noqa: SIM105  # contextlib is not loaded at each start
             os.rmdir(cache)
-        except OSError:  # another interpreter has just filled it
+        except OSError:  # another interpreter has filled it
             pass
 
 

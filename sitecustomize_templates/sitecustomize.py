@@ -37,9 +37,9 @@ def _shadowed():
 
 
 def _hand_over():
-    """Put the shadowed module in our place and run it; what it raises reaches site as ever."""
+    """Put the shadowed module in our place and run it; what it raises reaches site as usual."""
     spec = _shadowed()
-    if spec is None:  # what site expects, and passes over in silence, where there is no sitecustomize
+    if spec is None:  # what site expects, and ignores, if there is no sitecustomize
         raise ModuleNotFoundError("No module named 'sitecustomize'", name="sitecustomize")
     if not hasattr(spec.loader, "exec_module"):  # zipimport before Python 3.10; it would fill the module that it finds
         del sys.modules["sitecustomize"]

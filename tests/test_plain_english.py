@@ -13,20 +13,16 @@ from typing import Iterator, List, NamedTuple, Tuple
 import pytest
 
 ROOMS = (
-    "ddp_probe/cli",
-    "ddp_probe/errors.py",
-    "ddp_probe/facts",
-    "ddp_probe/ours.py",
-    "ddp_probe/read",
-    "ddp_probe/report",
-    "ddp_probe/schema.py",
-    "ddp_probe/settings.py",
+    "ddp_probe",
+    "scripts",
+    "sitecustomize_templates",
     "tests/cli",
     "tests/facts",
     "tests/read",
     "tests/report",
     "README.md",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "docs/decisions",
     "docs/promises.md",
 )

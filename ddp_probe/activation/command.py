@@ -69,7 +69,7 @@ def program(argv: List[str]) -> Program:
 
 
 def _bundled(word: str) -> Optional[Tuple[str, str]]:
-    """Find -m or -c inside a bundle of short options such as -um or -ctext; None where there is neither."""
+    """Find -m or -c inside a bundle of short options such as -um or -ctext; None if there is neither."""
     for place, letter in enumerate(word[1:], start=1):
         if letter in "mc":
             return letter, word[place + 1 :]

@@ -134,7 +134,7 @@ def _loadable(spec: Optional[ModuleSpec]) -> Optional[ModuleSpec]:
 
 
 def _is_installed(name: str, entry: str) -> bool:
-    """Tell a folder that something has been installed into from one that somebody works in: it holds the record of what was installed."""
+    """Return whether packages have been installed into a folder, rather than somebody working in it: it holds the record of what was installed."""
     if _is_site_folder(entry):
         return True
     if entry not in _listed:

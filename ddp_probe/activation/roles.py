@@ -31,7 +31,7 @@ class Role:
 
 
 class RankInfo:
-    """Where in the job a process stands, as its environment tells."""
+    """The position of a process in the job, as its environment says."""
 
     __slots__ = ("launcher", "local_rank", "rank", "world_size")
 

@@ -27,7 +27,7 @@ PROMOTES = "torch.distributed.distributed_c10d"
 
 
 class TargetRow:
-    """One target: the probe that watches it, where it is defined, and the roles it is watched in."""
+    """One target: the probe that watches it, the module that defines it, and the roles it is watched in."""
 
     __slots__ = ("module", "optional", "probe", "qualname", "roles")
 

@@ -26,7 +26,7 @@ _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 
 class PatternMatch:
-    """Where a pattern was found, and what its groups hold; the part of a re.Match that rules ask for."""
+    """The position at which a pattern was found, and what its groups hold; the part of a re.Match that rules ask for."""
 
     def __init__(self, matches: Sequence["re.Match[str]"], names: Sequence[str]) -> None:
         self._start = matches[0].start()

@@ -20,7 +20,7 @@ class Swallowed(NamedTuple):
     failure: Failed
     call: "LoggedCall[Any]"
     process: LoggedProcess
-    group: bool  # A process group was there all the same.
+    group: bool  # A process group existed anyway.
     symptoms: List[Failed]  # What failed later because of it, in this rank or in those that waited for it.
     alone: bool  # It went on without the others, and nothing failed.
 

@@ -13,7 +13,7 @@ from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 _REFUSED = r"device_ids and output_device arguments?\s+only work\s+with\s+single-device"
 DEVICE_IDS = _REFUSED + r".{0,200}?module\s+parameters?\s*"
 ON_CPU = DEVICE_IDS + r"\{device\(type='cpu'\)\}"
-CUT_OFF = _REFUSED + r"(?!.{0,200}?module\s+parameters?\s*\{)"  # Where the devices were, the text no longer says.
+CUT_OFF = _REFUSED + r"(?!.{0,200}?module\s+parameters?\s*\{)"  # The text no longer says which devices there were.
 # A collective of a card's backend that got a tensor on the CPU: torch 2.x, 1.x, 1.0, and the vendors' copies of the second.
 CPU_TENSOR = (
     r"No backend type associated with device type cpu|Tensors must be (?:CUDA|NPU|MLU|MUSA|GCU|XPU|HPU|DIPU|GPU) and dense"

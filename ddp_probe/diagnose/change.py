@@ -27,7 +27,7 @@ class Argument(NamedTuple):
     call: str
     name: str  # Its keyword; empty if it has none.
     value: str  # Empty: it is left out.
-    position: int = -1  # Where it stands if it is given without its keyword.
+    position: int = -1  # Its position if it is given without its keyword.
     add: bool = True  # Give it if it is not given yet.
     was: str = ""  # What $was is in words.
     replace: str = ""  # The value if it is given already; else it is replaced.

@@ -95,7 +95,7 @@ def _guarded(module: Any, ask: Callable[[], Iterable[Any]]) -> List[Any]:
 
 
 def _beside(told: List[Finding], findings: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:
-    """Return what plain logs add to the findings from events: they are weaker evidence, and a line's number is no time to compare with."""
+    """Return what plain logs add to the findings from events: they are weaker evidence, and a line's number is not a time to compare with."""
     groups = {group_of(finding.cause) for finding in findings}
     slugs = {finding.slug for finding in findings}
     new = [one for one in told if group_of(one.cause) not in groups and not slugs.intersection(rules[one.slug].yields_to)]

@@ -73,7 +73,7 @@ def listed(items: Sequence[str], limit: int) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return the first line of a text in at most so many characters; what is cut off leaves an ellipsis."""
+    """Return the first line of a text in at most this many characters; what is cut off leaves an ellipsis."""
     line = text.strip().split("\n", 1)[0].rstrip()
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 

@@ -1,4 +1,4 @@
-"""Where an attribute lives: read and written raw, without running any __getattr__, metaclass or lazy module."""
+"""The place of an attribute: read and written raw, without running any __getattr__, metaclass or lazy module."""
 
 import sys
 import types

@@ -65,7 +65,7 @@ class Ending:
         try:
             guard.run("process", self._note, exc)
             guard.run("process", clean_exception, exc)
-        except BaseException:  # raised by a signal handler of the job's; what ended the program is shown all the same
+        except BaseException:  # raised by a signal handler of the job's; what ended the program is shown anyway
             previous(kind, exc, exc.__traceback__ if exc.__traceback__ is not None else trace)
             raise
         previous(kind, exc, exc.__traceback__ if exc.__traceback__ is not None else trace)
@@ -93,7 +93,7 @@ class Ending:
             raise
 
     def _last(self) -> None:
-        # The hook may have been replaced by one that does not chain; the interpreter keeps the exception all the same.
+        # The hook may have been replaced by one that does not chain; the interpreter keeps the exception anyway.
         left = getattr(sys, "last_value", None) if self._uncaught is None else None
         if isinstance(left, BaseException):
             self._note(left)

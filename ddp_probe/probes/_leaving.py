@@ -64,7 +64,7 @@ class Leaving:
         self._outermost = None
 
     def code(self) -> Optional[int]:
-        """Return the exit code; None if nobody can tell, as after `raise SystemExit(2)` in the program's own words."""
+        """Return the exit code; None if it is unknown, as after `raise SystemExit(2)` in the program itself."""
         left = _how_left(self._outermost)
         if left == "returned":
             return 0
@@ -125,13 +125,13 @@ def code_of(status: Any) -> Optional[int]:
 
 
 def of_multiprocessing() -> bool:
-    """Tell a child of multiprocessing, however it was started."""
+    """Return whether this is a child of multiprocessing, however it was started."""
     module = sys.modules.get("multiprocessing.process")
     return module is not None and module.parent_process() is not None
 
 
 def _outermost() -> Optional[FrameType]:
-    """Return the frame that the whole program runs in, where this thread is in it."""
+    """Return the frame that the whole program runs in, if this thread is in it."""
     if threading.current_thread() is not threading.main_thread():
         return None
     frame = sys._getframe()

@@ -43,7 +43,7 @@ def alone(event: schema.WrapModel, rank_info: "RankInfo") -> str:
 
 
 def _index(device: str) -> Optional[int]:
-    """Return the card's number in 'cuda:1' or '1'; None where it has none."""
+    """Return the card's number in 'cuda:1' or '1'; None if it has none."""
     digits = device.rpartition(":")[2]
     return int(digits) if digits.isdecimal() else None
 

@@ -16,7 +16,7 @@ _OWN = ("module", "device_ids", "output_device", "process_group")
 
 
 class Wrap(Probe):
-    """Records the model's placement just before it is wrapped, and says beforehand what is about to fail."""
+    """Records the model's placement before it is wrapped, and warns of what is about to fail."""
 
     name = "ddp"
     targets = (

@@ -39,7 +39,7 @@ class InitDist(Probe):
         return _group()
 
     def failed(self, call: Call, begun: Begun, exc: BaseException) -> Optional[schema.InitDist]:
-        """Record the group all the same: one that exists after a failure that the caller swallows misleads everything after it."""
+        """Record the group anyway: one that exists after a failure that the caller swallows misleads everything after it."""
         return _group()
 
 

@@ -28,7 +28,7 @@ class ProcessGroup(Probe):
     cost = "Two lines per call."
 
     def before(self, call: Call) -> None:
-        """Tell the lifecycle of init_process_group, which may promote a silent child; then record as any probe does."""
+        """Report init_process_group to the lifecycle, which may promote a silent child; then record as any probe does."""
         if call.target.qualname == "init_process_group":
             self.session.group_called(call.arguments())
             patch = self.session.patches.get(str(call.target))

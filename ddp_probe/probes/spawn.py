@@ -8,7 +8,7 @@ from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
 from ddp_probe.probes.launcher import signal_name
 
-_MOST = 1 << 31  # a number beyond it is no count of processes, and no field of a line
+_MOST = 1 << 31  # a larger number is not a count of processes, and does not fit a field
 
 
 class Spawn(Probe):
@@ -28,7 +28,7 @@ class Spawn(Probe):
         return schema.LauncherGroup(asked=count if type(count) is int and 0 <= count < _MOST else None, entrypoint=describe(given.get("fn")))
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.LauncherGroup]:
-        """Record the children, where the caller has not waited for them."""
+        """Record the children if the caller has not waited for them."""
         processes = getattr(result, "processes", None) or []
         return schema.LauncherGroup(children={str(rank): process.pid for rank, process in enumerate(processes)})
 

@@ -1,4 +1,4 @@
-"""mmengine's Runner.wrap_model and its strategies': what it believes, where the model is, what it makes of it."""
+"""mmengine's Runner.wrap_model and its strategies': what it assumes, the model's devices, and the result."""
 
 from typing import Any, List, Optional, Tuple
 

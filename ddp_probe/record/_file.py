@@ -76,7 +76,7 @@ class LineFile:
             self._torn = True
 
     def reopened(self) -> Optional["LineFile"]:
-        """Return this same file on a new descriptor, or None where its name is gone or is another file's now."""
+        """Return this same file on a new descriptor, or None if its name is gone or belongs to another file now."""
         try:
             fd = _high(os.open(self.path, _APPEND))
         except ours(OSError) as exc:

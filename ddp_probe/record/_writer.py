@@ -27,7 +27,7 @@ _ENDS = (schema.ProcessEnd, schema.LauncherEnd)
 
 
 class Plan:
-    """Where a file goes and how it starts; the same before and after a fork."""
+    """The path of a file and its first line; the same before and after a fork."""
 
     def __init__(self, directory: str, stem: Callable[[], str], first: Optional[Callable[[], schema.Event]], max_bytes: int, strict: bool) -> None:
         self.directory = directory
@@ -113,7 +113,7 @@ class Writer:
             self._reach_locked(line)
         except ours(Exception):
             raise
-        except BaseException:  # raised by the job's handler, and perhaps just after the lock was taken: never wait for that one again
+        except BaseException:  # raised by the job's handler, perhaps when the lock had been taken: never wait for that one again
             self._lock = threading.RLock()
             raise
 
@@ -136,7 +136,7 @@ class Writer:
             lock.release()
 
     def afford(self, size: int) -> bool:
-        """Take bytes for a file beside this one out of the process's allowance; False where they are not left."""
+        """Take bytes for a file beside this one out of the process's allowance; False if there are not enough left."""
         lock = self._take()
         try:
             used = self._spent + (0 if self._file is None else self._file.size)

@@ -77,7 +77,7 @@ def unanswered(question: Question, note: str) -> Dict[str, Any]:
 
 
 def judged(row: Dict[str, Any]) -> Dict[str, Any]:
-    """Add whether the goal is met; None where there is no goal or no number."""
+    """Add whether the goal is met; None if there is no goal or no number."""
     goal, value = row["goal"], row["result"]
     known = goal is not None and value is not None
     row["met"] = value <= goal if known else None

@@ -68,7 +68,7 @@ _ADVICE = "NOT_FOLLOWED: Dict[str, str] = {\n"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
-    parser.add_argument("name", metavar="NAME", help="the rule's slug, such as model-never-moved; it is for ever")
+    parser.add_argument("name", metavar="NAME", help="the rule's slug, such as model-never-moved; it never changes")
     parser.add_argument("--cause", default="own_exception", help="a cause of ddp_probe/diagnose/causes.py; default %(default)s")
 
 

@@ -67,7 +67,7 @@ def host_name(host: int) -> str:
 
 
 def began_so_that_it_ends_now(events: int) -> int:
-    """Return when a launch with so many lines a file has begun."""
+    """Return when a launch with this many lines per file has begun."""
     return time.time_ns() - int((events * 0.04 + 30) * 1e9)
 
 

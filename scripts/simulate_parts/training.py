@@ -34,7 +34,7 @@ PEER = (
     "[/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.%d.%d]:%d. This is typically caused by a"
     " remote worker crashing. Check the logs of the remote worker before reporting an error."
 )
-LINES = {"group": 33, "wrap": 41, "steps": 57, "leave": 64}  # Where main() of the job does it.
+LINES = {"group": 33, "wrap": 41, "steps": 57, "leave": 64}  # The lines at which main() of the job does it.
 
 
 class DiesError(Exception):
@@ -204,7 +204,7 @@ class Training:
         return failure("RuntimeError", PEER % address, frames)
 
     def is_ended_by_launcher(self) -> bool:
-        """Tell a rank that is still inside when its launcher gives up: some always are."""
+        """Return whether a rank is still inside when its launcher gives up: some always are."""
         return not self.guilty and self.rank % 4 == 3
 
     def count(self, probe: str) -> None:

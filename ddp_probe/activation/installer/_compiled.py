@@ -28,7 +28,7 @@ def sources(paths: Iterable[str]) -> List[str]:
 
 
 def write(path: str) -> None:
-    """Compile one file; where that cannot be written, a start costs more and works."""
+    """Compile one file. If the result cannot be written, a start takes longer and still works."""
     with contextlib.suppress(OSError):
         _make_folder(os.path.join(os.path.dirname(path), _FOLDER))
         py_compile.compile(path, cache(path), doraise=True, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)

@@ -36,13 +36,13 @@ def names(via: str) -> List[str]:
 
 
 def content(name: str, home: str) -> bytes:
-    """Return what a file has to hold; home is empty where the interpreter finds the package by itself."""
+    """Return what a file has to hold; home is empty if the interpreter finds the package by itself."""
     data = read(os.path.join(locations.templates(), name)) or b""
     return data.replace(_HOME, b"HOME = %s\n" % ascii(home).encode()) if home and name == ACTIVATOR else data
 
 
 def read(path: str) -> Optional[bytes]:
-    """Return what a file holds, or None where there is none."""
+    """Return what a file holds, or None if there is none."""
     try:
         with open(path, "rb") as file:
             return file.read()

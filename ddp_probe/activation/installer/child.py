@@ -64,7 +64,7 @@ def rivals(folder: str) -> Tuple[List[str], List[str]]:
 
 
 def package() -> str:
-    """Return where a child finds the package by itself, whatever PYTHONPATH holds here; empty where it does not."""
+    """Return where a child finds the package by itself, whatever PYTHONPATH holds here; empty if it does not."""
     env = _environment()
     env.pop("PYTHONPATH", None)
     return str(_insist(_PACKAGE, env))

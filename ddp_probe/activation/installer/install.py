@@ -177,5 +177,5 @@ def _refusal(exc: OSError, folder: str) -> ProbeError:
     return ProbeError(
         what="Nothing is installed in %s." % folder,
         why="Writing fails: %s." % exc,
-        what_to_do="Mend this and install again. Or: " + locations.RUN_INSTEAD,
+        what_to_do="Fix this, then reinstall. Or: " + locations.RUN_INSTEAD,
     )

@@ -1,4 +1,4 @@
-"""Where things lie: the folders that this interpreter reads at start, the templates, the package itself."""
+"""The folders that matter: those that this interpreter reads at start, the templates, the package itself."""
 
 import os
 import site
@@ -22,7 +22,7 @@ def _package() -> str:
 
 def templates() -> str:
     """Return the folder of the files that install and run put in place."""
-    for parent in (_package(), home()):  # installed; or a checkout, where the folder lies beside the package
+    for parent in (_package(), home()):  # installed; or a checkout: the folder lies beside the package
         folder = os.path.join(parent, "sitecustomize_templates")
         if os.path.isfile(os.path.join(folder, "ddp_probe_activator.py")):
             return folder

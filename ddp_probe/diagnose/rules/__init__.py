@@ -1,4 +1,4 @@
-"""The rules, one file each; walking the package is what lists them. Ids and slugs are for ever: RETIRED keeps those of rules that are gone.
+"""The rules, one file each; walking the package is what lists them. Ids and slugs never change: RETIRED keeps those of rules that are gone.
 
 A file in this folder has a check(). A file in by_words/ has none: its texts are its check. recorded/ holds logs of their examples.
 """

@@ -64,10 +64,10 @@ EXAMPLES = (
         "set_device fails, the group is closed on the way out, and the exception reaches the top.",
         """
 {"event":"device.set","phase":"begin","rank":0,"span":2,"site":{"file":"/train/t.py","line":21},"target":"torch.gcu.set_device","device":"9"}
-{"event":"device.set","phase":"error","rank":0,"span":2,"failure":{"type":"RuntimeError","message":"a failure nobody knows"}}
+{"event":"device.set","phase":"error","rank":0,"span":2,"failure":{"type":"RuntimeError","message":"an unknown failure"}}
 {"event":"dist.destroy_process_group","phase":"begin","rank":0,"span":3}
 {"event":"dist.destroy_process_group","phase":"end","rank":0,"span":3}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"a failure nobody knows"},"exit_code":1,"uncaught":true}
+{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"an unknown failure"},"exit_code":1,"uncaught":true}
 """,
         answer="clear",
     ),

@@ -39,7 +39,7 @@ RULE = Rule(
     ),
     needs=("dist.init_process_group", "process.start"),
     printed=(
-        # Between hosts it is just as possible that the others cannot reach the master.
+        # Between hosts it is equally possible that the others cannot reach the master.
         Printed(
             r"(?P<joined>\d+)/(?P<all>\d+) clients joined",
             beside=r"\blocalhost\b|127\.0\.0\.1",

@@ -25,7 +25,7 @@ RULE = Rule(
     "or give DDP find_unused_parameters=True "
     "(Lightning: strategy='ddp_find_unused_parameters_true'; Accelerate: DistributedDataParallelKwargs(find_unused_parameters=True); transformers: "
     "TrainingArguments(ddp_find_unused_parameters=True); "
-    "mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg). Where each rank leaves out others, "
+    "mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg). If each rank leaves out others, "
     "the ranks take different branches in forward.",
     needs=("process.end",),
     printed=(

@@ -1,7 +1,7 @@
 """Watches a Python function by giving it another code object: the function itself, and so each name, alias and table that holds it, stays.
 
 The new code has the arguments, the name, the file and the first line of the original, calls `begin` with some of its arguments, then the original
-code with all of them, then `end` or `failed`. Where torch.compile knows a function by its identity or skips it by its file, it goes on to do so.
+code with all of them, then `end` or `failed`. If torch.compile knows a function by its identity or skips it by its file, it goes on to do so.
 """
 
 import ast
