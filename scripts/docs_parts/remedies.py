@@ -12,7 +12,7 @@ def remedies_page() -> str:
         "",
         "`DDP_PROBE_FIX=auto`, or names with commas in between, changes these calls while the job starts. Each change is an event",
         "`remedy.applied` with before and after, said once on stderr, and undone by `ddp_probe.restore()`. A remedy that cannot be sure does",
-        "nothing and says why (`remedy.declined`). Without the variable nothing is changed, ever. A remedy is a bridge: each says how to make the",
+        "nothing and says why (`remedy.declined`). Without the variable nothing is changed, ever. A remedy is temporary: each says how to make the",
         "same change in code.",
         "",
         "What to know before: `atomic-save` needs room for the old and the new checkpoint at once. `backend` decides in each rank and sees no other",

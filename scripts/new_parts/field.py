@@ -65,7 +65,13 @@ def plan(options: Any) -> Plan:
     return Plan(
         {test: _TEST % words},
         (Insertion("ddp_probe/schema.py", last_line(kind), line, after=True),),
-        [PRINT, "%s -m pytest %s tests/test_schema.py" % (PYTHON, test), *_filled(kind, field)],
+        [
+            PRINT,
+            "%s -m pytest %s tests/test_schema.py    # the line, written and read" % (PYTHON, test),
+            *_filled(kind, field),
+            "Add to the test a call of the job that fills %s; tests/probes has programs to copy." % field,
+            "%s -m pytest tests/contract/test_10_shows_nothing.py    # values that no program should pass, to every target" % PYTHON,
+        ],
     )
 
 

@@ -78,6 +78,15 @@ def target(text: str) -> str:
     return text
 
 
+def call(given: str, module: str, qualname: str) -> str:
+    """Return the lines that make a call for the test; what a call needs cannot be guessed."""
+    if not given:
+        raise RefusedError(
+            "Write with --call the lines that call %s.%s, such as --call $'import torch\\n\\n…'; they become the test." % (module, qualname)
+        )
+    return given
+
+
 def camel(name: str) -> str:
     """Return the name of a class for this name."""
     return "".join(part.capitalize() for part in re.split(r"[-_.]", name))

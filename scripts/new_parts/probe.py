@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from ddp_probe import schema
-from new_parts.files import PRINT, PYTHON, Insertion, Plan, RefusedError, camel, snake, target
+from new_parts.files import PRINT, PYTHON, Insertion, Plan, RefusedError, call, camel, snake, target
 
 _C10D = "torch.distributed.distributed_c10d"
 _MARK = "# scripts/new probe puts the event of a new probe above this line.\n"
@@ -76,7 +76,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the probe's name, such as all_reduce")
     parser.add_argument("--target", help="the call to watch, as module:qualname of the module that defines it; default %s:NAME" % _C10D)
     parser.add_argument("--event", help="the event's name; default dist.NAME for a target in torch.distributed, else PACKAGE.NAME")
-    parser.add_argument("--call", help="lines of Python that make the call, for the test; the last of them makes it")
+    parser.add_argument("--call", help="lines of Python for the test, of which the last makes the call; needed for a target outside of %s" % _C10D)
 
 
 def plan(options: Any) -> Plan:
@@ -89,8 +89,8 @@ def plan(options: Any) -> Plan:
         raise RefusedError("An event has the name %s already. Choose another with --event." % event)
     if hasattr(schema, camel(name)):
         raise RefusedError("ddp_probe/schema.py has a class %s already. Choose another name." % camel(name))
-    call = options.call or (_GROUP % qualname if module == _C10D else "import %s\n\n%s.%s()" % (module, module, qualname))
-    words = {"name": name, "camel": camel(name), "module": module, "qualname": qualname, "event": event, "call": call}
+    made = call(options.call or (_GROUP % qualname if module == _C10D else ""), module, qualname)
+    words = {"name": name, "camel": camel(name), "module": module, "qualname": qualname, "event": event, "call": made}
     test = "tests/probes/test_%s_probe.py" % name
     return Plan(
         {"ddp_probe/probes/%s.py" % name: _PROBE % words, test: _TEST % words},
@@ -98,7 +98,8 @@ def plan(options: Any) -> Plan:
         [
             PRINT,
             "%s -m pytest %s    # a real call, recorded" % (PYTHON, test),
-            "Name in ddp_probe/schema.py what %s should tell, and fill it in ddp_probe/probes/%s.py." % (camel(name), name),
-            "%s -m pytest tests/contract    # every promise, over this probe as well" % PYTHON,
+            "Declare in ddp_probe/schema.py the fields that %s needs, fill them in ddp_probe/probes/%s.py, and test them." % (camel(name), name),
+            "%s -m pytest tests/contract/test_10_shows_nothing.py    # strange values to every target; seconds" % PYTHON,
+            "%s -m pytest tests/contract    # every promise, over this probe as well; minutes" % PYTHON,
         ],
     )

@@ -6,9 +6,9 @@ from typing import Any
 
 from docs_parts import declarations
 
-from new_parts.files import PRINT, PYTHON, Plan, RefusedError, camel, kebab, target
+from new_parts.files import PRINT, PYTHON, Plan, RefusedError, call, camel, kebab, target
 
-_REMEDY = '''"""The argument %(argument)s of %(module)s.%(qualname)s."""
+_REMEDY = '''"""Passes %(argument)s to %(module)s.%(qualname)s."""
 
 from typing import Any, Optional
 
@@ -19,12 +19,12 @@ _WANTED: Any = %(value)s
 
 
 class %(camel)s(Remedy):
-    """%(argument)s of %(module)s.%(qualname)s is given."""
+    """Passes %(argument)s=%(quoted)s to %(module)s.%(qualname)s, unless the job passes it."""
 
     word = "%(name)s"
     order = %(order)d
     targets = ("%(module)s:%(qualname)s",)
-    when = "%(argument)s is not given."
+    when = "The job does not pass %(argument)s."
     for_good = "%(qualname)s(…, %(argument)s=%(quoted)s)"
 
     def prepare(self, call: Call) -> Optional[Change]:
@@ -32,7 +32,7 @@ class %(camel)s(Remedy):
         if "%(argument)s" in call.arguments():
             return None
         given = {"%(argument)s": _WANTED}
-        return Change({"%(argument)s": "not given"}, given, "the job does not say %(argument)s", arguments=given)
+        return Change({"%(argument)s": "not given"}, given, "the job does not pass %(argument)s", arguments=given)
 
 
 REMEDY = %(camel)s
@@ -48,7 +48,8 @@ CODE = """
 def _applied(run_python, armed, tmp_path, read_events, fix):
     done = run_python(CODE, env=armed(tmp_path / "runs", DDP_PROBE_FIX=fix), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    return [event for event in read_events(tmp_path / "runs" / "latest") if event["event"] == "remedy.applied"]
+    log = tmp_path / "runs" / "latest"  # not there if nothing was recorded
+    return [event for event in read_events(log) if event["event"] == "remedy.applied"] if log.exists() else []
 
 
 def test_the_change_is_made_and_recorded(run_python, armed, tmp_path, read_events):
@@ -73,9 +74,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
     parser.add_argument("name", metavar="NAME", help="the remedy's name in DDP_PROBE_FIX, such as load-on-cpu")
     parser.add_argument("--target", default="torch.serialization:load", help="the call to change, as module:qualname; default %(default)s")
-    parser.add_argument("--argument", default="map_location", help="the argument that it gains; default %(default)s")
+    parser.add_argument("--argument", default="map_location", help="the argument that the remedy passes; default %(default)s")
     parser.add_argument("--value", default="'cpu'", help="its value, as a Python literal; default %(default)s")
-    parser.add_argument("--call", help="lines of Python that make the call, for the test")
+    parser.add_argument("--call", help="lines of Python that make the call, for the test, and succeed without the change too; needed with --target")
 
 
 def plan(options: Any) -> Plan:
@@ -87,7 +88,7 @@ def plan(options: Any) -> Plan:
     words = {"name": name, "camel": camel(name), "module": module, "qualname": qualname, "argument": options.argument}
     words["value"] = words["quoted"] = literal(options.value)
     words["quoted"] = words["quoted"].replace('"', "'")
-    words["call"] = options.call or (_LOAD if options.target == "torch.serialization:load" else "import %s\n\n%s.%s()" % (module, module, qualname))
+    words["call"] = call(options.call or (_LOAD if options.target == "torch.serialization:load" else ""), module, qualname)
     last = max(remedy.order for remedy in declarations.remedies())
     file, test = name.replace("-", "_"), "tests/remedies/test_%s_remedy.py" % name.replace("-", "_")
     return Plan(
@@ -96,7 +97,7 @@ def plan(options: Any) -> Plan:
         [
             PRINT,
             "%s -m pytest %s    # a real call, changed" % (PYTHON, test),
-            "Say in ddp_probe/remedies/%s.py when it applies, and let it do nothing, by declined(), if it cannot be sure." % file,
+            "In ddp_probe/remedies/%s.py, return a Change only if the call needs it; if unsure, call self.declined() and return None." % file,
             "%s -m pytest tests/remedies tests/contract/test_09_repairs_nothing.py" % PYTHON,
         ],
     )

@@ -13,7 +13,7 @@ from typing import Iterator
 
 from ddp_probe import schema
 from ddp_probe.diagnose.rule import Example, Finding, Rule, shown
-from ddp_probe.diagnose.words import named
+from ddp_probe.diagnose.words import subject
 from ddp_probe.read.model import Run
 
 _SIGN = "%(name)s.pth"
@@ -24,7 +24,7 @@ RULE = Rule(
     cause="%(cause)s",
     title="A checkpoint is saved as %(name)s.pth.",
     symptom="What a person sees, with the words of the failure.",
-    evidence="What in the logs proves it, and what tells it from its neighbours.",
+    evidence="What in the logs proves it, and what tells it from similar causes.",
     remedy="What to change, with the lines to write.",
     needs=("checkpoint.save",),
 )
@@ -33,7 +33,7 @@ EXAMPLES = (
     Example(
         "A save to the name that this rule looks for.",
         """
-{"event":"checkpoint.save","phase":"begin","rank":1,"span":1,"site":{"file":"/train/t.py","line":3,"function":"main"},"path":"%(name)s.pth"}
+{"event":"checkpoint.save","phase":"begin","rank":1,"span":1,"site":{"file":"t.py","line":3},"path":"%(name)s.pth"}
 {"event":"checkpoint.save","phase":"end","rank":1,"span":1,"size":9}
 """,
         ranks=(1,),
@@ -41,7 +41,7 @@ EXAMPLES = (
     Example(
         "A save to another name.",
         """
-{"event":"checkpoint.save","phase":"begin","rank":1,"span":1,"site":{"file":"/train/t.py","line":3,"function":"main"},"path":"last.pth"}
+{"event":"checkpoint.save","phase":"begin","rank":1,"span":1,"site":{"file":"t.py","line":3},"path":"last.pth"}
 {"event":"checkpoint.save","phase":"end","rank":1,"span":1,"size":9}
 """,
         answer="clear",
@@ -57,10 +57,39 @@ def check(run: Run) -> Iterator[Finding]:
     ranks = [call.begin.rank for call in saves if call.begin.rank is not None]
     yield RULE.found(
         ranks=ranks,
-        verdict="%%s saved to %%s." %% (named(ranks).capitalize(), _SIGN),
+        verdict="%%s saved to %%s." %% (subject(ranks), _SIGN),
         evidence=[shown(call, "saved to %%s" %% call.begin.path) for call in saves[:4]],
         when=saves[0].when,
     )
+'''
+
+_BY_WORDS = '''"""Says in one sentence what %(name)s means."""
+
+from ddp_probe.diagnose.rule import Example, Printed, Rule
+
+RULE = Rule(
+    id="%(id)s",
+    slug="%(name)s",
+    cause="%(cause)s",
+    title="An exception says %(name)s.",
+    symptom="What a person sees, with the words of the failure.",
+    evidence="Which words prove it, and what tells it from similar causes.",
+    remedy="What to change, with the lines to write.",
+    needs=("process.end",),
+    printed=(Printed(r"RuntimeError: %(name)s"),),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 raises the exception.",
+        """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/t.py", line 3, in main
+[rank1]: RuntimeError: %(name)s
+""",
+        ranks=(1,),
+    ),
+    Example("Another exception is raised.", "RuntimeError: something else\\n", answer="clear"),
+)
 '''
 
 _ADVICE = "NOT_FOLLOWED: Dict[str, str] = {\n"
@@ -69,7 +98,10 @@ _ADVICE = "NOT_FOLLOWED: Dict[str, str] = {\n"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
     parser.add_argument("name", metavar="NAME", help="the rule's slug, such as model-never-moved; it never changes")
-    parser.add_argument("--cause", default="own_exception", help="a cause of ddp_probe/diagnose/causes.py; default %(default)s")
+    parser.add_argument(
+        "--cause", default="own_exception", help="a cause of ddp_probe/diagnose/causes.py; the id follows those of its rules; default %(default)s"
+    )
+    parser.add_argument("--by-words", action="store_true", help="the words of an exception decide alone: a rule without a check()")
 
 
 def plan(options: Any) -> Plan:
@@ -80,18 +112,23 @@ def plan(options: Any) -> Plan:
         raise RefusedError("A rule has, or had, the slug %s. Choose another name." % name)
     if not group_of(options.cause):
         raise RefusedError("%r is not a cause. ddp_probe/diagnose/causes.py lists them; add a new one there." % options.cause)
+    folder = "ddp_probe/diagnose/rules/" + ("by_words/" if options.by_words else "")
     words = {"name": name, "cause": options.cause, "id": _free(rules, options.cause)}
-    file = "ddp_probe/diagnose/rules/%s.py" % name.replace("-", "_")
-    row = '    "%s": "a skeleton of scripts/new: a row above that follows its advice takes the place of this line",\n' % words["id"]
+    file = "%s%s.py" % (folder, name.replace("-", "_"))
+    parts, model = (
+        ("RULE and EXAMPLES", "save_folder_renamed_twice.py") if options.by_words else ("RULE, EXAMPLES and check", "submodule_left_behind.py")
+    )
+    row = '    "%s": "a skeleton of scripts/new: replace this line by a row above that follows the advice, or say why nobody can",\n' % words["id"]
     return Plan(
-        {file: _RULE % words},
+        {file: (_BY_WORDS if options.by_words else _RULE) % words},
         (Insertion("tests/advice/advice_table.py", _ADVICE, row, after=True),),
         [
             PRINT,
             "%s -m pytest tests/diagnose -k %s    # its examples, against every rule" % (PYTHON, name),
-            "Write RULE, EXAMPLES and check in %s; submodule_left_behind.py is a good one to read." % file,
-            "Put a job that follows the advice into tests/advice/advice_table.py, in place of the line that stands there.",
-            "%s -m pytest tests/diagnose tests/advice" % PYTHON,
+            "Write %s in %s; read %s for an example." % (parts, file, model),
+            "In tests/advice/advice_table.py, add a row whose job follows the advice and remove the line of %s, or write there why nobody can."
+            % words["id"],
+            "%s -m pytest tests/diagnose tests/advice    # every rule, over every recorded job; some minutes" % PYTHON,
         ],
     )
 

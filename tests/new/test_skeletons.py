@@ -38,6 +38,26 @@ def test_a_rule(checkout: Any, repo: Path) -> None:
     assert [(finding["slug"], finding["ranks"]) for finding in json.loads(report.stdout)["findings"]] == [("saved-too-soon", [1])]
 
 
+def test_a_rule_by_words(checkout: Any, repo: Path) -> None:
+    """A new rule known by words alone finds them in its example and in a plain log, and has no check."""
+    changed = checkout.made("rule", "saved-too-soon", "--by-words", "--cause", "checkpoint_write_read_race")
+    assert [name.replace("saved_too_soon", "NAME") for name in changed] == _told(repo, "rule by words")
+    checkout.tested("tests/diagnose/test_examples.py", "-k", "saved-too-soon or unique or exist")
+    checkout.tested("tests/advice/test_advice.py", "-k", "no_rule_is_forgotten")
+    log = checkout.root / "job.log"
+    log.write_text("RuntimeError: saved-too-soon\n", encoding="utf-8")
+    report = checkout.run("-m", "ddp_probe", "report", "--json", log)
+    assert [finding["slug"] for finding in json.loads(report.stdout)["findings"]] == ["saved-too-soon"]
+
+
+def test_a_remedy_of_a_call_that_no_probe_watches(checkout: Any) -> None:
+    """A new remedy of a method that nothing else watches passes its test, although the run without the remedy leaves no log."""
+    call = "import torch\n\nmodel = torch.nn.Linear(2, 2)\nmodel.load_state_dict(model.state_dict())"
+    options = ("--target", "torch.nn.modules.module:Module.load_state_dict", "--argument", "strict", "--value", "False", "--call", call)
+    checkout.made("remedy", "tolerant-load", *options)
+    checkout.tested("tests/remedies/test_tolerant_load_remedy.py")
+
+
 def test_a_remedy(checkout: Any, repo: Path, armed: Any) -> None:
     """A new remedy changes a real call, which then does something else, and writes what it changed."""
     options = ("--target", "torch.serialization:save", "--argument", "_use_new_zipfile_serialization", "--value", "False")
@@ -75,8 +95,10 @@ def test_every_skeleton_is_laid_out(checkout: Any) -> None:
     ruff = Path(sys.executable).parent / "ruff"
     if not ruff.exists():
         pytest.skip("ruff needs Python 3.10 or newer")
-    for words in (["probe", "all_reduce"], ["rule", "a-rule"], ["remedy", "a-remedy"], ["accelerator", "acme"], ["field", "checkpoint.save.done"]):
-        assert checkout.new(*words, *(["--type", "flag"] if words[0] == "field" else [])).returncode == 0
+    rules = (["rule", "a-rule"], ["rule", "some-words", "--by-words"])
+    field = ["field", "checkpoint.save.done", "--type", "flag"]
+    for words in (["probe", "all_reduce"], *rules, ["remedy", "a-remedy"], ["accelerator", "acme"], field):
+        assert checkout.new(*words).returncode == 0
     assert checkout.run("scripts/render_docs").returncode == 0
     for command in (["check", "--no-cache"], ["format", "--check", "--no-cache"]):
         done = subprocess.run([str(ruff), *command, "."], cwd=str(checkout.root), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
@@ -94,6 +116,8 @@ def test_every_skeleton_is_laid_out(checkout: Any) -> None:
         (["rule", "model-never-moved"], "A rule has, or had, the slug model-never-moved. Choose another name."),
         (["rule", "a-new-one", "--cause", "nothing"], "'nothing' is not a cause. ddp_probe/diagnose/causes.py lists them; add a new one there."),
         (["remedy", "atomic-save"], "ddp_probe/remedies/atomic_save.py exists already. Choose another name."),
+        (["probe", "zip", "--target", "zipfile:is_zipfile"], "Write with --call the lines that call zipfile.is_zipfile, such as"),
+        (["remedy", "one", "--target", "torch.serialization:save"], "Write with --call the lines that call torch.serialization.save, such as"),
         (["remedy", "one", "--value", "cpu"], "'cpu' is not a valid Python literal."),
         (["accelerator", "gcu"], "ddp_probe/accelerators.py has the record 'gcu' for gcu already. Change that one."),
         (["field", "checkpoint.save.path"], "checkpoint.save has a field path already. Choose another name."),
