@@ -6,6 +6,7 @@ import msgspec
 
 from ddp_probe import accelerators, schema
 from ddp_probe.activation.targets import LAUNCH, PROGRAM
+from ddp_probe.diagnose.causes import group_of
 from docs_parts import declarations
 
 _ROLES = tuple(dict.fromkeys((*PROGRAM, *LAUNCH)))
@@ -85,6 +86,7 @@ def _targets(path: str, kind: Any) -> Iterator[str]:
 def _rules() -> Iterator[str]:
     own = [(path, module, ("RULE", "EXAMPLES", "check")) for path, module in declarations.files("diagnose/rules")]
     by_words = [(path, module, ("RULE", "EXAMPLES")) for path, module in declarations.files("diagnose/rules/by_words")]
+    ids: Dict[str, str] = {}
     for path, module, names in (*own, *by_words):
         for name in names:
             if not hasattr(module, name):
@@ -93,6 +95,20 @@ def _rules() -> Iterator[str]:
         for answer, what in (("found", "finds its cause"), ("clear", "stays silent")):
             if hasattr(module, "EXAMPLES") and not any(example.answer == answer for example in examples):
                 yield "%s: EXAMPLES has no example in which the rule %s. Write an Example with answer=%r." % (path, what, answer)
+        if hasattr(module, "RULE"):
+            yield from _named(path, module.RULE, ids)
+
+
+def _named(path: str, rule: Any, ids: Dict[str, str]) -> Iterator[str]:
+    """Yield what is wrong with the id, the slug and the cause of a rule."""
+    slug = _stem(path).replace("_", "-")
+    if rule.slug != slug:
+        yield '%s: the rule has the slug %r. Write slug="%s": a rule has the name of its file.' % (path, rule.slug, slug)
+    if rule.id in ids:
+        yield "%s: the rule has the id %s, as %s has. Write an id that docs/rules.md does not have." % (path, rule.id, ids[rule.id])
+    ids[rule.id] = path
+    if not group_of(rule.cause):
+        yield "%s: the rule has the cause %r. Write one of ddp_probe/diagnose/causes.py, or add it there." % (path, rule.cause)
 
 
 def _accelerators() -> Iterator[str]:

@@ -86,6 +86,24 @@ MISSING: Dict[str, Tuple[str, str, str, str]] = {
         "_SMALL_LOGS = (",
         "ddp_probe/diagnose/rules/submodule_left_behind.py has no EXAMPLES. Write it as diagnose/rules/submodule_left_behind.py does.",
     ),
+    "rule with a cause that does not exist": (
+        "ddp_probe/diagnose/rules/submodule_left_behind.py",
+        'cause="mixed_cpu_cuda_params"',
+        'cause="moon_phase"',
+        "ddp_probe/diagnose/rules/submodule_left_behind.py: the rule has the cause 'moon_phase'. Write one of ddp_probe/diagnose/causes.py,",
+    ),
+    "rule with the id of another": (
+        "ddp_probe/diagnose/rules/by_words/torch_fault.py",
+        'id="DDP813"',
+        'id="DDP104"',
+        "ddp_probe/diagnose/rules/by_words/torch_fault.py: the rule has the id DDP104, as ddp_probe/diagnose/rules/submodule_left_behind.py has.",
+    ),
+    "rule of another name": (
+        "ddp_probe/diagnose/rules/submodule_left_behind.py",
+        'slug="submodule-left-behind"',
+        'slug="left-behind"',
+        "ddp_probe/diagnose/rules/submodule_left_behind.py: the rule has the slug 'left-behind'. Write slug=\"submodule-left-behind\":",
+    ),
     "accelerator without device_types": (
         "ddp_probe/accelerators.py",
         '        device_types=("musa",),\n',
