@@ -43,7 +43,7 @@ class Remedy(Override):
     """When it applies by itself under auto; printed in docs/remedies.md."""
 
     for_good: ClassVar[str] = ""
-    """The same change in code: a remedy is a bridge, not a home."""
+    """The same change in code: the remedy is needed only until then."""
 
     def __init__(self, session: Session) -> None:
         self.name = FIX + self.word
