@@ -69,7 +69,7 @@ def test_a_remedy(checkout: Any, repo: Path, armed: Any) -> None:
     said = []
     for fix in (None, "old-format"):
         env = armed(checkout.root / "runs", DDP_PROBE_FIX=fix, PYTHONPATH="%s:%s" % (templates, checkout.root))
-        said.append(checkout._run(call, env=env, cwd=checkout.root).stdout)
+        said.append(checkout._run(call, env=env, cwd=checkout.root, timeout=150).stdout)
     assert said == ["zip\n", "legacy\n"]
 
 
