@@ -112,7 +112,8 @@ class Lifecycle:
 
     def _enter(self, state: str, work: Callable[[], Any]) -> Any:
         """Change the state, then do the work; what cuts it short leaves it for the next call."""
-        self.state, self._unfinished = state, work
+        self._unfinished = work  # First: in the new state with nothing to finish, the work would never be done.
+        self.state = state
         return self._work(work)
 
     def _work(self, work: Callable[[], Any]) -> Any:

@@ -153,7 +153,7 @@ def _first(failures: Dict[int, Any]) -> Any:
 
 def _failure(rank: int, failure: Any, first: bool) -> schema.LauncherChild:
     message = getattr(failure, "message", "")
-    text = message if isinstance(message, str) else describe(message)
+    text = message if type(message) is str else describe(message)
     code = getattr(failure, "exitcode", None)
     return schema.LauncherChild(
         child_rank=rank,

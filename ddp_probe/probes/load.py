@@ -30,9 +30,9 @@ class Load(Probe):
         return schema.Load(
             file=checkpoint.stat_of(given.get("f")),
             map_location=_map_location(given.get("map_location")),
-            weights_only=weights_only if isinstance(weights_only, bool) else None,
+            weights_only=weights_only if type(weights_only) is bool else None,
             weights_only_effective=_effective(weights_only, call),
-            mmap=given.get("mmap") if isinstance(given.get("mmap"), bool) else None,
+            mmap=given.get("mmap") if type(given.get("mmap")) is bool else None,
         )
 
     def end(self, call: Call, begun: Begun, result: Any) -> schema.Load:
@@ -88,12 +88,12 @@ def _effective(given: Any, call: Call) -> Optional[bool]:
         return None  # torch before 1.13 knows no such thing
     if os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true"):
         return True
-    if isinstance(given, bool):
+    if type(given) is bool:
         return given
     if os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true"):
         return False
     default = call.defaults()["weights_only"]
-    return default if isinstance(default, bool) else _default_of_none(call)
+    return default if type(default) is bool else _default_of_none(call)
 
 
 def _default_of_none(call: Call) -> bool:

@@ -75,7 +75,7 @@ def _believes(runner: Any) -> Tuple[str, Optional[bool]]:
     """Read launcher and distributed as a runner keeps them; a strategy keeps neither and goes by the group."""
     state = vars(runner)
     launcher, distributed = state.get("_launcher"), state.get("_distributed")
-    return (launcher if isinstance(launcher, str) else ""), (distributed if isinstance(distributed, bool) else default_group()[2] is not None)
+    return (launcher if type(launcher) is str else ""), (distributed if type(distributed) is bool else default_group()[2] is not None)
 
 
 PROBE = WrapModel

@@ -70,7 +70,7 @@ def test_mp_spawn(run_python, script, probe_env, runs, free_port, read_events, t
     assert done.returncode == 0, done.stderr
     assert runs.kinds() == ["launcher", "rank00000", "rank00001"]
     for rank in (0, 1):
-        events = read_events(next(runs.only().glob("rank%05d.*" % rank)))
+        events = read_events(next(runs.only().glob("rank%05d.*.jsonl" % rank)))
         assert events[0]["event"] == "process.start"
         assert events[0]["role"] == "promoted"
         names = {(event["event"], event["phase"]) for event in events}

@@ -53,3 +53,28 @@ def test_no_parameter_is_shown(training):
         for _, shape, dtype, grad, device in json.loads(path.read_text()):
             assert all(type(size) is int for size in shape)
             assert (dtype, grad in (True, False), device) == ("float32", True, "cpu")
+
+
+_LOAD = """
+import torch
+
+class Answer:
+    asked = 0
+    __class__ = property(lambda self: setattr(Answer, "asked", Answer.asked + 1) or Answer)
+    __bool__ = lambda self: False
+
+torch.save(1, "a.pt")
+try:
+    torch.load("a.pt", weights_only=Answer())
+except TypeError:  # torch 1.12 has no such argument
+    pass
+print(Answer.asked)
+"""
+
+
+def test_no_argument_of_a_load_is_asked_for_its_class(run_python, armed, tmp_path):
+    """The probe decides by the type of an argument, which the job cannot answer, and never by its __class__."""
+    done = [run_python(_LOAD, env=armed(root), cwd=tmp_path) for root in (None, tmp_path / "runs")]
+    assert [one.returncode for one in done] == [0, 0], [one.stderr for one in done]
+    assert done[0].stdout == done[1].stdout
+    assert files_below(tmp_path / "runs")
