@@ -10,7 +10,7 @@ import re
 import stat
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from ddp_probe import settings
+from ddp_probe import ledger_schema, settings
 from ddp_probe.errors import UnusableError
 from ddp_probe.read import launches
 
@@ -155,6 +155,9 @@ def _nothing(path: str) -> UnusableError:
 
 
 def _take(path: str, found: Sources, *, alone: bool) -> None:
+    if path.endswith(ledger_schema.SUFFIX):
+        _take_ledger(path, found)
+        return
     if not os.path.isdir(path):
         (found.events if _is_events(path) else found.texts).append(path)
         return
@@ -175,6 +178,15 @@ def _take(path: str, found: Sources, *, alone: bool) -> None:
         _take(below[0], found, alone=alone)
         return
     found.unreadable[path] = _EMPTY
+
+
+def _take_ledger(path: str, found: Sources) -> None:
+    """Take the log that a ledger belongs to."""
+    log = re.sub(r"\.ledger$", ".jsonl", path)
+    if os.path.exists(log):
+        found.events.append(log)
+    else:
+        found.unreadable[path] = "The log that this ledger belongs to is not beside it."
 
 
 def _event_files(folder: str) -> List[str]:

@@ -5,13 +5,15 @@ import gc
 import json
 import os
 import stat
+import time
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
-from ddp_probe.read import children, clocks, failures, find, fold, launches, text
+from ddp_probe.read import children, clocks, failures, find, fold, launches, ledger_text, rank_ledger, text
 from ddp_probe.read._lines import lines
 from ddp_probe.read.model import Inventory, LoggedProcess, Run
 from ddp_probe.read.shape import shape
 
+_LATER = 600.0
 Progress = Callable[[int, int], None]  # bytes read, total bytes
 
 
@@ -49,6 +51,9 @@ def _load(paths: Sequence[str], progress: Optional[Progress]) -> Run:
     processes = [process for file in sources.events for process in [_process(file, run.inventory, meter)] if process is not None]
     for file in sources.texts:
         _text(file, run, meter)
+    for process in processes:
+        process.ledger_file = rank_ledger.find(process.file)
+    run.read_at = time.time()
     return assemble(run, processes, sources.launch)
 
 
@@ -84,19 +89,49 @@ def _one_of(number: int, found: List[List[LoggedProcess]]) -> str:
 
 
 def from_lines(log: str) -> Run:
-    """Build a Run from a short log: events as JSON lines, or the text that a job printed."""
+    """Build a Run from a short log: events as JSON lines and lines of ledgers, or the text that a job printed.
+
+    The ranks with a ledger that have not ended still run, and the log is read ten minutes after its last line.
+    """
     run = Run()
-    if not log.lstrip().startswith('{"event"'):
+    if not log.lstrip().startswith(('{"event"', ledger_text.WORD)):
         run.texts.append(text.read(log.encode("utf-8", "replace").splitlines(keepends=True), "example"))
         return assemble(run, [])
+    written = log.strip().splitlines()
+    ledgers = [line for line in written if line.startswith(ledger_text.WORD)]
+    events = [json.loads(line) for line in written if not line.startswith(ledger_text.WORD)]
+    found = ledger_text.written(ledgers, max([_size_told(event) for event in events] or [0]))
+    known = {event.get("rank") for event in events}
+    events += [{"event": "process.start", "rank": rank, "world_size": _world(found, events)} for rank in sorted(set(found) - known)]
+    assemble(run, list(_processes(events, run, found)))
+    run.read_at = ledger_text.START + _LATER
+    run.running.update(process.rank for process in run.processes if process.rank in found and process.end is None and process.death is None)
+    return run
+
+
+def _size_told(event: Dict[str, Any]) -> int:
+    return max(int(event.get("world_size") or 0), int(event.get("rank") or 0) + 1)
+
+
+def _world(ledgers: Dict[int, bytes], events: List[Dict[str, Any]]) -> int:
+    return max([*(rank + 1 for rank in ledgers), *(_size_told(event) for event in events)])
+
+
+def _processes(events: List[Dict[str, Any]], run: Run, ledgers: Dict[int, bytes]) -> Iterator[LoggedProcess]:
+    """Yield the processes that these events and ledgers are of."""
     folds: Dict[str, fold.Fold] = {}
-    for number, line in enumerate(log.strip().splitlines()):
-        event: Dict[str, Any] = {"phase": "point", "mono_ns": (number + 1) * 10**9, "host": "node1", **json.loads(line)}
+    for number, told in enumerate(events):
+        event: Dict[str, Any] = {"phase": "point", "mono_ns": (number + 1) * 10**9, "host": "node1", **told}
         is_launcher = event["event"].startswith("launcher.")
         name = "launcher.%s.jsonl" % event["host"] if is_launcher else "rank%05d.%s.jsonl" % (event.get("rank") or 0, event["host"])
         reader = folds.setdefault(name, fold.Fold(name, run.inventory))
         reader.line(reader.process.lines + 1, json.dumps(event).encode(), True)
-    return assemble(run, [reader.finish() for reader in folds.values()])
+    for reader in folds.values():
+        process = reader.finish()
+        data = None if process.is_launcher or process.rank is None else ledgers.get(process.rank)
+        if data is not None:
+            process.ledger_file, process.ledger_data = process.file[: -len("jsonl")] + "ledger", data
+        yield process
 
 
 class _Meter:

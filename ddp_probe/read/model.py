@@ -6,6 +6,9 @@ from operator import attrgetter
 from typing import Any, Deque, Dict, Generic, Iterator, List, NamedTuple, Optional, Set, Tuple, Type, TypeVar, cast
 
 from ddp_probe import schema
+from ddp_probe.read import rank_ledger
+from ddp_probe.read.ledger import Ledger
+from ddp_probe.read.rank_ledger import RankLedger
 from ddp_probe.schema import Failure, Site
 
 _WORD = re.compile(r"\w")
@@ -117,6 +120,7 @@ class LoggedProcess:
 
     __slots__ = (
         "_kept",
+        "_ledger",
         "bytes",
         "death",
         "end",
@@ -128,6 +132,8 @@ class LoggedProcess:
         "last",
         "last_at",
         "last_when",
+        "ledger_data",
+        "ledger_file",
         "lines",
         "local_rank",
         "offset",
@@ -165,8 +171,25 @@ class LoggedProcess:
         self.death: Optional[Death] = None
         self.failures: List[Failed] = []  # The process's own, by time.
         self._kept: Dict[str, _Kept] = {}
+        self.ledger_file = ""  # The ledger of collectives beside the log; empty if there is none.
+        self.ledger_data: Optional[bytes] = None  # Its bytes, in an example.
+        self._ledger: Optional[RankLedger] = None
 
     # --- for rules
+
+    @property
+    def ledger(self) -> Optional[RankLedger]:
+        """Return what is kept of the process's ledger; it is read when it is first asked for."""
+        if self._ledger is None and self.ledger_file:
+            found = rank_ledger.read(self.ledger_file, self.ledger_data)
+            if self.pid and found.pid and found.pid != self.pid:
+                found = RankLedger(found.path, "It was written by process %d, and the log beside it by process %d." % (found.pid, self.pid))
+            self._ledger = found
+        return self._ledger
+
+    def whole_ledger(self) -> Ledger:
+        """Return all that the ledger holds, read again."""
+        return rank_ledger.whole(self.ledger_file, self.ledger_data)
 
     def calls(self, kind: Type[E]) -> List["LoggedCall[E]"]:
         """Return the kept calls of a kind, in order: the first eight, the last eight, and the failed ones."""
@@ -376,6 +399,7 @@ class Run:
         self.expected: Optional[int] = None  # The expected number of ranks.
         self.elsewhere: List[int] = []  # Ranks of nodes without any file here: they may have written files elsewhere.
         self.running: Set[int] = set()  # Ranks whose process still runs on this host.
+        self.read_at = 0.0  # When the files were read, in seconds since 1970.
         self.inventory = Inventory()
         self._ranks: Tuple[List[LoggedProcess], Dict[int, LoggedProcess]] = ([], {})
         self._deaths: Tuple[List[Death], Dict[Optional[int], Death]] = ([], {})
