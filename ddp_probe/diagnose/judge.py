@@ -54,8 +54,15 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
         undecided += open_questions(run, undecided)
         if not undecided:
             findings, undecided = _nevertheless(run, findings, list(rules.values()))
+    undecided = _still_open(undecided, findings)
     verdict = FOUND if findings else UNDECIDED if undecided else CLEAR
     return Diagnosis(verdict, [_not_again(finding, run) for finding in findings], undecided, run)
+
+
+def _still_open(undecided: List[Undecided], findings: List[Finding]) -> List[Undecided]:
+    """Drop each question about failures that a finding accounts for: a timeout that no rule of its own understands, if the ledgers tell."""
+    known = {id(failure) for finding in findings if finding.severity == ERROR for failure in finding.explains}
+    return [answer for answer in undecided if not answer.explains or any(id(failure) not in known for failure in answer.explains)]
 
 
 def _nevertheless(run: Run, findings: List[Finding], rules: List[Rule]) -> Tuple[List[Finding], List[Undecided]]:

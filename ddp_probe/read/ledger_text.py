@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import Any, Dict, Iterable, List, Tuple
 
 from ddp_probe import ledger_schema as schema
+from ddp_probe.read.rank_ledger import ranks_of
 
 WORD = "ledger "
 START = 1000.0
@@ -25,18 +26,6 @@ _STATES = {state.name: state.code for state in schema.STATES}
 _OPERATIONS = {one.name: one.code for one in schema.OPERATIONS}
 _PHASES = {one.name: one.code for one in schema.PHASES}
 _WITH_VALUE = ("root", "to", "from", "of", "at", "on")
-
-
-def ranks_of(text: str) -> List[int]:
-    """Return the ranks of 0-2,5 or 0-62/2."""
-    found: List[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7})(?:/(\d{1,7}))?)?", part.strip())
-        if match is None:
-            raise ValueError("%r is not a list of ranks." % text)
-        first = int(match.group(1))
-        found.extend(range(first, int(match.group(2) or first) + 1, max(int(match.group(3) or 1), 1)))
-    return found
 
 
 def written(lines: Iterable[str], world_size: int = 0, start: float = START) -> Dict[int, bytes]:
@@ -142,10 +131,11 @@ class _File:
         texts = b"".join(self.texts)
         sizes = (schema.HEADER_BYTES, len(texts), schema.layout(schema.PHASE).size, schema.PHASE_ROWS, schema.layout(schema.RECORD).size)
         clocks = (self.start, self.start, self.moved, len(texts), 0, self.closed)
-        head = (schema.MAGIC, schema.VERSION, schema.BYTE_ORDER, *sizes, schema.RECORDS, self.rank, self.size, 0, 0, 0, b"", *clocks)
+        places = min(schema.RECORDS, max(64, 1 << len(self.records).bit_length()))  # A power of two; sixty-four ranks are read a thousand times.
+        head = (schema.MAGIC, schema.VERSION, schema.BYTE_ORDER, *sizes, places, self.rank, self.size, 0, 0, 0, b"", *clocks)
         phase = schema.layout(schema.PHASE)
         phases = b"".join(phase.pack(*self.phases.get(place, (0,) * 7)) for place in range(schema.PHASE_ROWS))
-        ring = [b"\0" * schema.layout(schema.RECORD).size] * schema.RECORDS
+        ring = [b"\0" * schema.layout(schema.RECORD).size] * places
         for index, record in enumerate(self.records, 1):
-            ring[index % schema.RECORDS] = record
+            ring[index % places] = record
         return b"".join((schema.layout(schema.HEADER).pack(*head).ljust(schema.HEADER_BYTES, b"\0"), texts, phases, *ring))

@@ -4,6 +4,7 @@ Equal calls of all ranks are one object: ten thousand ledgers must fit in memory
 """
 
 import os
+import re
 from array import array
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
@@ -83,6 +84,18 @@ class RankLedger(NamedTuple):
     def when(self, mono_ns: int) -> float:
         """Return a time of the ledger as seconds since 1970."""
         return self.base + mono_ns * 1e-9
+
+
+def ranks_of(text: str) -> List[int]:
+    """Return the ranks of 0-2,5 or 0-62/2."""
+    found: List[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7})(?:/(\d{1,7}))?)?", part.strip())
+        if match is None:
+            raise ValueError("%r is not a list of ranks." % text)
+        first = int(match.group(1))
+        found.extend(range(first, int(match.group(2) or first) + 1, max(int(match.group(3) or 1), 1)))
+    return found
 
 
 def find(log: str) -> str:

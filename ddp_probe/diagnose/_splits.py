@@ -1,0 +1,282 @@
+"""At which call the ranks part, and which side is to blame: by majority over the ranks of the group, or both if nothing tells.
+
+Two things part them: other calls at one number of a group, or a call that some wait in and others do not come to. Who waits for a rank that waits
+itself is a consequence.
+"""
+
+from collections import Counter
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from weakref import WeakKeyDictionary
+
+from ddp_probe.diagnose.ledgers import Standing, View, view
+from ddp_probe.read.ledger import Group, Record
+from ddp_probe.read.model import Run
+from ddp_probe.read.rank_ledger import SENDS, Call
+
+# Each kind of split is one rule's.
+DIFFER, MISSING, LEFT, ALONE, PEER, WORKING, UNKNOWN = "differ", "missing", "left", "alone", "peer", "working", "unknown"
+_SAME_SIZE = frozenset(
+    "all_reduce all_reduce_coalesced broadcast reduce _all_gather_base all_gather_into_tensor all_gather_single _reduce_scatter_base "
+    "reduce_scatter_tensor reduce_scatter_single".split()
+)
+_PAIRS = frozenset(("send", "recv", "isend", "irecv", "send_object_list", "recv_object_list"))
+BACKWARD = "backward"
+
+
+class Split(NamedTuple):
+    """Where the ranks part. `here` wait, or make the usual call; `there` are those that do not come, or make another; `blame` are the guilty."""
+
+    kind: str
+    group: Optional[Group]
+    number: int
+    here: Tuple[int, ...]
+    there: Tuple[int, ...]
+    blame: Tuple[int, ...]
+    when: float
+    calls: Tuple[Tuple[Call, Tuple[int, ...]], ...] = ()  # If the calls differ: each with its ranks, the most frequent first.
+    unknown: Tuple[int, ...] = ()
+    is_sure: bool = True
+    what: str = ""  # What `here` wait in, if it is not a collective.
+
+
+class _Stall(NamedTuple):
+    group: Optional[Group]
+    number: int
+    here: Dict[int, Standing]
+    there: List[int]
+    unknown: List[int]
+    size: int
+    what: str = ""
+
+    @property
+    def when(self) -> float:
+        return min(standing.since() for standing in self.here.values())
+
+
+_SPLITS: "WeakKeyDictionary[Run, Tuple[Optional[Split]]]" = WeakKeyDictionary()
+
+
+def split(run: Run) -> Optional[Split]:
+    """Return where the ranks of a run part first; None if they do not."""
+    found = _SPLITS.get(run)
+    if found is None:
+        seen = view(run)
+        parted = min(_differences(seen), key=lambda one: one.when, default=None)
+        found = _SPLITS[run] = (parted or _stalled(seen),)
+    return found[0]
+
+
+# --- other calls at one number
+
+
+def signature(call: Optional[Call], strict: bool = True) -> Optional[Tuple[object, ...]]:
+    """Return what has to be the same on all ranks; None if it is not known."""
+    if call is None or (call.tensors and not call.dtype):
+        return None
+    elements = call.elements if call.op in _SAME_SIZE or (not strict and not call.op.startswith("all_to_all")) else 0
+    return call.op, elements, call.dtype, call.root, call.tensors if call.op.endswith("_coalesced") else 0
+
+
+def _differences(seen: View) -> Iterator[Split]:
+    """Yield the first number of each group at which ranks made other calls."""
+    for name, (group, members) in seen.groups.items():
+        classes = _alike(seen, name, members)
+        if len(classes) < 2:  # all made the same calls
+            continue
+        first = min(numbers for numbers, _, _ in classes)
+        last = max(standing.count(name) for _, standing, _ in classes)
+        for number in range(first, last + 1):
+            found = _at(seen, name, number, classes)
+            if found:
+                yield _differ(seen, group, number, found)
+                break
+
+
+def _alike(seen: View, name: str, members: Set[int]) -> List[Tuple[int, Standing, List[int]]]:
+    """Return the ranks of a group by what their ledgers hold of it: the first number, one of the ranks, and all of them."""
+    found: Dict[Tuple[int, bytes, str], List[int]] = {}
+    for rank in sorted(members):
+        calls = seen.ranks[rank].calls(name) if rank in seen.ranks else None
+        if calls is not None and calls.numbers and calls.last is not None:
+            found.setdefault((calls.first, calls.numbers.tobytes(), calls.last.state), []).append(rank)
+    return [(key[0], seen.ranks[ranks[0]], ranks) for key, ranks in found.items()]
+
+
+def _at(seen: View, name: str, number: int, classes: List[Tuple[int, Standing, List[int]]]) -> List[Tuple[Call, Tuple[int, ...]]]:
+    """Return the different calls at a number with their ranks, the most frequent first; an empty list if there is one at most."""
+    sides: Dict[Tuple[object, ...], Tuple[Call, List[int]]] = {}
+    stuck = any(_stuck(seen, standing, name, number) for _, standing, _ in classes)
+    for _, standing, ranks in classes:
+        calls = standing.calls(name)
+        call = calls.call(number) if calls is not None else None
+        key = signature(call, not stuck)
+        if key is not None and call is not None:
+            sides.setdefault(key, (call, []))[1].extend(ranks)
+    if len(sides) < 2:  # no two calls to compare
+        return []
+    return [(call, tuple(sorted(ranks))) for call, ranks in sorted(sides.values(), key=lambda side: (-len(side[1]), side[1]))]
+
+
+def _stuck(seen: View, standing: Standing, name: str, number: int) -> bool:
+    """Tell whether a rank came to no end in a call: then sizes count that some backends let differ."""
+    inside = standing.inside
+    here = inside is not None and inside.group is not None and inside.group.id == name and inside.seq == number
+    return here and (_is_long(seen, standing) or (inside is not None and not inside.is_open))
+
+
+def _differ(seen: View, group: Group, number: int, sides: List[Tuple[Call, Tuple[int, ...]]]) -> Split:
+    usual = sides[0][1]
+    others = tuple(sorted(rank for _, ranks in sides[1:] for rank in ranks))
+    blame = others if len(usual) * 2 > group.size else tuple(sorted((*usual, *others)))
+    when = min(_entered(seen.ranks[rank], group.id, number) for rank in (usual[0], others[0]))
+    return Split(DIFFER, group, number, usual, others, blame, when, tuple(sides))
+
+
+def record(standing: Standing, group: str, number: int) -> Optional[Record]:
+    """Return the record of a call; for one that is not the last the ledger is read again."""
+    calls = standing.calls(group)
+    if calls is not None and calls.last is not None and calls.last.seq == number:
+        return calls.last
+    full = standing.process.whole_ledger().records
+    return next((one for one in full if not one.is_inner and one.group is not None and one.group.id == group and one.seq == number), None)
+
+
+def _entered(standing: Standing, group: str, number: int) -> float:
+    found = record(standing, group, number)
+    return standing.wall(found.entered_ns) if found is not None else standing.since()
+
+
+# --- a call that some do not come to
+
+
+def _stalled(seen: View) -> Optional[Split]:
+    stalls = [*_in_collectives(seen), *_in_pairs(seen), *_in_backward(seen)]
+    stalls = [stall for stall in stalls if stall.there or stall.unknown]
+    if not stalls:
+        return None
+    stuck = {rank: stall for stall in stalls for rank in stall.here}
+    free = [stall for stall in stalls if any(rank not in stuck for rank in stall.there)]
+    if free:
+        stall = max(free, key=lambda one: (len(one.here), -one.when))
+        return _judged(seen, stall, [rank for rank in stall.there if rank not in stuck])
+    known = [stall for stall in stalls if stall.there and not stall.unknown]
+    if not known or any(stall.unknown and not stall.there for stall in stalls):
+        return _unknown(stalls)
+    pairs = [stall for stall in known if stall.what in _PAIRS]
+    if pairs:
+        return _circle(pairs[0], PEER)
+    known.sort(key=lambda one: (-len(one.here), one.when))
+    first = known[0]
+    if len(first.here) * 2 > first.size and len(first.there) < len(first.here):
+        return _made(first, MISSING, first.there, first.there)
+    return _circle(first, MISSING)
+
+
+def _circle(stall: _Stall, kind: str) -> Split:
+    """Blame both: each waits for the other."""
+    return _made(stall, kind, stall.there, [*stall.here, *stall.there])
+
+
+def _unknown(stalls: List[_Stall]) -> Split:
+    stall = max(stalls, key=lambda one: len(one.here))
+    return _made(stall, UNKNOWN, stall.there, [])
+
+
+def _made(stall: _Stall, kind: str, there: List[int], blame: List[int], is_sure: bool = True) -> Split:
+    here, unknown = tuple(sorted(stall.here)), tuple(sorted(stall.unknown))
+    return Split(kind, stall.group, stall.number, here, tuple(sorted(there)), tuple(sorted(set(blame))), stall.when, (), unknown, is_sure, stall.what)
+
+
+def _judged(seen: View, stall: _Stall, there: List[int]) -> Optional[Split]:
+    """Say which side is to blame if the ranks that do not come are in no collective themselves."""
+    missing = [seen.ranks[rank] for rank in there]
+    left = [standing for standing in missing if standing.left is not None]
+    sure = len(left) == len(missing) or any(_is_long(seen, standing) for standing in stall.here.values())
+    if not sure:
+        running = any(standing.until > standing.process.last_when for standing in stall.here.values())
+        return None if running else _made(stall, UNKNOWN, there, [], is_sure=False)
+    many = len(stall.here) * 2 > stall.size
+    if stall.unknown and not (many and len(there) < len(stall.here) and not any(one.in_backward for one in missing)):
+        return _made(stall, UNKNOWN, there, [])
+    if all(standing.is_working for standing in missing):
+        return _made(stall, WORKING, there, there)
+    if stall.what in _PAIRS:
+        return _made(stall, LEFT if left else PEER, there, there)
+    if len(there) > len(stall.here):
+        return _made(stall, ALONE, there, list(stall.here), is_sure=len(left) == len(missing) or all(one.in_backward for one in missing))
+    if left and len(left) == len(missing):
+        return _made(stall, LEFT, there, there)
+    return _made(stall, MISSING, there, there)
+
+
+def _is_long(seen: View, standing: Standing) -> bool:
+    return standing.waited_out or standing.lasted() >= seen.patience
+
+
+def _in_collectives(seen: View) -> Iterator[_Stall]:
+    waiting: Dict[str, Dict[int, Standing]] = {}
+    for rank, standing in seen.ranks.items():
+        inside = standing.inside
+        if inside is not None and inside.group is not None and standing.left is None and inside.op not in _PAIRS:
+            waiting.setdefault(inside.group.id, {})[rank] = standing
+    for name, (group, members) in seen.groups.items():
+        inside_it = waiting.get(name) or _issued(seen, name, members)
+        for number in sorted({_number(standing, name) for standing in inside_it.values()}):
+            here = {rank: standing for rank, standing in inside_it.items() if _number(standing, name) == number}
+            unknown = [rank for rank in members & seen.unknown if rank not in here and not _came(seen, rank, name, number)]
+            there = [rank for rank in members - seen.unknown - set(here) if seen.ranks[rank].count(name) < number]
+            if there or unknown:
+                yield _Stall(group, number, here, sorted(there), sorted(unknown), group.size)
+                break
+
+
+def _number(standing: Standing, group: str) -> int:
+    inside = standing.inside
+    return inside.seq if inside is not None and inside.group is not None and inside.group.id == group else standing.count(group)
+
+
+def _came(seen: View, rank: int, group: str, number: int) -> bool:
+    return rank in seen.ranks and seen.ranks[rank].count(group) >= number
+
+
+def _issued(seen: View, name: str, members: Set[int]) -> Dict[int, Standing]:
+    """Return the ranks that have given a call to a device, where it may hang, and have done nothing since for long."""
+    found = {}
+    for rank in members:
+        standing = seen.ranks.get(rank)
+        calls = standing.calls(name) if standing is not None else None
+        if standing is None or standing.inside is not None or standing.left is not None or calls is None or calls.last is None:
+            continue
+        quiet = standing.until - (standing.ledger.moved + standing.process.offset)
+        if calls.last.device not in ("", "cpu") and quiet >= seen.patience and not standing.is_working:
+            found[rank] = standing
+    ahead = max((standing.count(name) for standing in found.values()), default=0)
+    return {rank: standing for rank, standing in found.items() if standing.count(name) == ahead}
+
+
+def _in_pairs(seen: View) -> Iterator[_Stall]:
+    """Yield the point-to-point calls whose partner has not made the other half."""
+    for rank, standing in seen.ranks.items():
+        inside = standing.inside
+        if inside is None or inside.op not in _PAIRS or inside.group is None or inside.peer < 0 or standing.left is not None:
+            continue
+        peer = seen.ranks.get(inside.peer)
+        made = peer.ledger.pairs.get((inside.group.id, rank, inside.op not in SENDS), 0) if peer is not None else 0
+        if made >= inside.seq:
+            continue
+        unknown = [inside.peer] if inside.peer in seen.unknown or peer is None else []
+        there = [] if unknown else [inside.peer]
+        yield _Stall(inside.group, inside.seq, {rank: standing}, there, unknown, 2, inside.op)
+
+
+def _in_backward(seen: View) -> Iterator[_Stall]:
+    """Yield the backward pass in which ranks wait for gradients that others do not send: DDP reduces them in C++, where no record is made."""
+    here = {rank: standing for rank, standing in seen.ranks.items() if standing.in_backward and _is_long(seen, standing)}
+    if not here:
+        return
+    number = Counter(standing.times(BACKWARD) for standing in here.values()).most_common(1)[0][0]
+    here = {rank: standing for rank, standing in here.items() if standing.times(BACKWARD) == number}
+    there = [rank for rank, one in seen.ranks.items() if rank not in seen.unknown and not one.in_backward and one.times(BACKWARD) < number]
+    unknown = sorted(seen.unknown - set(here))
+    if there or unknown:
+        yield _Stall(None, number, here, sorted(there), unknown, len(set(seen.ranks) | seen.unknown), BACKWARD)

@@ -1,0 +1,269 @@
+"""Where each rank stands, by its ledger: in which collective, at which number of its group; in which phase; or that it has left.
+
+A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in _splits.py.
+"""
+
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple
+from weakref import WeakKeyDictionary
+
+from ddp_probe import schema
+from ddp_probe.diagnose._waits import PEER_GONE, waited
+from ddp_probe.diagnose.words import clock, counted, named, place
+from ddp_probe.read.ledger import Group, Phase, Record
+from ddp_probe.read.ledger import Site as LedgerSite
+from ddp_probe.read.model import Failed, LoggedProcess, Run
+from ddp_probe.read.rank_ledger import GroupCalls, RankLedger, ranks_of
+
+PATIENCE = 60.0  # Seconds; a rank that waits for less may only be a little ahead.
+LONG = frozenset(("validate", "test", "checkpoint", "save", "load"))
+_AROUND = frozenset(("train", "forward"))  # These hold whole steps: they do not tell where a rank is.
+
+
+class Left(NamedTuple):
+    """That a rank takes part no more: how, since when, and its own exception, if it had one."""
+
+    how: str
+    when: float
+    failure: Optional[Failed] = None
+
+
+class Standing:
+    """One rank: its ledger, the call or the phase that it is in, and until when that is known."""
+
+    __slots__ = ("inside", "ledger", "left", "phase", "process", "rank", "until", "waited_out")
+
+    def __init__(self, run: Run, process: LoggedProcess, ledger: RankLedger) -> None:
+        self.process = process
+        self.rank = process.rank if process.rank is not None else -1
+        self.ledger = ledger
+        fatal = [failure for failure in process.failures if failure.fatal]
+        self.waited_out = any(waited(failure) for failure in fatal)
+        lost = any(failure.consequence == PEER_GONE for failure in fatal)
+        self.inside = _inside(ledger, self.waited_out or lost)
+        self.left = None if self.inside is not None and (self.waited_out or lost) else _left(run, process, fatal)
+        self.phase = _phase(ledger)
+        self.until = self._until(run)
+
+    def _until(self, run: Run) -> float:
+        if self.rank in run.running:
+            return run.read_at
+        known = [self.process.last_when, self.ledger.moved + self.process.offset]
+        death = self.process.death
+        return max([*known, death.when] if death is not None else known)
+
+    @property
+    def known(self) -> bool:
+        """Tell whether what the ledger does not have did not happen."""
+        return self.ledger.complete
+
+    @property
+    def site(self) -> Optional[schema.Site]:
+        """Return the line of the job where it stands, or made its last call."""
+        record, phase = self.inside or self.ledger.last, self.phase
+        if self.inside is None and phase is not None:
+            return as_site(phase.site)
+        return as_site(record.site) if record is not None else None
+
+    @property
+    def is_working(self) -> bool:
+        """Tell whether it is in a phase that is known to take long."""
+        return self.inside is None and self.left is None and self.phase is not None and self.phase.name in LONG
+
+    @property
+    def in_backward(self) -> bool:
+        """Tell whether it is in the backward pass, in which DDP reduces the gradients."""
+        return self.inside is None and self.left is None and self.phase is not None and self.phase.name == "backward"
+
+    def count(self, group: str) -> int:
+        """Return the number of the last collective that it began in a group."""
+        calls = self.ledger.groups.get(group)
+        return calls.count if calls is not None else 0
+
+    def calls(self, group: str) -> Optional[GroupCalls]:
+        """Return its collectives in a group."""
+        return self.ledger.groups.get(group)
+
+    def times(self, phase: str) -> int:
+        """Return how often it has entered a phase."""
+        return next((one.times for one in self.ledger.phases if one.name == phase), 0)
+
+    def wall(self, mono_ns: int) -> float:
+        """Return a time of its ledger on the run's common clock."""
+        return self.ledger.when(mono_ns) + self.process.offset
+
+    def since(self) -> float:
+        """Return since when it has stood where it stands."""
+        if self.inside is not None:
+            return self.wall(self.inside.waited_ns or self.inside.entered_ns)
+        if self.left is not None:
+            return self.left.when
+        return self.wall(self.phase.entered_ns) if self.phase is not None else self.ledger.moved + self.process.offset
+
+    def lasted(self) -> float:
+        """Return for how many seconds it has stood there, as far as that is known."""
+        if self.inside is not None and not self.inside.is_open:
+            return (self.inside.left_ns - self.inside.entered_ns) * 1e-9
+        return max(0.0, self.until - self.since())
+
+    def where(self) -> str:
+        """Say where it stands."""
+        if self.left is not None:
+            return self.left.how
+        if self.inside is not None:
+            return called(self.inside)
+        if self.phase is not None:
+            return "in %s%s since %s" % (spoken(self.phase), _at(self.site), clock(self.since()))
+        last = self.ledger.last
+        after = "; its last call was %s%s" % (last.op, _at(as_site(last.site))) if last is not None else ""
+        return "outside any collective since %s%s" % (clock(self.since()), after)
+
+
+def called(record: Record) -> str:
+    """Say which call a rank is in."""
+    return "in %s%s" % (described(record.op, record.elements, record.dtype, record.peer), _at(as_site(record.site)))
+
+
+def described(op: str, elements: int, dtype: str, root: int) -> str:
+    """Return a call as a sentence has it: all_reduce of 16 float32 elements."""
+    size = " of %s" % counted(elements, "%s element" % dtype if dtype else "element") if elements else ""
+    ends = " with rank %d" % root if op in _PAIRED else " from root %d" % root if root >= 0 else ""
+    return op + size + ends
+
+
+_PAIRED = ("send", "recv", "isend", "irecv", "send_object_list", "recv_object_list")
+_SPOKEN = {
+    "dataloader": "the DataLoader, waiting for a batch",
+    "backward": "backward",
+    "validate": "validation",
+    "test": "a test loop",
+    "checkpoint": "saving a checkpoint",
+    "save": "torch.save",
+    "load": "torch.load",
+}
+
+
+def spoken(phase: Phase) -> str:
+    """Return a phase as a sentence has it."""
+    name = _SPOKEN.get(phase.name, phase.name)
+    return "%s number %d" % (name, phase.times) if phase.name == "backward" else name
+
+
+def as_site(site: Optional[LedgerSite]) -> Optional[schema.Site]:
+    """Return a line of the job as findings have it."""
+    return schema.Site(site.file, site.line, site.function) if site is not None and site.file else None
+
+
+def _at(site: Optional[schema.Site]) -> str:
+    return " at %s" % place(site) if site is not None else ""
+
+
+def _inside(ledger: RankLedger, gave_up: bool) -> Optional[Record]:
+    """Return the call that a rank is in: one that has not returned, one whose work it waits for, or the last, if that raised and ended it."""
+    entered = [record for record in ledger.open if not record.is_issued or record.waited_ns]
+    own = [record for record in entered if not record.in_side_thread] or entered
+    if own:
+        return max(own, key=lambda record: record.waited_ns or record.entered_ns)
+    return ledger.last if gave_up and ledger.last is not None and ledger.last.state == "raised" else None
+
+
+def _phase(ledger: RankLedger) -> Optional[Phase]:
+    found = [phase for phase in ledger.phases if phase.is_open and phase.name not in _AROUND and not phase.in_side_thread]
+    return max(found, key=lambda phase: phase.entered_ns) if found else None
+
+
+def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Left]:
+    """Return how a rank left of its own; what only followed from the others does not count."""
+    own = next((failure for failure in fatal if not failure.consequence and not waited(failure)), None)
+    if own is not None:
+        return Left("failed with %s at %s" % (own.said(120).rstrip("."), place(own.site)), own.when, own)
+    death = process.death or (run.death(process.rank) if process.rank is not None else None)
+    if fatal or (death is not None and (death.signal == "SIGTERM" or (death.signal and _gave_up_before(run, death.when)))):
+        return None
+    if death is not None and death.signal:
+        return Left("was ended by %s" % death.signal, process.last_when)
+    if process.ended is not None:
+        code = process.exit_code
+        by = ", by sys.exit at %s" % place(process.ended.site) if process.ended.site is not None else ""
+        return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.last_when)
+    if death is not None and death.exit_code is not None:
+        return Left("ended with exit code %d and without a last line" % death.exit_code, death.when)
+    beside = {one.host for one in run.processes if one.rank in run.running}
+    if process.host in beside and process.rank not in run.running:
+        return Left("does not run any more and left no last line", process.last_when)
+    return None
+
+
+def _gave_up_before(run: Run, when: float) -> bool:
+    """Tell whether a rank had stopped waiting by then: the launcher ends the others after that, by SIGKILL if they do not stop."""
+    return any(failure.when <= when and waited(failure) for failure in run.failures)
+
+
+class View(NamedTuple):
+    """All ranks of a run that have a ledger, the groups, and the ranks without one."""
+
+    ranks: Dict[int, Standing]
+    groups: Dict[str, Tuple[Group, Set[int]]]  # Each group with its ranks.
+    unknown: Set[int]  # Ranks without a ledger, or with one that lacks something.
+    patience: float
+
+
+_VIEWS: "WeakKeyDictionary[Run, View]" = WeakKeyDictionary()
+
+
+def view(run: Run) -> View:
+    """Return where the ranks stand; it is looked at once."""
+    found = _VIEWS.get(run)
+    if found is None:
+        found = _VIEWS[run] = _view(run)
+    return found
+
+
+def _view(run: Run) -> View:
+    found: Dict[int, Standing] = {}
+    groups: Dict[str, Tuple[Group, Set[int]]] = {}
+    for rank, process in run.ranks.items():
+        kept = process.ledger
+        if kept is not None and (kept.groups or not kept.problem):
+            found[rank] = Standing(run, process, kept)
+            for name, calls in kept.groups.items():
+                groups.setdefault(name, (calls.group, set()))[1].add(rank)
+    for group, members in groups.values():
+        members.update(_members(group))
+    unknown = {rank for rank in {*range(run.expected or 0), *run.ranks} if rank not in found or not found[rank].known} if found else set()
+    _note(run, found)
+    return View(found, groups, unknown, _patience(run))
+
+
+def _members(group: Group) -> Set[int]:
+    """Return the ranks of a group; a list that was cut is not believed."""
+    try:
+        found = set(ranks_of(group.ranks)) if len(group.ranks) < 1000 and group.size <= 1 << 17 else set()  # the writer cuts there
+    except ValueError:
+        return set()
+    return found if len(found) == group.size else set()
+
+
+def _patience(run: Run) -> float:
+    """Return after how many seconds a wait is a hang, as DDP_PROBE_HANG_AFTER of the job says."""
+    told = next((process.started.environment.get("DDP_PROBE_HANG_AFTER", "") for process in run.processes), "")
+    try:
+        return max(0.1, float(told.rstrip("s")))
+    except ValueError:
+        return PATIENCE
+
+
+def _note(run: Run, found: Dict[int, Standing]) -> None:
+    """Say in the inventory which ledgers are missing, torn, or another process's."""
+    notes = run.inventory.notes
+    if not any(process.ledger_file for process in run.processes):
+        return
+    without = sorted(rank for rank, process in run.ranks.items() if not process.ledger_file)
+    if without:
+        notes.append("There is no ledger of %s." % named(without))
+    for rank, process in sorted(run.ranks.items()):
+        kept = process.ledger
+        if kept is not None and kept.problem and len(notes) < 20:  # enough to see what is wrong
+            notes.append("The ledger of rank %d: %s" % (rank, kept.problem))
+    torn = sorted(rank for rank, standing in found.items() if standing.ledger.torn)
+    if torn:
+        notes.append("The ledgers of %s hold records that are not believed." % named(torn))

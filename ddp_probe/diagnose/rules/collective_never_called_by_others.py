@@ -1,0 +1,60 @@
+"""Few ranks are in a collective to which most ranks of the group do not come."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.diagnose._splits import ALONE
+from ddp_probe.diagnose.ledgers import view
+from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule
+from ddp_probe.diagnose.words import at, capital, named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP633",
+    slug="collective-never-called-by-others",
+    cause="rank0_only_collective",
+    title="One rank is in a collective that most ranks of the group do not call.",
+    symptom="The job hangs, or one rank stays behind: its call stands under 'if rank == 0', in a logging hook, or after a loop that it left early.",
+    evidence="The ledgers: one rank, or a few, are in a collective; most ranks of the group have not begun it and are in no collective before it.",
+    remedy="Move the collective out of the branch: all ranks call it, and only one prints or writes the result.",
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 0 averages a loss that only it logs.",
+        """
+ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 0 all_reduce 1 float32 at /train/log.py:7 open
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "Rank 2 stands at a barrier while the others are in backward.",
+        """
+ledger 0-3 backward at /train/t.py:12 x3
+ledger 0-1,3 backward at /train/t.py:12 open
+ledger 2 barrier at /train/t.py:20 open
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the ranks that call it, and where the others are."""
+    found = of_kind(run, ALONE)
+    if found is None or not only_waits(run):
+        return
+    one = RULE.found(
+        ranks=found.blame,
+        verdict="%s; %s.%s" % (capital(waiting(run, found)), absent(run, found), doubt(found)),
+        evidence=evidence(run, found),
+        when=found.when,
+        remedy="Let all ranks make the call of %s%s, or none: move it out of the branch."
+        % (named(found.here), at(view(run).ranks[found.here[0]].site)),
+        explains=explained(run),
+        confidence="high" if found.is_sure else MEDIUM,
+    )
+    if found.blame != (0,):
+        one.cause = "rank_divergent_control_flow"
+    yield one

@@ -1,0 +1,77 @@
+"""The ranks make different calls at one number of their group: another operation, size, data type or root."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose._split_words import doubt, evidence, explained, group, of_kind, sides
+from ddp_probe.diagnose._splits import DIFFER
+from ddp_probe.diagnose.ledgers import as_site
+from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule
+from ddp_probe.diagnose.words import at, named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP627",
+    slug="collectives-differ",
+    cause="rank_divergent_control_flow",
+    title="The ranks make different calls of torch.distributed at one number of their group.",
+    symptom="A hang, an abort because of a length, or wrong numbers without any error: backends pair calls by their order, whatever they are.",
+    evidence="The ledgers: at one number of one group the ranks recorded another operation, size, data type or root. The majority tells which rank.",
+    remedy="Let all ranks make the same calls in the same order: decide on one rank, broadcast the decision, and take the branch on all.",
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 2 broadcasts what the others reduce.",
+        """
+ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 0-1,3 all_reduce 1 float32 at /train/t.py:20 open
+ledger 2 broadcast 1 float32 root 2 at /train/t.py:18 open
+""",
+        ranks=(2,),
+    ),
+    Example(
+        "Two ranks bring other data types: nothing tells which of them is wrong.",
+        """
+ledger 0 all_reduce 1 float32 at /train/t.py:20
+ledger 1 all_reduce 1 int32 at /train/t.py:20
+ledger 0-1 barrier at /train/t.py:22 open
+""",
+        ranks=(0, 1),
+    ),
+    Example(
+        "Rank 0 broadcasts from another root.",
+        """
+ledger 1-7 broadcast 9 int64 root 1 at /train/t.py:20 open
+ledger 0 broadcast 9 int64 root 0 at /train/t.py:20 open
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "The ranks make the same calls, at lines of their own.",
+        """
+ledger 0 all_reduce 1 float32 at /train/t.py:18
+ledger 1 all_reduce 1 float32 at /train/t.py:20
+ledger 0-1 barrier at /train/t.py:22
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare what the ledgers hold of each number of each group."""
+    found = of_kind(run, DIFFER)
+    if found is None:
+        return
+    both = set(found.here) & set(found.blame)
+    told = " Which of them is wrong is not told." if both else ""
+    yield RULE.found(
+        ranks=found.blame,
+        verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(found), told, doubt(found)),
+        evidence=evidence(run, found),
+        when=found.when,
+        remedy="Let %s make the same call as the others%s: decide on one rank, broadcast the decision, and take the branch on all."
+        % (named(found.there), at(as_site(found.calls[-1][0].site))),
+        explains=explained(run),
+        confidence=MEDIUM if both else "high",
+    )

@@ -1,0 +1,66 @@
+"""A send or a receive has no partner: the other rank does not make the other half."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.diagnose._splits import PEER
+from ddp_probe.diagnose.rule import Example, Finding, Rule
+from ddp_probe.diagnose.words import capital, spans
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP635",
+    slug="point-to-point-without-partner",
+    cause="rank_divergent_control_flow",
+    title="A send or a receive has no partner.",
+    symptom="A pipeline hangs: one rank waits in send or recv, and the other rank of the pair is somewhere else.",
+    evidence="The ledgers of both ranks: the one that waits has made more calls to this peer than the peer has made to it.",
+    remedy="Give each send its recv, with the same peers and in an order in which not both ranks wait; isend, irecv and batch_isend_irecv help.",
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 waits for a second message, and rank 0 goes to the barrier.",
+        """
+ledger 0 send 4 float32 to 1 at /train/p.py:8
+ledger 1 recv 4 float32 from 0 at /train/p.py:11 x1
+ledger 1 recv 4 float32 from 0 at /train/p.py:12 open
+ledger 0,2-3 barrier at /train/p.py:20 open
+""",
+        ranks=(0, 1),
+    ),
+    Example(
+        "Both ranks receive first.",
+        """
+ledger 2 recv 4 float32 from 3 at /train/p.py:8 open
+ledger 3 recv 4 float32 from 2 at /train/p.py:9 open
+ledger 0-1 barrier at /train/p.py:20 open
+""",
+        ranks=(2, 3),
+    ),
+    Example(
+        "Each send has its recv.",
+        """
+ledger 0 send 4 float32 to 1 at /train/p.py:8
+ledger 1 recv 4 float32 from 0 at /train/p.py:11
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name both ranks of the pair, and the calls that they are in."""
+    found = of_kind(run, PEER)
+    if found is None or not only_waits(run):
+        return
+    pair = sorted({*found.here, *found.there})
+    yield RULE.found(
+        ranks=pair,
+        verdict="%s; %s.%s" % (capital(waiting(run, found)), absent(run, found), doubt(found)),
+        evidence=evidence(run, found),
+        when=found.when,
+        remedy="Give the %s of rank %s its other half on rank %s, or remove it; both need the same number of calls, in the same order."
+        % (found.what, spans(found.here), spans(found.there)),
+        explains=explained(run),
+    )

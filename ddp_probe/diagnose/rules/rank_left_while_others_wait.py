@@ -1,0 +1,74 @@
+"""A rank has left, and the others wait for it in a collective."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, waiting
+from ddp_probe.diagnose._splits import LEFT
+from ddp_probe.diagnose.ledgers import view
+from ddp_probe.diagnose.rule import Example, Finding, Rule
+from ddp_probe.diagnose.words import at, capital, named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP631",
+    slug="rank-left-while-others-wait",
+    cause="rank_stopped_participating",
+    title="A rank has left, and the others wait for it in a collective.",
+    symptom="The job hangs with fewer processes than it began with; the ranks that are left give up with a timeout or lose a peer.",
+    evidence="The ledgers show who waits in which collective; the log or the launcher shows how the missing rank ended.",
+    remedy="Find out why the rank left: its exit code, its last lines, the signal. Let all ranks leave together.",
+    needs=("process.end", "launcher.child"),
+    last_resort=True,
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 ends by os._exit, and the others wait.",
+        """
+{"event":"process.start","rank":1,"world_size":3}
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":3}
+ledger 0-2 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 0,2 all_reduce 16 float32 at /train/t.py:12 open
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "Rank 0 ends well, and the others wait in a barrier.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"process.end","rank":0,"exit_code":0}
+ledger 0-1 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 1 barrier at /train/t.py:20 open
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "All ranks end well.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"process.end","rank":0,"exit_code":0}
+{"event":"process.start","rank":1,"world_size":2}
+{"event":"process.end","rank":1,"exit_code":0}
+ledger 0-1 barrier at /train/t.py:20
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the ranks that have left and those that wait."""
+    found = of_kind(run, LEFT)
+    if found is None:
+        return
+    gone = view(run).ranks[found.there[0]]
+    yield RULE.found(
+        ranks=found.blame,
+        verdict="%s; %s.%s" % (capital(absent(run, found)), waiting(run, found), doubt(found)),
+        evidence=evidence(run, found),
+        when=min(found.when, gone.left.when if gone.left is not None else found.when),
+        remedy="Find out why %s left after its last call%s: its last printed lines, its exit code, the signal. Let all ranks leave together."
+        % (named(found.there), at(gone.site)),
+        explains=[*explained(run), *([gone.left.failure] if gone.left is not None and gone.left.failure is not None else [])],
+    )

@@ -1,0 +1,103 @@
+"""A rank does not come to a collective in which the others wait: it is in another one, in a phase, or outside of any."""
+
+from typing import Iterator, Union
+
+from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.diagnose._splits import MISSING, UNKNOWN, Split
+from ddp_probe.diagnose.ledgers import view
+from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, Undecided
+from ddp_probe.diagnose.words import at, capital, named
+from ddp_probe.read.model import Run
+
+_STACKS = "Look where %s: python -m ddp_probe stacks, or py-spy dump --pid PID, while it hangs."
+
+RULE = Rule(
+    id="DDP629",
+    slug="rank-missing-from-collective",
+    cause="rank_divergent_control_flow",
+    title="A rank does not come to a collective in which the others wait.",
+    symptom="The job hangs, or the ranks that wait give up with a timeout, which does not name the missing one.",
+    evidence="The ledgers: most ranks of a group are in a collective that one has not begun; its ledger shows the call or the phase where it is.",
+    remedy="Look at the line where the missing rank is: let it make the same calls as the others, or take the call off the others' path.",
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 3 waits for a batch that does not come.",
+        """
+ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 3 dataloader at /train/t.py:9 open
+ledger 0-2 all_reduce 16 float32 at /train/t.py:12 open
+""",
+        ranks=(3,),
+    ),
+    Example(
+        "Rank 0 waits for rank 1 in a group of two, and rank 1 with all others in the default group.",
+        """
+ledger 1-7 barrier at /train/t.py:20 open
+ledger 0 broadcast 4 float32 root 0 of 0,1 at /train/t.py:15 open
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "Two ranks part: one is in backward, the other in a barrier.",
+        """
+ledger 0-1 backward at /train/t.py:12 x3
+ledger 0 backward at /train/t.py:12 open
+ledger 1 barrier at /train/t.py:20 open
+""",
+        ranks=(0, 1),
+    ),
+    Example(
+        "The ledger of the missing rank ends before it could have come.",
+        """
+ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 0-2 all_reduce 16 float32 at /train/t.py:12 open
+ledger 3 closed
+""",
+        answer="undecided",
+    ),
+    Example(
+        "The ranks are a few calls apart and go on.",
+        """
+ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x9
+ledger 1,3 all_reduce 16 float32 at /train/t.py:12 x2
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
+    """Name the ranks that do not come, where they are, and who waits."""
+    found = of_kind(run, MISSING, UNKNOWN)
+    if found is None or not only_waits(run):
+        return
+    if found.kind == UNKNOWN:
+        yield _undecided(run, found)
+        return
+    both = set(found.here) & set(found.blame)
+    guilty = view(run).ranks[found.there[0]]
+    told = " Each waits for the other; which of them is wrong is not told." if both else ""
+    yield RULE.found(
+        ranks=found.blame,
+        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
+        evidence=evidence(run, found),
+        when=found.when,
+        remedy="Compare the path of %s%s with that of %s%s: all ranks need the same calls, and the same number of batches."
+        % (named(found.there), at(guilty.site), named(found.here), at(view(run).ranks[found.here[0]].site)),
+        explains=explained(run),
+        confidence=MEDIUM if both else "high",
+    )
+
+
+def _undecided(run: Run, found: Split) -> Undecided:
+    parts = [waiting(run, found)]
+    parts += [absent(run, found)] if found.there else []
+    if not found.unknown:
+        parts.append("it is not known whether they waited for long when they were ended")
+    return RULE.undecided(
+        "%s.%s" % (capital("; ".join(parts)), doubt(found)),
+        explains=explained(run),
+        then=_STACKS % (named(found.unknown or found.there) + " is"),
+    )
