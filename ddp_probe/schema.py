@@ -115,6 +115,14 @@ class CheckpointFile(msgspec.Struct, omit_defaults=True, gc=False):
     error: Annotated[str, _doc("Why it could not be inspected.")] = ""
 
 
+class ThreadStack(msgspec.Struct, omit_defaults=True, gc=False):
+    """The Python stack of one thread, without frames of the probe."""
+
+    name: Annotated[str, _doc("The thread's name.")] = ""
+    main: Annotated[bool, _doc("It is the main thread.")] = False
+    frames: Annotated[List[Site], _doc("Outermost first; at most 64.")] = []
+
+
 # --- the envelope and the events ---------------------------------------------------------------------------------------
 
 
@@ -403,6 +411,33 @@ class Restored(Event, tag="probe.restored", kw_only=True, omit_defaults=True):
     ok: Annotated[bool, _doc("Every original is back.")] = True
     restored: Annotated[int, _doc("How many were put back.")] = 0
     unreachable: Annotated[List[str], _doc("What still holds a wrapper, which is switched off; at most 50.")] = []
+
+
+class HangSuspected(Event, tag="hang.suspected", kw_only=True, omit_defaults=True):
+    """Nothing has moved in this process for DDP_PROBE_HANG_AFTER; said again at growing intervals."""
+
+    since: Annotated[Optional[float], _doc("Seconds since anything has moved in this process.")] = None
+    operation: Annotated[str, _doc("The operation of torch.distributed that it is in; empty for none.")] = ""
+    number: Annotated[Optional[int], _doc("Number of that call in its group.")] = None
+    group: Annotated[str, _doc("The group's id, the same on each of its ranks.")] = ""
+    size: Annotated[Optional[int], _doc("How many ranks the group has.")] = None
+    during: Annotated[str, _doc("The phase that it is in, such as backward or validate.")] = ""
+    step: Annotated[Optional[int], _doc("How often backward has been entered.")] = None
+    threads: Annotated[List[ThreadStack], _doc("The stack of each thread, the main one first.")] = []
+
+
+class HangOver(Event, tag="hang.over", kw_only=True, omit_defaults=True):
+    """This process has moved on after hang.suspected."""
+
+    lasted: Annotated[Optional[float], _doc("Seconds without any movement.")] = None
+    suspected: Annotated[int, _doc("How often hang.suspected was written meanwhile.")] = 0
+
+
+class Stacks(Event, tag="stacks", kw_only=True, omit_defaults=True):
+    """The stacks of all threads, in answer to the command `stacks`."""
+
+    request: Annotated[int, _doc("Number of the request: the file ask/stacks.N of the run's folder.")] = 0
+    threads: Annotated[List[ThreadStack], _doc("The stack of each thread, the main one first.")] = []
 
 
 class Warned(Event, tag="probe.warning", kw_only=True, omit_defaults=True):

@@ -28,6 +28,9 @@ _MATTERS: Dict[str, Tuple[str, ...]] = {
     "ddp.init": ("placement", "device_ids", "wrapper"),
     "checkpoint.load": ("file", "map_location", "locations"),
     "checkpoint.save": ("path", "size"),
+    "hang.suspected": ("since", "operation", "number", "during", "step"),
+    "hang.over": ("lasted", "suspected"),
+    "stacks": ("request",),
     "probe.coverage": ("state", "calls", "target"),
 }
 
