@@ -20,6 +20,7 @@ ROOMS = (
     "tests/facts",
     "tests/read",
     "tests/report",
+    "tests/watch",
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

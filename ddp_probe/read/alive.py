@@ -26,6 +26,14 @@ def alive(process: LoggedProcess) -> bool:
     return not now or (now[_STATE] not in _GONE and _same(process, now))
 
 
+def kernel_state(pid: int, host: str, born: int, boot: str) -> Optional[str]:
+    """Return the kernel's letter for a process's state, T for a stopped one; empty if it is gone, None if it ran on another host or boot."""
+    if host != platform.node() or boot not in ("", _boot()):
+        return None
+    now = _status(pid)
+    return now[_STATE] if now and now[_STATE] not in _GONE and born in (0, int(now[_START_TIME])) else ""
+
+
 def _same(process: LoggedProcess, now: List[str]) -> bool:
     """Compare the start times of the process and of the log; a log of an older probe has only the time of its first line."""
     ticks = int(now[_START_TIME])

@@ -19,8 +19,13 @@ def width() -> int:
 def write(page: Iterable[StyledLine], stream: Optional[TextIO] = None) -> None:
     """Print the lines at once. The terminal wraps longer ones, so that a long path can be copied whole."""
     stream = stream or sys.stdout
+    stream.write(text(page, stream))
+
+
+def text(page: Iterable[StyledLine], stream: TextIO) -> str:
+    """Return what is written to a stream for these lines."""
     shown = _coloured if colours(stream) else _plain
-    stream.write("".join(shown(line) + "\n" for line in page))
+    return "".join(shown(line) + "\n" for line in page)
 
 
 def colours(stream: TextIO) -> bool:

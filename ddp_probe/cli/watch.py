@@ -1,0 +1,69 @@
+"""Show where each rank of a running job stands: phase, call, for how long, line of the job, steps a second.
+
+RUN is a run as 'report' takes it; the default is the newest one. The ranks do
+not take part: their ledgers are read, so a rank that hangs is seen too. Ranks
+at the same place share a row. Ranks that stand out come first, marked by >, by
+the majority of their group and only once that has waited for 3 s; below the
+table it is said why. In a terminal the table is renewed until the job ends, or
+until Ctrl-C; in a pipe it is printed once.
+
+  ranks    ranks at this place
+  state    stopped, gone (no end line), ended, failed, probe off (restore() was
+           called), on another host, no ledger; empty while it runs here
+  phase    the innermost one: dataloader, backward (with the step), validate, ...
+  call     the call of torch.distributed that it is in, with its number in its
+           group; 'after' the last one if it is in none
+  group    ranks of the group, if rows differ in it
+  for      how long the rank that is there longest has been there
+  steps/s  of the slowest: backward passes since the look before, or since the
+           start in the first look
+  line     the line of the job
+
+--json prints one object: run, time (Unix time), over (all processes have
+ended), absent (ranks without a ledger), problems (file to what is wrong with
+it), and ranks, a list of rank, host, pid, state (as above; running while it
+runs), phase, step, call, number, in_call (false: it has left that call), peer,
+group (id, size, ranks), seconds, site (file, line, function), steps_per_second,
+stands_out (why). What is not known is null.
+
+exit codes: 0 shown, 2 no run or no ledger, 130 Ctrl-C before the first table
+"""
+
+import argparse
+import os
+import sys
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("run", nargs="?", metavar="RUN", help="a run's name or folder; default: the newest run")
+    parser.add_argument("--once", action="store_true", help="print one table")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--interval", metavar="S", type=_seconds, default=1.0, help="seconds between two looks; default 1")
+
+
+def _seconds(text: str) -> float:
+    found = float(text)
+    if not 0.1 <= found <= 3600:
+        raise argparse.ArgumentTypeError("%s is not between 0.1 and 3600" % text)
+    return found
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look once, or until the job ends."""
+    if hasattr(sys.stdout, "reconfigure"):  # A path in a ledger may contain characters that this locale cannot encode.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    from ddp_probe.report import paint, watch_json, watch_live, watch_table
+    from ddp_probe.watch import files, look
+
+    folders = files.folders(args.run)
+    watcher = look.Watcher(folders)
+    name = os.path.basename(folders[0])
+    if args.json:
+        print(watch_json.text(watcher.look(), name))
+    elif args.once or not watch_live.redraws():
+        paint.write(watch_table.lines(watcher.look(), name, max(40, paint.width())))
+    else:
+        return watch_live.watch(watcher, name, args.interval)
+    return 0

@@ -1,0 +1,46 @@
+"""One look at a running job as one JSON object; `watch --help` describes its fields."""
+
+import json
+from typing import Any, Dict, Optional
+
+from ddp_probe.watch.look import Look
+from ddp_probe.watch.position import Position
+
+
+def text(look: Look, run: str) -> str:
+    """Return the object."""
+    return json.dumps(
+        {
+            "run": run,
+            "time": look.when,
+            "over": look.over,
+            "ranks": [_rank(each, look) for each in look.ranks],
+            "absent": look.absent,
+            "problems": look.problems,
+        }
+    )
+
+
+def _rank(position: Position, look: Look) -> Dict[str, Any]:
+    site, group = position.site, position.group
+    return {
+        "rank": position.rank,
+        "host": position.host,
+        "pid": position.pid,
+        "state": position.state,
+        "phase": position.phase or None,
+        "step": position.step,
+        "call": position.op or None,
+        "number": position.number,
+        "in_call": position.waits,
+        "peer": position.peer if position.peer >= 0 else None,
+        "group": None if group is None else {"id": group.id, "size": group.size, "ranks": group.ranks},
+        "seconds": round(position.seconds, 3),
+        "site": None if site is None else {"file": site.file, "line": site.line, "function": site.function},
+        "steps_per_second": _rounded(look.speed.get(position.rank)),
+        "stands_out": look.outliers.get(position.rank),
+    }
+
+
+def _rounded(speed: Optional[float]) -> Optional[float]:
+    return None if speed is None else round(speed, 4)

@@ -1,0 +1,52 @@
+"""Shows looks at a running job one after another: in a terminal each takes the place of the one before."""
+
+import os
+import shutil
+import sys
+import time
+from typing import List
+
+from ddp_probe.report import paint, watch_table
+from ddp_probe.report.layout import StyledLine
+from ddp_probe.watch.look import Watcher
+
+_SHARE = 0.2  # Maximum share of one core.
+_OTHER_LINES = 12  # Lines of a screen that are kept for what is not a row.
+
+
+def redraws() -> bool:
+    """Return whether stdout is a terminal that can be redrawn."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def watch(watcher: Watcher, run: str, interval: float) -> int:
+    """Look until the job has ended, or until Ctrl-C, which is the way out and not a failure; the last table stays on the screen."""
+    drawn, code = 0, 130
+    try:
+        while True:
+            began = time.process_time()
+            look = watcher.look()
+            drawn = _draw(list(watch_table.lines(look, run, _width(), _rows())), drawn)
+            code = 0
+            if look.over:
+                return code
+            time.sleep(max(interval, (time.process_time() - began) * (1 / _SHARE - 1)))
+    except KeyboardInterrupt:
+        return code
+
+
+def _draw(page: List[StyledLine], drawn: int) -> int:
+    """Write the page over the one before, in one piece, so that Ctrl-C does not come in between; return how many lines it has."""
+    back = "\x1b[%dA\r\x1b[J" % drawn if drawn else ""
+    sys.stdout.write(back + paint.text(page, sys.stdout))
+    sys.stdout.flush()
+    return len(page)
+
+
+def _width() -> int:
+    return max(40, paint.width())
+
+
+def _rows() -> int:
+    """Return how many rows the terminal has room for: what has left the screen cannot be redrawn."""
+    return max(3, min(watch_table.ROWS, shutil.get_terminal_size((80, 40)).lines - _OTHER_LINES))

@@ -1,0 +1,293 @@
+"""watch folds ranks at the same place, puts those that stand out first, and prints one table in a pipe."""
+
+import json
+import os
+import random
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from ledger_books import Call, Phase, returned
+
+from ddp_probe import ledger_schema as schema
+from ddp_probe.read import ledger
+from ddp_probe.watch import glimpse
+from ddp_probe.watch.look import Look, Watcher
+from ddp_probe.watch.rows import rows
+
+MANY = 1024
+
+
+@pytest.fixture
+def shown(run_python: Callable[..., Any], folder: Path, tmp_path: Path) -> Callable[..., Any]:
+    """Run the command on the run, with its output in a pipe."""
+    return lambda *args: run_python(["-m", "ddp_probe", "watch", str(folder), *args], cwd=tmp_path)
+
+
+def _look(folder: Path) -> Look:
+    return Watcher([str(folder)]).look()
+
+
+def test_ranks_at_the_same_place_share_a_row_and_the_odd_one_comes_first(book: Any, folder: Path) -> None:
+    """Seven ranks that wait in a call are one row; the eighth is above them with the reason."""
+    for rank in range(8):
+        book(rank, *returned(1, 2), *([Phase("validate", site="/job/train.py:77:main")] if rank == 3 else [Call(seq=3)]))
+    first, second = rows(_look(folder))
+    assert (first.ranks, first.phase, first.call, first.site) == ([3], "validate", "after all_reduce 2", "/job/train.py:77")
+    assert first.why == "is not in all_reduce 3, in which 7 ranks wait"
+    assert (second.ranks, second.call, second.why) == ([0, 1, 2, 4, 5, 6, 7], "all_reduce 3", "")
+
+
+def test_rank_0_is_not_right_by_itself(book: Any, folder: Path) -> None:
+    """If most ranks are in another call than rank 0, rank 0 stands out."""
+    for rank in range(4):
+        book(rank, Call(op="broadcast" if rank == 0 else "all_reduce", seq=5, group="0-3"), world=4)
+    look = _look(folder)
+    assert look.outliers == {0: "is in broadcast 5, not in all_reduce 5, in which 3 ranks wait"}
+
+
+def test_two_ranks_that_part_are_both_named(book: Any, folder: Path) -> None:
+    """If half of a group is in one call and half in another, all of them stand out."""
+    book(0, Call(op="barrier", seq=5, group="0-1"), world=2)
+    book(1, Call(op="all_reduce", seq=5, group="0-1"), world=2)
+    assert set(_look(folder).outliers) == {0, 1}
+
+
+def test_a_rank_alone_in_a_call_stands_out_and_not_the_rest(book: Any, folder: Path) -> None:
+    """One rank that makes a call that no other makes is the one that is named."""
+    for rank in range(4):
+        book(rank, *returned(1, group="0-3"), *([Call(op="all_gather_object", seq=2, group="0-3")] if rank == 2 else [Phase("train")]), world=4)
+    assert set(_look(folder).outliers) == {2}
+
+
+def test_a_rank_behind_or_ahead_is_named_with_both_numbers(book: Any, folder: Path) -> None:
+    """A rank that waits in an earlier call of its group than the rest is behind, one in a later call is ahead."""
+    for rank in range(5):
+        book(rank, Call(seq={1: 8, 4: 10}.get(rank, 9), group="0-4"), world=5)
+    assert _look(folder).outliers == {
+        1: "is in all_reduce 8, behind all_reduce 9, in which 3 ranks wait",
+        4: "is in all_reduce 10, ahead of all_reduce 9, in which 3 ranks wait",
+    }
+
+
+def test_nobody_stands_out_before_the_rest_has_waited(book: Any, folder: Path) -> None:
+    """A rank that is a moment behind in a healthy job is not named."""
+    for rank in range(4):
+        book(rank, *([Call(seq=4, ago=0.01, group="0-3")] if rank else returned(3, group="0-3")), world=4)
+    assert _look(folder).outliers == {}
+
+
+def test_work_begun_ahead_does_not_make_its_rank_missing(book: Any, folder: Path) -> None:
+    """A rank that has issued the call and goes on without waiting is in it as far as its group can see; a wait for older work is where it stands."""
+    issued = Call(seq=3, flags=schema.ASYNC, issued=True)
+    for rank in range(8):
+        book(rank, *returned(2), *([issued, Phase("backward", 7)] if rank == 3 else [Call(seq=3)]))
+    look = _look(folder)
+    assert look.outliers == {}
+    book(3, issued._replace(waited=True), issued._replace(seq=4))
+    look = _look(folder)
+    assert (look.ranks[3].op, look.ranks[3].number, look.ranks[3].waits, look.outliers) == ("all_reduce", 3, True, {})
+
+
+def test_a_call_inside_a_call_is_not_shown(book: Any, folder: Path) -> None:
+    """The job's own call is what a rank is in, not the one that torch makes inside it."""
+    book(0, Call(op="broadcast_object_list", seq=2, group="0"), Call(op="broadcast", seq=1, group="0", flags=schema.INNER), world=1)
+    assert rows(_look(folder))[0].call == "broadcast_object_list 2"
+
+
+def test_a_rank_outside_the_backward_pass_of_the_others_stands_out(book: Any, folder: Path) -> None:
+    """What DDP reduces is not seen; the rank that has skipped the step is named by its phase."""
+    for rank in range(4):
+        book(rank, Phase("dataloader" if rank == 1 else "backward", 12), world=4)
+    assert _look(folder).outliers == {1: "is not in backward of step 12, in which 3 ranks are"}
+
+
+def test_a_process_that_is_gone_or_has_ended_says_so(book: Any, folder: Path) -> None:
+    """A pid that another process has now, or none, is gone, unless its log has an end line."""
+    end = '{"event":"process.end","phase":"point","ts":"2026-11-22T05:00:01.000000Z","rank":1,"exit_code":%d}'
+    book(0, Call(group="0-4"), world=5)
+    book(1, Call(group="0-4"), world=5, since=7)
+    book(2, Call(group="0-4"), world=5, since=7, lines=[end % 0])
+    book(3, Call(group="0-4"), world=5, since=7, lines=[end % 1])
+    look = _look(folder)
+    assert [each.state for each in look.ranks] == ["running", "gone", "ended", "failed"]
+    assert (look.absent, look.over) == ([4], False)
+    assert look.outliers[1] == "is gone without an end line: killed, or crashed"
+    assert rows(look)[-1].state == "no ledger"
+
+
+def test_a_stopped_process_says_so(book: Any, folder: Path) -> None:
+    """A rank under SIGSTOP is shown as stopped, and stands out."""
+    child = os.fork()
+    if not child:
+        while True:
+            time.sleep(60)
+    try:
+        book(0, Call(group="0-1"), world=2)
+        book(1, *returned(0, group="0-1"), world=2, pid=child)
+        os.kill(child, 19)
+        os.waitpid(child, os.WUNTRACED)
+        look = _look(folder)
+        assert look.ranks[1].state == "stopped"
+        assert look.outliers == {1: "is stopped, by a signal such as SIGSTOP or by a debugger"}
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+def test_of_a_rank_that_was_started_again_the_latest_counts(book: Any, folder: Path) -> None:
+    """Two ledgers of one rank are one row, of the process that was started last."""
+    book(0, Call(seq=9, group="0"), world=1, lived=50.0)
+    book(0, Call(seq=3, group="0"), world=1, lived=500.0, pid=1, since=1)
+    assert [each.number for each in _look(folder).ranks] == [9]
+
+
+def test_a_rank_of_another_host_is_taken_by_the_wall_clock(book: Any, folder: Path) -> None:
+    """Its process cannot be checked from here, and its call has lasted as long as the two clocks of its file say."""
+    book(0, Call(ago=30, group="0-1"), world=2, host="elsewhere")
+    (only,) = _look(folder).ranks
+    assert only.state == "on another host"
+    assert 30 <= only.seconds < 90
+
+
+def test_speed_is_counted_between_two_looks(book: Any, folder: Path) -> None:
+    """The first look divides the steps by the life of the file, later ones the new steps by the time between."""
+    made = book(0, Phase("backward", 50, ago=0.0), world=1, lived=10.0)
+    watcher = Watcher([str(folder)])
+    first = watcher.look().speed[0]
+    made.phase(Phase("backward", 50, ago=0.0))
+    made.write()
+    still = watcher.look().speed[0]
+    made.phase(Phase("backward", 60, ago=0.0))
+    made.write(moved_ns=made.now + 5)
+    later = watcher.look().speed[0]
+    assert first is not None
+    assert 0 < first <= 5
+    assert (still, later is not None and later > 0) == (0.0, True)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 31, 32, 33, 2047, 2048, 2049, 2081, 7000])
+def test_the_end_of_a_ledger_is_what_the_whole_says(book: Any, count: int) -> None:
+    """However often the ring has gone round, the last records, groups and phases are those that the parser finds in the whole file."""
+    path = str(book(0, Phase("backward", 3), *returned(*range(1, count + 1))).path)
+    end, whole = glimpse.Glimpses().of(path), ledger.read(path, glimpse.KEPT)
+    assert end == whole
+    assert [record.seq for record in end.records] == list(range(max(1, count - glimpse.KEPT + 1), count + 1))
+
+
+def test_a_torn_ledger_is_shown_as_far_as_it_goes(book: Any, folder: Path, shown: Any) -> None:
+    """Cut anywhere, or with any bytes changed, a ledger leaves the other ranks as they are; what is missing is said."""
+    for rank in range(4):
+        book(rank, Call(group="0-3"), world=4)
+    made, draw = book(2, *returned(*range(1, 3000)), Call(seq=3000, group="0-3"), world=4), random.Random(3)
+    for cut in (0, 7, 200, 300, 70000, 100000):
+        made.write(cut)
+        look = _look(folder)
+        assert look.problems
+        assert {0, 1, 3} <= {each.rank for each in look.ranks}
+    whole = bytes(made.data)
+    for _ in range(60):
+        changed = bytearray(whole)
+        for _ in range(draw.randrange(1, 40)):
+            changed[draw.randrange(draw.choice((256, 2000, len(whole))))] = draw.randrange(256)
+        made.path.write_bytes(changed)
+        assert {0, 1, 3} <= {each.rank for each in _look(folder).ranks}
+    made.path.write_bytes(whole[:300])
+    done = shown()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "bytes of the file are missing" in done.stdout
+
+
+def test_a_ledger_that_grows_is_read_again(book: Any, folder: Path) -> None:
+    """Each look shows what was written since the one before, also after many looks at a file at rest."""
+    made = book(0, Call(seq=1, group="0"), world=1)
+    watcher = Watcher([str(folder)])
+    assert [watcher.look().ranks[0].number for _ in range(4)] == [1, 1, 1, 1]
+    for seq in range(2, 6):
+        made.call(Call(seq=seq, ago=10 - seq, group="0"))
+        made.write()
+        assert [watcher.look().ranks[0].number for _ in range(3)] == [seq, seq, seq]
+
+
+def test_a_store_that_came_after_the_first_look_is_seen(book: Any, folder: Path) -> None:
+    """A record whose time was in the header before the record itself was there is not missed for good."""
+    made = book(0, Call(seq=1, group="0"), world=1)
+    watcher = Watcher([str(folder)])
+    moved = made.now
+    made.write(moved_ns=moved)
+    watcher.look()
+    made.call(Call(seq=2, group="0"))
+    made.write(moved_ns=moved)
+    assert watcher.look().ranks[0].number == 2
+
+
+def test_a_thousand_ranks_are_a_few_rows(book: Any, folder: Path, shown: Any) -> None:
+    """1 024 ranks of which one is missing print two rows in 80 columns, at a third of the cost of reading every file whole, and less at rest."""
+    for rank in range(MANY):
+        book(rank, *returned(1, 2, group="0-1023"), *([] if rank == 700 else [Call(seq=3, group="0-1023")]), world=MANY, lived=60.0)
+    watcher = Watcher([str(folder)])
+    spent = time.process_time()
+    look = watcher.look()
+    first = time.process_time() - spent
+    watcher.look()
+    spent = time.process_time()
+    watcher.look()
+    again = time.process_time() - spent
+    spent = time.process_time()
+    for each in folder.glob("rank0000*.ledger"):
+        ledger.read(each)
+    whole = (time.process_time() - spent) / 10 * MANY
+    print("1024 ranks: %.3f s, at rest %.3f s, whole files %.3f s" % (first, again, whole))
+    assert first < whole / 3
+    assert again < first
+    assert set(look.outliers) == {700}
+    done = shown()
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr, len(lines)) == (0, "", 5)
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in done.stdout
+    assert lines[2].startswith("> 700 ")
+    assert "0-699, 701-1023" in lines[3]
+
+
+def test_json_has_every_rank(book: Any, shown: Any) -> None:
+    """--json prints one object with the fields that --help names."""
+    for rank in range(3):
+        book(rank, *([Call(seq=4, group="0-2", op="send", peer=2)] if rank else returned(3)), world=4)
+    done = shown("--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(told) == ["run", "time", "over", "ranks", "absent", "problems"]
+    assert (told["absent"], [each["rank"] for each in told["ranks"]]) == ([3], [0, 1, 2])
+    assert told["ranks"][1]["peer"] == 2
+    assert told["ranks"][0]["site"] == {"file": "/job/train.py", "line": 40, "function": "main"}
+    help_page = shown("--help").stdout
+    assert all(name in help_page for name in told["ranks"][0])
+
+
+def test_an_ended_run_is_shown_as_it_ended(book: Any, shown: Any) -> None:
+    """Of a run whose processes are all gone, the last place of each is shown, and nobody stands out for being gone."""
+    for rank in range(2):
+        book(rank, Call(seq=4, group="0-1"), world=2, since=7)
+    done = shown("--once")
+    assert done.returncode == 0
+    assert "2 ranks, all ended" in done.stdout
+    assert "gone" in done.stdout
+    assert ">" not in done.stdout
+
+
+def test_a_run_without_a_ledger_says_so(folder: Path, shown: Any) -> None:
+    """It exits with 2 and says what to do instead."""
+    (folder / "rank00000.node1.7.jsonl").write_text('{"event":"process.start","rank":0}\n', encoding="utf-8")
+    done = shown()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "There is no ledger in " in done.stderr
+    assert "what to do:" in done.stderr
+
+
+def test_no_run_at_all_says_so(run_python: Any, tmp_path: Path, clean_env: Any) -> None:
+    """Without any run it exits with 2 and says how to get one."""
+    done = run_python(["-m", "ddp_probe", "watch"], cwd=tmp_path, env=clean_env())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "There is no run to read." in done.stderr
