@@ -20,6 +20,7 @@ ROOMS = (
     "tests/facts",
     "tests/read",
     "tests/report",
+    "tests/stacks",
     "tests/watch",
     "README.md",
     "CHANGELOG.md",

@@ -25,10 +25,10 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
+from ddp_probe.cli._rank_choice import Ranks, chosen
 from ddp_probe.errors import UsageError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_Ranks = Callable[[Optional[int]], bool]
 _FILE = re.compile(r"rank(\d+)\.")
 _PAUSE, _SETTLED = 0.5, 2.0  # Seconds between two checks of the files, and without a new line before the job counts as over.
 _NAMED = 30  # Maximum event names listed if nothing matches.
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     if hasattr(sys.stdout, "reconfigure"):  # A log may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
     files = _files(args.paths)
-    choice = _Choice(_ranks(args.rank), args.event, _since(args.since, files) if args.since else None, errors=args.errors, raw=args.raw)
+    choice = _Choice(chosen(args.rank), args.event, _since(args.since, files) if args.since else None, errors=args.errors, raw=args.raw)
     show = _printer(args.raw)
     read = _print(files, choice, show, quiet=args.follow)
     if args.follow:
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 class _Choice:
     """Which lines were requested."""
 
-    def __init__(self, ranks: _Ranks, events: List[str], since: Optional[float], *, errors: bool, raw: bool) -> None:
+    def __init__(self, ranks: Ranks, events: List[str], since: Optional[float], *, errors: bool, raw: bool) -> None:
         self.ranks = ranks
         self._events = events
         self._since = since
@@ -146,7 +146,7 @@ def _follow(paths: List[str], read: Dict[str, int], choice: _Choice, show: Calla
         time.sleep(_PAUSE)
 
 
-def _may_hold(file: str, ranks: _Ranks, there: Set[int]) -> bool:
+def _may_hold(file: str, ranks: Ranks, there: Set[int]) -> bool:
     """Return whether a file may contain a requested rank, to skip others unread. A solo program may get its rank after its file is named."""
     from ddp_probe.read import ends
 
@@ -209,27 +209,6 @@ def _safe(text: str) -> str:
 
 
 # --- the selection --------------------------------------------------------------------------------------------------
-
-
-def _ranks(texts: List[str]) -> _Ranks:
-    """Return a function that says whether a rank was requested; a launcher has no rank."""
-    if not texts:
-        return _any
-    spans: List[Tuple[int, int]] = []
-    launchers = False
-    for part in ",".join(texts).split(","):
-        found = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
-        if found:
-            spans.append((int(found[1]), int(found[2] or found[1])))
-        elif part.strip().lower() in ("l", "launcher"):
-            launchers = True
-        else:
-            raise UsageError("%r is not a valid rank." % part, "Write --rank 3, --rank 0,4-7, or --rank L for the launchers.")
-    return lambda rank: launchers if rank is None else any(low <= rank <= high for low, high in spans)
-
-
-def _any(_rank: Optional[int]) -> bool:
-    return True
 
 
 def _since(text: str, files: List[str]) -> float:

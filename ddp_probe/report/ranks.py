@@ -10,6 +10,7 @@ FEW = 8  # Up to this many ranks, devices are shown with their own numbers.
 ROWS = 24  # Maximum rows; those of guilty ranks are kept first.
 NOTE = "N stands for the rank's own LOCAL_RANK."
 _Key = Tuple[str, ...]
+_MANY = {"is": "are", "has": "have", "was": "were"}
 _NUMBER = re.compile(r"\d+")
 
 
@@ -64,6 +65,12 @@ def last_events(rank_states: Sequence[RankState]) -> Dict[str, List[int]]:
 def who(ranks: Sequence[int]) -> str:
     """Return ranks as a sentence's subject."""
     return "a process" if not ranks else ("rank " if len(ranks) == 1 else "ranks ") + few(ranks, 8)
+
+
+def sentence(ranks: Sequence[int], predicate: str) -> str:
+    """Return what is true of these ranks; the predicate begins with the verb for one rank."""
+    verb, _, rest = predicate.partition(" ")
+    return "%s %s %s" % (who(ranks), verb if len(ranks) == 1 else _MANY.get(verb, verb), rest)
 
 
 def few(ranks: Sequence[int], limit: int = 3) -> str:

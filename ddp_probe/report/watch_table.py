@@ -77,15 +77,10 @@ def _why(made: Sequence[Row], width: int) -> Iterator[StyledLine]:
         if row.why:
             said.setdefault(row.why, []).extend(row.ranks)
     for why, those in list(said.items())[:_SENTENCES]:
-        for one in wrap("%s %s" % (ranks.who(those), why if len(those) == 1 else _plural(why)), width, "", "  "):
+        for one in wrap(ranks.sentence(those, why), width, "", "  "):
             yield StyledLine(one, BAD)
     if len(said) > _SENTENCES:
         yield StyledLine("%d more reasons; --json has them." % (len(said) - _SENTENCES), QUIET)
-
-
-def _plural(why: str) -> str:
-    first, _, rest = why.partition(" ")
-    return "%s %s" % ({"is": "are", "has": "have"}.get(first, first), rest)
 
 
 def _short(site: str) -> str:

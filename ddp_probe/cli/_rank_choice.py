@@ -1,0 +1,29 @@
+"""Parses --rank: 3, or 0,4-7, or L for the launchers."""
+
+import re
+from typing import Callable, List, Optional, Tuple
+
+from ddp_probe.errors import UsageError
+
+Ranks = Callable[[Optional[int]], bool]
+
+
+def chosen(texts: List[str]) -> Ranks:
+    """Return a function that says whether a rank was requested; a launcher has no rank."""
+    if not texts:
+        return _any
+    spans: List[Tuple[int, int]] = []
+    launchers = False
+    for part in ",".join(texts).split(","):
+        found = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
+        if found:
+            spans.append((int(found[1]), int(found[2] or found[1])))
+        elif part.strip().lower() in ("l", "launcher"):
+            launchers = True
+        else:
+            raise UsageError("%r is not a valid rank." % part, "Write --rank 3, --rank 0,4-7, or --rank L for the launchers.")
+    return lambda rank: launchers if rank is None else any(low <= rank <= high for low, high in spans)
+
+
+def _any(_rank: Optional[int]) -> bool:
+    return True

@@ -1,0 +1,83 @@
+"""Show the Python stacks of all ranks as one tree, while the job runs or hangs, or as a hang left them.
+
+RUN is a run as 'report' takes it; the default is the newest one. Ranks that run
+are asked by a file in the run's folder (ask/stacks.N), and answer in their logs:
+no signal, no ptrace. Of other ranks, and of those that do not answer, the last
+stacks are taken that a suspected hang has left in the log, or faulthandler next
+to it (rank*.stacks).
+
+Equal stacks are one path of the tree. Each branch names its ranks, so that a
+thousand ranks are about ten lines. Lines of the job are bold; lines of libraries
+in a row are one line, with the first and the last of them. Main threads are
+shown; --threads adds the others, by name.
+
+--folded writes every stack on a line, outermost frame first, with how many ranks
+have it: FRAME;FRAME;FRAME COUNT, as flame graph viewers read it. '-' is stdout.
+
+exit codes: 0 shown, 2 no run, or no stacks of any rank
+"""
+
+import argparse
+import sys
+from typing import Any, List
+
+from ddp_probe.errors import UnusableError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("run", nargs="?", metavar="RUN", help="a run's name or folder; default: the newest run")
+    parser.add_argument("--rank", metavar="N", action="append", default=[], help="3, or 0,4-7; may be repeated")
+    parser.add_argument("--threads", action="store_true", help="all threads, not only the main ones")
+    parser.add_argument("--raw", action="store_true", help="every frame of every thread, rank by rank")
+    parser.add_argument("--folded", metavar="FILE", help="write lines for a flame graph, and print no tree")
+    parser.add_argument("--wait", metavar="S", type=float, default=5.0, help="seconds to wait for answers; default 5, 0 asks nobody")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask, wait, print."""
+    if hasattr(sys.stdout, "reconfigure"):  # A path may contain characters that this locale cannot encode.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    from ddp_probe.cli import _rank_choice
+    from ddp_probe.report import paint, stack_page
+    from ddp_probe.watch import ask, files
+
+    folders = files.folders(args.run)
+    collected = ask.collect(folders, _rank_choice.chosen(args.rank), min(args.wait, 3600.0))
+    if not collected.found:
+        raise _nothing(collected, folders[0])
+    if args.folded:
+        _write(args.folded, collected.found, all_threads=args.threads)
+        return 0
+    width = max(40, paint.width())
+    page = stack_page.raw(collected, width) if args.raw else stack_page.lines(collected, width, all_threads=args.threads)
+    paint.write(page)
+    return 0
+
+
+def _write(path: str, found: List[Any], *, all_threads: bool) -> None:
+    from ddp_probe.read import stack_tree
+
+    text = "".join(line + "\n" for line in stack_tree.folded(thread for one in found for thread in one.threads if thread.main or all_threads))
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as exc:
+        raise UnusableError(what="%s cannot be written." % path, why=exc.strerror or str(exc), what_to_do="Name another file.") from exc
+
+
+def _nothing(collected: Any, folder: str) -> UnusableError:
+    """Return the error for a run without any stacks, with the reason of the first rank that gave none."""
+    for rank, silence in sorted(collected.silent.items()):
+        others = len(collected.silent) - 1
+        more = ", and %d other rank%s" % (others, "" if others == 1 else "s") if others else ""
+        return UnusableError(
+            what="There are no stacks in %s." % folder, why="Rank %d%s: it %s." % (rank, more, silence.why), what_to_do=silence.what_to_do
+        )
+    return UnusableError(
+        what="There are no stacks in %s." % folder, why="No rank was chosen.", what_to_do="'python -m ddp_probe watch' lists its ranks."
+    )
