@@ -1,8 +1,8 @@
 """Show the Python stacks of all ranks as one tree, while the job runs or hangs, or as a hang left them.
 
-RUN is a run as 'report' takes it; the default is the newest one. Ranks that run
-are asked by a file in the run's folder (ask/stacks.N), and answer in their logs:
-no signal, no ptrace. Of other ranks, and of those that do not answer, the last
+RUN is a run as 'report' takes it; the default is the newest one that runs on
+this host, else the newest. Ranks that run are asked by a file in the run's
+folder (ask/stacks.N), and answer in their logs: no signal, no ptrace. Of other ranks, and of those that do not answer, the last
 stacks are taken that a suspected hang has left in the log, or faulthandler next
 to it (rank*.stacks).
 
@@ -27,7 +27,7 @@ from ddp_probe.errors import UnusableError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", nargs="?", metavar="RUN", help="a run's name or folder; default: the newest run")
+    parser.add_argument("run", nargs="?", metavar="RUN", help="a run's name or folder; default: the newest run that runs, else the newest")
     parser.add_argument("--rank", metavar="N", action="append", default=[], help="3, or 0,4-7; may be repeated")
     parser.add_argument("--threads", action="store_true", help="all threads, not only the main ones")
     parser.add_argument("--raw", action="store_true", help="every frame of every thread, rank by rank")

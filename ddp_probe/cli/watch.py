@@ -1,8 +1,8 @@
 """Show where each rank of a running job stands: phase, call, for how long, line of the job, steps a second.
 
-RUN is a run as 'report' takes it; the default is the newest one. The ranks do
-not take part: their ledgers are read, so a rank that hangs is seen too. Ranks
-at the same place share a row. Ranks that stand out come first, marked by >, by
+RUN is a run as 'report' takes it; the default is the newest one that runs on
+this host, else the newest. The ranks do not take part: their ledgers are read,
+so a rank that hangs is seen too. Ranks at the same place share a row. Ranks that stand out come first, marked by >, by
 the majority of their group and only once that has waited for 3 s; below the
 table it is said why. In a terminal the table is renewed until the job ends, or
 until Ctrl-C; in a pipe it is printed once.
@@ -37,7 +37,7 @@ import sys
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", nargs="?", metavar="RUN", help="a run's name or folder; default: the newest run")
+    parser.add_argument("run", nargs="?", metavar="RUN", help="a run's name or folder; default: the newest run that runs, else the newest")
     parser.add_argument("--once", action="store_true", help="print one table")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--interval", metavar="S", type=_seconds, default=1.0, help="seconds between two looks; default 1")

@@ -7,16 +7,24 @@ from typing import List, Optional
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.errors import UnusableError
-from ddp_probe.read import find
+from ddp_probe.read import find, glance
 
+_TRIED = 8  # At most this many of the newest runs are looked at.
 _RANK = re.compile(r"rank(\d+)\.")
 
 
 def folders(run: Optional[str]) -> List[str]:
-    """Return the folders of a run; of a single file, the folder that it is in."""
-    sources = find.sources([run] if run else [])
+    """Return the folders of a run; of a single file, the folder that it is in. Without a name, a run that runs on this host comes first."""
+    sources = find.sources([run or _newest()])
     inside = [os.path.dirname(file) or "." for file in (*sources.events, *sources.texts)]
     return list(dict.fromkeys(map(os.path.abspath, sources.folders or inside)))
+
+
+def _newest() -> str:
+    """Return the newest of the runs that still run, else the newest: a job that hangs has written its logs longer ago than one that has ended."""
+    newest = find.newest()
+    found = find.runs(find.root())[:_TRIED]
+    return newest if len(found) < 2 else next((folder for folder in found if glance.at(folder).ended == "running"), newest)
 
 
 def logs(places: List[str]) -> List[str]:
@@ -44,6 +52,7 @@ def no_ledger(places: List[str]) -> UnusableError:
     """Return the error for a run whose ranks wrote none."""
     return UnusableError(
         what="There is no ledger in %s." % places[0],
-        why="No file in it ends in %s: its ranks have made none, or they ran under an older ddp_probe." % schema.SUFFIX,
+        why="No file in it ends in %s. A rank makes its ledger when it first calls init_process_group; an older ddp_probe makes none."
+        % schema.SUFFIX,
         what_to_do="'python -m ddp_probe report %s' reads its logs." % places[0],
     )

@@ -291,3 +291,19 @@ def test_no_run_at_all_says_so(run_python: Any, tmp_path: Path, clean_env: Any) 
     done = run_python(["-m", "ddp_probe", "watch"], cwd=tmp_path, env=clean_env())
     assert (done.returncode, done.stdout) == (2, "")
     assert "There is no run to read." in done.stderr
+
+
+def test_without_a_name_a_run_that_runs_comes_before_a_newer_one_that_has_ended(book: Any, folder: Path, run_python: Any, clean_env: Any) -> None:
+    """A job that hangs has written its logs longer ago than a job that has ended since."""
+    born = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+    book(0, Call(group="0"), world=1)
+    log = next(folder.glob("*.jsonl"))
+    log.write_text(log.read_text(encoding="utf-8").replace("}\n", ',"born":%s}\n' % born), encoding="utf-8")
+    other = folder.parent / "run-2"
+    other.mkdir()
+    later = other / "rank00000.node1.7.jsonl"
+    later.write_text('{"event":"process.start","rank":0,"pid":1}\n{"event":"process.end","rank":0,"exit_code":0}\n', encoding="utf-8")
+    os.utime(str(log), (1, 1))
+    done = run_python(["-m", "ddp_probe", "watch"], env=clean_env(DDP_PROBE_DIR=str(folder.parent)))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "run-1, 1 rank" in done.stdout
