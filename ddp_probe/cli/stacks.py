@@ -8,8 +8,8 @@ to it (rank*.stacks).
 
 Equal stacks are one path of the tree. Each branch names its ranks, so that a
 thousand ranks are about ten lines. Lines of the job are bold; lines of libraries
-in a row are one line, with the first and the last of them. Main threads are
-shown; --threads adds the others, by name.
+in a row are one line, the innermost. Main threads are shown; --threads adds the
+others, by name.
 
 --folded writes every stack on a line, outermost frame first, with how many ranks
 have it: FRAME;FRAME;FRAME COUNT, as flame graph viewers read it. '-' is stdout.

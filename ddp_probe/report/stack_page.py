@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Dict, Iterator, List, Sequence, Tuple
 
 from ddp_probe.diagnose.words import clock, counted
-from ddp_probe.own_code import foreign
+from ddp_probe.own_code import foreign, package
 from ddp_probe.read import stack_tree
 from ddp_probe.read.stack_tree import Branch, Step
 from ddp_probe.read.stacks import DUMP, HANG, RankStacks
@@ -103,11 +103,12 @@ def _branch(branch: Branch, indent: str, title: str = "") -> Iterator[StyledLine
 
 
 def _step(step: Step, indent: str) -> StyledLine:
+    """Return a step's line; of library lines the innermost, and before it that of an installed library if it waits in the standard library."""
     if step.own:
         return StyledLine(safe.line(indent + _line(step.site)), STRONG)
-    first = Site(*step.frames[0])
-    text = _line(step.site) if step.folded == 1 else "%s ... %s (%d lines of libraries)" % (_line(first), _line(step.site), step.folded)
-    return StyledLine(safe.line(indent + text))
+    installed = next((Site(*frame) for frame in reversed(step.frames) if package(frame[0])), step.site)
+    text = _line(step.site) if installed == step.site else "%s ... %s" % (_line(installed), _line(step.site))
+    return StyledLine(safe.line(indent + text + (" (%d library lines)" % step.folded if step.folded > 1 else "")))
 
 
 def _line(site: Site) -> str:

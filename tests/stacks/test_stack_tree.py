@@ -39,7 +39,7 @@ def test_a_thousand_ranks_are_a_few_lines() -> None:
         "  ranks 0-699, 701-1023 (1023)",
         "    /job/train.py:31 epoch",
         "    ranks 0-4, 6-699, 701-1023 (1022)",
-        "      torch/distributed/c10d_logger.py:83 wrapper ... torch/distributed/distributed_c10d.py:2806 all_reduce (2 lines of libraries)",
+        "      torch/distributed/distributed_c10d.py:2806 all_reduce (2 library lines)",
         "    rank 5",
         "      /job/model.py:7 loss",
         "  rank 700",
@@ -81,6 +81,17 @@ def test_lines_of_the_job_are_bold_and_libraries_are_one_line() -> None:
     found = [stacks.RankStacks(0, [_stack(_START, _MAIN, *_REDUCE)], 0.0, stacks.ANSWER)]
     page = list(stack_page.lines(Collected(found, {}), 80, all_threads=False))
     assert [line.style for line in page] == ["strong", "strong", ""]
+
+
+def test_a_library_that_waits_in_the_standard_library_is_named() -> None:
+    """The innermost line of an installed library stands before the one of the standard library that it waits in."""
+    loader, select = (
+        Site("/env/lib/python3.11/site-packages/torch/utils/data/dataloader.py", 630, "_next_data"),
+        Site("/usr/lib/python3.11/selectors.py", 415, "select"),
+    )
+    assert _lines([(0, _stack(_MAIN, _REDUCE[0], loader, select))])[2:] == [
+        "  torch/utils/data/dataloader.py:630 _next_data ... selectors.py:415 select (3 library lines)"
+    ]
 
 
 def test_other_threads_are_grouped_by_name() -> None:
