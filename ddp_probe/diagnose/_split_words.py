@@ -7,7 +7,7 @@ from ddp_probe.diagnose._waits import PEER_GONE, waited
 from ddp_probe.diagnose.ledgers import Standing, View, as_site, described, view
 from ddp_probe.diagnose.rule import Evidence
 from ddp_probe.diagnose.words import at, by_number, capital, clock, counted, listed, named
-from ddp_probe.read.model import Failed, Run
+from ddp_probe.read.model import Death, Failed, Run
 from ddp_probe.read.rank_ledger import Call
 
 _LINES = 3  # Of each side.
@@ -111,6 +111,11 @@ def _line(standing: Standing, text: str) -> Evidence:
 def explained(run: Run) -> List[Failed]:
     """Return the failures that follow from ranks that part: time-outs, and lost peers."""
     return [failure for failure in run.failures if failure.fatal and (waited(failure) or failure.consequence == PEER_GONE)]
+
+
+def aborted(run: Run) -> List[Death]:
+    """Return the ends by abort(): gloo and NCCL abort a process that gets another length than it expects."""
+    return [death for death in run.deaths if death.signal == "SIGABRT"]
 
 
 def doubt(found: Split) -> str:

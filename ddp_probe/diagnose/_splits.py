@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 from weakref import WeakKeyDictionary
 
+from ddp_probe.diagnose._rank_branch import branch
 from ddp_probe.diagnose.ledgers import Standing, View, view
 from ddp_probe.read.ledger import Group, Record
 from ddp_probe.read.model import Run
@@ -37,6 +38,7 @@ class Split(NamedTuple):
     unknown: Tuple[int, ...] = ()
     is_sure: bool = True
     what: str = ""  # What `here` wait in, if it is not a collective.
+    branch: int = 0  # The line of the `if` that tells who is wrong.
 
 
 class _Stall(NamedTuple):
@@ -127,9 +129,19 @@ def _stuck(seen: View, standing: Standing, name: str, number: int) -> bool:
 def _differ(seen: View, group: Group, number: int, sides: List[Tuple[Call, Tuple[int, ...]]]) -> Split:
     usual = sides[0][1]
     others = tuple(sorted(rank for _, ranks in sides[1:] for rank in ranks))
-    blame = others if len(usual) * 2 > group.size else tuple(sorted((*usual, *others)))
     when = min(_entered(seen.ranks[rank], group.id, number) for rank in (usual[0], others[0]))
-    return Split(DIFFER, group, number, usual, others, blame, when, tuple(sides))
+    line = 0
+    blame = others if len(usual) * 2 > group.size else tuple(sorted((*usual, *others)))
+    if len(blame) > len(others):
+        line, told = _by_source(sides)
+        blame = told or blame
+    return Split(DIFFER, group, number, usual, others, blame, when, tuple(sides), branch=line)
+
+
+def _by_source(sides: List[Tuple[Call, Tuple[int, ...]]]) -> Tuple[int, Tuple[int, ...]]:
+    """Return the one side whose call stands under an `if` on the rank, and the line of that; nothing if both do, or neither."""
+    told = [(line, ranks) for call, ranks in sides for line in [branch(call.site)] if line is not None]
+    return told[0] if len(told) == 1 and len({call.site for call, _ in sides}) > 1 else (0, ())
 
 
 def record(standing: Standing, group: str, number: int) -> Optional[Record]:

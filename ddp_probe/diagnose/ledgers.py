@@ -30,7 +30,7 @@ class Left(NamedTuple):
 class Standing:
     """One rank: its ledger, the call or the phase that it is in, and until when that is known."""
 
-    __slots__ = ("inside", "ledger", "left", "phase", "process", "rank", "until", "waited_out")
+    __slots__ = ("inside", "is_lost", "ledger", "left", "phase", "process", "rank", "until", "waited_out")
 
     def __init__(self, run: Run, process: LoggedProcess, ledger: RankLedger) -> None:
         self.process = process
@@ -41,7 +41,8 @@ class Standing:
         lost = any(failure.consequence == PEER_GONE for failure in fatal)
         self.inside = _inside(ledger, self.waited_out or lost)
         self.left = None if self.inside is not None and (self.waited_out or lost) else _left(run, process, fatal)
-        self.phase = _phase(ledger)
+        self.phase = _phase(ledger) or (_ended_phase(ledger) if self.waited_out or lost else None)
+        self.is_lost = (lost or self.waited_out) and self.inside is None and self.phase is None
         self.until = self._until(run)
 
     def _until(self, run: Run) -> float:
@@ -53,8 +54,8 @@ class Standing:
 
     @property
     def known(self) -> bool:
-        """Tell whether what the ledger does not have did not happen."""
-        return self.ledger.complete
+        """Tell whether what the ledger does not have did not happen, and where the rank is."""
+        return self.ledger.complete and not self.is_lost
 
     @property
     def site(self) -> Optional[schema.Site]:
@@ -103,6 +104,8 @@ class Standing:
         """Return for how many seconds it has stood there, as far as that is known."""
         if self.inside is not None and not self.inside.is_open:
             return (self.inside.left_ns - self.inside.entered_ns) * 1e-9
+        if self.inside is None and self.left is None and self.phase is not None and not self.phase.is_open:
+            return (self.phase.left_ns - self.phase.entered_ns) * 1e-9
         return max(0.0, self.until - self.since())
 
     def where(self) -> str:
@@ -169,6 +172,13 @@ def _inside(ledger: RankLedger, gave_up: bool) -> Optional[Record]:
 def _phase(ledger: RankLedger) -> Optional[Phase]:
     found = [phase for phase in ledger.phases if phase.is_open and phase.name not in _AROUND and not phase.in_side_thread]
     return max(found, key=lambda phase: phase.entered_ns) if found else None
+
+
+def _ended_phase(ledger: RankLedger) -> Optional[Phase]:
+    """Return the backward pass that raised because other ranks were gone, if the rank has called nothing since."""
+    called_at = ledger.last.entered_ns if ledger.last is not None else 0
+    found = [phase for phase in ledger.phases if phase.name == "backward" and phase.state == "raised" and phase.left_ns >= called_at]
+    return found[0] if found else None
 
 
 def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Left]:

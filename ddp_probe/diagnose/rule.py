@@ -103,7 +103,7 @@ class Rule(NamedTuple):
         when: float,
         remedy: str = "",
         change: changes.Change = (),
-        explains: Sequence[Failed] = (),
+        explains: Sequence[Any] = (),
         confidence: str = HIGH,
         severity: str = "",
         fix: Optional[str] = None,

@@ -6,17 +6,19 @@ Equal calls of all ranks are one object: ten thousand ledgers must fit in memory
 import os
 import re
 from array import array
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from collections import deque
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.read import ledger
 from ddp_probe.read.ledger import Group, Ledger, Phase, Record, Site
 
+_FIELDS = ("left", "seq", "elements", "outer", "group", "op", "dtype")
+_LAST = 64  # Of the last records all that they hold is looked at.
 _OPEN = 32  # At most this many open calls are kept: the latest.
 _MANY = 1 << 20  # At most this many different calls are told apart.
 SENDS = frozenset(("send", "isend", "send_object_list"))
-_POINT_TO_POINT = frozenset(one.name for one in schema.OPERATIONS if schema.POINT_TO_POINT <= one.code < schema.ABOUT_GROUPS)
-_COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
+_LEFT, _SEQ, _ELEMENTS, _OUTER, _GROUP, _OP, _DTYPE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
 
 
 class Call(NamedTuple):
@@ -118,33 +120,34 @@ def whole(path: str, data: Optional[bytes] = None) -> Ledger:
 
 
 def read(path: str, data: Optional[bytes] = None) -> RankLedger:
-    """Return what is kept of a ledger."""
-    return keep(whole(path, data))
-
-
-def keep(full: Ledger) -> RankLedger:
-    """Return what is kept of what a ledger holds."""
+    """Return what is kept of a ledger. Two thousand records take two milliseconds: of most of them nothing but the number of the call is made."""
+    before = None
+    if data is None:
+        try:
+            before, data = ledger._bytes(path), ledger._bytes(path)
+        except OSError as exc:
+            return RankLedger(path, "The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
+    before = None if before == data else before
+    full = ledger.parse(data, path, before, _LAST)
     head = full.header
-    if head is None:
-        return RankLedger(full.path, full.problem or "The file is empty.")
-    groups: Dict[str, GroupCalls] = {}
-    for known in full.groups:
-        groups[known.id] = GroupCalls(_GROUPS.setdefault(known.id, known), 1)
-    pairs: Dict[Tuple[str, int, bool], int] = {}
+    if head is None or head.version != schema.VERSION:
+        return RankLedger(path, full.problem or "The file is empty.")
+    order = ledger._byte_order(data)
+    raw = ledger._Raw(data, order, before)
+    found = _Kept(full.groups, dict(raw.texts()))
+    for row in raw.records()[0]:
+        found.add(row)
     own = [record for record in full.records if not record.is_inner]
-    for record in own:
-        _add(record, groups, pairs)
-    opened = [record for record in own if record.is_open][-_OPEN:]
     base = (head.wall_ns - head.mono_ns) * 1e-9
     return RankLedger(
-        full.path,
+        path,
         full.problem,
         head.pid,
         head.rank,
-        groups,
-        pairs,
+        found.finished(),
+        found.pairs,
         own[-1] if own else None,
-        tuple(opened),
+        tuple(ledger._record(row, found.texts) for row in found.open),
         tuple(full.phases),
         full.torn,
         bool(head.closed_ns),
@@ -153,22 +156,69 @@ def keep(full: Ledger) -> RankLedger:
     )
 
 
-def _add(record: Record, groups: Dict[str, GroupCalls], pairs: Dict[Tuple[str, int, bool], int]) -> None:
-    if record.group is None:
-        return
-    if record.op in _POINT_TO_POINT:
-        key = (record.group.id, record.peer, record.op in SENDS)
-        pairs[key] = max(record.seq, pairs.get(key, 0))
-    elif record.op in _COLLECTIVES:
-        calls = groups.setdefault(record.group.id, GroupCalls(record.group, record.seq))
-        if calls.last is None:
-            calls.first = record.seq
-        missing = record.seq - calls.first - len(calls.numbers)
-        if missing < 0 or missing > schema.RECORDS:
+class _Kept:
+    """What is kept of the records, as they are added in order. A row is a record as the file has it, with numbers for texts."""
+
+    def __init__(self, groups: List[Group], texts: Dict[int, Any]) -> None:
+        self.texts = texts
+        self.groups = {known.id: GroupCalls(_GROUPS.setdefault(known.id, known), 1) for known in groups}
+        self.pairs: Dict[Tuple[str, int, bool], int] = {}
+        self.open: Deque[Tuple[Any, ...]] = deque(maxlen=_OPEN)
+        self._met: Dict[Tuple[Any, ...], Tuple[GroupCalls, int]] = {}  # Equal calls of this rank: its group's, and the call's number.
+        self._rows: Dict[str, Tuple[Any, ...]] = {}
+
+    def add(self, row: Tuple[Any, ...]) -> None:
+        if row[_OUTER]:
             return
-        calls.numbers.extend([0] * missing)
-        calls.numbers.append(_number(Call(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site)))
-        calls.last = record
+        if not row[_LEFT] & 3:
+            self.open.append(row)
+        if row[_OP] >= schema.ABOUT_GROUPS:
+            return
+        if row[_OP] >= schema.POINT_TO_POINT:
+            self._pair(row)
+            return
+        key = (row[_ELEMENTS], *row[_GROUP : _DTYPE + 1])
+        met = self._met.get(key)
+        if met is None:
+            met = self._meet(key, row)
+            if met is None:
+                return
+        calls, number = met
+        numbers, seq = calls.numbers, row[_SEQ]
+        if not numbers:
+            calls.first = seq
+        missing = seq - calls.first - len(numbers)
+        if missing and not self._skip(numbers, missing):
+            return
+        numbers.append(number)
+        self._rows[calls.group.id] = row
+
+    def _skip(self, numbers: "array[int]", missing: int) -> bool:
+        if 0 < missing <= schema.RECORDS:
+            numbers.extend([0] * missing)
+            return True
+        return False
+
+    def _meet(self, key: Tuple[Any, ...], row: Tuple[Any, ...]) -> Optional[Tuple[GroupCalls, int]]:
+        record = ledger._record(row, self.texts)
+        if record.group is None:
+            return None
+        calls = self.groups.setdefault(record.group.id, GroupCalls(record.group, record.seq))
+        call = Call(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site)
+        self._met[key] = calls, _number(call)
+        return self._met[key]
+
+    def _pair(self, row: Tuple[Any, ...]) -> None:
+        record = ledger._record(row, self.texts)
+        if record.group is not None:
+            key = (record.group.id, record.peer, record.op in SENDS)
+            self.pairs[key] = max(record.seq, self.pairs.get(key, 0))
+
+    def finished(self) -> Dict[str, GroupCalls]:
+        """Return the groups, each with the record of its last call."""
+        for name, row in self._rows.items():
+            self.groups[name].last = ledger._record(row, self.texts)
+        return self.groups
 
 
 def _number(call: Call) -> int:

@@ -1,6 +1,7 @@
 """Ledgers of many ranks with one fault: the guilty rank is named whatever its number is, and nothing that is torn or missing makes it another."""
 
 import random
+from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import pytest
@@ -229,3 +230,39 @@ def test_no_rank_is_more_right_than_another(name: str) -> None:
         assert finding.ranks == [guilty]
         found = found or finding.slug
         assert finding.slug == found
+
+
+SOURCE = """def log(loss):
+    dist.all_reduce(loss)
+
+
+def main(rank):
+    if rank == %s:
+        log(1)
+    dist.barrier()
+"""
+
+
+@pytest.mark.parametrize("guilty", [0, 1])
+def test_of_two_ranks_the_source_tells_which_is_wrong(tmp_path: Path, guilty: int) -> None:
+    """If one of two calls is made under an `if` on the rank, its rank alone is named, with the line of the `if`."""
+    job = tmp_path / "job.py"
+    job.write_text(SOURCE % guilty)
+    log = "ledger %d all_reduce 1 float32 at %s:2 open\nledger %d barrier at %s:8 open" % (guilty, job, 1 - guilty, job)
+    finding = judge(_run(log)).findings[0]
+    assert finding.ranks == [guilty]
+    assert "'if' in line 6" in finding.verdict
+    assert finding.cause == ("rank0_only_collective" if guilty == 0 else "rank_divergent_control_flow")
+    job.write_text("def main(rank):\n    if rank == 0:\n        dist.all_reduce(x)\n    elif rank == 1:\n        dist.barrier()\n")
+    both = judge(_run("ledger 0 all_reduce 1 float32 at %s:3 open\nledger 1 barrier at %s:5 open" % (job, job))).findings[0]
+    assert both.ranks == [0, 1]
+
+
+def test_what_a_ledger_lacks_is_in_the_inventory() -> None:
+    """A rank without a ledger and one with a torn one are noted, and no error."""
+    run = _run("ledger 0-3 %s x5" % STEP)
+    _gone(run.ranks[1], random.Random(1))
+    _cut(run.ranks[2], random.Random(1))
+    judge(run)
+    assert "There is no ledger of rank 1." in run.inventory.notes
+    assert any(note.startswith("The ledger of rank 2: ") for note in run.inventory.notes)

@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.diagnose._split_words import doubt, evidence, explained, group, of_kind, sides
+from ddp_probe.diagnose._split_words import aborted, doubt, evidence, explained, group, of_kind, sides
 from ddp_probe.diagnose._splits import DIFFER
 from ddp_probe.diagnose.ledgers import as_site
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule
@@ -63,15 +63,20 @@ def check(run: Run) -> Iterator[Finding]:
     found = of_kind(run, DIFFER)
     if found is None:
         return
-    both = set(found.here) & set(found.blame)
+    both = [] if found.branch else set(found.here) & set(found.blame)
     told = " Which of them is wrong is not told." if both else ""
-    yield RULE.found(
+    if found.branch:
+        told = " The call of %s stands under the 'if' in line %d, which the others do not take." % (named(found.blame), found.branch)
+    one = RULE.found(
         ranks=found.blame,
         verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(found), told, doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
         remedy="Let %s make the same call as the others%s: decide on one rank, broadcast the decision, and take the branch on all."
         % (named(found.there), at(as_site(found.calls[-1][0].site))),
-        explains=explained(run),
-        confidence=MEDIUM if both else "high",
+        explains=[*explained(run), *aborted(run)],
+        confidence=MEDIUM if told else "high",
     )
+    if found.branch and found.blame == (0,):
+        one.cause = "rank0_only_collective"
+    yield one

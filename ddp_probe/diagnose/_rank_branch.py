@@ -1,0 +1,61 @@
+"""Tells from the job's own source, if it is here, whether a call stands in a branch that only some ranks take: under `if rank == 0`."""
+
+import ast
+import os
+import re
+from typing import Iterator, List, Optional, Tuple
+
+from ddp_probe.read.ledger import Site
+
+_RANK = re.compile(r"(?:^|_|\b)rank(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
+_MOST = 1 << 20
+
+
+def branch(site: Optional[Site]) -> Optional[int]:
+    """Return the line of the `if` that only some ranks take and that holds this call, directly or by calling its function; None if there is none."""
+    tree = _tree(site.file) if site is not None else None
+    if tree is None or site is None:
+        return None
+    held = _holding(tree, site.line)
+    if held is not None:
+        return held
+    name = _function(tree, site.line)
+    lines = [_holding(tree, call.lineno) for call in _calls(tree, name)] if name else []
+    return lines[0] if lines and None not in lines else None
+
+
+def _tree(file: str) -> Optional[ast.AST]:
+    try:
+        if os.path.getsize(file) > _MOST:
+            return None
+        with open(file, encoding="utf-8") as stream:
+            return ast.parse(stream.read())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _holding(tree: ast.AST, line: int) -> Optional[int]:
+    """Return the innermost `if` on a rank whose body holds a line, if it does something else for the others, or nothing."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _RANK.search(ast.dump(node.test)) and _in(node.body, line)]
+    return max((node.lineno for node in found), default=None)
+
+
+def _in(body: List[ast.stmt], line: int) -> bool:
+    first, last = _extent(body)
+    return first <= line <= last
+
+
+def _extent(body: List[ast.stmt]) -> Tuple[int, int]:
+    return body[0].lineno, max(getattr(node, "lineno", 0) for part in body for node in ast.walk(part))
+
+
+def _function(tree: ast.AST, line: int) -> str:
+    """Return the innermost function that holds a line."""
+    found = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _in(node.body, line)]
+    return max(found, key=lambda node: node.lineno).name if found else ""
+
+
+def _calls(tree: ast.AST, name: str) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
+            yield node

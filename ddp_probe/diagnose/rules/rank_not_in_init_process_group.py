@@ -1,0 +1,87 @@
+"""Ranks have started and do not come to init_process_group, in which the others wait."""
+
+import re
+from typing import Iterator, List, Tuple
+
+from ddp_probe import schema
+from ddp_probe.diagnose._waits import last_seen
+from ddp_probe.diagnose.ledgers import PATIENCE
+from ddp_probe.diagnose.rule import Example, Finding, Rule, first_of, line, shown
+from ddp_probe.diagnose.words import at, capital, named
+from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
+
+_TIMED_OUT = re.compile(r"[Tt]imed out|[Tt]imeout|clients joined")
+_Wait = Tuple[LoggedProcess, "LoggedCall[schema.InitProcessGroup]"]
+
+RULE = Rule(
+    id="DDP639",
+    slug="rank-not-in-init-process-group",
+    cause="rank_divergent_control_flow",
+    title="A rank has started and does not come to init_process_group, in which the others wait.",
+    symptom="The job hangs at its start, or 'Timed out waiting for clients' although all processes run.",
+    evidence="The log of the missing rank has its start and no init_process_group; the others have begun it and do not return.",
+    remedy="Look at what the missing rank does before init_process_group: a download, a lock, an input, a branch that skips the call.",
+    needs=("dist.init_process_group", "process.start"),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 has started and never joins.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"process.start","rank":1,"world_size":2}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/t.py","line":5}}
+{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"DistStoreError","message":"Timed out: 1/2 clients joined."}}
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "Both ranks come.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1}
+{"event":"process.start","rank":1,"world_size":2}
+{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1}
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare who has begun init_process_group and who has not, if the others have waited for long."""
+    late = [process for process in run.processes if process.rank is not None and _is_late(process)]
+    waits = [wait for process in run.processes for wait in _waits(run, process)]
+    if not late or not waits or run.missing or len(late) + len(waits) != len(run.ranks):
+        return
+    _, call = waits[0]
+    ranks = [process.rank for process in late if process.rank is not None]
+    yield RULE.found(
+        ranks=ranks,
+        verdict="%s %s in init_process_group%s; rank %s, which has started, has not come there: it %s."
+        % (capital(named(_ranks(waits))), "waits" if len(waits) == 1 else "wait", at(call.site), ranks[0], last_seen(late[0])),
+        evidence=first_of(
+            [shown(each, "rank %s waits" % process.rank) for process, each in waits[:2]]
+            + [line(process.last_at, "rank %s wrote this last" % process.rank) for process in late]
+        ),
+        when=min(each.when for _, each in waits),
+        remedy="Look at what %s does before init_process_group: a download, a lock, an input, or a branch that skips the call." % named(ranks),
+        explains=[failure for process, _ in waits for failure in process.failures],
+    )
+
+
+def _ranks(waits: List[_Wait]) -> List[int]:
+    return [process.rank for process, _ in waits if process.rank is not None]
+
+
+def _is_late(process: LoggedProcess) -> bool:
+    return process.start is not None and not process.count(schema.InitProcessGroup) and process.end is None and not process.failures
+
+
+def _waits(run: Run, process: LoggedProcess) -> Iterator[_Wait]:
+    call = process.final(schema.InitProcessGroup)
+    if call is None or process.rank is None:
+        return
+    timed_out = call.failure is not None and _TIMED_OUT.search(call.failure.message)
+    if timed_out or (call.open and process.rank in run.running and run.read_at - call.when >= PATIENCE):
+        yield process, call
