@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._split_words import aborted, doubt, evidence, explained, group, of_kind, sides
-from ddp_probe.diagnose._splits import DIFFER
+from ddp_probe.diagnose._splits import DIFFER, Split
 from ddp_probe.diagnose.ledgers import as_site
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule
 from ddp_probe.diagnose.words import at, named
@@ -72,11 +72,20 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(found), told, doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
-        remedy="Let %s make the same call as the others%s: decide on one rank, broadcast the decision, and take the branch on all."
-        % (named(found.there), at(as_site(found.calls[-1][0].site))),
+        remedy=_remedy(found),
         explains=[*explained(run), *aborted(run)],
         confidence=MEDIUM if told else "high",
     )
     if found.branch and found.blame == (0,):
         one.cause = "rank0_only_collective"
     yield one
+
+
+def _remedy(found: Split) -> str:
+    if found.branch:
+        call = next(call for call, ranks in found.calls if set(ranks) & set(found.blame))
+        return "Take the call%s out of the 'if' in line %d, so that all ranks make it, or remove it." % (at(as_site(call.site)), found.branch)
+    return "Let %s make the same call as the others%s: decide on one rank, broadcast the decision, and take the branch on all." % (
+        named(found.there),
+        at(as_site(found.calls[-1][0].site)),
+    )
