@@ -44,9 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    found = float(text)
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
     if not 0.1 <= found <= 3600:
-        raise argparse.ArgumentTypeError("%s is not between 0.1 and 3600" % text)
+        raise argparse.ArgumentTypeError("%s is not a number of seconds between 0.1 and 3600" % text)
     return found
 
 

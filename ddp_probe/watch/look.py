@@ -50,8 +50,8 @@ class Watcher:
             born = found.header.wall_ns if found.header is not None else 0
             if position is not None and (position.rank not in ranks or ranks[position.rank][0] <= born):
                 ranks[position.rank] = (born, position)
-        chosen = [ranks[rank][1] for rank in sorted(ranks)]
-        size = max((each.world_size for each in chosen), default=0)
+        size = max(ranks.values(), key=lambda one: one[0])[1].world_size if ranks else 0
+        chosen = [ranks[rank][1] for rank in sorted(ranks) if rank < size or size <= 0]  # A job may go on with fewer ranks.
         absent = [rank for rank in range(min(size, 1 << 20)) if rank not in ranks]
         return Look(time.time(), chosen, self._speeds(chosen), outliers.reasons(chosen), absent, problems)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.watch.position import ELSEWHERE, GONE, OVER, RUNNING, STOPPED, Place, Position
+from ddp_probe.watch.position import ELSEWHERE, GONE, OFF, OVER, RUNNING, STOPPED, Place, Position
 
 PATIENCE = 3.0
 """Seconds that a majority must have waited before others stand out: a rank may always be a moment behind."""
@@ -21,6 +21,7 @@ class _Wait(NamedTuple):
 
 def reasons(positions: Sequence[Position]) -> Dict[int, str]:
     """Return why each rank that stands out does so."""
+    positions = [each for each in positions if each.state != OFF]  # What such a rank does is not known any more.
     found = _not_running(positions)
     for group in sorted({name for each in positions for name in each.places}):
         members = [each for each in positions if group in each.places]

@@ -143,6 +143,32 @@ def test_of_a_rank_that_was_started_again_the_latest_counts(book: Any, folder: P
     assert [each.number for each in _look(folder).ranks] == [9]
 
 
+def test_ranks_that_a_smaller_job_has_left_behind_are_not_shown(book: Any, folder: Path) -> None:
+    """After a restart with fewer ranks, the number of ranks of the latest process counts."""
+    for rank in range(4):
+        book(rank, Call(group="0-3"), world=4, since=7, lived=500.0, host="elsewhere")
+    for rank in range(2):
+        book(rank, Call(group="0-1"), world=2)
+    look = _look(folder)
+    assert ([each.rank for each in look.ranks], look.absent, look.outliers) == ([0, 1], [], {})
+
+
+def test_a_rank_without_the_probe_does_not_stand_out(book: Any, folder: Path) -> None:
+    """After restore() a rank's ledger ends, so nothing is said about the calls that it is not in."""
+    for rank in range(4):
+        book(rank, *([Call(seq=3, group="0-3")] if rank else returned(2, group="0-3")), world=4).write(closed_ns=0 if rank else 5)
+    look = _look(folder)
+    assert (look.ranks[0].state, look.outliers) == ("probe off", {})
+
+
+@pytest.mark.parametrize("given", ["0", "x", "nan", "9999"])
+def test_an_interval_out_of_range_is_refused(shown: Any, given: str) -> None:
+    """--interval takes seconds between 0.1 and 3600; anything else is a mistake in the command line."""
+    done = shown("--interval", given)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is not a number of seconds between 0.1 and 3600" in done.stderr
+
+
 def test_a_rank_of_another_host_is_taken_by_the_wall_clock(book: Any, folder: Path) -> None:
     """Its process cannot be checked from here, and its call has lasted as long as the two clocks of its file say."""
     book(0, Call(ago=30, group="0-1"), world=2, host="elsewhere")
