@@ -104,6 +104,13 @@ def _seconds(text: str) -> Optional[float]:
     return value
 
 
+def _patience(text: str) -> Optional[float]:
+    """Parse a number of seconds; None for off."""
+    if text.strip().lower() in _OFF:
+        return None
+    return _seconds(text)
+
+
 class Setting:
     """One environment variable, set by the user or by the probe itself."""
 
@@ -179,6 +186,12 @@ LEDGER = Setting(
     _ledger,
     "records: each rank keeps a record of every collective in a small file beside its log. off: it keeps none.",
 )
+HANG_AFTER = Setting(
+    "DDP_PROBE_HANG_AFTER",
+    "60",
+    _patience,
+    "If a rank makes no progress for this long, it writes hang.suspected with all stacks: seconds, or with s, m or h; off: nothing watches.",
+)
 RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
 ORIGIN = Setting(
     "DDP_PROBE_ORIGIN",
@@ -222,6 +235,7 @@ SETTINGS: Tuple[Setting, ...] = (
     BACKEND,
     TIMEOUT,
     LEDGER,
+    HANG_AFTER,
     RUN,
     ORIGIN,
     ARMED,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Protocol, Tuple
 from ddp_probe import ledger_schema as schema
 from ddp_probe import settings
 from ddp_probe.facts.birth import boot, born
+from ddp_probe.hangs import Watcher
 from ddp_probe.ledger import phases
 from ddp_probe.ledger._calls import Switch, flags_of_thread, hooks
 from ddp_probe.ledger._groups import Groups
@@ -59,6 +60,7 @@ class Collectives:
         self._phases: Optional[Hooks] = None
         self._swaps: List[Swap] = []
         self.file: Optional[LedgerFile] = None
+        self.watcher = Watcher(session.registry)
 
     def open(self) -> None:
         """Make the file and swap in what writes to it; to be called when a process group is about to be made."""
@@ -71,6 +73,7 @@ class Collectives:
             return
         self._put_back()
         self._swap()
+        guard.run("watcher", self.watcher.start, self.file, self._session)
 
     def _base(self) -> str:
         recorder = self._session.recorder
@@ -121,6 +124,7 @@ class Collectives:
     def fall_silent(self) -> None:
         """In the child of a fork: nothing is written to the parent's file, which the child has mapped as well."""
         self._switch.on = False
+        self.watcher.fall_silent()
         if self.file is not None:
             self.file.close(said=False)
             self.file = None
@@ -129,6 +133,7 @@ class Collectives:
         """Put every original back and let go of the file."""
         entries = self._put_back()
         self._switch.on = False
+        self.watcher.stop()
         if self.file is not None:
             self.file.close()
             self.file = None

@@ -83,6 +83,7 @@ class Ending:
     def _at_once(self, code: int) -> None:
         """Write the last line now: os._exit leaves no time for one, and overrules what was known of the exit code."""
         self._close(code)
+        self._session.collectives.watcher.stop()
         self._session.recorder.close()
 
     def _exit(self) -> None:
@@ -102,6 +103,7 @@ class Ending:
             return  # A child that was forked ends by os._exit, newer Pythons after this; the code is told there.
         if self._uncaught is None:
             self._close(code)
+        self._session.collectives.watcher.stop()
         self._session.recorder.close()
         self._leaving.let_go()
         if self._summary_due:
@@ -116,6 +118,7 @@ class Ending:
             return
         self._closed = True
         try:
+            self._session.collectives.watcher.tell_over()
             for event in () if again else _coverage.events(self._session):
                 self._session.recorder.point(event)
             self._last_word.update(known)

@@ -106,6 +106,10 @@ class LedgerFile:
         known = self._texts.get((kind, text))
         return known if known is not None else self._write(kind, text)
 
+    def text_of(self, kind: int, number: int) -> str:
+        """Return the text that has this number; empty if there is none."""
+        return next((text for (known, text), found in list(self._texts.items()) if (known, found) == (kind, number)), "")
+
     def _write(self, kind: int, text: str) -> int:
         lock = self._lock
         if not lock.acquire(timeout=_PATIENCE):

@@ -1,0 +1,67 @@
+"""Where this process stands, from its own ledger: the newest call that is open, and the phase that was entered last and is open."""
+
+import json
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
+
+from ddp_probe import ledger_schema as schema
+from ddp_probe.record.ledger import LedgerFile, phases_at, records_at
+
+_RECORD = schema.layout(schema.RECORD)
+_PHASE = schema.layout(schema.PHASE)
+_OPERATIONS = schema.names(schema.OPERATIONS)
+_PHASES = schema.names(schema.PHASES)
+_BACKWARD = next(code for code, name in _PHASES.items() if name == "backward")
+
+
+class Standing(NamedTuple):
+    """The fields of hang.suspected that the ledger knows."""
+
+    operation: str = ""
+    number: Optional[int] = None
+    group: str = ""
+    size: Optional[int] = None
+    during: str = ""
+    step: Optional[int] = None
+
+
+def standing(file: LedgerFile) -> Standing:
+    """Return where the process stands; everything is empty if no call and no phase is open."""
+    phases = list(_phases(file))
+    during = max((row for row in phases if not row[1]["left"]), key=lambda row: int(row[1]["entered_ns"]), default=None)
+    step = next((int(row["count"]) for code, row in phases if code == _BACKWARD), None)
+    found = max((row for row in _records(file) if _is_open(row)), key=lambda row: int(row["index"]), default=None)
+    where = Standing(during=_PHASES.get(during[0], "") if during is not None else "", step=step)
+    if found is None:
+        return where
+    group, size = _group(file, found["group"])
+    return where._replace(operation=_OPERATIONS.get(found["op"], ""), number=int(found["seq"]), group=group, size=size)
+
+
+def _is_open(row: Dict[str, Any]) -> bool:
+    """Tell a call of the job that has not returned, or whose work is being waited for."""
+    if row["flags"] & schema.INNER or row["left"] & 3 != schema.OPEN:
+        return False
+    return not row["left"] or row["waited_ns"] > 0
+
+
+def _records(file: LedgerFile) -> Iterator[Dict[str, Any]]:
+    for at in range(records_at(), records_at() + schema.RECORDS * _RECORD.size, _RECORD.size):
+        row = dict(zip((field.name for field in schema.RECORD), _RECORD.unpack_from(file.map, at)))
+        if 0 != row["index"] == row["index_again"]:
+            yield row
+
+
+def _phases(file: LedgerFile) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    for code in _PHASES:
+        row = dict(zip((field.name for field in schema.PHASE), _PHASE.unpack_from(file.map, phases_at() + (code - 1) * _PHASE.size)))
+        if 0 != row["stamp"] == row["stamp_again"]:
+            yield code, row
+
+
+def _group(file: LedgerFile, number: int) -> Tuple[str, Optional[int]]:
+    """Return the group's id and its size."""
+    text = file.text_of(schema.GROUP, number)
+    if not text:
+        return "", None
+    described = json.loads(text)
+    return described["id"], described["size"]

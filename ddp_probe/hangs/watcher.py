@@ -1,0 +1,225 @@
+"""The watcher of a rank: one thread that wakes about once a second, reads the time of the ledger's latest record, and says when nothing moves.
+
+The thread is not one of threading's: a job that joins every thread of threading.enumerate() would wait for it for ever, and the interpreter
+does not wait for it at its end. It blocks all signals, so that they reach the job's threads. It holds no lock while it sleeps; what it imports,
+it imports before it starts; and no fork is made with its timer set. So a forked child finds nothing of it but memory.
+"""
+
+import _thread
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Optional, Protocol, Set, Tuple
+
+from ddp_probe import schema, settings
+from ddp_probe.facts.stacks import thread_stacks
+from ddp_probe.hangs._standing import standing
+from ddp_probe.hangs._timer import Timer
+from ddp_probe.ours import ours, suppress
+from ddp_probe.patching import PatchRegistry
+from ddp_probe.patching.guard import guard
+from ddp_probe.record.ledger import LedgerFile, word
+from ddp_probe.record.text_file import TextFile
+
+if TYPE_CHECKING:
+    from ddp_probe.activation.this_process import ThisProcess
+    from ddp_probe.record import Recorder
+
+_INTERVAL = 1.0
+_PATIENCE = 2.0
+_PARTS = 4
+"""The thread wakes, and sets the timer again, after this part of DDP_PROBE_HANG_AFTER if that is sooner."""
+_LOOKS = 5
+"""How often the folder of requests is read again after it has changed: two changes may have one time."""
+_MOVED, _MADE = word("moved_ns"), word("mono_ns")
+_ASK, _REQUEST = "ask", "stacks."
+
+
+class Armed(Protocol):
+    """The session as the watcher sees it."""
+
+    process: "ThisProcess"
+    recorder: "Recorder"
+
+
+class Watcher:
+    """Watches this process from inside, from its first process group to its end, or to restore()."""
+
+    def __init__(self, registry: PatchRegistry) -> None:
+        self.timer = Timer()
+        self._rounds: Optional[_Rounds] = None
+        if settings.get(settings.HANG_AFTER) is not None and settings.get(settings.LEDGER):
+            guard.run("watcher", self.timer.watch, registry)
+
+    def start(self, file: LedgerFile, session: Armed) -> None:
+        """Start the thread, unless DDP_PROBE_HANG_AFTER is off."""
+        after = settings.get(settings.HANG_AFTER)
+        if after is not None and self._rounds is None:
+            self._rounds = _Rounds(file, session, after, self.timer)
+            _thread.start_new_thread(self._rounds.run, ())
+
+    def stop(self) -> None:
+        """End the thread and wait for it; take the timer away."""
+        rounds, self._rounds = self._rounds, None
+        if rounds is not None:
+            rounds.end()
+        self.timer.disarm()
+        if rounds is not None:
+            rounds.close()
+
+    def tell_over(self) -> None:
+        """Say now that a hang is over, if it is: the process ends before the thread looks again."""
+        if self._rounds is not None:
+            guard.run("watcher", self._rounds.tell_over)
+
+    def fall_silent(self) -> None:
+        """In the child of a fork there is no thread: forget it."""
+        self.timer.fall_silent()
+        rounds, self._rounds = self._rounds, None
+        if rounds is not None:
+            rounds.close(remove_empty=False)
+
+
+class _Rounds:
+    """What the thread does, round by round."""
+
+    def __init__(self, file: LedgerFile, session: Armed, after: float, timer: Timer) -> None:
+        self._words = file.words
+        self._file = file
+        self._recorder = session.recorder
+        self._process = session.process
+        self._after = after
+        self._timer = timer
+        self._stacks = TextFile(file.path[: -len(".ledger")] + ".stacks")
+        self._requests = Requests(session.process.folder)
+        self._hang = Hang(after)
+        self._armed_at = 0.0
+        self._ending = False
+        self._wake, self._ended = _thread.allocate_lock(), _thread.allocate_lock()
+        self._wake.acquire()
+        self._ended.acquire()
+
+    def run(self) -> None:
+        """Be the thread: look, sleep, look again."""
+        interval = min(_INTERVAL, self._after / _PARTS)
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            while not self._ending and not guard.off("watcher"):
+                guard.run("watcher", self._look)
+                self._wake.acquire(timeout=interval)
+        finally:
+            self._ended.release()
+
+    def end(self) -> None:
+        """Ask the thread to end and wait until it has, for a while."""
+        self._ending = True
+        with suppress(RuntimeError):
+            self._wake.release()
+        self._ended.acquire(timeout=_PATIENCE)
+
+    def close(self, remove_empty: bool = True) -> None:
+        """Let go of the file of the timer."""
+        self._stacks.close(remove_empty)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if now - self._armed_at >= self._after / _PARTS:
+            self._armed_at = now
+            self._timer.arm(self._stacks, self._after)
+        try:
+            moved = int(self._words[_MOVED] or self._words[_MADE])
+        except ours(ValueError):
+            if self._ending:  # The map is closed.
+                return
+            raise
+        self.tell_over()
+        suspected = self._suspected(moved)
+        if suspected is not None:
+            self._recorder.point(suspected)
+        for number in self._requests.new():
+            self._recorder.point(schema.Stacks(request=number, threads=thread_stacks(_thread.get_ident())))
+
+    def tell_over(self) -> None:
+        """Write that a hang is over, if it was told and the process has moved since."""
+        over = self._hang.over(int(self._words[_MOVED] or self._words[_MADE]))
+        if over is not None:
+            self._recorder.point(over)
+
+    def _suspected(self, moved: int) -> Optional[schema.Event]:
+        since = (time.monotonic_ns() - moved) / 1e9
+        if not self._hang.is_due(since):
+            return None
+        where = standing(self._file)
+        waited_for = _has_group() and (self._process.rank_info.world_size or 0) > 1
+        self._hang.pass_on(told=bool(where.operation or where.during or waited_for))
+        if not (where.operation or where.during or waited_for):
+            return None
+        return schema.HangSuspected(since=since, threads=thread_stacks(_thread.get_ident()), **where._asdict())
+
+
+class Hang:
+    """One standstill: since when, and how often it has been told; told again after twice the time, four times, eight times."""
+
+    def __init__(self, after: float) -> None:
+        self._after = after
+        self._moved = 0
+        self._step = 0
+        self._told = 0
+
+    def is_due(self, since: float) -> bool:
+        """Tell whether it is time to say that nothing has moved for so many seconds."""
+        return since >= self._after * (1 << self._step)
+
+    def pass_on(self, told: bool) -> None:
+        """Wait for twice the time from here, whether it was told or was nothing to tell of."""
+        self._step += 1
+        self._told += told
+
+    def over(self, moved: int) -> Optional[schema.Event]:
+        """Return the event that ends what was told, if the process has moved since."""
+        before, self._moved = self._moved, moved
+        if moved == before:
+            return None
+        told, self._told, self._step = self._told, 0, 0
+        return schema.HangOver(lasted=(moved - before) / 1e9, suspected=told) if told else None
+
+
+class Requests:
+    """The files ask/stacks.N of the run's folder: each is answered once, and what was there before this process is not for it."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = os.path.join(folder, _ASK)
+        self._changed: Tuple[int, ...] = ()
+        self._looks = 0
+        self._known: Set[int] = set()
+        self._known = set(self._numbers())
+
+    def new(self) -> Any:
+        """Return the numbers of requests that have not been answered."""
+        try:
+            changed = os.stat(self._folder).st_mtime_ns
+        except ours(OSError):
+            return ()
+        if (changed,) != self._changed:
+            self._changed, self._looks = (changed,), _LOOKS
+        if not self._looks:
+            return ()
+        self._looks -= 1
+        found = sorted(set(self._numbers()) - self._known)
+        self._known.update(found)
+        return found
+
+    def _numbers(self) -> Any:
+        try:
+            names = os.listdir(self._folder)
+        except ours(OSError):
+            return []
+        ends = [name[len(_REQUEST) :] for name in names if name.startswith(_REQUEST)]
+        return [int(end) for end in ends if end.isascii() and end.isdigit()]
+
+
+def _has_group() -> bool:
+    """Tell whether there is a process group: others may wait for this process while it is in no call."""
+    c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
+    return c10d is not None and bool(c10d.is_initialized())

@@ -1,0 +1,43 @@
+"""A file beside the log to which faulthandler writes: opened here, checked before each use, and removed if it is empty."""
+
+import fcntl
+import os
+
+from ddp_probe.ours import ours, suppress
+
+from ._modes import umask
+
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_LOWEST = 64
+"""The descriptor's lowest number: a job that opens and closes files of its own by number uses small ones."""
+
+
+class TextFile:
+    """One open file, known by its place on the disk: the job may close every descriptor that it finds."""
+
+    def __init__(self, path: str) -> None:
+        low = os.open(path, _FLAGS, 0o666 & ~umask(os.path.dirname(path)))
+        try:
+            self.fd = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _LOWEST)
+        finally:
+            os.close(low)
+        self.path = path
+        seen = os.fstat(self.fd)
+        self._ident = seen.st_dev, seen.st_ino
+
+    def is_there(self) -> bool:
+        """Tell whether the descriptor still leads to this file."""
+        try:
+            seen = os.fstat(self.fd)
+        except ours(OSError):
+            return False
+        return (seen.st_dev, seen.st_ino) == self._ident
+
+    def close(self, remove_empty: bool = True) -> None:
+        """Let go of the file."""
+        if not self.is_there():
+            return
+        if remove_empty and os.fstat(self.fd).st_size == 0:
+            with suppress(OSError):
+                os.unlink(self.path)
+        os.close(self.fd)
