@@ -25,7 +25,7 @@ BACKWARD = "backward"
 
 
 class Split(NamedTuple):
-    """Where the ranks part. `here` wait, or make the usual call; `there` are those that do not come, or make another; `blame` are the guilty."""
+    """The call at which the ranks part. `here` wait, or make the usual call; `there` are those that do not come, or make another; `blame` are the guilty."""
 
     kind: str
     group: Optional[Group]
@@ -252,7 +252,7 @@ def _came(seen: View, rank: int, group: str, number: int) -> bool:
 
 
 def _issued(seen: View, name: str, members: Set[int]) -> Dict[int, Standing]:
-    """Return the ranks that have given a call to a device, where it may hang, and have done nothing since for long."""
+    """Return the ranks that have queued a call on a device, on which it may hang, and have been idle since."""
     found = {}
     for rank in members:
         standing = seen.ranks.get(rank)
@@ -282,7 +282,7 @@ def _in_pairs(seen: View) -> Iterator[_Stall]:
 
 
 def _in_backward(seen: View) -> Iterator[_Stall]:
-    """Yield the backward pass in which ranks wait for gradients that others do not send: DDP reduces them in C++, where no record is made."""
+    """Yield the backward pass in which ranks wait for gradients that others do not send: DDP reduces them in C++, in which no record is made."""
     here = {rank: standing for rank, standing in seen.ranks.items() if standing.in_backward and _is_long(seen, standing)}
     if not here:
         return

@@ -1,4 +1,4 @@
-"""Where each rank stands, by its ledger: in which collective, at which number of its group; in which phase; or that it has left.
+"""The position of each rank, by its ledger: in which collective, at which number of its group; in which phase; or that it has left.
 
 A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in _splits.py.
 """
@@ -54,7 +54,7 @@ class Standing:
 
     @property
     def known(self) -> bool:
-        """Tell whether what the ledger does not have did not happen, and where the rank is."""
+        """Return whether the ledger is complete, so that what is missing in it did not happen."""
         return self.ledger.complete and not self.is_lost
 
     @property

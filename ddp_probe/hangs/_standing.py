@@ -1,4 +1,4 @@
-"""Where this process stands, from its own ledger: the newest call that is open, and the phase that was entered last and is open."""
+"""The position of this process, from its own ledger: the newest call that is open, and the phase that was entered last and is open."""
 
 import json
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
@@ -38,7 +38,7 @@ def standing(file: LedgerFile) -> Standing:
 
 
 def _is_open(row: Dict[str, Any]) -> bool:
-    """Tell a call of the job that has not returned, or whose work is being waited for."""
+    """Return whether a call of the job has not returned, or its work is being waited for."""
     if row["flags"] & schema.INNER or row["left"] & 3 != schema.OPEN:
         return False
     return not row["left"] or row["waited_ns"] > 0

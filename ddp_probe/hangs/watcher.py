@@ -1,6 +1,6 @@
 """The watcher of a rank: one thread that wakes about once a second, reads the time of the ledger's latest record, and says when nothing moves.
 
-The thread is not one of threading's: a job that joins every thread of threading.enumerate() would wait for it for ever, and the interpreter
+The thread is not one of threading's: a job that joins every thread of threading.enumerate() would wait for it forever, and the interpreter
 does not wait for it at its end. It blocks all signals, so that they reach the job's threads. It holds no lock while it sleeps; what it imports,
 it imports before it starts; and no fork is made with its timer set. So a forked child finds nothing of it but memory.
 """
@@ -168,7 +168,7 @@ class Hang:
         self._told = 0
 
     def is_due(self, since: float) -> bool:
-        """Tell whether it is time to say that nothing has moved for so many seconds."""
+        """Return whether it is time to say how long nothing has moved."""
         return since >= self._after * (1 << self._step)
 
     def pass_on(self, told: bool) -> None:

@@ -7,7 +7,7 @@ Three lines of one:
     ledger 3 validate at val.py:7 open
 
 After the ranks comes an operation, or a phase, of ddp_probe/ledger_schema.py. Then, in any order: a number of elements, a data type,
-`root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE`, `on DEVICE`, `x200` (so many times), `async`,
+`root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE`, `on DEVICE`, `x200` (200 times), `async`,
 and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
 """
 

@@ -41,7 +41,7 @@ ledger 2 barrier at /train/t.py:20 open
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Name the ranks that call it, and where the others are."""
+    """Name the ranks that call it, and the position of the others."""
     found = of_kind(run, ALONE)
     if found is None or not only_waits(run):
         return

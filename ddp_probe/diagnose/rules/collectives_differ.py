@@ -64,7 +64,7 @@ def check(run: Run) -> Iterator[Finding]:
     if found is None:
         return
     both = [] if found.branch else set(found.here) & set(found.blame)
-    told = " Which of them is wrong is not told." if both else ""
+    told = " Nothing shows which of them is wrong." if both else ""
     if found.branch:
         told = " The call of %s stands under the 'if' in line %d, which the others do not take." % (named(found.blame), found.branch)
     one = RULE.found(

@@ -69,7 +69,7 @@ ledger 1,3 all_reduce 16 float32 at /train/t.py:12 x2
 
 
 def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
-    """Name the ranks that do not come, where they are, and who waits."""
+    """Name the missing ranks, their position, and the ranks that wait."""
     found = of_kind(run, MISSING, UNKNOWN)
     if found is None or not only_waits(run):
         return
@@ -78,7 +78,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     both = set(found.here) & set(found.blame)
     guilty = view(run).ranks[found.there[0]]
-    told = " Each waits for the other; which of them is wrong is not told." if both else ""
+    told = " Each waits for the other; nothing shows which of them is wrong." if both else ""
     yield RULE.found(
         ranks=found.blame,
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
