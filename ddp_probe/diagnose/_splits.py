@@ -25,7 +25,7 @@ BACKWARD = "backward"
 
 
 class Split(NamedTuple):
-    """The call at which the ranks part. `here` wait, or make the usual call; `there` are those that do not come, or make another; `blame` are the guilty."""
+    """The call at which the ranks part. `here` wait, or make the usual call; `there` do not come, or make another; `blame` are the guilty."""
 
     kind: str
     group: Optional[Group]
