@@ -10,6 +10,8 @@ it is complete. Times are by each host's own clock; 'report' aligns them.
 
 Coverage lines (probe.coverage) are shown only with --raw, or if --event names
 them. --errors shows failed calls, ranks that ended badly, and warnings.
+The records of a ledger are shown as ledger.all_reduce and so on, one for each
+call at the time of its beginning; --event 'ledger.*' shows nothing else.
 --follow continues until the job ends or you press Ctrl-C.
 
 --since takes 18:26, 18:26:05.5 (on the day of the run's last event),
@@ -105,6 +107,7 @@ def _files(paths: List[str]) -> List[str]:
 
 def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, quiet: bool) -> Dict[str, int]:
     """Print the existing lines; return how many lines of each file were read."""
+    from ddp_probe import ledger_schema
     from ddp_probe.read import events as reader
     from ddp_probe.read.model import Inventory
 
@@ -113,7 +116,8 @@ def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, qu
     read: Dict[str, int] = {}
     there: Tuple[Set[str], Set[int]] = (set(), set())
     for entry in reader.merged([file for file in files if _may_hold(file, choice.ranks, there[1])], inventory):
-        read[entry.file] = entry.number
+        if not entry.file.endswith(ledger_schema.SUFFIX):  # --follow goes on with the logs alone.
+            read[entry.file] = entry.number
         if len(there[0]) < 1000:
             there[0].add(entry.head.event)
         if entry.head.rank is not None:

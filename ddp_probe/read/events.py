@@ -6,16 +6,20 @@ A run of ten thousand files exceeds both memory and the limit of file descriptor
 import heapq
 import os
 import stat
+from datetime import datetime, timezone
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import msgspec
 
+from ddp_probe.read import ledger, rank_ledger
 from ddp_probe.read._lines import lines
 from ddp_probe.read.fold import seconds
 from ddp_probe.read.model import Inventory
 
 _ALL_PIECES = 64 << 20  # Bytes of all files together in memory at a time.
 _PIECE = 1 << 18
+_LEDGERS = 64  # The records of more ledgers at a time would fill the memory.
+_ENCODE = msgspec.json.Encoder().encode
 
 
 class Head(msgspec.Struct):
@@ -45,7 +49,48 @@ _ANY = msgspec.json.Decoder()
 def merged(files: Sequence[str], inventory: Inventory) -> Iterator[TimedLine]:
     """Yield the events of all files by time; the inventory counts the lines that are not events."""
     piece = max(1 << 12, min(_PIECE, _ALL_PIECES // max(len(files), 1)))
-    return heapq.merge(*(_entries(file, piece, inventory) for file in files), key=lambda entry: entry.when)
+    ledgers = [found for file in files for found in [rank_ledger.find(file)] if found]
+    of_ledgers = [_records(path) for path in ledgers] if len(ledgers) <= _LEDGERS else []
+    if len(ledgers) > _LEDGERS:
+        inventory.notes.append("The records of %d ledgers are not shown; name fewer ranks to see them." % len(ledgers))
+    return heapq.merge(*(_entries(file, piece, inventory) for file in files), *of_ledgers, key=lambda entry: entry.when)
+
+
+def _records(path: str) -> Iterator[TimedLine]:
+    """Yield the records of a ledger as events, one for each call, at the time of its beginning."""
+    full = rank_ledger.whole(path)
+    head = full.header
+    if head is None:
+        return
+    base = (head.wall_ns - head.mono_ns) * 1e-9
+    for record in sorted(full.records, key=lambda one: one.entered_ns):
+        when = base + record.entered_ns * 1e-9
+        event = _event(record, head.rank, when)
+        yield TimedLine(when, path, record.number, Head(event["event"], event["ts"], record.entered_ns, event["rank"]), _ENCODE(event) + b"\n")
+
+
+def _event(record: ledger.Record, rank: int, when: float) -> Dict[str, Any]:
+    """Return a record as an event has it; what is not known, or does not apply, is left out."""
+    left = record.left_ns if record.state != "open" else 0
+    found = {
+        "event": "ledger." + record.op,
+        "phase": "point",
+        "ts": datetime.fromtimestamp(when, tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "mono_ns": record.entered_ns,
+        "rank": rank if rank >= 0 else None,
+        "state": record.state,
+        "seconds": (left - record.entered_ns) * 1e-9 if left else None,
+        "number": record.seq,
+        "group": record.group.ranks if record.group is not None else None,
+        "peer": record.peer if record.peer >= 0 else None,
+        "elements": record.elements or None,
+        "dtype": record.dtype or None,
+        "device": record.device or None,
+        "inner": record.is_inner or None,
+        "async": record.is_async or None,
+        "site": record.site._asdict() if record.site is not None else None,
+    }
+    return {name: value for name, value in found.items() if value is not None or name == "rank"}
 
 
 def fields(line: bytes) -> Dict[str, Any]:

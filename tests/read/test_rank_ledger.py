@@ -1,5 +1,8 @@
 """A rank's ledger beside its log: found, kept small, noted if it is torn or another's; and ledgers written as text."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,3 +101,18 @@ def test_a_line_that_is_not_one_says_so() -> None:
     """A misspelt operation in an example is an error that names the line."""
     with pytest.raises(ValueError, match="all_reduced"):
         from_lines("ledger 0 all_reduced at a.py:1")
+
+
+def test_records_are_shown_among_the_events(tmp_path: Path) -> None:
+    """`logs` has each record at the time of its call, as an event with the rank, the site and how it ended; a follow goes on with the logs."""
+    folder = _folder(tmp_path)
+    done = subprocess.run([sys.executable, "-m", "ddp_probe", "logs", "--raw", str(folder)], capture_output=True, text=True, check=True)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    names = [event["event"] for event in events]
+    assert names.count("process.start") == 2
+    assert names.count("ledger.all_reduce") > 3000
+    barrier = events[-1]
+    assert (barrier["event"], barrier["rank"], barrier["state"]) == ("ledger.barrier", 1, "open")
+    assert barrier["site"]["line"] == 20
+    sent = events[names.index("ledger.send")]
+    assert (sent["rank"], sent["peer"], sent["elements"], sent["state"]) == (0, 1, 4, "returned")
