@@ -35,9 +35,9 @@ def _tree(file: str) -> Optional[ast.AST]:
 
 
 def _holding(tree: ast.AST, line: int) -> Optional[int]:
-    """Return the innermost `if` on a rank whose body holds a line, if it does something else for the others, or nothing."""
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _RANK.search(ast.dump(node.test)) and _in(node.body, line)]
-    return max((node.lineno for node in found), default=None)
+    """Return the innermost `if` on a rank that holds a line, in its body or in its else."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _RANK.search(ast.dump(node.test))]
+    return max((node.lineno for node in found if _in(node.body, line) or (node.orelse and _in(node.orelse, line))), default=None)
 
 
 def _in(body: List[ast.stmt], line: int) -> bool:

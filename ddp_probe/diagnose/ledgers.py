@@ -197,8 +197,7 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
         return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.last_when)
     if death is not None and death.exit_code is not None:
         return Left("ended with exit code %d and without a last line" % death.exit_code, death.when)
-    beside = {one.host for one in run.processes if one.rank in run.running}
-    if process.host in beside and process.rank not in run.running:
+    if process.rank not in run.running and any(run.ranks[rank].host == process.host for rank in run.running if rank in run.ranks):
         return Left("does not run any more and left no last line", process.last_when)
     return None
 

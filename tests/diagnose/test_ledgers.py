@@ -253,9 +253,10 @@ def test_of_two_ranks_the_source_tells_which_is_wrong(tmp_path: Path, guilty: in
     assert finding.ranks == [guilty]
     assert "'if' in line 6" in finding.verdict
     assert finding.cause == ("rank0_only_collective" if guilty == 0 else "rank_divergent_control_flow")
-    job.write_text("def main(rank):\n    if rank == 0:\n        dist.all_reduce(x)\n    elif rank == 1:\n        dist.barrier()\n")
-    both = judge(_run("ledger 0 all_reduce 1 float32 at %s:3 open\nledger 1 barrier at %s:5 open" % (job, job))).findings[0]
-    assert both.ranks == [0, 1]
+    for other in ("elif rank == 1", "else"):
+        job.write_text("def main(rank):\n    if rank == 0:\n        dist.all_reduce(x)\n    %s:\n        dist.barrier()\n" % other)
+        both = judge(_run("ledger 0 all_reduce 1 float32 at %s:3 open\nledger 1 barrier at %s:5 open" % (job, job))).findings[0]
+        assert both.ranks == [0, 1]
 
 
 def test_what_a_ledger_lacks_is_in_the_inventory() -> None:
