@@ -88,6 +88,12 @@ class Standing:
         """Return how often it has entered a phase."""
         return next((one.times for one in self.ledger.phases if one.name == phase), 0)
 
+    def batches(self) -> Tuple[int, bool]:
+        """Return how many batches its DataLoader has given, and whether that has ended; the end is the last time that it was asked."""
+        found = next((one for one in self.ledger.phases if one.name == "dataloader"), None)
+        over = found is not None and found.state == "raised"
+        return (found.times - over if found is not None else 0), over
+
     def wall(self, mono_ns: int) -> float:
         """Return a time of its ledger on the run's common clock."""
         return self.ledger.when(mono_ns) + self.process.offset

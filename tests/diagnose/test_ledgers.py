@@ -267,3 +267,12 @@ def test_what_a_ledger_lacks_is_in_the_inventory() -> None:
     judge(run)
     assert "There is no ledger of rank 1." in run.inventory.notes
     assert any(note.startswith("The ledger of rank 2: ") for note in run.inventory.notes)
+
+
+def test_a_loader_that_ended_early_tells_who_has_fewer_batches() -> None:
+    """Of two ranks that part, the one whose DataLoader ended with fewer batches is named, with the cause of uneven batches."""
+    lines = ["ledger 0-1 dataloader at /job/t.py:3 x3", "ledger 0-1 backward at /job/t.py:5 x3", "ledger 1 dataloader at /job/t.py:3 raised"]
+    lines += ["ledger 0 dataloader at /job/t.py:3", "ledger 0 backward at /job/t.py:5 open", "ledger 1 barrier at /job/t.py:9 open"]
+    finding = judge(_run("\n".join(lines))).findings[0]
+    assert (finding.cause, finding.ranks) == ("uneven_batches", [1])
+    assert "ended after 3 batches" in finding.verdict

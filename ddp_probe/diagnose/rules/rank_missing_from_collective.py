@@ -1,6 +1,6 @@
 """A rank does not come to a collective in which the others wait: it is in another one, in a phase, or outside of any."""
 
-from typing import Iterator, Union
+from typing import Iterator, List, Tuple, Union
 
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose._splits import MISSING, UNKNOWN, Split
@@ -79,16 +79,32 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     both = set(found.here) & set(found.blame)
     guilty = view(run).ranks[found.there[0]]
     told = " Each waits for the other; nothing shows which of them is wrong." if both else ""
-    yield RULE.found(
-        ranks=found.blame,
+    short, batches = _out_of_batches(run, found)
+    if short:
+        told = " The DataLoader of %s ended after %d batches, and that of the others has more." % (named(short), batches)
+    one = RULE.found(
+        ranks=short or found.blame,
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
         remedy="Compare the path of %s%s with that of %s%s: all ranks need the same calls, and the same number of batches."
         % (named(found.there), at(guilty.site), named(found.here), at(view(run).ranks[found.here[0]].site)),
         explains=explained(run),
-        confidence=MEDIUM if both else "high",
+        confidence=MEDIUM if both and not short else "high",
     )
+    if short:
+        one.cause = "uneven_batches"
+    yield one
+
+
+def _out_of_batches(run: Run, found: Split) -> Tuple[List[int], int]:
+    """Return the side whose DataLoaders have ended with fewer batches than the other side has taken, and how many."""
+    for one, two in ((found.here, found.there), (found.there, found.here)):
+        ended = [view(run).ranks[rank].batches() for rank in one]
+        more = [view(run).ranks[rank].batches() for rank in two]
+        if all(over for _, over in ended) and not any(over for _, over in more) and max(ended)[0] < min(more)[0]:
+            return list(one), min(ended)[0]
+    return [], 0
 
 
 def _undecided(run: Run, found: Split) -> Undecided:
