@@ -19,15 +19,17 @@ _BY_HAND = "RANK=%d WORLD_SIZE=%d MASTER_ADDR=%s MASTER_PORT={port} python {prog
 _LAUNCH = "python -m torch.distributed.launch --nproc_per_node=2 --master_addr=127.0.0.1 --master_port={port} {program}"
 _WITH_SCRIPT = _TORCHRUN % (2, "--no_python bash {folder}/%s python {program}")
 
-# Python 3.8 writes an exception's name and its text apart, and another rank's may come in between.
-_DEVICE_IDS = r"DistributedDataParallel device_ids and output_device arguments only work with .*device\(type='cpu'\)"
-_TIMED_OUT = r".*gloo.*Timed out waiting \d+ms for (recv|send) operation to complete"
-_PEER_GONE = r".*gloo.*(Connection closed by peer|Connection reset by peer)"
+# Python 3.8 writes an exception's name, the colon and the text apart, and those of another rank may come in between.
+_VALUE = r"ValueError(?:: |\n|ValueError)*"
+_RUNTIME = r"RuntimeError(?:: |\n|RuntimeError)*"
+_DEVICE_IDS = _VALUE + r"DistributedDataParallel device_ids and output_device arguments only work with .*device\(type='cpu'\)"
+_TIMED_OUT = _RUNTIME + r".*gloo.*Timed out waiting \d+ms for (recv|send) operation to complete"
+_PEER_GONE = _RUNTIME + r".*gloo.*(Connection closed by peer|Connection reset by peer)"
 _ON_CARD_ZERO = (r"\[rank 0\] training finished on \w+:0", r"\[rank 1\] training finished on \w+:0")
 _NO_MASTER = r"The client socket has timed out after \d+m?s while trying to connect to"
 _NO_DIRECTORY = r"PytorchStreamReader failed reading zip archive: failed finding central directory"
 _OTHER_SHAPE = r"\[\d\]: params\[\d+\] in this process with sizes \[.*\] appears not to match sizes of the same param in process 0"
-_MIXED = r"DistributedDataParallel's input module must be on the same type of devices, but .* locate in \{.*\}"
+_MIXED = _VALUE + r"DistributedDataParallel's input module must be on the same type of devices, but .* locate in \{.*\}"
 _LENGTH = r"enforce fail at .*gloo.* op\.preamble\.length <= op\.nbytes\. \d+ vs \d+"
 
 

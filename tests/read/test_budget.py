@@ -1,5 +1,6 @@
 """However much a log or an event says, reading it takes a bounded share, and the inventory tells what was left out."""
 
+import gc
 import random
 import time
 from pathlib import Path
@@ -44,11 +45,17 @@ def test_line_kinds_cost_little(tmp_path: Path) -> None:
     alike.write_text("".join("Epoch(train) [1][%d/9000] loss: %.4f memory: %d\n" % (step, words.random(), step) for step in range(60_000)))
     new.write_text("".join("failed %s\n" % "".join(words.choice("abcdefgh ") for _ in range(42)) for step in range(60_000)))
     seconds: List[float] = []
-    for path in (alike, new):
-        begin = time.process_time()
-        load([str(path)])
-        seconds.append(time.process_time() - begin)
-    assert seconds[0] < seconds[1] / 5
+    load([str(alike)])  # What the first read of a process costs is not part of the comparison.
+    gc.collect()
+    gc.disable()  # A pass of the collector over what other tests left costs more than 60 000 lines of one kind.
+    try:
+        for path in (alike, new):
+            begin = time.process_time()
+            load([str(path)])
+            seconds.append(time.process_time() - begin)
+    finally:
+        gc.enable()
+    assert seconds[0] < seconds[1] / 10
 
 
 def test_a_long_message_of_an_event(tmp_path: Path, event: Event) -> None:

@@ -1,5 +1,6 @@
 """transformers' Trainer on a random BERT of a few hundred weights, under torchrun."""
 
+import gc
 import os
 import sys
 from typing import Any, Dict, List
@@ -50,6 +51,9 @@ def main() -> None:
     trainer.remove_callback(PrinterCallback)  # It prints seconds.
     done = trainer.train()  # way: ddp
     print("trained %d steps on rank %s" % (done.global_step, os.environ["RANK"]), flush=True)
+    del trainer  # It holds the wrapped model, which keeps the group's threads running: torch 2.13 then may abort at the end.
+    places.clear()
+    gc.collect()
     torch.distributed.destroy_process_group()
 
 
