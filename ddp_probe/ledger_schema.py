@@ -10,6 +10,8 @@ VERSION = 1
 MAGIC = b"DDPLEDGR"
 BYTE_ORDER = 0x01020304
 SUFFIX = ".ledger"
+TEXT_SUFFIX = ".ledger.txt"  # The same as lines of JSON; docs/ledger.md shows them.
+SUFFIXES = (SUFFIX, TEXT_SUFFIX)
 
 
 class Field(NamedTuple):

@@ -116,7 +116,7 @@ def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, qu
     read: Dict[str, int] = {}
     there: Tuple[Set[str], Set[int]] = (set(), set())
     for entry in reader.merged([file for file in files if _may_hold(file, choice.ranks, there[1])], inventory):
-        if not entry.file.endswith(ledger_schema.SUFFIX):  # --follow goes on with the logs alone.
+        if not entry.file.endswith(ledger_schema.SUFFIXES):  # --follow goes on with the logs alone.
             read[entry.file] = entry.number
         if len(there[0]) < 1000:
             there[0].add(entry.head.event)

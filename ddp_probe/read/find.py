@@ -155,7 +155,7 @@ def _nothing(path: str) -> UnusableError:
 
 
 def _take(path: str, found: Sources, *, alone: bool) -> None:
-    if path.endswith(ledger_schema.SUFFIX):
+    if path.endswith(ledger_schema.SUFFIXES):
         _take_ledger(path, found)
         return
     if not os.path.isdir(path):
@@ -182,7 +182,7 @@ def _take(path: str, found: Sources, *, alone: bool) -> None:
 
 def _take_ledger(path: str, found: Sources) -> None:
     """Take the log that a ledger belongs to."""
-    log = re.sub(r"\.ledger$", ".jsonl", path)
+    log = re.sub(r"\.ledger(\.txt)?$", ".jsonl", path)
     if os.path.exists(log):
         found.events.append(log)
     else:

@@ -9,6 +9,7 @@ import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ddp_probe import ledger_schema as schema
+from ddp_probe.read import ledger_lines
 
 _MOST_BYTES = 1 << 28
 _STATES = schema.names(schema.STATES)
@@ -145,6 +146,8 @@ def _bytes(name: str) -> bytes:
 
 def parse(data: bytes, path: str = "", before: Optional[bytes] = None, last: int = 0) -> Ledger:
     """Return what the bytes hold; `before` is an earlier reading of a file that has changed in between."""
+    if ledger_lines.is_text(data):
+        return _parse_text(data, path, last)
     order = _byte_order(data)
     if not order:
         return Ledger(path, problem="This is not a ledger of ddp_probe." if data[:8].strip(b"\0") else "The file is empty.")
@@ -161,6 +164,13 @@ def parse(data: bytes, path: str = "", before: Optional[bytes] = None, last: int
     missing = raw.size - len(data)
     problem = "The last %d bytes of the file are missing." % missing if missing > 0 else ""
     return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), records, torn, problem)
+
+
+def _parse_text(data: bytes, path: str, last: int) -> Ledger:
+    try:
+        return parse(ledger_lines.packed(data), path, None, last)
+    except ValueError as exc:
+        return Ledger(path, problem=str(exc))
 
 
 def _byte_order(data: bytes) -> str:

@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.read import ledger
+from ddp_probe.read import ledger, ledger_lines
 from ddp_probe.read.ledger import Group, Ledger, Phase, Record, Site
 
 _FIELDS = ("left", "seq", "elements", "outer", "group", "op", "dtype")
@@ -105,13 +105,17 @@ def find(log: str) -> str:
     base, found = log[: -len(".jsonl")], ""
     if not log.endswith(".jsonl"):
         return ""
-    if os.path.exists(base + schema.SUFFIX):
-        found = base + schema.SUFFIX
-        number = 1
-        while os.path.exists("%s.%d%s" % (base, number, schema.SUFFIX)) and not os.path.exists("%s.%d.jsonl" % (base, number)):
-            found = "%s.%d%s" % (base, number, schema.SUFFIX)
-            number += 1
+    later, number = _beside(base), 0
+    while later:
+        found, number = later, number + 1
+        after = "%s.%d" % (base, number)
+        later = _beside(after) if not os.path.exists(after + ".jsonl") else ""
     return found
+
+
+def _beside(base: str) -> str:
+    """Return the ledger of this name, or the same as text; an empty string if there is neither."""
+    return next((base + suffix for suffix in schema.SUFFIXES if os.path.exists(base + suffix)), "")
 
 
 def whole(path: str, data: Optional[bytes] = None) -> Ledger:
@@ -132,6 +136,8 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
     head = full.header
     if head is None or head.version != schema.VERSION:
         return RankLedger(path, full.problem or "The file is empty.")
+    if ledger_lines.is_text(data):
+        before, data = None, ledger_lines.packed(data)
     order = ledger._byte_order(data)
     raw = ledger._Raw(data, order, before)
     found = _Kept(full.groups, dict(raw.texts()))

@@ -34,12 +34,13 @@ def logs(places: List[str]) -> List[str]:
 
 def ledgers(places: List[str]) -> List[str]:
     """Return the ledgers in these folders."""
-    return sorted(file for place in places for file in glob.glob(os.path.join(glob.escape(place), "rank*" + schema.SUFFIX)))
+    found = {file for place in places for suffix in schema.SUFFIXES for file in glob.glob(os.path.join(glob.escape(place), "rank*" + suffix))}
+    return sorted(file for file in found if not (file.endswith(schema.TEXT_SUFFIX) and file[: -len(".txt")] in found))
 
 
 def log_of(ledger: str) -> str:
     """Return the log of the process that writes a ledger."""
-    return ledger[: -len(schema.SUFFIX)] + ".jsonl"
+    return ledger[: ledger.rindex(schema.SUFFIX)] + ".jsonl"
 
 
 def rank_of(file: str) -> int:

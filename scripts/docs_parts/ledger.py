@@ -31,6 +31,20 @@ Not recorded: functional collectives (`torch.distributed._functional_collectives
 what the reducer of DistributedDataParallel does in C++ (the phase `backward` shows it), the calls that FSDP2 makes of the group itself,
 the optimizer's step (torch.compile inlines it), work whose future is awaited, and a vendor's own functions.
 """
+_AS_TEXT = """
+`rank00003.<host>.<pid>.ledger.txt` is the same as lines of JSON, a small part of the size, in which names can be replaced. Wherever a ledger is
+read, either will do; the file in bytes comes first if both are there. `ddp_probe/read/ledger_lines.py` turns one into the other without loss. The
+probe never writes it; `scripts/record_jobs` does, of ranks that have ended.
+
+    {"ledger":1,"lines":4,"rank":3,"world_size":8,"pid":123,"wall_ns":1700000000000000000,"mono_ns":800,"moved_ns":950}
+    {"text":1,"kind":"site","is":"/job/train.py\\n12\\nmain"}
+    {"text":2,"kind":"dtype","is":"float32"}
+    {"phase":"dataloader","stamp":5,"entered_ns":700,"state":"open","count":5,"site":1}
+    {"record":1,"entered_ns":801,"left_ns":900,"state":"returned","seq":1,"elements":16,"site":1,"tensors":1,"op":"all_reduce","dtype":2}
+
+The first line is the header, and counts the others. `record` is the index, `left_ns` and `state` are `left`, and the other names are those
+above. A field that is 0 is left out, a peer of -1 too, and a size that is as this version writes it.
+"""
 
 
 def ledger_page() -> str:
@@ -43,6 +57,10 @@ def ledger_page() -> str:
         *_areas(),
         *_codes(),
         *_watched(),
+        "",
+        "## As text",
+        "",
+        *_AS_TEXT.strip().splitlines(),
     ]
     return "\n".join(lines) + "\n"
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
-from ddp_probe.read import ledger
+from ddp_probe.read import ledger, ledger_lines
 
 _PROGRAMS = Path(__file__).parent / "programs"
 _EVERY = _PROGRAMS / "every_operation.py"
@@ -64,6 +64,16 @@ def test_groups_and_numbers_agree_between_ranks(both: Any) -> None:
     )
     only = ("send", "recv", "isend", "irecv", "send_object_list", "recv_object_list")
     assert [call for call in first if call[0] not in only] == [call for call in second if call[0] not in only]
+
+
+def test_the_text_of_a_real_ledger_is_the_ledger(both: Any) -> None:
+    """A ledger turned into lines and back is the same to the byte, and the lines are a small part of its size."""
+    for found in both[0]:
+        data = Path(found.path).read_bytes()
+        text = ledger_lines.written(data).encode()
+        assert ledger_lines.packed(text) == data
+        assert ledger.parse(text, found.path) == found
+        assert len(text) < len(data) / 4
 
 
 def test_call_sites_are_the_lines_of_the_job(both: Any) -> None:
