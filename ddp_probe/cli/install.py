@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_files(label: str, plan: install.Plan) -> None:
+def _print_files(label: str, plan: install.Installation) -> None:
     for path in plan.files:
         print("%-12s %s" % (label, path))
     for path in plan.obsolete:

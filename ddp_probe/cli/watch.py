@@ -61,12 +61,12 @@ def run(args: argparse.Namespace) -> int:
     from ddp_probe.watch import files, look
 
     folders = files.folders(args.run)
-    watcher = look.Watcher(folders)
+    live = look.LiveView(folders)
     name = os.path.basename(folders[0])
     if args.json:
-        print(watch_json.text(watcher.look(), name))
+        print(watch_json.text(live.look(), name))
     elif args.once or not watch_live.redraws():
-        paint.write(watch_table.lines(watcher.look(), name, max(40, paint.width())))
+        paint.write(watch_table.lines(live.look(), name, max(40, paint.width())))
     else:
-        return watch_live.watch(watcher, name, args.interval)
+        return watch_live.watch(live, name, args.interval)
     return 0

@@ -5,13 +5,13 @@ import os
 import re
 from typing import Iterator, List, Optional, Tuple
 
-from ddp_probe.read.ledger import Site
+from ddp_probe.read.ledger import LedgerSite
 
 _RANK = re.compile(r"(?:^|_|\b)rank(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
 _MOST = 1 << 20
 
 
-def branch(site: Optional[Site]) -> Optional[int]:
+def branch(site: Optional[LedgerSite]) -> Optional[int]:
     """Return the line of the `if` that only some ranks take and that holds this call, directly or by calling its function; None if there is none."""
     tree = _tree(site.file) if site is not None else None
     if tree is None or site is None:

@@ -8,7 +8,7 @@ from ddp_probe.diagnose.ledgers import Standing, View, as_site, described, view
 from ddp_probe.diagnose.rule import Evidence
 from ddp_probe.diagnose.words import at, by_number, capital, clock, counted, listed, named
 from ddp_probe.read.model import Death, Failed, Run
-from ddp_probe.read.rank_ledger import Call
+from ddp_probe.read.rank_ledger import LedgerCall
 
 _LINES = 3  # Of each side.
 
@@ -92,7 +92,7 @@ def _first(ranks: Sequence[int]) -> Sequence[int]:
     return ranks[:_LINES]
 
 
-def _of_call(seen: View, found: Split, call: Call, ranks: Sequence[int]) -> Iterator[Evidence]:
+def _of_call(seen: View, found: Split, call: LedgerCall, ranks: Sequence[int]) -> Iterator[Evidence]:
     for rank in ranks[:1]:
         standing = seen.ranks[rank]
         one = record(standing, found.group.id if found.group is not None else "", found.number)

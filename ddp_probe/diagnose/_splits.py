@@ -12,7 +12,7 @@ from ddp_probe.diagnose._rank_branch import branch
 from ddp_probe.diagnose.ledgers import Standing, View, view
 from ddp_probe.read.ledger import Group, Record
 from ddp_probe.read.model import Run
-from ddp_probe.read.rank_ledger import SENDS, Call
+from ddp_probe.read.rank_ledger import SENDS, LedgerCall
 
 # Each kind of split is one rule's.
 DIFFER, MISSING, LEFT, ALONE, PEER, WORKING, UNKNOWN = "differ", "missing", "left", "alone", "peer", "working", "unknown"
@@ -34,7 +34,7 @@ class Split(NamedTuple):
     there: Tuple[int, ...]
     blame: Tuple[int, ...]
     when: float
-    calls: Tuple[Tuple[Call, Tuple[int, ...]], ...] = ()  # If the calls differ: each with its ranks, the most frequent first.
+    calls: Tuple[Tuple[LedgerCall, Tuple[int, ...]], ...] = ()  # If the calls differ: each with its ranks, the most frequent first.
     unknown: Tuple[int, ...] = ()
     is_sure: bool = True
     what: str = ""  # What `here` wait in, if it is not a collective.
@@ -71,7 +71,7 @@ def split(run: Run) -> Optional[Split]:
 # --- other calls at one number
 
 
-def signature(call: Optional[Call], strict: bool = True) -> Optional[Tuple[object, ...]]:
+def signature(call: Optional[LedgerCall], strict: bool = True) -> Optional[Tuple[object, ...]]:
     """Return what has to be the same on all ranks; None if it is not known."""
     if call is None or (call.tensors and not call.dtype):
         return None
@@ -104,9 +104,9 @@ def _alike(seen: View, name: str, members: Set[int]) -> List[Tuple[int, Standing
     return [(key[0], seen.ranks[ranks[0]], ranks) for key, ranks in found.items()]
 
 
-def _at(seen: View, name: str, number: int, classes: List[Tuple[int, Standing, List[int]]]) -> List[Tuple[Call, Tuple[int, ...]]]:
+def _at(seen: View, name: str, number: int, classes: List[Tuple[int, Standing, List[int]]]) -> List[Tuple[LedgerCall, Tuple[int, ...]]]:
     """Return the different calls at a number with their ranks, the most frequent first; an empty list if there is one at most."""
-    sides: Dict[Tuple[object, ...], Tuple[Call, List[int]]] = {}
+    sides: Dict[Tuple[object, ...], Tuple[LedgerCall, List[int]]] = {}
     stuck = any(_stuck(seen, standing, name, number) for _, standing, _ in classes)
     for _, standing, ranks in classes:
         calls = standing.calls(name)
@@ -126,7 +126,7 @@ def _stuck(seen: View, standing: Standing, name: str, number: int) -> bool:
     return here and (_is_long(seen, standing) or (inside is not None and not inside.is_open))
 
 
-def _differ(seen: View, group: Group, number: int, sides: List[Tuple[Call, Tuple[int, ...]]]) -> Split:
+def _differ(seen: View, group: Group, number: int, sides: List[Tuple[LedgerCall, Tuple[int, ...]]]) -> Split:
     usual = sides[0][1]
     others = tuple(sorted(rank for _, ranks in sides[1:] for rank in ranks))
     when = min(_entered(seen.ranks[rank], group.id, number) for rank in (usual[0], others[0]))
@@ -138,7 +138,7 @@ def _differ(seen: View, group: Group, number: int, sides: List[Tuple[Call, Tuple
     return Split(DIFFER, group, number, usual, others, blame, when, tuple(sides), branch=line)
 
 
-def _by_source(sides: List[Tuple[Call, Tuple[int, ...]]]) -> Tuple[int, Tuple[int, ...]]:
+def _by_source(sides: List[Tuple[LedgerCall, Tuple[int, ...]]]) -> Tuple[int, Tuple[int, ...]]:
     """Return the one side whose call stands under an `if` on the rank, and the line of that; nothing if both do, or neither."""
     told = [(line, ranks) for call, ranks in sides for line in [branch(call.site)] if line is not None]
     return told[0] if len(told) == 1 and len({call.site for call, _ in sides}) > 1 else (0, ())

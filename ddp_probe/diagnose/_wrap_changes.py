@@ -11,7 +11,7 @@ _CFG = "dict(type='%s', device_ids=None)" % _WRAPPER
 _LOCAL = "int(os.environ['LOCAL_RANK'])"
 
 
-def moved(wrapped: _wraps.Wrapped, kind: str) -> change.Change:
+def move_to_card(wrapped: _wraps.Wrapped, kind: str) -> change.Change:
     """Move the whole model to this rank's card in the call that wraps it."""
     device = "torch.device('%s', %s)" % (kind, _LOCAL)
     if _by_a_library(wrapped):

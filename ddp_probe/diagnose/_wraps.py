@@ -142,7 +142,7 @@ def moves(wrapped: Wrapped) -> List["LoggedCall[schema.ModuleMove]"]:
     return [call for call in calls if call.end is not None and call.failure is None and call.begin.destination]
 
 
-def moved(call: "LoggedCall[schema.ModuleMove]") -> str:
+def move_text(call: "LoggedCall[schema.ModuleMove]") -> str:
     """Return a move as a sentence has it: TinyModel.to(gcu:0) at /train/t.py:29."""
     return "%s.%s(%s)%s" % (call.begin.model.rpartition(".")[2], call.begin.method, call.begin.destination, at(call.site))
 
@@ -159,7 +159,7 @@ def all_ids(chosen: Sequence[Wrapped]) -> str:
     return listed(sorted(value or "None" for value in values), 4)
 
 
-def ranks(chosen: Sequence[Wrapped]) -> List[int]:
+def wrapping_ranks(chosen: Sequence[Wrapped]) -> List[int]:
     """Return whose wraps these are."""
     return sorted({wrapped.process.rank for wrapped in chosen if wrapped.process.rank is not None})
 

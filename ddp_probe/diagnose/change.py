@@ -150,14 +150,14 @@ class Variable(NamedTuple):
         return "unset %s" % self.name if self.value is None else "export %s=%s" % (self.name, self.value)
 
 
-class Command(NamedTuple):
+class LaunchCommand(NamedTuple):
     """The command to start the job with."""
 
     shell: str
 
 
 InSource = Union[Argument, Lines, Instead, Rewritten, Import, Key, Spelling, ConfigLine]
-Edit = Union[InSource, Variable, Command]
+Edit = Union[InSource, Variable, LaunchCommand]
 Change = Sequence[Union[Edit, str]]  # A string is a sentence that follows: an alternative, or something that only a person can do.
 
 
@@ -173,7 +173,7 @@ def words(change: Change) -> str:
 
 def shell(found: Sequence[Edit]) -> List[str]:
     """Return the lines that a shell is to be given."""
-    return [each.shell for each in found if isinstance(each, (Variable, Command))]
+    return [each.shell for each in found if isinstance(each, (Variable, LaunchCommand))]
 
 
 def plain(code: str, **names: str) -> str:
@@ -195,13 +195,13 @@ def one_line(lines: Sequence[str], condition: str = "") -> str:
 def _sentences(change: Change) -> Iterator[str]:
     at, clauses = "", []  # type: Tuple[str, List[str]]
     for each in change:
-        head = "" if isinstance(each, (str, Variable, Command)) else _head(each)
+        head = "" if isinstance(each, (str, Variable, LaunchCommand)) else _head(each)
         if clauses and head != at:
             yield _sentence(at, clauses)
             clauses = []
         if isinstance(each, str):
             yield each
-        elif isinstance(each, (Variable, Command)):
+        elif isinstance(each, (Variable, LaunchCommand)):
             yield _outside(each)
         else:
             at, clauses = head, [*clauses, each.clause()]
@@ -231,8 +231,8 @@ def _imports(edit: InSource) -> Tuple[str, ...]:
     return edit.imports if isinstance(edit, (Argument, Lines, Instead, Rewritten)) else ()
 
 
-def _outside(edit: Union[Variable, Command]) -> str:
-    if isinstance(edit, Command):
+def _outside(edit: Union[Variable, LaunchCommand]) -> str:
+    if isinstance(edit, LaunchCommand):
         return "Start it with: %s." % edit.shell
     if edit.value is None:
         return "Unset %s for all ranks." % edit.name

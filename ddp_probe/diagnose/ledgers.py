@@ -9,8 +9,7 @@ from weakref import WeakKeyDictionary
 from ddp_probe import schema
 from ddp_probe.diagnose._waits import PEER_GONE, waited
 from ddp_probe.diagnose.words import clock, counted, named, place
-from ddp_probe.read.ledger import Group, Phase, Record
-from ddp_probe.read.ledger import Site as LedgerSite
+from ddp_probe.read.ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 from ddp_probe.read.rank_ledger import GroupCalls, RankLedger, ranks_of
 

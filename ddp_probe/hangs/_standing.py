@@ -13,7 +13,7 @@ _PHASES = schema.names(schema.PHASES)
 _BACKWARD = next(code for code, name in _PHASES.items() if name == "backward")
 
 
-class Standing(NamedTuple):
+class OwnPosition(NamedTuple):
     """The fields of hang.suspected that the ledger knows."""
 
     operation: str = ""
@@ -24,13 +24,13 @@ class Standing(NamedTuple):
     step: Optional[int] = None
 
 
-def standing(file: LedgerFile) -> Standing:
+def standing(file: LedgerFile) -> OwnPosition:
     """Return where the process stands; everything is empty if no call and no phase is open."""
     phases = list(_phases(file))
     during = max((row for row in phases if not row[1]["left"]), key=lambda row: int(row[1]["entered_ns"]), default=None)
     step = next((int(row["count"]) for code, row in phases if code == _BACKWARD), None)
     found = max((row for row in _records(file) if _is_open(row)), key=lambda row: int(row["index"]), default=None)
-    where = Standing(during=_PHASES.get(during[0], "") if during is not None else "", step=step)
+    where = OwnPosition(during=_PHASES.get(during[0], "") if during is not None else "", step=step)
     if found is None:
         return where
     group, size = _group(file, found["group"])

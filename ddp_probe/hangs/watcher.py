@@ -36,7 +36,7 @@ _MOVED, _MADE = word("moved_ns"), word("mono_ns")
 _ASK, _REQUEST = "ask", "stacks."
 
 
-class Armed(Protocol):
+class WatcherSession(Protocol):
     """The session as the watcher sees it."""
 
     process: "ThisProcess"
@@ -52,7 +52,7 @@ class Watcher:
         if settings.get(settings.HANG_AFTER) is not None and settings.get(settings.LEDGER):
             guard.run("watcher", self.timer.watch, registry)
 
-    def start(self, file: LedgerFile, session: Armed) -> None:
+    def start(self, file: LedgerFile, session: WatcherSession) -> None:
         """Start the thread, unless DDP_PROBE_HANG_AFTER is off."""
         after = settings.get(settings.HANG_AFTER)
         if after is not None and self._rounds is None:
@@ -84,7 +84,7 @@ class Watcher:
 class _Rounds:
     """What the thread does, round by round."""
 
-    def __init__(self, file: LedgerFile, session: Armed, after: float, timer: Timer) -> None:
+    def __init__(self, file: LedgerFile, session: WatcherSession, after: float, timer: Timer) -> None:
         self._words = file.words
         self._file = file
         self._recorder = session.recorder

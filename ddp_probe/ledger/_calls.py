@@ -13,21 +13,13 @@ from ddp_probe import ledger_schema as schema
 from ddp_probe.ledger._groups import Groups, Known
 from ddp_probe.ledger._sites import finder
 from ddp_probe.ours import ours
+from ddp_probe.patching import Switch
 from ddp_probe.patching.guard import FRAGILE, guard
 from ddp_probe.patching.intercept.code_swap import Hooks
 from ddp_probe.record.ledger import LedgerFile, records_at, word
 
 _MOST = 1 << 31
 _ROOTED = ("gather", "scatter", "broadcast_object_list", "gather_object", "scatter_object_list")
-
-
-class Switch:
-    """Whether records are written; off in a forked child, after restore, and after a fault of ours."""
-
-    __slots__ = ("on",)
-
-    def __init__(self) -> None:
-        self.on = True
 
 
 class _Thread:

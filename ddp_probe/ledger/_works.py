@@ -11,9 +11,9 @@ import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.ledger._calls import Switch, broken
+from ddp_probe.ledger._calls import broken
 from ddp_probe.ours import ours
-from ddp_probe.patching import Entry, Target
+from ddp_probe.patching import Entry, Switch, Target
 from ddp_probe.patching.intercept.code_swap import hide, leave
 from ddp_probe.patching.slot import MISSING, Slot, locate
 from ddp_probe.record.ledger import LedgerFile, word

@@ -13,11 +13,11 @@ from ddp_probe import settings
 from ddp_probe.facts.birth import boot, born
 from ddp_probe.hangs import Watcher
 from ddp_probe.ledger import phases
-from ddp_probe.ledger._calls import Switch, flags_of_thread, hooks
+from ddp_probe.ledger._calls import flags_of_thread, hooks
 from ddp_probe.ledger._groups import Groups
 from ddp_probe.ledger._works import Works
 from ddp_probe.ours import ours
-from ddp_probe.patching import Entry, PatchRegistry, Target
+from ddp_probe.patching import Entry, PatchRegistry, Switch, Target
 from ddp_probe.patching.guard import guard
 from ddp_probe.patching.intercept.code_swap import Hooks, Swap, innermost, swap
 from ddp_probe.patching.undo.code_swaps import put_back
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ddp_probe.record import Recorder
 
 
-class Armed(Protocol):
+class LedgerSession(Protocol):
     """The session as the ledger sees it."""
 
     process: "ThisProcess"
@@ -53,7 +53,7 @@ _PAYLOAD = "tensor tensors tensor_list input_tensor output"
 class Collectives:
     """The ledger of this process: its file, and what has been swapped for it."""
 
-    def __init__(self, session: Armed) -> None:
+    def __init__(self, session: LedgerSession) -> None:
         self._session = session
         self._switch = Switch()
         self._works: Optional[Works] = None
@@ -98,7 +98,7 @@ class Collectives:
             self._take(target, about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls, *_arguments(op, name))
         self.modules()
         for name, module, qualname in phases.WRAPPED:
-            self._session.registry.apply(Target(module, qualname), phases.Wrapped(name, lambda: self._phases))
+            self._session.registry.apply(Target(module, qualname), phases.PhaseObserver(name, lambda: self._phases))
 
     def _take(self, target: Target, around: Hooks, constants: List[int], wanted: List[Any]) -> None:
         function = innermost(target)

@@ -4,10 +4,10 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.ledger._calls import Switch, broken
+from ddp_probe.ledger._calls import broken
 from ddp_probe.ledger._sites import finder
 from ddp_probe.ours import ours
-from ddp_probe.patching import Call, Observer, Target
+from ddp_probe.patching import Call, Observer, Switch, Target
 from ddp_probe.patching.guard import FRAGILE
 from ddp_probe.patching.intercept.code_swap import Hooks
 from ddp_probe.record.ledger import LedgerFile, phases_at, word
@@ -30,7 +30,7 @@ WRAPPED: Tuple[Tuple[str, str, str], ...] = (("save", "torch.serialization", "sa
 """Wrapped and not swapped: their warnings name the caller's line (stacklevel=2), and pass over the wrapper's frame alone."""
 
 
-class Wrapped(Observer):
+class PhaseObserver(Observer):
     """One phase that is seen through the wrapper of its function."""
 
     def __init__(self, name: str, current: Callable[[], Optional[Hooks]]) -> None:

@@ -7,16 +7,16 @@ from ddp_probe.patching import overwritten_by
 
 if TYPE_CHECKING:
     from ddp_probe.activation.targets import TargetRow
-    from ddp_probe.probes._armed import Armed
+    from ddp_probe.probes._probe_session import ProbeSession
 
 
-def events(session: "Armed") -> List[schema.Coverage]:
+def events(session: "ProbeSession") -> List[schema.Coverage]:
     """Return what became of each target; optional ones that never appeared are left out."""
     found = [_event(session, row) for row in session.rows]
     return [event for event, row in zip(found, session.rows) if not (row.optional and event.state == "never imported")]
 
 
-def _event(session: "Armed", row: "TargetRow") -> schema.Coverage:
+def _event(session: "ProbeSession", row: "TargetRow") -> schema.Coverage:
     event = schema.Coverage(probe=row.probe, target=str(row))
     patch = session.patches.get(str(row))
     if patch is None:

@@ -18,7 +18,7 @@ from ddp_probe.probes import _coverage, _summary
 from ddp_probe.probes._leaving import Leaving, of_multiprocessing
 
 if TYPE_CHECKING:
-    from ddp_probe.probes._armed import Armed
+    from ddp_probe.probes._probe_session import ProbeSession
 
 _Hook = Callable[[Type[BaseException], BaseException, Optional[TracebackType]], Any]
 
@@ -26,7 +26,7 @@ _Hook = Callable[[Type[BaseException], BaseException, Optional[TracebackType]], 
 class Ending:
     """Listens for the end of this process without standing in its way."""
 
-    def __init__(self, session: "Armed") -> None:
+    def __init__(self, session: "ProbeSession") -> None:
         self._session = session
         self._uncaught: Optional[BaseException] = None
         self._previous: Optional[_Hook] = None
@@ -134,7 +134,7 @@ class Ending:
         self.close(exit_code=code, **{name: value for name, value in known.items() if value is not None})
 
 
-def last_event(session: "Armed", **known: Any) -> schema.Event:
+def last_event(session: "ProbeSession", **known: Any) -> schema.Event:
     """Return process.end, or launcher.end."""
     recorder = session.recorder
     if session.process.role.name == "launcher":

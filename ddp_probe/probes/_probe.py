@@ -11,7 +11,7 @@ from ddp_probe.patching import Call, Observer
 from ddp_probe.record import Span
 
 if TYPE_CHECKING:
-    from ddp_probe.probes._armed import Armed
+    from ddp_probe.probes._probe_session import ProbeSession
 
 _FEW = 10  # failures of one line, kind and call, of which each is recorded however often the line makes the call
 _LINES = 10_000  # lines that are counted apart; a program that makes up file names has no end of them
@@ -73,7 +73,7 @@ class Probe(Observer):
     A failure of the others is recorded if it is one of the first ten of its class, or the 16th, 32nd, 64th … one.
     """
 
-    def __init__(self, session: "Armed") -> None:
+    def __init__(self, session: "ProbeSession") -> None:
         self.session = session
         self._calls: Dict[Tuple[str, str, int], int] = {}
         self._failures: Dict[Tuple[Tuple[str, str, int], type], int] = {}

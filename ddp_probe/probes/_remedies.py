@@ -8,7 +8,7 @@ from ddp_probe import settings
 from ddp_probe.activation.targets import FIX, PROGRAM, remedy_rows
 
 if TYPE_CHECKING:
-    from ddp_probe.remedies import Session
+    from ddp_probe.remedies import RemedySession
 
 
 class Remedies:
@@ -19,7 +19,7 @@ class Remedies:
         self.mistake = _mistake() if role in PROGRAM else ""
         self.rows = remedy_rows(self.names)
 
-    def load(self, name: str, session: "Session") -> Any:
+    def load(self, name: str, session: "RemedySession") -> Any:
         """Return the remedy that a row names, or None if the row names a probe."""
         return _class(name[len(FIX) :])(session) if name.startswith(FIX) else None
 

@@ -13,7 +13,7 @@ from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
 
 if TYPE_CHECKING:
-    from ddp_probe.probes._armed import Armed
+    from ddp_probe.probes._probe_session import ProbeSession
 
 _TEXT = 2000
 
@@ -32,7 +32,7 @@ class Launcher(Probe):
     points = (schema.LauncherChild,)
     cost = "A few lines per launch, in the launcher only."
 
-    def __init__(self, session: "Armed") -> None:
+    def __init__(self, session: "ProbeSession") -> None:
         super().__init__(session)
         self._told: Set[Optional[int]] = set()
         self._generation = 0

@@ -28,7 +28,7 @@ class Group(NamedTuple):
     description: str = ""
 
 
-class Site(NamedTuple):
+class LedgerSite(NamedTuple):
     """A line of the job."""
 
     file: str = ""
@@ -48,7 +48,7 @@ class Record(NamedTuple):
     tensors: int
     dtype: str
     device: str
-    site: Optional[Site]
+    site: Optional[LedgerSite]
     entered_ns: int
     waited_ns: int
     left_ns: int
@@ -77,7 +77,7 @@ class Phase(NamedTuple):
     entered_ns: int
     left_ns: int
     state: str
-    site: Optional[Site]
+    site: Optional[LedgerSite]
     in_side_thread: bool
 
     @property
@@ -233,7 +233,7 @@ class _Raw:
                     row["entered_ns"],
                     row["left"] >> 2,
                     _STATES[row["left"] & 3],
-                    site if isinstance(site, Site) else None,
+                    site if isinstance(site, LedgerSite) else None,
                     bool(row["flags"] & schema.SIDE_THREAD),
                 )
 
@@ -268,7 +268,7 @@ def _boot(raw: bytes) -> str:
 def _text(kind: int, text: str) -> Any:
     if kind == schema.SITE:
         file, line, function = [*text.split("\n"), "", ""][:3]
-        return Site(file, int(line) if line.isdigit() else 0, function)
+        return LedgerSite(file, int(line) if line.isdigit() else 0, function)
     if kind == schema.GROUP:
         return _group(text)
     return _Host(text) if kind == schema.HOST else text
@@ -295,7 +295,7 @@ def _record(row: Tuple[Any, ...], texts: Dict[int, Any]) -> Record:
         tensors,
         texts.get(dtype, ""),
         texts.get(device, ""),
-        line if isinstance(line, Site) else None,
+        line if isinstance(line, LedgerSite) else None,
         entered,
         waited,
         left >> 2,

@@ -11,7 +11,7 @@ from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.read import ledger, ledger_lines
-from ddp_probe.read.ledger import Group, Ledger, Phase, Record, Site
+from ddp_probe.read.ledger import Group, Ledger, LedgerSite, Phase, Record
 
 _FIELDS = ("left", "seq", "elements", "outer", "group", "op", "dtype")
 _LAST = 64  # Of the last records all that they hold is looked at.
@@ -21,7 +21,7 @@ SENDS = frozenset(("send", "isend", "send_object_list"))
 _LEFT, _SEQ, _ELEMENTS, _OUTER, _GROUP, _OP, _DTYPE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
 
 
-class Call(NamedTuple):
+class LedgerCall(NamedTuple):
     """What was called, without when and by whom; `root` is -1 if the operation has none."""
 
     op: str
@@ -29,12 +29,12 @@ class Call(NamedTuple):
     tensors: int
     dtype: str
     root: int
-    site: Optional[Site]
+    site: Optional[LedgerSite]
 
 
-_UNKNOWN = Call("", 0, 0, "", -1, None)
-_CALLS: List[Call] = [_UNKNOWN]  # A call's number is its place here; 0 stands for one that is not known.
-_NUMBERS: Dict[Call, int] = {_UNKNOWN: 0}
+_UNKNOWN = LedgerCall("", 0, 0, "", -1, None)
+_CALLS: List[LedgerCall] = [_UNKNOWN]  # A call's number is its place here; 0 stands for one that is not known.
+_NUMBERS: Dict[LedgerCall, int] = {_UNKNOWN: 0}
 _GROUPS: Dict[str, Group] = {}
 
 
@@ -54,7 +54,7 @@ class GroupCalls:
         """Return the number of the last call that was begun."""
         return self.first + len(self.numbers) - 1
 
-    def call(self, seq: int) -> Optional[Call]:
+    def call(self, seq: int) -> Optional[LedgerCall]:
         """Return what was called at a number, if the ring still holds it."""
         if not 0 <= seq - self.first < len(self.numbers):
             return None
@@ -210,7 +210,7 @@ class _Kept:
         if record.group is None:
             return None
         calls = self.groups.setdefault(record.group.id, GroupCalls(record.group, record.seq))
-        call = Call(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site)
+        call = LedgerCall(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site)
         self._met[key] = calls, _number(call)
         return self._met[key]
 
@@ -227,7 +227,7 @@ class _Kept:
         return self.groups
 
 
-def _number(call: Call) -> int:
+def _number(call: LedgerCall) -> int:
     found = _NUMBERS.get(call)
     if found is None:
         if len(_CALLS) >= _MANY:

@@ -26,7 +26,7 @@ _Line = Tuple[schema.Event, str, Dict[str, Any]]
 _ENDS = (schema.ProcessEnd, schema.LauncherEnd)
 
 
-class Plan:
+class FileSpec:
     """The path of a file and its first line; the same before and after a fork."""
 
     def __init__(self, directory: str, stem: Callable[[], str], first: Optional[Callable[[], schema.Event]], max_bytes: int, strict: bool) -> None:
@@ -42,7 +42,7 @@ class Plan:
 class Writer:
     """Gets lines into the file, or raises what hindered it once the loss is counted."""
 
-    def __init__(self, plan: Plan, envelope: Dict[str, Any]) -> None:
+    def __init__(self, plan: FileSpec, envelope: Dict[str, Any]) -> None:
         self.lines = 0
         self.lost = 0
         self.pid = os.getpid()

@@ -8,7 +8,7 @@ from ddp_probe import schema, settings
 from ddp_probe.ours import ours
 
 from . import _models, _once, stderr
-from ._writer import Plan, Writer
+from ._writer import FileSpec, Writer
 from .span import Span
 
 
@@ -30,7 +30,7 @@ class Recorder:
         self._echo = echo
         self._strict = bool(settings.get(settings.STRICT))
         self._said = False
-        self._plan = Plan(_absolute(directory), stem, first, max_bytes, self._strict)
+        self._plan = FileSpec(_absolute(directory), stem, first, max_bytes, self._strict)
         self._begin_life()
 
     def _begin_life(self) -> None:

@@ -8,7 +8,7 @@ from ddp_probe import schema
 from ._writer import Writer
 
 
-class Lines(Protocol):
+class SpanRecorder(Protocol):
     """What a call needs of its recorder."""
 
     writer: Writer
@@ -25,9 +25,9 @@ class Span:
 
     __slots__ = ("_asked", "_recorder", "_started", "_told", "_writer", "id")
 
-    def __init__(self, recorder: Lines, number: int, event: schema.Event) -> None:
+    def __init__(self, recorder: SpanRecorder, number: int, event: schema.Event) -> None:
         self.id = number
-        self._recorder: Optional[Lines] = recorder
+        self._recorder: Optional[SpanRecorder] = recorder
         self._asked = event
         self._told = False
         self._writer = recorder.writer

@@ -12,7 +12,7 @@ from ddp_probe.record import Recorder
 _OFTEN = 20
 
 
-class Session(Protocol):
+class RemedySession(Protocol):
     """What a remedy needs of the armed process."""
 
     recorder: Recorder
@@ -45,7 +45,7 @@ class Remedy(Override):
     for_good: ClassVar[str] = ""
     """The same change in code: the remedy is needed only until then."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: RemedySession) -> None:
         self.name = FIX + self.word
         self.session = session
         self._said: Set[str] = set()

@@ -13,7 +13,7 @@ _OF_NVIDIA = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")  # The last one unde
 _NO_CUDA = re.compile(r"_cuda_setDevice|Found no NVIDIA driver|not compiled with CUDA|Cannot access accelerator device when none is available")
 
 
-class SetDevice(Remedy):
+class SetDeviceRemedy(Remedy):
     """torch.cuda.set_device becomes the accelerator's own set_device, or nothing on a CPU run."""
 
     word = "set-device"
@@ -53,4 +53,4 @@ def _index(device: object) -> Optional[int]:
     return int(number) if number.isdecimal() else None
 
 
-REMEDY = SetDevice
+REMEDY = SetDeviceRemedy

@@ -39,7 +39,7 @@ def shell(finding: Finding) -> List[str]:
 def _by_file(edits: List[change.Edit]) -> "Dict[str, List[change.InSource]]":
     found: Dict[str, List[change.InSource]] = {}
     for edit in edits:
-        if not isinstance(edit, (change.Variable, change.Command)):
+        if not isinstance(edit, (change.Variable, change.LaunchCommand)):
             file = edit.file if isinstance(edit, change.ConfigLine) else edit.site.file if edit.site is not None else ""
             found.setdefault(file, []).append(edit)
     return found

@@ -14,7 +14,7 @@ _MANY = {"is": "are", "has": "have", "was": "were"}
 _NUMBER = re.compile(r"\d+")
 
 
-class Row(NamedTuple):
+class StateRow(NamedTuple):
     """Ranks in the same state."""
 
     ranks: List[int]
@@ -32,7 +32,7 @@ class Row(NamedTuple):
 class Table(NamedTuple):
     """The rows, and what was omitted."""
 
-    rows: List[Row]
+    rows: List[StateRow]
     left_out: int  # Number of omitted rows.
     relative: bool  # Some numbers are shown as N.
 
@@ -82,7 +82,7 @@ def few(ranks: Sequence[int], limit: int = 3) -> str:
     return text if len(parts) <= limit else "%s, %s .. %s (%d)" % (parts[0], parts[1], parts[-1], len(ranks))
 
 
-def _fold(rank_states: Sequence[RankState], guilty: Collection[int]) -> List[Row]:
+def _fold(rank_states: Sequence[RankState], guilty: Collection[int]) -> List[StateRow]:
     groups: Dict[_Key, List[RankState]] = {}
     for state in rank_states:
         key = (*state[3:], str(state.rank in guilty))
@@ -90,9 +90,9 @@ def _fold(rank_states: Sequence[RankState], guilty: Collection[int]) -> List[Row
     return [_row(alike, alike[0].rank in guilty) for alike in groups.values()]
 
 
-def _row(alike: Sequence[RankState], guilty: bool) -> Row:
+def _row(alike: Sequence[RankState], guilty: bool) -> StateRow:
     ranks = [state.rank for state in alike if state.rank is not None]
-    return Row(ranks, guilty, hosts([state.host for state in alike]), *alike[0][3:])
+    return StateRow(ranks, guilty, hosts([state.host for state in alike]), *alike[0][3:])
 
 
 def hosts(names: Sequence[str]) -> str:

@@ -50,7 +50,7 @@ def _columns(table: ranks.Table) -> List[_Column]:
     return [(name, [cell or "-" for cell in cells]) for name, cells in made if any(cells)]
 
 
-def _last(row: ranks.Row) -> str:
+def _last(row: ranks.StateRow) -> str:
     return row.last + (" at %s" % row.site if row.site else "") or "-"
 
 

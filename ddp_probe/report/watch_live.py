@@ -8,7 +8,7 @@ from typing import List
 
 from ddp_probe.report import paint, watch_table
 from ddp_probe.report.layout import StyledLine
-from ddp_probe.watch.look import Watcher
+from ddp_probe.watch.look import LiveView
 
 _SHARE = 0.2  # Maximum share of one core.
 _OTHER_LINES = 12  # Lines of a screen that are kept for what is not a row.
@@ -19,13 +19,13 @@ def redraws() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def watch(watcher: Watcher, run: str, interval: float) -> int:
+def watch(live: LiveView, run: str, interval: float) -> int:
     """Look until the job has ended, or until Ctrl-C, which is the way out and not a failure; the last table stays on the screen."""
     drawn, code = 0, 130
     try:
         while True:
             began = time.process_time()
-            look = watcher.look()
+            look = live.look()
             drawn = _draw(list(watch_table.lines(look, run, _width(), _rows())), drawn)
             code = 0
             if look.over:

@@ -26,7 +26,7 @@ class Look(NamedTuple):
         return bool(self.ranks) and all(each.state in positions.OVER for each in self.ranks)
 
 
-class Watcher:
+class LiveView:
     """Looks at a run, again and again."""
 
     def __init__(self, folders: List[str]) -> None:

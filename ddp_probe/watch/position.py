@@ -5,7 +5,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.read import alive, ends
-from ddp_probe.read.ledger import Group, Header, Ledger, Phase, Record, Site
+from ddp_probe.read.ledger import Group, Header, Ledger, LedgerSite, Phase, Record
 from ddp_probe.watch import files
 
 RUNNING, STOPPED, GONE, ENDED, FAILED, OFF, ELSEWHERE = "running", "stopped", "gone", "ended", "failed", "probe off", "on another host"
@@ -40,7 +40,7 @@ class Position(NamedTuple):
     waits: bool  # It is in that call.
     group: Optional[Group]
     peer: int
-    site: Optional[Site]
+    site: Optional[LedgerSite]
     since_ns: int  # When it entered what it is in; on its own monotonic clock.
     seconds: float  # For how long it has been there.
     began_ns: int  # When the file was made, on the same clock.
@@ -81,7 +81,7 @@ def of(found: Ledger, ended_at: float) -> Optional[Position]:
     )
 
 
-def _since(call: Optional[Record], inner: Optional[Phase], head: Header) -> Tuple[int, Optional[Site]]:
+def _since(call: Optional[Record], inner: Optional[Phase], head: Header) -> Tuple[int, Optional[LedgerSite]]:
     """Return since when the rank is in what it is in, and the line of the job that it is at."""
     if call is not None and _blocks(call):
         return (call.waited_ns if call.is_issued else call.entered_ns), call.site

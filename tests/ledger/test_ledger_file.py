@@ -64,7 +64,7 @@ def test_everything_written_is_read(written: LedgerFile) -> None:
     ]
     first = found.records[0]
     assert first.group == ledger.Group("ab", 8, "0-7", 1, {"all": "gloo"}, "0", "")
-    assert (first.op, first.dtype, first.elements, first.site) == ("all_reduce", "float32", 16, ledger.Site("/job/train.py", 12, "main"))
+    assert (first.op, first.dtype, first.elements, first.site) == ("all_reduce", "float32", 16, ledger.LedgerSite("/job/train.py", 12, "main"))
     assert [(one.name, one.times, one.is_open) for one in found.phases] == [("dataloader", 5, True)]
     assert [one.number for one in ledger.read(written.path, last=1).records] == [3]
 

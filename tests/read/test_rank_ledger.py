@@ -48,7 +48,7 @@ def test_what_is_kept_is_what_was_called() -> None:
     assert zero.complete
     (calls,) = zero.groups.values()
     assert (calls.count, calls.first) == (3001, 3003 - schema.RECORDS)  # One place is the send's.
-    assert calls.call(3001) == rank_ledger.Call("broadcast", 8, 1, "int64", 1, ledger.Site("/job/train.py", 14, "main"))
+    assert calls.call(3001) == rank_ledger.LedgerCall("broadcast", 8, 1, "int64", 1, ledger.LedgerSite("/job/train.py", 14, "main"))
     assert calls.call(2000) is not None
     assert calls.call(1) is None
     assert zero.pairs == {(calls.group.id, 1, True): 1}

@@ -167,7 +167,7 @@ def test_two_edits_or_none(tmp_path: Path) -> None:
 
 def test_what_is_for_a_shell() -> None:
     """Variables and commands are lines for a shell."""
-    edits = [change.Variable("A", "1"), change.Variable("B", None), change.Command("torchrun x.py")]
+    edits = [change.Variable("A", "1"), change.Variable("B", None), change.LaunchCommand("torchrun x.py")]
     assert shell(Finding("DDP999", "x", "x", "error", [], "", [], "", edits=edits)) == ["export A=1", "unset B", "torchrun x.py"]
 
 

@@ -13,7 +13,7 @@ from ledger_books import Call, Phase, returned
 from ddp_probe import ledger_schema as schema
 from ddp_probe.read import ledger
 from ddp_probe.watch import glimpse
-from ddp_probe.watch.look import Look, Watcher
+from ddp_probe.watch.look import LiveView, Look
 from ddp_probe.watch.rows import rows
 
 MANY = 1024
@@ -26,7 +26,7 @@ def shown(run_python: Callable[..., Any], folder: Path, tmp_path: Path) -> Calla
 
 
 def _look(folder: Path) -> Look:
-    return Watcher([str(folder)]).look()
+    return LiveView([str(folder)]).look()
 
 
 def test_ranks_at_the_same_place_share_a_row_and_the_odd_one_comes_first(book: Any, folder: Path) -> None:
@@ -180,14 +180,14 @@ def test_a_rank_of_another_host_is_taken_by_the_wall_clock(book: Any, folder: Pa
 def test_speed_is_counted_between_two_looks(book: Any, folder: Path) -> None:
     """The first look divides the steps by the life of the file, later ones the new steps by the time between."""
     made = book(0, Phase("backward", 50, ago=0.0), world=1, lived=10.0)
-    watcher = Watcher([str(folder)])
-    first = watcher.look().speed[0]
+    live = LiveView([str(folder)])
+    first = live.look().speed[0]
     made.phase(Phase("backward", 50, ago=0.0))
     made.write()
-    still = watcher.look().speed[0]
+    still = live.look().speed[0]
     made.phase(Phase("backward", 60, ago=0.0))
     made.write(moved_ns=made.now + 5)
-    later = watcher.look().speed[0]
+    later = live.look().speed[0]
     assert first is not None
     assert 0 < first <= 5
     assert (still, later is not None and later > 0) == (0.0, True)
@@ -228,37 +228,37 @@ def test_a_torn_ledger_is_shown_as_far_as_it_goes(book: Any, folder: Path, shown
 def test_a_ledger_that_grows_is_read_again(book: Any, folder: Path) -> None:
     """Each look shows what was written since the one before, also after many looks at a file at rest."""
     made = book(0, Call(seq=1, group="0"), world=1)
-    watcher = Watcher([str(folder)])
-    assert [watcher.look().ranks[0].number for _ in range(4)] == [1, 1, 1, 1]
+    live = LiveView([str(folder)])
+    assert [live.look().ranks[0].number for _ in range(4)] == [1, 1, 1, 1]
     for seq in range(2, 6):
         made.call(Call(seq=seq, ago=10 - seq, group="0"))
         made.write()
-        assert [watcher.look().ranks[0].number for _ in range(3)] == [seq, seq, seq]
+        assert [live.look().ranks[0].number for _ in range(3)] == [seq, seq, seq]
 
 
 def test_a_store_that_came_after_the_first_look_is_seen(book: Any, folder: Path) -> None:
     """A record whose time was in the header before the record itself was there is not missed for good."""
     made = book(0, Call(seq=1, group="0"), world=1)
-    watcher = Watcher([str(folder)])
+    live = LiveView([str(folder)])
     moved = made.now
     made.write(moved_ns=moved)
-    watcher.look()
+    live.look()
     made.call(Call(seq=2, group="0"))
     made.write(moved_ns=moved)
-    assert watcher.look().ranks[0].number == 2
+    assert live.look().ranks[0].number == 2
 
 
 def test_a_thousand_ranks_are_a_few_rows(book: Any, folder: Path, shown: Any) -> None:
     """1 024 ranks of which one is missing print two rows in 80 columns, at a third of the cost of reading every file whole, and less at rest."""
     for rank in range(MANY):
         book(rank, *returned(1, 2, group="0-1023"), *([] if rank == 700 else [Call(seq=3, group="0-1023")]), world=MANY, lived=60.0)
-    watcher = Watcher([str(folder)])
+    live = LiveView([str(folder)])
     spent = time.process_time()
-    look = watcher.look()
+    look = live.look()
     first = time.process_time() - spent
-    watcher.look()
+    live.look()
     spent = time.process_time()
-    watcher.look()
+    live.look()
     again = time.process_time() - spent
     spent = time.process_time()
     for each in folder.glob("rank0000*.ledger"):

@@ -10,7 +10,7 @@ from ddp_probe.activation.installer import _compiled, _files, child, locations, 
 from ddp_probe.errors import ProbeError
 
 
-class Plan(NamedTuple):
+class Installation(NamedTuple):
     """What an installation consists of."""
 
     via: str
@@ -30,12 +30,12 @@ class Plan(NamedTuple):
 class Outcome(NamedTuple):
     """What an installation came to."""
 
-    plan: Plan
+    plan: Installation
     changed: bool
     package: str
 
 
-def plan(via: str = "auto") -> Plan:
+def plan(via: str = "auto") -> Installation:
     """Decide what to write where; refuse where it cannot work."""
     folder = locations.target_folder()
     via, because = _way(via, folder)
@@ -43,7 +43,7 @@ def plan(via: str = "auto") -> Plan:
     paths = {os.path.join(folder, name): _files.content(name, home) for name in _files.names(via)}
     for path in paths:
         _refuse_foreign(path)
-    return Plan(via, because, folder, paths, _others(folder, list(paths)), home)
+    return Installation(via, because, folder, paths, _others(folder, list(paths)), home)
 
 
 def _others(folder: str, paths: List[str]) -> List[str]:
@@ -52,13 +52,13 @@ def _others(folder: str, paths: List[str]) -> List[str]:
     return [path for path in others if path not in paths and _files.is_ours(path)]
 
 
-def install(chosen: Plan) -> Outcome:
+def install(chosen: Installation) -> Outcome:
     """Write what the plan says and prove it; put back what was there where the proof fails."""
     with _files.alone(chosen.folder):
         return _install(chosen)
 
 
-def _install(chosen: Plan) -> Outcome:
+def _install(chosen: Installation) -> Outcome:
     _remove_litter(chosen.folder)
     chosen = chosen._replace(obsolete=_others(chosen.folder, list(chosen.files)))  # another install may have come first
     changed = not chosen.in_place
@@ -85,7 +85,7 @@ def _before(paths: List[str]) -> Dict[str, Optional[bytes]]:
     return {**{path: _compiled.read(path) for path in caches}, **{path: _files.read(path) for path in paths}}
 
 
-def _write(chosen: Plan) -> None:
+def _write(chosen: Installation) -> None:
     for path, data in chosen.files.items():
         _put(path, data)
     for path in chosen.obsolete:
@@ -130,7 +130,7 @@ def _foreign(path: str) -> ProbeError:
     )
 
 
-def _unproven(chosen: Plan, found: child.Proof) -> ProbeError:
+def _unproven(chosen: Installation, found: child.Proof) -> ProbeError:
     before, _ = child.rivals(chosen.folder)
     if found.complaint:
         why = "A child interpreter with DDP_PROBE=1 says: %s" % found.complaint

@@ -79,15 +79,15 @@ def check(run: Run) -> Iterator[Finding]:
     outcome = "the exchange of buffers fails" if certain else "the step that uses both fails"
     outcome += at(place)
     yield RULE.found(
-        ranks=_wraps.ranks(strays),
+        ranks=_wraps.wrapping_ranks(strays),
         verdict="Buffer %s is on cpu while all %d parameters are on %s when DDP wraps the model on %s; %s."
-        % (", ".join(_names(first)[:3]), first.placement.parameters, first.devices[0], named(_wraps.ranks(strays)), outcome),
+        % (", ".join(_names(first)[:3]), first.placement.parameters, first.devices[0], named(_wraps.wrapping_ranks(strays)), outcome),
         evidence=[
             *first_of([shown(each.call, "buffer %s on cpu, parameters on %s" % (", ".join(_names(each)[:3]), each.devices[0])) for each in strays]),
             failed(lost[0]),
         ],
         when=min(each.call.when for each in strays),
-        change=[*_wrap_changes.moved(first, first.devices[0].partition(":")[0]), "Or register the buffer before the model is moved."],
+        change=[*_wrap_changes.move_to_card(first, first.devices[0].partition(":")[0]), "Or register the buffer before the model is moved."],
         explains=lost,
         confidence=HIGH if certain else MEDIUM,
     )

@@ -68,9 +68,9 @@ def check(run: Run) -> Iterator[Finding]:
     lost = [*_wraps.failures(run, other), *after]
     pairs = "; ".join("rank %s: %s, device_ids %s" % (each.process.rank, each.devices[0], each.ids) for each in other[:4])
     yield RULE.found(
-        ranks=_wraps.ranks(other),
+        ranks=_wraps.wrapping_ranks(other),
         verdict="The parameters are on one card and device_ids names another on %s (%s), given by %s; DDP accepts it, and the first step fails."
-        % (named(_wraps.ranks(other)), pairs, _wraps.giver(first)),
+        % (named(_wraps.wrapping_ranks(other)), pairs, _wraps.giver(first)),
         evidence=[
             *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in other]),
             *[failed(failure) for failure in after[:1]],

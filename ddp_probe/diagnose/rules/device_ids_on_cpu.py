@@ -81,9 +81,9 @@ def check(run: Run) -> Iterator[Finding]:
         return
     first = lost[0]
     yield RULE.found(
-        ranks=_wraps.ranks(lost),
+        ranks=_wraps.wrapping_ranks(lost),
         verdict="DDP gets device_ids %s on %s from %s, while all %d parameters are on cpu and the host has no accelerator."
-        % (_wraps.all_ids(lost), named(_wraps.ranks(lost)), _wraps.giver(first), first.placement.parameters),
+        % (_wraps.all_ids(lost), named(_wraps.wrapping_ranks(lost)), _wraps.giver(first), first.placement.parameters),
         evidence=first_of(
             [
                 shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, _wraps.giver(each), each.placement.parameters))

@@ -59,9 +59,9 @@ def check(run: Run) -> Iterator[Finding]:
     version = first.process.started.versions.get("torch", "1.x")
     alike = [each for each in given if each.process.started.versions.get("torch", "1.x") == version]
     yield RULE.found(
-        ranks=_wraps.ranks(alike),
+        ranks=_wraps.wrapping_ranks(alike),
         verdict="torch %s supports device_ids on CUDA only; on %s DDP gets %s from %s for a model on %s, and the first forward fails in _get_stream."
-        % (version, named(_wraps.ranks(alike)), _wraps.all_ids(alike), _wraps.giver(first), first.devices[0]),
+        % (version, named(_wraps.wrapping_ranks(alike)), _wraps.all_ids(alike), _wraps.giver(first), first.devices[0]),
         evidence=[
             *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in alike]),
             failed(lost[0]),

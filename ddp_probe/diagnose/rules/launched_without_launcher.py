@@ -162,7 +162,7 @@ def _one_of_many(process: LoggedProcess) -> Iterator[Finding]:
         verdict="One process trains on %s, and %d cards are visible: no launcher started it." % (device, cards),
         evidence=evidence,
         when=process.start_when,
-        change=[change.Command("torchrun --nproc_per_node=%d %s" % (cards, command or "train.py"))],
+        change=[change.LaunchCommand("torchrun --nproc_per_node=%d %s" % (cards, command or "train.py"))],
         severity=WARNING,
     )
 

@@ -135,7 +135,7 @@ def _change(process: LoggedProcess, name: str, failure: Failed) -> change.Change
     lines, imports = _own_group.places(process, launcher)
     if lines:
         return [change.Lines(failure.site, tuple(lines), tuple(imports)), *_own_group.notes(process, launcher)]
-    command = change.Command("torchrun --nproc_per_node=%d %s" % (_processes(process), _for_torchrun(process.started.argv)))
+    command = change.LaunchCommand("torchrun --nproc_per_node=%d %s" % (_processes(process), _for_torchrun(process.started.argv)))
     if _SCHEDULER.match(name):
         return [*_as_pytorch(process, failure), command, "Or start it with the scheduler that sets %s: srun, mpirun." % name]
     if launcher in ("none", ""):

@@ -74,14 +74,14 @@ def check(run: Run) -> Iterator[Finding]:
     assert outer is not None
     there = _wraps.seen(card) if card else "the backend is %s" % first.call.begin.backend
     numbers = (
-        named(_wraps.ranks(left.found)),
+        named(_wraps.wrapping_ranks(left.found)),
         there,
         first.placement.parameters,
         _wraps.all_ids(left.found) or "None",
         outer.begin.get_device_because,
     )
     yield RULE.found(
-        ranks=_wraps.ranks(left.found),
+        ranks=_wraps.wrapping_ranks(left.found),
         verdict=(
             "get_device() of mmengine returns cpu on %s although %s, so wrap_model keeps all %d parameters there, with device_ids %s. %s" % numbers
         ).strip(),

@@ -100,17 +100,17 @@ def check(run: Run) -> Iterator[Finding]:
     card = _wraps.card(first.process, first.call)
     there = _wraps.seen(card) if card else "the backend is %s" % first.call.begin.backend
     moves = _wraps.moves(first)
-    story = "its last move was %s" % _wraps.moved(moves[-1]) if moves else "nothing has moved it"
-    who = capital(named(_wraps.ranks(left.found)))
+    story = "its last move was %s" % _wraps.move_text(moves[-1]) if moves else "nothing has moved it"
+    who = capital(named(_wraps.wrapping_ranks(left.found)))
     yield RULE.found(
-        ranks=_wraps.ranks(left.found),
+        ranks=_wraps.wrapping_ranks(left.found),
         verdict="%s: DDP gets a model whose %d parameters are all on cpu, with device_ids %s, although %s; %s."
         % (who, first.placement.parameters, _wraps.all_ids(left.found) or "None", there, story),
         evidence=first_of(
             [shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found]
         ),
         when=min(each.call.when for each in left.found),
-        change=_wrap_changes.moved(first, card.device_type if card else "cuda"),
+        change=_wrap_changes.move_to_card(first, card.device_type if card else "cuda"),
         explains=left.explains,
         severity=ERROR if left.ended else WARNING,
     )

@@ -76,9 +76,9 @@ def check(run: Run) -> Iterator[Finding]:
     leaf = first.placement.off_majority[0] if first.placement.off_majority else None
     place = ", %s on %s" % (leaf.name, leaf.device) if leaf else ""
     yield RULE.found(
-        ranks=_wraps.ranks(lost),
+        ranks=_wraps.wrapping_ranks(lost),
         verdict="One model is spread over %d cards (%s%s) on %s, and DDP gets device_ids %s from %s."
-        % (len(first.devices), ", ".join(first.devices), place, named(_wraps.ranks(lost)), _wraps.all_ids(lost), _wraps.giver(first)),
+        % (len(first.devices), ", ".join(first.devices), place, named(_wraps.wrapping_ranks(lost)), _wraps.all_ids(lost), _wraps.giver(first)),
         evidence=first_of([shown(each.call, "parameters on %s, device_ids %s" % (", ".join(each.devices), each.ids)) for each in lost]),
         when=min(each.call.when for each in lost),
         explains=_wraps.failures(run, lost),

@@ -76,13 +76,13 @@ def check(run: Run) -> Iterator[Finding]:
     off = [leaf for leaf in first.placement.off_majority if leaf.device == "cpu"] or first.placement.first
     count, rest = first.placement.devices["cpu"].count, next(device for device in first.devices if device != "cpu")
     names = ", ".join(leaf.name for leaf in off[:3]) + (", …" if count > 3 else "")
-    numbers = (count, first.placement.parameters, names, rest, named(_wraps.ranks(lost)), story)
+    numbers = (count, first.placement.parameters, names, rest, named(_wraps.wrapping_ranks(lost)), story)
     yield RULE.found(
-        ranks=_wraps.ranks(lost),
+        ranks=_wraps.wrapping_ranks(lost),
         verdict="%d of %d parameters (%s) are on cpu while the others are on %s when DDP wraps the model on %s: %s." % numbers,
         evidence=[*before, *[shown(each.call, "parameters on %s" % ", ".join(each.devices)) for each in lost[:4]]],
         when=min(each.call.when for each in lost),
-        change=_wrap_changes.moved(first, rest.partition(":")[0]),
+        change=_wrap_changes.move_to_card(first, rest.partition(":")[0]),
         explains=_wraps.failures(run, lost),
     )
 
@@ -91,12 +91,12 @@ def _story(wrapped: _wraps.Wrapped) -> Tuple[str, Tuple[Evidence, ...]]:
     """Return how it happened (moved back, converted after the move, or left behind), and the move that shows it."""
     calls = _wraps.moves(wrapped)
     if calls and calls[-1].begin.destination == "cpu":
-        back = _wraps.moved(calls[-1])
+        back = _wraps.move_text(calls[-1])
         return "%s moved it back" % back, (shown(calls[-1], back),)
     whole = [call for call in calls if call.begin.model == wrapped.placement.model and call.end is not None and "cpu" not in call.end.devices]
     if whole:
         count = sum(whole[-1].end.devices.values()) if whole[-1].end is not None else 0
-        told = "it was made after %s, which moved %d" % (_wraps.moved(whole[-1]), count)
+        told = "it was made after %s, which moved %d" % (_wraps.move_text(whole[-1]), count)
         return told, (shown(whole[-1], "the whole model, %d parameters, was moved before" % count),)
-    last = tuple(shown(call, _wraps.moved(call)) for call in calls[-1:])
+    last = tuple(shown(call, _wraps.move_text(call)) for call in calls[-1:])
     return "nothing has moved that part", last

@@ -16,9 +16,9 @@ import types
 import torch
 
 from ddp_probe.ledger import phases
-from ddp_probe.ledger._calls import Switch, flags_of_thread, hooks
+from ddp_probe.ledger._calls import flags_of_thread, hooks
 from ddp_probe.ledger._groups import Groups
-from ddp_probe.patching import Target
+from ddp_probe.patching import Switch, Target
 from ddp_probe.patching.intercept.code_swap import Hooks, swap
 from ddp_probe.record.ledger import Author, create
 

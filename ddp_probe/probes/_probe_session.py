@@ -11,7 +11,7 @@ from ddp_probe.patching.switch import Switch
 from ddp_probe.record import Recorder
 
 
-class Armed(Protocol):
+class ProbeSession(Protocol):
     """The session as a probe, the coverage and the ending see it."""
 
     process: ThisProcess
