@@ -4,6 +4,7 @@ import re
 from typing import List, Optional
 
 from ddp_probe import schema
+from ddp_probe.diagnose._vendor_words import COMMUNICATION
 from ddp_probe.diagnose.words import clock, place
 from ddp_probe.own_code import foreign
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
@@ -14,7 +15,7 @@ TIMED_OUT = re.compile(
     r"|[Cc]ollective operation timeout:[^\n]{0,400}?Timeout\(ms\)=(?P<ms2>\d+)"
     r"|[Cc]ollective operation timeout|wait timeout after (?P<ms3>\d+) ?ms"
     r"|failed to pass monitoredBarrier|Timed out after \d+ ?(?:ms|s)[^\n]{0,300}collective"
-    r"|(?:HCCL|ACL|notify)[^\n]{0,300}(?:time ?out|timed out)|Connection timed out|Socket Timeout"
+    r"|(?<![NR])(?:%s|ACL|notify)[^\n]{0,300}(?:time ?out|timed out)|Connection timed out|Socket Timeout" % COMMUNICATION
 )
 
 

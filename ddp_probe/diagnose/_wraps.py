@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence, Set
 
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.words import at, counted, listed, place
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
@@ -16,8 +17,8 @@ ON_CPU = DEVICE_IDS + r"\{device\(type='cpu'\)\}"
 CUT_OFF = _REFUSED + r"(?!.{0,200}?module\s+parameters?\s*\{)"  # The text no longer says which devices there were.
 # A collective of a card's backend that got a tensor on the CPU: torch 2.x, 1.x, 1.0, and the vendors' copies of the second.
 CPU_TENSOR = (
-    r"No backend type associated with device type cpu|Tensors must be (?:CUDA|NPU|MLU|MUSA|GCU|XPU|HPU|DIPU|GPU) and dense"
-    r"|Only CUDA dense tensor is supported for NCCL|Could not run 'c10d::\w+' with arguments from the 'CPU' backend"
+    r"No backend type associated with device type cpu|Tensors must be (?:CUDA|GPU|%s) and dense"
+    r"|Only CUDA dense tensor is supported for NCCL|Could not run 'c10d::\w+' with arguments from the 'CPU' backend" % CARDS
 )
 TWO_DEVICES = (
     r"[Ee]xpected all tensors to be on the same device|found at least two devices|to be on the same device|expected device \w+:\d+ but got"

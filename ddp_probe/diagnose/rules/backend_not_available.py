@@ -6,6 +6,7 @@ from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._cuda_words import said
+from ddp_probe.diagnose._vendor_words import ATTRIBUTES, BACKENDS, COMMUNICATION, DEVICES
 from ddp_probe.diagnose._who import told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import backend_not_available as recorded
@@ -33,7 +34,7 @@ RULE = Rule(
         Printed(r"Invalid backend: '(?P<backend>[^']+)'", says="torch does not know a backend named {backend}: nothing has registered it."),
         Printed(r"Unknown (?:c10d )?backend type (?P<backend>\w+)", says="torch does not know a backend named {backend}: nothing has registered it."),
         Printed(
-            r"(?:has no attribute|cannot import name) '(?P<backend>ProcessGroup(?:NCCL|XCCL|UCC|MPI|Gloo|HCCL|CNCL|MCCL|ECCL))'",
+            r"(?:has no attribute|cannot import name) '(?P<backend>ProcessGroup(?:NCCL|UCC|MPI|Gloo|%s))'" % COMMUNICATION,
             says="This torch is built without {backend}.",
         ),
         Printed(
@@ -45,11 +46,12 @@ RULE = Rule(
             unless=r"circular import",
         ),
         Printed(
-            r"Could not retrieve or create the backend|(?:CCL|ccl|HCCL|hccl|CNCL|ECCL|MCCL) (?:backend )?is not (?:available|registered|supported)",
+            r"Could not retrieve or create the backend|(?:CCL|ccl|%s) (?:backend )?is not (?:available|registered|supported)" % BACKENDS,
             says="The backend could not be created on this host.",
         ),
         Printed(
-            r"Expected one of [\w, ]*device type at start of device string: (?P<kind>gcu|npu|mlu|musa|hpu|dipu|dtu|xpu|mtia|sdaa|tpu|xla)\b",
+            # dtu is an older name of gcu; of the others after it there is no record.
+            r"Expected one of [\w, ]*device type at start of device string: (?P<kind>%s|dtu|mtia|sdaa|tpu)\b" % DEVICES,
             says="torch does not know the device type {kind}: the plugin that adds it is not imported.",
         ),
         Printed(
@@ -65,7 +67,7 @@ RULE = Rule(
         ),
         Printed(r"PyTorch is not linked with support for (?P<kind>(?!cuda\b)\w+) devices", says="This torch is built without support for {kind}."),
         Printed(
-            r"module 'torch' has no attribute '(?P<kind>gcu|npu|mlu|musa|hpu|dipu)'",
+            r"module 'torch' has no attribute '(?P<kind>%s)'" % ATTRIBUTES,
             says="torch has no torch.{kind}: the plugin that adds it is not imported.",
         ),
     ),

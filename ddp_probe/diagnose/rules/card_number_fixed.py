@@ -4,12 +4,13 @@ from typing import Iterator
 
 from ddp_probe import schema
 from ddp_probe.diagnose import _cards
+from ddp_probe.diagnose._vendor_words import DEVICES
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.rules.recorded import card_number_fixed as recorded
 from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.model import Run
 
-_NUMBER_IN_SOURCE = r"set_device\( *(?:0|['\"]\w+:0['\"]) *\)|\.cuda\( *0 *\)|['\"](?:cuda|npu|mlu|musa|gcu|xpu|hpu):0['\"]|device_ids *= *\[ *0 *\]"
+_NUMBER_IN_SOURCE = r"set_device\( *(?:0|['\"]\w+:0['\"]) *\)|\.cuda\( *0 *\)|['\"](?:cuda|%s):0['\"]|device_ids *= *\[ *0 *\]" % DEVICES
 
 RULE = Rule(
     id="DDP309",

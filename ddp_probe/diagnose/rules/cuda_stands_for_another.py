@@ -5,6 +5,7 @@ from typing import Iterator, List
 
 from ddp_probe import schema
 from ddp_probe.diagnose._cuda_words import NO_CUDA, said
+from ddp_probe.diagnose._vendor_words import DEVICES
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed
 from ddp_probe.diagnose.rules.recorded import cuda_stands_for_another as recorded
 from ddp_probe.diagnose.words import named
@@ -17,8 +18,8 @@ _REAL = (
     r"|Expected one of .* device type at start of device string: cuda"
 )
 _SHIM = (
-    r"transfer_to_(?:npu|gcu|mlu|musa|xpu|dipu)|torch\.Tensor\.cuda and torch\.nn\.Module\.cuda are replaced with"
-    r"|The torch\.cuda\.\* and torch\.cuda\.amp\.\* are replaced|torch_dipu[^\n]*\bmock|gpu_migration"
+    r"transfer_to_(?:%s)|torch\.Tensor\.cuda and torch\.nn\.Module\.cuda are replaced with"
+    r"|The torch\.cuda\.\* and torch\.cuda\.amp\.\* are replaced|torch_dipu[^\n]*\bmock|gpu_migration" % DEVICES
 )
 
 RULE = Rule(

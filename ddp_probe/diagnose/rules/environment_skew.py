@@ -4,15 +4,13 @@ import re
 from typing import Iterator, List, Optional
 
 from ddp_probe.diagnose import _skew
+from ddp_probe.diagnose._vendor_words import COMMUNICATION, VARIABLES
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, line
 from ddp_probe.diagnose.rules.recorded import environment_skew as recorded
 from ddp_probe.diagnose.words import counted, named
 from ddp_probe.read.model import Failed, LogLine, Run
 
-_COMPARED = re.compile(
-    r"^(TORCH_|NCCL_|RCCL_|GLOO_|[EHCMX]?CCL_|UCX_|FI_|USE_LIBUV$|PYTORCH_|CUDA_(LAUNCH|DEVICE)_|HSA_|ENABLE_I64|TOPS_|XLA_|PJRT_|PT_HPU_|(OMP"
-    r"|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*)"
-)
+_COMPARED = re.compile(r"^(TORCH_|GLOO_|UCX_|FI_|USE_LIBUV$|PYTORCH_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*|%s)" % VARIABLES)
 # These are meant to differ from rank to rank or host to host, or change only what is printed.
 _OWN = re.compile(
     r"RANK|WORLD_SIZE|(^|_)ID$|HOSTID|ADDR|PORT|IFNAME|IF_IP|_HCA|NET_DEVICES|FILE|DIR$|DIR_|PATH|CACHE|HOME|_DEBUG$|DEBUG_SUBSYS|LOG|TRACE"
@@ -21,12 +19,12 @@ _OWN = re.compile(
 # These change the groups that a rank makes or the messages that it sends: ranks then wait for each other forever, or lose bytes.
 _BREAKS = re.compile(
     r"^(TORCH_DISTRIBUTED_DEBUG|USE_LIBUV|UCX_TLS|FI_PROVIDER"
-    r"|(NCCL|RCCL|HCCL|CNCL|MCCL|ECCL|XCCL|CCL)_(ALGO|PROTO|BUFFSIZE|NTHREADS|\w*NCHANNELS|\w*CTAS|NET|NET_PLUGIN|IB_DISABLE|P2P_\w+|SHM_DISABLE"
-    r"|NVLS_\w+|CHECKS_DISABLE|LL\w*|COLLNET_\w+|CROSS_NIC|IB_\w+|CUMEM_\w+|SPLIT_\w+|COMM_\w+|NSOCKS\w+|SOCKET_N\w+))$"
+    r"|(NCCL|RCCL|%s)_(ALGO|PROTO|BUFFSIZE|NTHREADS|\w*NCHANNELS|\w*CTAS|NET|NET_PLUGIN|IB_DISABLE|P2P_\w+|SHM_DISABLE"
+    r"|NVLS_\w+|CHECKS_DISABLE|LL\w*|COLLNET_\w+|CROSS_NIC|IB_\w+|CUMEM_\w+|SPLIT_\w+|COMM_\w+|NSOCKS\w+|SOCKET_N\w+))$" % COMMUNICATION
 )
 _COMMUNICATION = re.compile(
-    r"[Tt]imed? ?out|[Tt]imeout|NCCL|nccl|HCCL|ECCL|gloo|Gloo|[Mm]ismatch|store|Socket|[Cc]onnection (closed|reset)|pg_wrapper|collective|Store"
-    r"|enforce fail"
+    r"[Tt]imed? ?out|[Tt]imeout|NCCL|nccl|%s|gloo|Gloo|[Mm]ismatch|store|Socket|[Cc]onnection (closed|reset)|pg_wrapper|collective|Store"
+    r"|enforce fail" % COMMUNICATION
 )
 
 RULE = Rule(

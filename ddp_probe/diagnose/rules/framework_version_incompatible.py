@@ -4,13 +4,14 @@ from typing import Iterator
 
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose._torch_names import ATTRIBUTE, FROM_LIBRARY, IMPORTED, MODULE
+from ddp_probe.diagnose._vendor_words import ATTRIBUTES, MODULES
 from ddp_probe.diagnose.printed import matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import framework_version_incompatible as recorded
 from ddp_probe.read.model import Run
 
 # torch can lack these for other reasons than its version: a missing plugin, a build without distributed, missing hardware, or two installations.
-_OTHERWISE = r"_cuda_|npu|mlu|musa|gcu|dipu|hpu|xpu|mps|cuda|_C\b|_init_names|init_process_group|is_initialized|ReduceOp"
+_OTHERWISE = r"_cuda_|%s|mps|cuda|_C\b|_init_names|init_process_group|is_initialized|ReduceOp" % ATTRIBUTES
 _CIRCULAR = r"partially initialized|circular import"
 _KEYWORDS = (
     r"static_graph|weights_only|device_id|mmap|gradient_as_bucket_view|use_orig_params|find_unused_parameters|device_mesh|init_sync|enable_gqa"
@@ -81,8 +82,8 @@ RULE = Rule(
         ),
         Printed(
             (
-                r"No module named '(?P<module>numpy\._core[\w.]*|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+|torch_(?:gcu|npu|mlu|musa|dipu|xla|hpu"
-                r"|dtu)\.(?!_C\b)[\w.]+)'"
+                r"No module named '(?P<module>numpy\._core[\w.]*|mmcv\.(?!_ext)[\w.]+|mmengine\.[\w.]+|(?:%s|torch_(?:hpu"
+                r"|dtu))\.(?!_C\b|torch')[\w.]+)'" % MODULES
             ),
             says="The installed version has no {module}.",
         ),

@@ -6,6 +6,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose import _own_group, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, said
+from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import no_gpu_visible as recorded
@@ -38,7 +39,7 @@ RULE = Rule(
             says="The launch code divides by the number of cards, and it is 0.",
             ranks=False,
         ),
-        Printed(r"No (?:available )?(?:NPU|MLU|XPU|HPU|GCU)s? (?:found|available|device)"),
+        Printed(r"No (?:available )?(?:%s)s? (?:found|available|device)" % CARDS),
         Printed(
             r"no CUDA-capable device is detected|CUDA driver initialization failed, you might not have a CUDA gpu|cudaErrorNoDevice"
             r"|hipErrorNoDevice|CUDA_ERROR_NO_DEVICE|no ROCm-capable device is detected"
@@ -144,10 +145,13 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
+_NONE = re.compile(r"No (?:CUDA|HIP|%s) (?:GPUs|devices?) (?:are|is) available" % CARDS)
+
+
 def _none_there(failure: Failed, process: LoggedProcess) -> bool:
     """Tell whether no card is available although no variable limits the cards; else the variable is the cause."""
     hidden = any(card.visible for card in process.started.accelerators)
-    return not hidden and re.search(r"No (?:CUDA|HIP|XPU|NPU|MLU|MUSA|GCU) (?:GPUs|devices?) (?:are|is) available", failure.text) is not None
+    return not hidden and _NONE.search(failure.text) is not None
 
 
 def _of(failures: List[Failed]) -> List[int]:

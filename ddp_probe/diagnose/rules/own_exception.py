@@ -4,6 +4,7 @@ import re
 from typing import Iterator, List
 
 from ddp_probe.diagnose._root_cause import root_cause
+from ddp_probe.diagnose._vendor_words import CARDS, COMMUNICATION
 from ddp_probe.diagnose._waits import TIMED_OUT
 from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import LOW, MEDIUM, Example, Finding, Rule, failed
@@ -15,7 +16,8 @@ from ddp_probe.read.model import Failed, Run
 # Exceptions from these are about the machine, the versions or the other ranks: they need a rule of their own.
 _LIBRARY = re.compile(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
 _SYSTEM = re.compile(
-    r"NCCL|nccl|gloo|HCCL|[Cc]uda|CUDA|NPU|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory"
+    r"NCCL|nccl|gloo|[Cc]uda|CUDA|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory"
+    r"|%s|%s" % (CARDS, COMMUNICATION)
 )
 # A program's own code nearly always raises these: they count even if a listing has lost the frames.
 _PLAIN = ("KeyError", "IndexError", "NameError", "UnboundLocalError", "ZeroDivisionError", "JSONDecodeError", "RecursionError")

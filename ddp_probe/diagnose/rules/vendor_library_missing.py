@@ -3,19 +3,21 @@
 from typing import Iterator
 
 from ddp_probe.diagnose import _vendor_words
+from ddp_probe.diagnose._vendor_words import BACKENDS, DEVICES, MODULES
 from ddp_probe.diagnose.printed import Match, by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import vendor_library_missing as recorded
 from ddp_probe.read.model import Run
 
+# The names of files have no record, but for those that begin with a vendor's device, backend or module.
 _NAMES = (
     r"\b(?:lib)?(?:srv_um\w*|hcom\w*|te_fusion|drvdsmi\w*|mmpa|xpurt|xpuapi|bkcl|ixthunk|ixml|mc(?:runtime|blas|dnn|fft|toolext\w*)|mxc-runtime\w*"
-    r"|mxsml|galaxyhip|hl_thunk|cuda\w*|cudart|cudnn\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|cupti|nccl\w*|nv\w+|c10_(?:npu|musa"
-    r"|mlu)|torch_(?:npu|musa|mlu|gcu|xpu)\w*"
-    r"|ascend\w*|hccl\w*|acl\w*|atb\w*|ge_\w+|graph|msprof\w*|runtime|opapi|nnopbase|cnrt|cnnl\w*|cncl|cnpapi|cndrv|cndev|mlu\w*|musa\w*|musart"
-    r"|mu(?:dnn|blas|fft|rand|pti|sparse|solver)\w*|mccl"
-    r"|tops\w*|eccl\w*|efrt|efml|dtu\w*|gcu\w*|hsa\w*|amdhip\w*|rocm\w*|roc\w+|rccl|MIOpen|intel-ext-pt\w*(?:-\w+)*|ze_loader|sycl|oneccl|ccl"
-    r"|mkl\w*_sycl|xpu\w*|Synapse|hcl|synapse\w*|diopi\w*|dipu\w*|tpu\w*)"
+    r"|mxsml|galaxyhip|hl_thunk|cuda\w*|cudart|cudnn\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|cupti|nccl\w*|nv\w+"
+    r"|torch_xpu\w*|ascend\w*|acl\w*|atb\w*|ge_\w+|graph|msprof\w*|runtime|opapi|nnopbase|cnrt|cnnl\w*|cnpapi|cndrv|cndev"
+    r"|mu(?:dnn|blas|fft|rand|pti|sparse|solver)\w*"
+    r"|tops\w*|efrt|efml|dtu\w*|hsa\w*|amdhip\w*|rocm\w*|roc\w+|rccl|MIOpen|intel-ext-pt\w*(?:-\w+)*|ze_loader|sycl|oneccl"
+    r"|mkl\w*_sycl|Synapse|hcl|synapse\w*|diopi\w*|tpu\w*"
+    r"|c10_(?:%s)|(?:%s|%s|%s)\w*)" % (DEVICES, MODULES, DEVICES, BACKENDS)
 )
 # Not in a line in which a library reports what it looks for and does not need.
 _NO_REMARK = r"(?m:^)(?![^\n]*(?:NCCL INFO|NET/Plugin|dso_loader))[^\n]*?"

@@ -4,12 +4,13 @@ import re
 from typing import Iterator, List, Tuple
 
 from ddp_probe.diagnose import _cards
+from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, first_of, line, shown
 from ddp_probe.diagnose.rules.recorded import visible_cards_wrong as recorded
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
 
-_NONE_LEFT = r"No (?:CUDA|HIP|XPU|MUSA|NPU) (?:GPUs|devices) are available|device >= 0 && device < num_(?:gpus|devices)\b.* INTERNAL ASSERT FAILED"
+_NONE_LEFT = r"No (?:CUDA|HIP|%s) (?:GPUs|devices) are available|device >= 0 && device < num_(?:gpus|devices)\b.* INTERNAL ASSERT FAILED" % CARDS
 
 RULE = Rule(
     id="DDP307",

@@ -4,6 +4,7 @@ import re
 from typing import Dict, Iterator, List
 
 from ddp_probe.diagnose import change
+from ddp_probe.diagnose._vendor_words import COMMUNICATION
 from ddp_probe.diagnose.printed import Match, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import wrong_network_interface as recorded
@@ -50,8 +51,8 @@ RULE = Rule(
             r"|Unable to resolve hostname to a \(local\) address"
         ),
         Printed(
-            r"(?:Unable|[Ff]ailed) to (?:find|get|resolve)[^\n]{0,40}(?:network )?(?:interface|ifname|NIC)\b|HCCL_SOCKET_IFNAME[^\n]*(?:not"
-            r"|invalid|fail)|HCCL_IF_IP[^\n]*(?:not|invalid|fail)"
+            r"(?:Unable|[Ff]ailed) to (?:find|get|resolve)[^\n]{0,40}(?:network )?(?:interface|ifname|NIC)\b"
+            r"|\b(?:%s)_(?:SOCKET_IFNAME|IF_IP)[^\n]*(?:not|invalid|fail)" % COMMUNICATION
         ),
         Printed(r"ncclSystemError|unhandled system error", beside=_BRIDGES, says="NCCL has chosen a container bridge as the way to the other hosts."),
         Printed(

@@ -1,5 +1,6 @@
 """The process group's backend does not serve the device that the tensors are on."""
 
+from ddp_probe.diagnose._vendor_words import FITTING
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import backend_does_not_fit_device as recorded
 
@@ -17,8 +18,8 @@ RULE = Rule(
         "a buffer or a model was left behind."
     ),
     remedy=(
-        "Make the group with the backend of these cards (eccl for gcu, hccl for npu, cncl for mlu, mccl for musa, xccl or ccl for xpu, "
-        "nccl for cuda), after its plugin is imported; or 'cpu:gloo,cuda:nccl' if both are needed."
+        "Make the group with the backend of these cards (%s, "
+        "nccl for cuda), after its plugin is imported; or 'cpu:gloo,cuda:nccl' if both are needed." % FITTING
     ),
     needs=("dist.init_process_group",),
     printed=(

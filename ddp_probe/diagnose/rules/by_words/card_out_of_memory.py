@@ -1,9 +1,10 @@
 """A card does not have the memory that the job asks for."""
 
+from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import card_out_of_memory as recorded
 
-_CARD = r"(?:CUDA|HIP|NPU|MLU|MUSA|XPU|GCU|HPU)"
+_CARD = r"(?:CUDA|HIP|%s)" % CARDS
 
 RULE = Rule(
     id="DDP221",

@@ -1,5 +1,6 @@
 """The device was initialised before the processes were started, or before each one chose its card."""
 
+from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import device_woken_too_early as recorded
 
@@ -23,7 +24,7 @@ RULE = Rule(
     ),
     printed=(
         Printed(
-            r"Cannot re-initialize (?P<kind>CUDA|NPU|MLU|MUSA|XPU|HPU|GCU|DIPU) in forked subprocess",
+            r"Cannot re-initialize (?P<kind>CUDA|%s) in forked subprocess" % CARDS,  # torch's own words, which the plugins took over.
             says="{kind} was initialised before this process was forked.",
         ),
         Printed(

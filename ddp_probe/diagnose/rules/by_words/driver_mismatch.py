@@ -1,5 +1,6 @@
 """The driver of the host does not fit the runtime that this torch or plugin is built for."""
 
+from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import driver_mismatch as recorded
 
@@ -47,9 +48,9 @@ RULE = Rule(
         ),
         Printed(
             (
-                r"(?:CANN|firmware|[Dd]river|toolkit|runtime|TopsRider|topsruntime|MUSA|CNRT)[^\n]{0,60}version[^\n]{0,40}(?:does not match"
+                r"(?:CANN|firmware|[Dd]river|toolkit|runtime|TopsRider|topsruntime|CNRT|%s)[^\n]{0,60}version[^\n]{0,40}(?:does not match"
                 r"|do(?:es)? not fit|mismatch(?:ed)?|is (?:too (?:low|old)|lower than|not compatible)|incompatible)[^\n]{0,80}(?:driver|firmware"
-                r"|runtime|toolkit|KMD|kmd|required)"
+                r"|runtime|toolkit|KMD|kmd|required)" % CARDS
             ),
             unless=r"compile PyTorch",
         ),

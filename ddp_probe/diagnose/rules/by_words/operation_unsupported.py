@@ -1,9 +1,10 @@
 """The communication backend lacks the collective, the reduction or the data type that the job asks for."""
 
+from ddp_probe.diagnose._vendor_words import BACKENDS
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import operation_unsupported as recorded
 
-_BACKEND = r"(?P<backend>[Gg]loo|NCCL|nccl|MPI|mpi|HCCL|hccl|CNCL|cncl|MCCL|mccl|ECCL|eccl|XCCL|xccl|UCC|ucc|oneCCL|CCL|ccl|[Ff]lag[Cc][Xx])"
+_BACKEND = r"(?P<backend>[Gg]loo|NCCL|nccl|MPI|mpi|UCC|ucc|oneCCL|[Ff]lag[Cc][Xx]|%s)" % BACKENDS
 
 RULE = Rule(
     id="DDP225",

@@ -1,5 +1,6 @@
 """An operator was built without support for the device that it is called on."""
 
+from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import operator_not_built as recorded
 
@@ -24,7 +25,7 @@ RULE = Rule(
             says="{op} was built without an implementation for {device}.",
         ),
         Printed(
-            r"(?P<op>\w+) is not (?:compiled|implemented|built) (?:with|on|for) (?:the )?(?P<device>GPU|CUDA|ROCm|HIP|NPU|MLU|MUSA)(?: support)?",
+            r"(?P<op>\w+) is not (?:compiled|implemented|built) (?:with|on|for) (?:the )?(?P<device>GPU|CUDA|ROCm|HIP|%s)(?: support)?" % CARDS,
             says="{op} was built without {device}.",
         ),
         Printed(r"(?<!Torch )[Nn]ot compiled with (?:GPU|CUDA|ROCm) support", unless=r"Torch not compiled with CUDA enabled"),

@@ -1,5 +1,6 @@
 """A process from an earlier run, or from another user, still holds the card."""
 
+from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.rule import Example, Printed, Rule
 from ddp_probe.diagnose.rules.recorded import stale_process_holds_card as recorded
 
@@ -33,7 +34,7 @@ RULE = Rule(
         Printed(r"[Ll]ast training process is running|Failed to initialize the HCCP process|HCCP process [^\n]*already"),
         Printed(r"\[?Device already acquired|[Dd]evice acquire failed"),
         Printed(r"Failed to bind the IP port|IP address and port have been bound already|Communication_Error_Bind_IP_Port"),
-        Printed(r"(?:NPU|MLU|MUSA|GCU|[Dd]evice)[^\n]{0,40}(?:is|has been) (?:busy|occupied|used by another process|in use by another)"),
+        Printed(r"(?:%s|[Dd]evice)[^\n]{0,40}(?:is|has been) (?:busy|occupied|used by another process|in use by another)" % CARDS),
         Printed(
             r"[\d.]+ GiB total capacity; (?P<own>%s) already allocated; (?P<free>%s) free" % (_SMALL, _SMALL),
             says="The card has {free} left although this process holds {own}: another one holds the rest.",
