@@ -83,7 +83,7 @@ def test_names_in_the_text_may_grow() -> None:
     (data,) = ledger_text.written(["ledger 0 all_reduce 16 float32 at /job/train.py:12"]).values()
     long = "/work/" + "x" * 70_000
     (record,) = ledger.parse(ledger_lines.written(data).replace("/job/train.py", long).encode()).records
-    assert record.site == ledger.Site(long, 12, "main")
+    assert record.site == ledger.LedgerSite(long, 12, "main")
 
 
 def test_a_run_with_texts_reads_like_the_run(tmp_path: Path) -> None:
@@ -119,5 +119,9 @@ def test_a_line_is_what_the_page_shows() -> None:
     page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
     text = "".join(line.strip() + "\n" for line in page.splitlines() if line.startswith("    {"))
     found = ledger.parse(text.encode())
-    assert (found.problem, [one.op for one in found.records], found.records[0].site) == ("", ["all_reduce"], ledger.Site("/job/train.py", 12, "main"))
+    assert (found.problem, [one.op for one in found.records], found.records[0].site) == (
+        "",
+        ["all_reduce"],
+        ledger.LedgerSite("/job/train.py", 12, "main"),
+    )
     assert json.loads(text.splitlines()[-1])["state"] == found.records[0].state
