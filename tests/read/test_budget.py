@@ -4,7 +4,7 @@ import gc
 import random
 import time
 from pathlib import Path
-from typing import Callable, List
+from typing import Callable, Dict, List
 
 import pytest
 from schedule import seed
@@ -42,20 +42,18 @@ def test_line_kinds_cost_little(tmp_path: Path) -> None:
     """A line that differs from others in its numbers only costs a tenth of one that says something new."""
     words = random.Random(1)
     alike, new = tmp_path / "alike.log", tmp_path / "new.log"
-    alike.write_text("".join("Epoch(train) [1][%d/9000] loss: %.4f memory: %d\n" % (step, words.random(), step) for step in range(60_000)))
-    new.write_text("".join("failed %s\n" % "".join(words.choice("abcdefgh ") for _ in range(42)) for step in range(60_000)))
-    seconds: List[float] = []
-    load([str(alike)])  # What the first read of a process costs is not part of the comparison.
-    gc.collect()
-    gc.disable()  # A pass of the collector over what other tests left costs more than 60 000 lines of one kind.
+    alike.write_text("".join("Epoch(train) [1][%d/9000] loss: %.4f memory: %d\n" % (step, words.random(), step) for step in range(10_000)))
+    new.write_text("".join("failed %s\n" % "".join(words.choice("abcdefgh ") for _ in range(42)) for step in range(10_000)))
+    seconds: Dict[Path, List[float]] = {alike: [], new: []}
+    gc.disable()  # A pass of the collector over what other tests left costs more than all lines of one kind.
     try:
-        for path in (alike, new):
+        for path in (alike, new) * 4:
             begin = time.process_time()
             load([str(path)])
-            seconds.append(time.process_time() - begin)
+            seconds[path].append(time.process_time() - begin)
     finally:
         gc.enable()
-    assert seconds[0] < seconds[1] / 10
+    assert min(seconds[alike]) < min(seconds[new]) / 10  # What else the machine does can only add to the time that a reading takes.
 
 
 def test_a_long_message_of_an_event(tmp_path: Path, event: Event) -> None:
