@@ -152,8 +152,13 @@ _SPOKEN = {
 
 def spoken(phase: Phase) -> str:
     """Return a phase as a sentence has it."""
-    name = _SPOKEN.get(phase.name, phase.name)
+    name = spoken_name(phase.name)
     return "%s number %d" % (name, phase.times) if phase.name == "backward" else name
+
+
+def spoken_name(phase: str) -> str:
+    """Return the name of a phase as a sentence has it."""
+    return _SPOKEN.get(phase, phase)
 
 
 def as_site(site: Optional[LedgerSite]) -> Optional[schema.Site]:

@@ -113,6 +113,7 @@ NOT_FOLLOWED: Dict[str, str] = {
     "DDP633": "which branch the call belongs to is for a person to say",
     "DDP635": "which half of a pair is missing is for a person to say",
     "DDP637": "sharing the work changes the job; more time is followed by the remedy timeout",
+    "DDP651": "sharing the work changes the job; more time is followed by the remedy timeout",
     "DDP114": _NO_CUDA,
     "DDP206": _NO_CUDA,
     "DDP209": _OUTSIDE,
