@@ -13,18 +13,19 @@ _MOST = 1 << 20
 
 def branch(site: Optional[LedgerSite]) -> Optional[int]:
     """Return the line of the `if` that only some ranks take and that holds this call, directly or by calling its function; None if there is none."""
-    tree = _tree(site.file) if site is not None else None
-    if tree is None or site is None:
+    source = tree(site.file) if site is not None else None
+    if source is None or site is None:
         return None
-    held = _holding(tree, site.line)
+    held = _holding(source, site.line)
     if held is not None:
         return held
-    name = _function(tree, site.line)
-    lines = [_holding(tree, call.lineno) for call in _calls(tree, name)] if name else []
+    name = _function(source, site.line)
+    lines = [_holding(source, call.lineno) for call in _calls(source, name)] if name else []
     return lines[0] if lines and None not in lines else None
 
 
-def _tree(file: str) -> Optional[ast.AST]:
+def tree(file: str) -> Optional[ast.AST]:
+    """Return the syntax tree of a file of the job, if it is here."""
     try:
         if os.path.getsize(file) > _MOST:
             return None
@@ -34,9 +35,9 @@ def _tree(file: str) -> Optional[ast.AST]:
         return None
 
 
-def _holding(tree: ast.AST, line: int) -> Optional[int]:
+def _holding(source: ast.AST, line: int) -> Optional[int]:
     """Return the innermost `if` on a rank that holds a line, in its body or in its else."""
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _RANK.search(ast.dump(node.test))]
+    found = [node for node in ast.walk(source) if isinstance(node, ast.If) and _RANK.search(ast.dump(node.test))]
     return max((node.lineno for node in found if _in(node.body, line) or (node.orelse and _in(node.orelse, line))), default=None)
 
 
@@ -49,13 +50,13 @@ def _extent(body: List[ast.stmt]) -> Tuple[int, int]:
     return body[0].lineno, max(getattr(node, "lineno", 0) for part in body for node in ast.walk(part))
 
 
-def _function(tree: ast.AST, line: int) -> str:
+def _function(source: ast.AST, line: int) -> str:
     """Return the innermost function that holds a line."""
-    found = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _in(node.body, line)]
+    found = [node for node in ast.walk(source) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _in(node.body, line)]
     return max(found, key=lambda node: node.lineno).name if found else ""
 
 
-def _calls(tree: ast.AST, name: str) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
+def _calls(source: ast.AST, name: str) -> Iterator[ast.Call]:
+    for node in ast.walk(source):
         if isinstance(node, ast.Call) and name in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
             yield node

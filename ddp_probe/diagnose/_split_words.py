@@ -71,8 +71,8 @@ def _behind(run: Run, found: Split) -> str:
 def sides(found: Split) -> str:
     """Say which ranks made which call at the number at which they differ."""
     parts = [
-        "%s %s in %s%s"
-        % (named(ranks), by_number(ranks, "is", "are"), described(call.op, call.elements, call.dtype, call.root), at(as_site(call.site)))
+        "%s %s %s%s"
+        % (named(ranks), by_number(ranks, "calls", "call"), described(call.op, call.elements, call.dtype, call.root), at(as_site(call.site)))
         for call, ranks in found.calls[:4]
     ]
     more = len(found.calls) - len(parts)

@@ -1,6 +1,6 @@
 """The ranks make different calls at one number of their group: another operation, size, data type or root."""
 
-from typing import Iterator
+from typing import Iterator, List
 
 from ddp_probe.diagnose._split_words import aborted, doubt, evidence, explained, group, of_kind, sides
 from ddp_probe.diagnose._splits import DIFFER, Split
@@ -9,6 +9,7 @@ from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule
 from ddp_probe.diagnose.words import at, named
 from ddp_probe.read.model import Run
 
+_WORDS = (("op", "operation"), ("elements", "number of elements"), ("dtype", "data type"), ("root", "root"))
 RULE = Rule(
     id="DDP627",
     slug="collectives-differ",
@@ -85,7 +86,17 @@ def _remedy(found: Split) -> str:
     if found.branch:
         call = next(call for call, ranks in found.calls if set(ranks) & set(found.blame))
         return "Take the call%s out of the 'if' in line %d, so that all ranks make it, or remove it." % (at(as_site(call.site)), found.branch)
-    return "Let %s make the same call as the others%s: decide on one rank, broadcast the decision, and take the branch on all." % (
-        named(found.there),
-        at(as_site(found.calls[-1][0].site)),
-    )
+    both = set(found.here) <= set(found.blame)
+    if len({call.site for call, _ in found.calls}) == 1:
+        call = found.calls[0][0]
+        who, others = ("all ranks", "") if both else (named(found.there), " as the others")
+        return "Let %s call %s%s with the same %s%s." % (who, call.op, at(as_site(call.site)), " and ".join(_unlike(found)), others)
+    who, others = ("all ranks", ", that%s or that%s") if both else (named(found.there), " as the others%s")
+    places = [at(as_site(call.site)) for call, _ in found.calls]
+    which = others % (tuple(places[:2]) if both else places[-1])
+    return "Let %s make the same call%s: decide on one rank, broadcast the decision, and take the branch on all." % (who, which)
+
+
+def _unlike(found: Split) -> List[str]:
+    """Name what is not the same on all ranks."""
+    return [word for name, word in _WORDS if len({getattr(call, name) for call, _ in found.calls}) > 1]

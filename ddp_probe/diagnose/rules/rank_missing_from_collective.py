@@ -2,13 +2,16 @@
 
 from typing import Iterator, List, Tuple, Union
 
+from ddp_probe.diagnose._loop_end import loop_end
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
-from ddp_probe.diagnose._splits import MISSING, UNKNOWN, Split
+from ddp_probe.diagnose._splits import BACKWARD, MISSING, UNKNOWN, Split
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, Undecided
-from ddp_probe.diagnose.words import at, capital, named
+from ddp_probe.diagnose.words import at, by_number, capital, counted, named
 from ddp_probe.read.model import Run
 
+_COMPARED = 3  # At most this many ranks of each side are compared.
+_EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
 _STACKS = "Look where %s: python -m ddp_probe stacks, or py-spy dump --pid PID, while it hangs."
 
 RULE = Rule(
@@ -79,18 +82,24 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     both = set(found.here) & set(found.blame)
     guilty = view(run).ranks[found.there[0]]
     told = " Each waits for the other; nothing shows which of them is wrong." if both else ""
-    short, batches = _out_of_batches(run, found)
-    if short:
-        told = " The DataLoader of %s ended after %d batches, and that of the others has more." % (named(short), batches)
+    ended, batches = _out_of_batches(run, found)
+    short = ended
+    if ended:
+        told = " The DataLoader of %s ended after %d batches, and that of the others has more." % (named(ended), batches)
+    elif both:
+        short, said = _out_of_the_loop(run, found)
+        told = said or told
     one = RULE.found(
         ranks=short or found.blame,
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
-        remedy="Compare the path of %s%s with that of %s%s: all ranks need the same calls, and the same number of batches."
+        remedy=_EVEN
+        if short
+        else "Compare the path of %s%s with that of %s%s: all ranks need the same calls, and the same number of batches."
         % (named(found.there), at(guilty.site), named(found.here), at(view(run).ranks[found.here[0]].site)),
         explains=explained(run),
-        confidence=MEDIUM if both and not short else "high",
+        confidence=MEDIUM if both and not ended else "high",
     )
     if short:
         one.cause = "uneven_batches"
@@ -105,6 +114,21 @@ def _out_of_batches(run: Run, found: Split) -> Tuple[List[int], int]:
         if all(over for _, over in ended) and not any(over for _, over in more) and max(ended)[0] < min(more)[0]:
             return list(one), min(ended)[0]
     return [], 0
+
+
+def _out_of_the_loop(run: Run, found: Split) -> Tuple[List[int], str]:
+    """Return the side that has left the loop in which the other side is in backward, after fewer backward passes, and say so."""
+    for gone, still in ((found.here, found.there), (found.there, found.here)):
+        ranks = view(run).ranks
+        passes = max(ranks[rank].times(BACKWARD) for rank in gone)
+        if not all(ranks[rank].in_backward and ranks[rank].times(BACKWARD) > passes for rank in still):
+            continue
+        ends = [loop_end(ranks[one], ranks[other]) for one in still[:_COMPARED] for other in gone[:_COMPARED]]
+        loop = ends[0].loop if ends[0] is not None and None not in ends else None
+        if loop is not None:
+            ended = " The loop%s has ended on %s, after %s" % (at(loop), named(gone), counted(passes, "backward pass", "backward passes"))
+            return list(gone), "%s; %s %s still in it." % (ended, named(still), by_number(still, "is", "are"))
+    return [], ""
 
 
 def _undecided(run: Run, found: Split) -> Undecided:
