@@ -120,7 +120,7 @@ class ThreadStack(msgspec.Struct, omit_defaults=True, gc=False):
 
     name: Annotated[str, _doc("The thread's name.")] = ""
     main: Annotated[bool, _doc("It is the main thread.")] = False
-    frames: Annotated[List[Site], _doc("Outermost first; at most 64.")] = []
+    frames: Annotated[List[Site], _doc("Outermost first; at most 64: of a longer stack the 24 outermost and the 40 innermost.")] = []
 
 
 # --- the envelope and the events ---------------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ class HangSuspected(Event, tag="hang.suspected", kw_only=True, omit_defaults=Tru
 
 
 class HangOver(Event, tag="hang.over", kw_only=True, omit_defaults=True):
-    """This process has moved on after hang.suspected."""
+    """This process has moved on after hang.suspected, or after faulthandler's timer has written stacks."""
 
     lasted: Annotated[Optional[float], _doc("Seconds without any movement.")] = None
     suspected: Annotated[int, _doc("How often hang.suspected was written meanwhile.")] = 0

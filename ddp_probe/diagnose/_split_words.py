@@ -105,6 +105,8 @@ def _line(standing: Standing, text: str) -> Evidence:
     if standing.left is not None and standing.left.failure is not None:
         at_line = standing.left.failure.at
         return Evidence(at_line.file, at_line.line, standing.left.failure.site, text)
+    if standing.own is not None:
+        return Evidence(standing.own.at.file, standing.own.at.line, standing.own.site, text)
     return Evidence(standing.ledger.path, last.number if last is not None else 1, standing.site, text)
 
 

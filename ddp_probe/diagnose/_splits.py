@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 from weakref import WeakKeyDictionary
 
+from ddp_probe.diagnose._halted import halted
 from ddp_probe.diagnose._rank_branch import branch
 from ddp_probe.diagnose.ledgers import Standing, View, view
 from ddp_probe.read.ledger import Group, Record
@@ -16,6 +17,7 @@ from ddp_probe.read.rank_ledger import SENDS, LedgerCall
 
 # Each kind of split is one rule's.
 DIFFER, MISSING, LEFT, ALONE, PEER, WORKING, UNKNOWN = "differ", "missing", "left", "alone", "peer", "working", "unknown"
+HALTED = "halted"
 _SAME_SIZE = frozenset(
     "all_reduce all_reduce_coalesced broadcast reduce _all_gather_base all_gather_into_tensor all_gather_single _reduce_scatter_base "
     "reduce_scatter_tensor reduce_scatter_single".split()
@@ -64,7 +66,7 @@ def split(run: Run) -> Optional[Split]:
     if found is None:
         seen = view(run)
         parted = min(_differences(seen), key=lambda one: one.when, default=None)
-        found = _SPLITS[run] = (parted or _stalled(seen),)
+        found = _SPLITS[run] = (parted or _halt(run, seen) or _stalled(seen),)
     return found[0]
 
 
@@ -156,6 +158,26 @@ def record(standing: Standing, group: str, number: int) -> Optional[Record]:
 def _entered(standing: Standing, group: str, number: int) -> float:
     found = record(standing, group, number)
     return standing.wall(found.entered_ns) if found is not None else standing.since()
+
+
+# --- a process that does not run
+
+
+def _halt(run: Run, seen: View) -> Optional[Split]:
+    """Return the ranks that do not run, if others wait: it does not matter what for."""
+    there = halted(run, seen)
+    waiting = [one for rank, one in seen.ranks.items() if rank not in there and one.left is None and (one.inside is not None or one.in_backward)]
+    long = {one.rank: one for one in waiting if _is_long(seen, one)}
+    if not there or not long:
+        return None
+    first = min(long.values(), key=Standing.since)
+    inside = first.inside
+    here = {rank: one for rank, one in long.items() if (one.inside is None) == (inside is None)}
+    number = inside.seq if inside is not None else first.times(BACKWARD)
+    stall = _Stall(
+        inside.group if inside is not None else None, number, here, sorted(there), [], len(seen.ranks), "" if inside is not None else BACKWARD
+    )
+    return _made(stall, HALTED, sorted(there), sorted(there))
 
 
 # --- a call that some do not come to

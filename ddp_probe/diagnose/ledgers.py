@@ -6,7 +6,8 @@ A rank stands in a call that has not returned, or that raised because the others
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 from weakref import WeakKeyDictionary
 
-from ddp_probe import schema
+from ddp_probe import schema, settings
+from ddp_probe.diagnose._own_lines import OwnLine, own_line
 from ddp_probe.diagnose._waits import PEER_GONE, waited
 from ddp_probe.diagnose.words import clock, counted, named, place
 from ddp_probe.read.ledger import Group, LedgerSite, Phase, Record
@@ -29,7 +30,7 @@ class Left(NamedTuple):
 class Standing:
     """One rank: its ledger, the call or the phase that it is in, and until when that is known."""
 
-    __slots__ = ("inside", "is_lost", "ledger", "left", "phase", "process", "rank", "until", "waited_out")
+    __slots__ = ("_own", "inside", "is_lost", "ledger", "left", "phase", "process", "rank", "until", "waited_out")
 
     def __init__(self, run: Run, process: LoggedProcess, ledger: RankLedger) -> None:
         self.process = process
@@ -43,6 +44,7 @@ class Standing:
         self.phase = _phase(ledger) or (_ended_phase(ledger) if self.waited_out or lost else None)
         self.is_lost = (lost or self.waited_out) and self.inside is None and self.phase is None
         self.until = self._until(run)
+        self._own: Optional[Tuple[Optional[OwnLine]]] = None
 
     def _until(self, run: Run) -> float:
         if self.rank in run.running:
@@ -57,8 +59,18 @@ class Standing:
         return self.ledger.complete and not self.is_lost
 
     @property
+    def own(self) -> Optional[OwnLine]:
+        """Return the line of the job's own code at which it is by its stacks, if it is in no call and has not left."""
+        if self._own is None:
+            free = self.inside is None and self.left is None
+            self._own = (own_line(self.process, self.ledger, self.until - self.process.offset) if free else None,)
+        return self._own[0]
+
+    @property
     def site(self) -> Optional[schema.Site]:
         """Return the line of the job where it stands, or made its last call."""
+        if self.own is not None:
+            return self.own.site
         record, phase = self.inside or self.ledger.last, self.phase
         if self.inside is None and phase is not None:
             return as_site(phase.site)
@@ -66,8 +78,12 @@ class Standing:
 
     @property
     def is_working(self) -> bool:
-        """Tell whether it is in a phase that is known to take long."""
-        return self.inside is None and self.left is None and self.phase is not None and self.phase.name in LONG
+        """Tell whether it is in a phase that is known to take long, or in no phase and still runs, evaluates or saves by its stacks."""
+        if self.inside is not None or self.left is not None:
+            return False
+        if self.phase is not None:
+            return self.phase.name in LONG
+        return self.own is not None and self.own.is_work
 
     @property
     def in_backward(self) -> bool:
@@ -120,10 +136,23 @@ class Standing:
         if self.inside is not None:
             return called(self.inside)
         if self.phase is not None:
-            return "in %s%s since %s" % (spoken(self.phase), _at(self.site), clock(self.since()))
+            return "in %s%s since %s" % (spoken(self.phase), _standing_at(self.own) or _at(self.site), clock(self.since()))
+        if self.own is not None:
+            return _standing_at(self.own).strip() + ("" if self.own.moves else " for %.0f s" % self.lasted())
         last = self.ledger.last
         after = "; its last call was %s%s" % (last.op, _at(as_site(last.site))) if last is not None else ""
         return "outside any collective since %s%s" % (clock(self.since()), after)
+
+
+def _standing_at(own: Optional[OwnLine]) -> str:
+    """Say at which line of the job's code a rank is, by its stacks."""
+    if own is None:
+        return ""
+    within = " in %s" % own.site.function if own.site.function and not own.site.function.startswith("<") else ""
+    if own.before is not None:
+        return " still running: at %s, then at %s%s" % (place(own.before), place(own.site), within)
+    held = ", in C code that holds the GIL," if own.holds_gil else ""
+    return "%s%s%s%s" % (" still running," if own.moves else "", _at(own.site), within, held)
 
 
 def called(record: Record) -> str:
@@ -264,11 +293,8 @@ def _members(group: Group) -> Set[int]:
 
 def _patience(run: Run) -> float:
     """Return after how many seconds a wait is a hang, as DDP_PROBE_HANG_AFTER of the job says."""
-    told = next((process.started.environment.get("DDP_PROBE_HANG_AFTER", "") for process in run.processes), "")
-    try:
-        return max(0.1, float(told.rstrip("s")))
-    except ValueError:
-        return PATIENCE
+    told = [settings.get(settings.HANG_AFTER, process.started.environment) for process in run.processes if process.start is not None]
+    return max((float(one) for one in told if one), default=PATIENCE)
 
 
 def _note(run: Run, found: Dict[int, Standing]) -> None:

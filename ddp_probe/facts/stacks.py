@@ -8,7 +8,8 @@ from typing import List, Optional
 from ddp_probe.facts.call_site import PROBE, module_of, site, within
 from ddp_probe.schema import Site, ThreadStack
 
-_FRAMES = 64
+_OUTER, _INNER = 24, 40
+_DEEP = 10_000
 _THREADS = 64
 
 
@@ -25,10 +26,12 @@ def thread_stacks(without: int = 0) -> List[ThreadStack]:
 
 
 def _sites(frame: Optional[FrameType]) -> List[Site]:
-    """Return the innermost frames, outermost first."""
-    found: List[Site] = []
-    while frame is not None and len(found) < _FRAMES:
+    """Return the frames, outermost first; of a deep stack those in the middle are left out: an import stands many frames below the job's line."""
+    found: List[FrameType] = []
+    while frame is not None and len(found) < _DEEP:
         if not within(module_of(frame), PROBE):
-            found.append(site(frame.f_code, frame.f_lineno))
+            found.append(frame)
         frame = frame.f_back
-    return found[::-1]
+    if len(found) > _OUTER + _INNER:
+        found[_INNER:-_OUTER] = []
+    return [site(each.f_code, each.f_lineno) for each in reversed(found)]

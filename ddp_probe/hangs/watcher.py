@@ -95,6 +95,7 @@ class _Rounds:
         self._requests = Requests(session.process.folder)
         self._hang = Hang(after)
         self._armed_at = 0.0
+        self._written = 0
         self._ending = False
         self._wake, self._ended = _thread.allocate_lock(), _thread.allocate_lock()
         self._wake.acquire()
@@ -141,7 +142,11 @@ class _Rounds:
             self._recorder.point(schema.Stacks(request=number, threads=thread_stacks(_thread.get_ident())))
 
     def tell_over(self) -> None:
-        """Write that a hang is over, if it was told and the process has moved since."""
+        """Write that a hang is over, if it was told, or the timer has written stacks, and the process has moved since."""
+        written = self._stacks.size()
+        if written > self._written:
+            self._written = written
+            self._hang.was_written()
         over = self._hang.over(int(self._words[_MOVED] or self._words[_MADE]))
         if over is not None:
             self._recorder.point(over)
@@ -166,6 +171,7 @@ class Hang:
         self._moved = 0
         self._step = 0
         self._told = 0
+        self._written = False
 
     def is_due(self, since: float) -> bool:
         """Return whether it is time to say how long nothing has moved."""
@@ -176,13 +182,18 @@ class Hang:
         self._step += 1
         self._told += told
 
+    def was_written(self) -> None:
+        """Note that the timer has written stacks: nothing could be told meanwhile."""
+        self._written = True
+
     def over(self, moved: int) -> Optional[schema.Event]:
-        """Return the event that ends what was told, if the process has moved since."""
+        """Return the event that ends what was told or written, if the process has moved since."""
         before, self._moved = self._moved, moved
         if moved == before:
             return None
         told, self._told, self._step = self._told, 0, 0
-        return schema.HangOver(lasted=(moved - before) / 1e9, suspected=told) if told else None
+        written, self._written = self._written, False
+        return schema.HangOver(lasted=(moved - before) / 1e9, suspected=told) if told or written else None
 
 
 class Requests:

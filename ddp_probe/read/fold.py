@@ -12,6 +12,7 @@ _NOTHING: List[schema.Site] = []  # Shared by all; never modified.
 _SITES: Dict[Tuple[str, int, str], schema.Site] = {}
 _MANY = 10000  # At most this many different call sites are shared; beyond that each event keeps its own.
 _WORDS, _FRAMES = 1 << 14, 200  # Characters of a message and frames of a traceback that are kept; a probe does not write more.
+_COMPARED = (schema.HangSuspected, schema.Stacks)  # By the clock that the ledger has too.
 _OPEN = 1000  # At most this many calls without an end; a file with more was not written by the probe.
 
 
@@ -80,7 +81,9 @@ class Fold:
         """Share equal values and drop those no longer needed: each decoded line has its own copies."""
         process = self.process
         event.phase = _PHASES.get(event.phase, event.phase)
-        event.ts, event.mono_ns = "", 0
+        event.ts = ""
+        if not isinstance(event, _COMPARED):
+            event.mono_ns = 0
         if event.host == process.host:
             event.host = process.host
         if event.run == process.run:

@@ -39,8 +39,20 @@ def answer(lines: bytes, file: str, request: int) -> Optional[RankStacks]:
 
 def recorded(log: str) -> Optional[RankStacks]:
     """Return the latest stacks that a rank has left, in its log or in faulthandler's text next to it."""
-    found = [each for each in (_logged(log), _dumped(log)) if each is not None]
+    found = [each for each in (_logged(log), dumped(log)) if each is not None]
     return max(found, key=lambda each: each.when, default=None)
+
+
+def dump_of(log: str) -> str:
+    """Return the file beside a log to which faulthandler writes."""
+    return log[: -len(".jsonl")] + ".stacks"
+
+
+def dumped(log: str) -> Optional[RankStacks]:
+    """Return the last stacks that faulthandler has written beside a log."""
+    path = dump_of(log)
+    found = threads_of_text(_bytes(path).decode("utf-8", "replace"))
+    return RankStacks(rank_of(log), found, os.stat(path).st_mtime, DUMP) if found else None
 
 
 def rank_of(file: str) -> int:
@@ -67,12 +79,6 @@ def _backwards(data: bytes) -> Iterator[int]:
         if end < 0:
             return
         yield end
-
-
-def _dumped(log: str) -> Optional[RankStacks]:
-    path = log[: -len(".jsonl")] + ".stacks"
-    found = threads_of_text(_bytes(path).decode("utf-8", "replace"))
-    return RankStacks(rank_of(log), found, os.stat(path).st_mtime, DUMP) if found else None
 
 
 def _event(line: bytes) -> Optional[_WithThreads]:

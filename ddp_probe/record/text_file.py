@@ -33,6 +33,10 @@ class TextFile:
             return False
         return (seen.st_dev, seen.st_ino) == self._ident
 
+    def size(self) -> int:
+        """Return how much has been written to it; 0 if the descriptor leads elsewhere."""
+        return os.fstat(self.fd).st_size if self.is_there() else 0
+
     def close(self, remove_empty: bool = True) -> None:
         """Let go of the file."""
         if not self.is_there():

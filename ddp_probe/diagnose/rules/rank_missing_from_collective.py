@@ -20,7 +20,10 @@ RULE = Rule(
     cause="rank_divergent_control_flow",
     title="A rank does not come to a collective in which the others wait.",
     symptom="The job hangs, or the ranks that wait give up with a timeout, which does not name the missing one.",
-    evidence="The ledgers: most ranks of a group are in a collective that one has not begun; its ledger shows the call or the phase where it is.",
+    evidence=(
+        "The ledgers: most ranks of a group are in a collective that one has not begun; its ledger shows the call or the phase where it is, and its "
+        "stacks the line of the job's own code."
+    ),
     remedy="Look at the line where the missing rank is: let it make the same calls as the others, or take the call off the others' path.",
 )
 
@@ -41,6 +44,16 @@ ledger 1-7 barrier at /train/t.py:20 open
 ledger 0 broadcast 4 float32 root 0 of 0,1 at /train/t.py:15 open
 """,
         ranks=(0,),
+    ),
+    Example(
+        "Rank 3 stands at one line of its own code, as its stacks say.",
+        """
+{"event":"hang.suspected","rank":3,"mono_ns":1070000000000,"threads":[{"main":true,"frames":[{"file":"/train/t.py","line":7,"function":"lock"}]}]}
+{"event":"hang.suspected","rank":3,"mono_ns":1140000000000,"threads":[{"main":true,"frames":[{"file":"/train/t.py","line":7,"function":"lock"}]}]}
+ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 0-2 all_reduce 16 float32 at /train/t.py:12 open
+""",
+        ranks=(3,),
     ),
     Example(
         "Two ranks part: one is in backward, the other in a barrier.",

@@ -4,7 +4,8 @@ from typing import Iterator
 
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose._splits import WORKING
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Rule
+from ddp_probe.diagnose.ledgers import view
+from ddp_probe.diagnose.rule import ERROR, HIGH, MEDIUM, WARNING, Example, Finding, Rule
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import Run
 
@@ -14,7 +15,10 @@ RULE = Rule(
     cause="rank0_long_work_timeout",
     title="A rank evaluates, saves or loads while the others wait for it.",
     symptom="The other ranks stand in a collective, and give up with a timeout if the work takes longer than that.",
-    evidence="The ledgers: the missing rank is in a phase that is known to take long. While it runs this is a warning: it may come.",
+    evidence=(
+        "The ledgers: the missing rank is in a phase that is known to take long. Or its stacks: it is in a function that evaluates or saves, as its "
+        "name says, or it was at different lines. While it runs this is a warning: it may come."
+    ),
     remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
     severity=WARNING,
     fix="timeout",
@@ -29,6 +33,34 @@ ledger 0 validate at /train/val.py:7 open
 ledger 1-3 barrier at /train/t.py:20 open
 """,
         ranks=(0,),
+    ),
+    Example(
+        "Rank 0 is in a function that evaluates, as its stack says.",
+        """
+{"event":"hang.suspected","rank":0,"mono_ns":1070000000000,"threads":[{"main":true,"frames":[{"file":"/train/v.py","line":7,"function":"evaluate"}]}]}
+ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 1-3 barrier at /train/t.py:20 open
+""",
+        ranks=(0,),
+    ),
+    Example(
+        "Rank 2 was at one line and then at another.",
+        """
+{"event":"hang.suspected","rank":2,"mono_ns":1070000000000,"threads":[{"main":true,"frames":[{"file":"/train/t.py","line":7,"function":"index"}]}]}
+{"event":"hang.suspected","rank":2,"mono_ns":1140000000000,"threads":[{"main":true,"frames":[{"file":"/train/t.py","line":8,"function":"index"}]}]}
+ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 0-1,3 barrier at /train/t.py:20 open
+""",
+        ranks=(2,),
+    ),
+    Example(
+        "The stack is older than the last call of rank 0.",
+        """
+{"event":"hang.suspected","rank":0,"mono_ns":1000000000,"threads":[{"main":true,"frames":[{"file":"/train/v.py","line":7,"function":"evaluate"}]}]}
+ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 1-3 barrier at /train/t.py:20 open
+""",
+        answer="clear",
     ),
     Example(
         "Rank 0 has saved a checkpoint and is at the barrier with the others.",
@@ -47,13 +79,15 @@ def check(run: Run) -> Iterator[Finding]:
     if found is None or not only_waits(run):
         return
     lost = explained(run)
+    loops = [one for rank in found.there for one in [view(run).ranks[rank].own] if one is not None and not one.task]
     yield RULE.found(
         ranks=found.blame,
         verdict="%s; %s.%s" % (capital(absent(run, found)), waiting(run, found), doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
-        remedy="Share the work of %s among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2))."
-        % named(found.there),
+        remedy="Share the work of %s among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).%s"
+        % (named(found.there), " If that line is in a loop that waits for something, look at what it waits for." if loops else ""),
         explains=lost,
         severity=ERROR if lost else WARNING,
+        confidence=MEDIUM if loops else HIGH,
     )

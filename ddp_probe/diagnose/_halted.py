@@ -1,0 +1,74 @@
+"""Tells a process that does not run from one that stands: the kernel says so, or it has been silent while others told of a hang.
+
+A rank that hangs still has a thread that says so, and a timer for when that thread cannot run. If neither has written anything, the process did
+not run: SIGSTOP, Ctrl-Z, a debugger, a frozen container. Or C code held the GIL, and the timer was the job's own.
+"""
+
+from typing import Dict, Optional
+
+from ddp_probe import schema, settings
+from ddp_probe.diagnose.ledgers import Standing, View
+from ddp_probe.diagnose.words import clock, named
+from ddp_probe.read import alive, stacks
+from ddp_probe.read.model import LoggedProcess, Run
+
+_LATE = 5.0  # Seconds by which the thread may be late on a busy machine.
+_STOPPED = ("T", "t")
+
+
+def halted(run: Run, seen: View) -> Dict[int, str]:
+    """Return the ranks whose process does not run, each with how that is known."""
+    told = [rank for rank, one in seen.ranks.items() if _told(one)]
+    found = {rank: how for rank, one in seen.ranks.items() for how in [_stopped(run, one) or _silent(one, seen, told)] if how}
+    return found if len(found) < len(seen.ranks) else {}
+
+
+def _stopped(run: Run, standing: Standing) -> str:
+    process, start = standing.process, standing.process.started
+    if standing.rank not in run.running or process.pid <= 0:
+        return ""
+    state = alive.kernel_state(process.pid, process.host, start.born or 0, start.boot)
+    return "is stopped (process %d is in state %s)" % (process.pid, state) if state in _STOPPED else ""
+
+
+def _silent(standing: Standing, seen: View, told: "list[int]") -> str:
+    """Say that a rank has written nothing although it should have said twice that it hangs, and others on its host have."""
+    process, after = standing.process, _after(standing.process)
+    if (
+        after is None
+        or standing.left is not None
+        or not standing.known
+        or process.full
+        or process.holes
+        or process.offset
+        or process.count(schema.Fault)
+    ):
+        return ""
+    moved = standing.ledger.moved
+    if standing.until - moved < 2 * after + _LATE or _told(standing) or process.last_when >= moved + after or _dumped(process, moved):
+        return ""
+    others = [rank for rank in told if rank != standing.rank and _speaks_of(seen.ranks[rank], process, moved + after)]
+    if not others:
+        return ""
+    return "has not run since %s (its watcher has written nothing, and that of %s has)" % (clock(moved), named(others[:1]))
+
+
+def _after(process: LoggedProcess) -> Optional[float]:
+    after = settings.get(settings.HANG_AFTER, process.started.environment) if process.start is not None else None
+    return float(after) if after is not None else None
+
+
+def _told(standing: Standing) -> bool:
+    """Tell whether the rank has written of the standstill in which it is."""
+    last = standing.process.final(schema.HangSuspected)
+    return last is not None and last.when >= standing.ledger.moved + standing.process.offset
+
+
+def _speaks_of(other: Standing, process: LoggedProcess, since: float) -> bool:
+    last = other.process.final(schema.HangSuspected)
+    return last is not None and other.process.host == process.host and last.when >= since
+
+
+def _dumped(process: LoggedProcess, moved: float) -> bool:
+    dump = stacks.dumped(process.file)
+    return dump is not None and dump.when >= moved

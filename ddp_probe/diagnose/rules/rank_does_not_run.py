@@ -1,0 +1,85 @@
+"""The process of a rank is stopped, and the others wait for it."""
+
+from typing import Iterator
+
+from ddp_probe.diagnose._halted import halted
+from ddp_probe.diagnose._split_words import doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.diagnose._splits import HALTED
+from ddp_probe.diagnose.ledgers import view
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Rule
+from ddp_probe.diagnose.words import capital, listed, named
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP421",
+    slug="rank-does-not-run",
+    cause="rank_stopped_participating",
+    title="The process of a rank is stopped, and the others wait for it.",
+    symptom="The job hangs. The process is there, and uses no CPU; ps shows it in state T.",
+    evidence=(
+        "The kernel says that the process is stopped. Afterwards: its watcher has written nothing although its ledger stood, while those of other "
+        "ranks on the host have written that they hang. A process that hangs in Python or in C still writes its stacks, unless C code holds the GIL "
+        "in a job that uses faulthandler's timer itself."
+    ),
+    remedy="If it is there: kill -CONT PID. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs.",
+    needs=("hang.suspected",),
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 2 is silent, and ranks 0 and 1 say that they hang.",
+        """
+{"event":"process.start","rank":0,"world_size":3,"mono_ns":990000000000}
+{"event":"hang.suspected","rank":0,"mono_ns":1070000000000,"since":60}
+{"event":"process.start","rank":1,"world_size":3,"mono_ns":990000000000}
+{"event":"hang.suspected","rank":1,"mono_ns":1070000000000,"since":60}
+{"event":"process.start","rank":2,"world_size":3,"mono_ns":990000000000}
+ledger 0-2 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 0-2 all_reduce 16 float32 at /train/t.py:12 open
+""",
+        ranks=(2,),
+    ),
+    Example(
+        "All ranks say that they hang.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"mono_ns":990000000000}
+{"event":"hang.suspected","rank":0,"mono_ns":1070000000000,"since":60}
+{"event":"process.start","rank":1,"world_size":2,"mono_ns":990000000000}
+{"event":"hang.suspected","rank":1,"mono_ns":1070000000000,"since":60}
+ledger 0-1 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 0 all_reduce 16 float32 at /train/t.py:12 open
+""",
+        answer="clear",
+    ),
+    Example(
+        "Nothing watches in this job.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"environment":{"DDP_PROBE_HANG_AFTER":"off"},"mono_ns":990000000000}
+{"event":"process.start","rank":1,"world_size":2,"environment":{"DDP_PROBE_HANG_AFTER":"off"},"mono_ns":990000000000}
+ledger 0-1 all_reduce 16 float32 at /train/t.py:12 x3
+ledger 0 all_reduce 16 float32 at /train/t.py:12 open
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the ranks that do not run, how that is known, and who waits."""
+    found = of_kind(run, HALTED)
+    if found is None or not only_waits(run):
+        return
+    seen = view(run)
+    how = halted(run, seen)
+    said = ["%s %s, %s" % (named([rank]), how[rank], seen.ranks[rank].where()) for rank in found.there if rank in how]
+    pids = " ".join(str(seen.ranks[rank].process.pid) for rank in found.there if rank in run.running and seen.ranks[rank].process.pid > 0)
+    yield RULE.found(
+        ranks=found.blame,
+        verdict="%s; %s.%s" % (capital(listed(said, 4)), waiting(run, found), doubt(found)),
+        evidence=evidence(run, found),
+        when=found.when,
+        remedy="%sFind out who stopped %s: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."
+        % ("Let it go on: kill -CONT %s. " % pids if pids else "", named(found.there)),
+        explains=explained(run),
+        confidence=HIGH if pids else MEDIUM,
+    )

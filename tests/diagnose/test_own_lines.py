@@ -1,0 +1,100 @@
+"""The line of the job at which a rank is, by its stacks: which of them are believed, and what several of them tell."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Callable, List, Tuple
+
+import pytest
+
+from ddp_probe.diagnose import judge
+from ddp_probe.diagnose.rule import Finding
+from ddp_probe.read import load
+from ddp_probe.read.ledger_text import START, written
+
+_LEDGERS = ("ledger 0-2 all_reduce 16 float32 at /job/train.py:12 x3", "ledger 0-1 all_reduce 16 float32 at /job/train.py:12 open")
+_DUMP = """Timeout (0:01:00)!
+Thread 0x00007f0000000001 (most recent call first):
+  File "%s", line %d in %s
+  File "/job/train.py", line 80 in <module>
+"""
+Look = Tuple[float, str, int, str]  # Seconds after the ledger began, file, line, function.
+Judge = Callable[..., Finding]
+
+
+def _event(look: Look, name: str) -> str:
+    seconds, file, line, function = look
+    frames = [("/job/train.py", 80, "main"), (file, line, function), ("/env/lib/python3.11/threading.py", int(seconds), "wait")]
+    threads = [{"name": "MainThread", "main": True, "frames": [{"file": one, "line": at, "function": of} for one, at, of in frames]}]
+    return _line(name, 2, int((START + seconds) * 1e9), threads=threads)
+
+
+def _line(name: str, rank: int, mono_ns: int, **fields: Any) -> str:
+    return json.dumps({"event": name, "phase": "point", "rank": rank, "host": "node1", "mono_ns": mono_ns, **fields}, separators=(",", ":")) + "\n"
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Judge:
+    """Return a function that writes three ranks, of which rank 2 does not come and has left these stacks, and judges them; rank 0 has given up."""
+
+    def judge_it(looks: List[Look], dump: str = "", dumped: float = 0.0, over: bool = False, name: str = "hang.suspected") -> Finding:
+        for rank, data in written(_LEDGERS).items():
+            log = tmp_path / ("rank%05d.node1.%d.jsonl" % (rank, rank))
+            lines = [_line("process.start", rank, int((START - 9) * 1e9), world_size=3, environment={"DDP_PROBE_HANG_AFTER": "60"})]
+            lines += [_event(look, name) for look in looks] if rank == 2 else [_line("hang.suspected", rank, int((START + 300) * 1e9), since=300)]
+            lines += [_line("hang.over", rank, int((START + 200) * 1e9))] if rank == 2 and over else []
+            log.write_text("".join(lines))
+            log.with_suffix(".ledger").write_bytes(data)
+        if dump:
+            file = tmp_path / "rank00002.node1.2.stacks"
+            file.write_text(dump)
+            os.utime(file, (START + dumped, START + dumped))
+        (finding,) = [one for one in judge(load([str(tmp_path)])).findings if one.severity == "error" or one.slug == "rank-works-while-others-wait"]
+        return finding
+
+    return judge_it
+
+
+def test_a_rank_that_stands_is_named_with_its_own_line(judged: Judge) -> None:
+    """Two stacks at one line of the job, with other library lines below it, say that it stands there, and the evidence is the later one."""
+    finding = judged([(70, "/job/lock.py", 7, "acquire"), (130, "/job/lock.py", 7, "acquire")])
+    assert (finding.slug, finding.ranks) == ("rank-missing-from-collective", [2])
+    assert "rank 2 is at /job/lock.py:7 in acquire for" in finding.verdict
+    (shown,) = [one for one in finding.evidence if one.site is not None and one.site.line == 7]
+    assert (Path(shown.file).name, shown.line) == ("rank00002.node1.2.jsonl", 3)
+
+
+def test_a_rank_that_moves_is_slow_and_does_not_hang(judged: Judge) -> None:
+    """Stacks at two lines are a warning that names both; the advice speaks of a loop as well."""
+    finding = judged([(70, "/job/index.py", 7, "build"), (130, "/job/index.py", 9, "build")])
+    assert (finding.slug, finding.severity, finding.ranks) == ("rank-works-while-others-wait", "warning", [2])
+    assert "still running: at /job/index.py:7, then at /job/index.py:9 in build" in finding.verdict
+    assert "loop" in finding.remedy
+
+
+@pytest.mark.parametrize("function", ["validate", "Trainer.evaluate", "save_checkpoint"])
+def test_a_function_that_evaluates_or_saves_is_known_by_its_name(function: str, judged: Judge) -> None:
+    """One stack in such a function is work that takes long, and no hang."""
+    finding = judged([(70, "/job/val.py", 7, function)])
+    assert (finding.slug, finding.cause) == ("rank-works-while-others-wait", "rank0_long_work_timeout")
+    assert "at /job/val.py:7 in %s" % function in finding.verdict
+
+
+@pytest.mark.parametrize("name", ["hang.suspected", "stacks"])
+def test_a_stack_from_before_the_last_movement_is_not_believed(name: str, judged: Judge) -> None:
+    """What was written before the ledger moved last says where the rank was: no line of it is named."""
+    finding = judged([(0.001, "/job/val.py", 7, "validate")], name=name)
+    assert finding.slug == "rank-missing-from-collective"
+    assert "/job/val.py" not in str(finding)
+
+
+@pytest.mark.parametrize(
+    ("dumped", "over", "believed"),
+    [(70.0, False, True), (-5.0, False, False), (1e6, False, True), (1e6, True, False)],
+    ids=["in time", "too old", "copied", "copied, and over"],
+)
+def test_the_text_of_faulthandler_is_believed_by_its_time(dumped: float, over: bool, believed: bool, judged: Judge) -> None:
+    """It counts if it is newer than the ledger; a copy has a later time, and counts unless a hang was over."""
+    finding = judged([], _DUMP % ("/job/parse.py", 5, "parse"), dumped, over)
+    assert ("rank 2 is at /job/parse.py:5 in parse, in C code that holds the GIL, for" in finding.verdict) == believed
+    assert any(one.file.endswith(".stacks") for one in finding.evidence) == believed
