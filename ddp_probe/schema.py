@@ -249,6 +249,21 @@ class LauncherEnd(Event, tag="launcher.end", kw_only=True, omit_defaults=True):
     silent_ranks: Annotated[List[int], _doc("Local ranks started here that wrote no file.")] = []
 
 
+class LauncherHang(Event, tag="launcher.hang", kw_only=True, omit_defaults=True):
+    """None of the launcher's ranks has moved for DDP_PROBE_HANG_AFTER. If there is no launcher, the lowest rank of the host writes it."""
+
+    since: Annotated[Optional[float], _doc("Seconds since any of them has moved.")] = None
+    ranks: Annotated[List[int], _doc("The ranks of this host, none of which has moved.")] = []
+    said: Annotated[str, _doc("The line on stderr, unless that is switched off.")] = ""
+
+
+class LauncherResumed(Event, tag="launcher.resumed", kw_only=True, omit_defaults=True):
+    """Ranks move on after launcher.hang."""
+
+    lasted: Annotated[Optional[float], _doc("Seconds without any movement.")] = None
+    ranks: Annotated[List[int], _doc("Those that were seen to move first.")] = []
+
+
 class InitDist(Event, tag="mmengine.init_dist", kw_only=True, omit_defaults=True):
     """A call of mmengine.dist.init_dist."""
 

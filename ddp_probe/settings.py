@@ -146,7 +146,7 @@ REPORT = Setting(
     "DDP_PROBE_REPORT",
     "brief",
     _choice("off", "brief"),
-    "What the launcher prints to stderr after a failed launch: brief (one line per finding, within five seconds), or off.",
+    "What the launcher prints to stderr after a failed launch and while its ranks hang: brief (one line per finding), or off.",
 )
 STRICT = Setting(
     "DDP_PROBE_STRICT",
@@ -190,7 +190,8 @@ HANG_AFTER = Setting(
     "DDP_PROBE_HANG_AFTER",
     "60",
     _patience,
-    "If a rank makes no progress for this long, it writes hang.suspected with all stacks: seconds, or with s, m or h; off: nothing watches.",
+    "If a rank makes no progress for this long, it writes hang.suspected with all stacks; if none does, the launcher says so on stderr. Seconds, or "
+    "with s, m or h; off: nothing watches.",
 )
 RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
 ORIGIN = Setting(

@@ -1,5 +1,6 @@
-"""Notices a hang while it lasts: a thread in each rank that reads the rank's own ledger, and a timer of the C library's for when it cannot run."""
+"""Notices a hang while it lasts: a thread in each rank that reads its own ledger, a timer of the C library's, and a thread in the launcher."""
 
+from ddp_probe.hangs.launch import LaunchWatcher
 from ddp_probe.hangs.watcher import Watcher
 
-__all__ = ["Watcher"]
+__all__ = ["LaunchWatcher", "Watcher"]

@@ -1,22 +1,22 @@
 """The watcher of a rank: one thread that wakes about once a second, reads the time of the ledger's latest record, and says when nothing moves.
 
-The thread is not one of threading's: a job that joins every thread of threading.enumerate() would wait for it forever, and the interpreter
-does not wait for it at its end. It blocks all signals, so that they reach the job's threads. It holds no lock while it sleeps; what it imports,
-it imports before it starts; and no fork is made with its timer set. So a forked child finds nothing of it but memory.
+No fork is made with its timer set, as with its thread (_daemon.py): a forked child finds nothing of either but memory.
 """
 
 import _thread
 import os
-import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Optional, Protocol, Set, Tuple
 
 from ddp_probe import schema, settings
 from ddp_probe.facts.stacks import thread_stacks
+from ddp_probe.hangs._daemon import NAME, Daemon
+from ddp_probe.hangs._hang import Hang
 from ddp_probe.hangs._standing import standing
 from ddp_probe.hangs._timer import Timer
-from ddp_probe.ours import ours, suppress
+from ddp_probe.hangs._unled import Unled
+from ddp_probe.ours import ours
 from ddp_probe.patching import PatchRegistry
 from ddp_probe.patching.guard import guard
 from ddp_probe.record.ledger import LedgerFile, word
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ddp_probe.record import Recorder
 
 _INTERVAL = 1.0
-_PATIENCE = 2.0
 _PARTS = 4
 """The thread wakes, and sets the timer again, after this part of DDP_PROBE_HANG_AFTER if that is sooner."""
 _LOOKS = 5
@@ -50,20 +49,20 @@ class Watcher:
         self.timer = Timer()
         self._rounds: Optional[_Rounds] = None
         if settings.get(settings.HANG_AFTER) is not None and settings.get(settings.LEDGER):
-            guard.run("watcher", self.timer.watch, registry)
+            guard.run(NAME, self.timer.watch, registry)
 
     def start(self, file: LedgerFile, session: WatcherSession) -> None:
         """Start the thread, unless DDP_PROBE_HANG_AFTER is off."""
         after = settings.get(settings.HANG_AFTER)
         if after is not None and self._rounds is None:
             self._rounds = _Rounds(file, session, after, self.timer)
-            _thread.start_new_thread(self._rounds.run, ())
+            self._rounds.daemon.start()
 
     def stop(self) -> None:
         """End the thread and wait for it; take the timer away."""
         rounds, self._rounds = self._rounds, None
         if rounds is not None:
-            rounds.end()
+            rounds.daemon.end()
         self.timer.disarm()
         if rounds is not None:
             rounds.close()
@@ -71,7 +70,7 @@ class Watcher:
     def tell_over(self) -> None:
         """Say now that a hang is over, if it is: the process ends before the thread looks again."""
         if self._rounds is not None:
-            guard.run("watcher", self._rounds.tell_over)
+            guard.run(NAME, self._rounds.tell_over)
 
     def fall_silent(self) -> None:
         """In the child of a fork there is no thread: forget it."""
@@ -94,30 +93,10 @@ class _Rounds:
         self._stacks = TextFile(file.path[: -len(".ledger")] + ".stacks")
         self._requests = Requests(session.process.folder)
         self._hang = Hang(after)
+        self._others = Unled(file, session.process.folder, after, session.recorder)
         self._armed_at = 0.0
         self._written = 0
-        self._ending = False
-        self._wake, self._ended = _thread.allocate_lock(), _thread.allocate_lock()
-        self._wake.acquire()
-        self._ended.acquire()
-
-    def run(self) -> None:
-        """Be the thread: look, sleep, look again."""
-        interval = min(_INTERVAL, self._after / _PARTS)
-        try:
-            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-            while not self._ending and not guard.off("watcher"):
-                guard.run("watcher", self._look)
-                self._wake.acquire(timeout=interval)
-        finally:
-            self._ended.release()
-
-    def end(self) -> None:
-        """Ask the thread to end and wait until it has, for a while."""
-        self._ending = True
-        with suppress(RuntimeError):
-            self._wake.release()
-        self._ended.acquire(timeout=_PATIENCE)
+        self.daemon = Daemon(self._look, min(_INTERVAL, after / _PARTS))
 
     def close(self, remove_empty: bool = True) -> None:
         """Let go of the file of the timer."""
@@ -131,18 +110,20 @@ class _Rounds:
         try:
             moved = int(self._words[_MOVED] or self._words[_MADE])
         except ours(ValueError):
-            if self._ending:  # The map is closed.
+            if self.daemon.ending:  # The map is closed.
                 return
             raise
         self.tell_over()
         suspected = self._suspected(moved)
         if suspected is not None:
             self._recorder.point(suspected)
+        self._others.look(moved, time.monotonic_ns())
         for number in self._requests.new():
             self._recorder.point(schema.Stacks(request=number, threads=thread_stacks(_thread.get_ident())))
 
     def tell_over(self) -> None:
         """Write that a hang is over, if it was told, or the timer has written stacks, and the process has moved since."""
+        self._others.tell_over()
         written = self._stacks.size()
         if written > self._written:
             self._written = written
@@ -161,39 +142,6 @@ class _Rounds:
         if not (where.operation or where.during or waited_for):
             return None
         return schema.HangSuspected(since=since, threads=thread_stacks(_thread.get_ident()), **where._asdict())
-
-
-class Hang:
-    """One standstill: since when, and how often it has been told; told again after twice the time, four times, eight times."""
-
-    def __init__(self, after: float) -> None:
-        self._after = after
-        self._moved = 0
-        self._step = 0
-        self._told = 0
-        self._written = False
-
-    def is_due(self, since: float) -> bool:
-        """Return whether it is time to say how long nothing has moved."""
-        return since >= self._after * (1 << self._step)
-
-    def pass_on(self, told: bool) -> None:
-        """Wait for twice the time from here, whether it was told or was nothing to tell of."""
-        self._step += 1
-        self._told += told
-
-    def was_written(self) -> None:
-        """Note that the timer has written stacks: nothing could be told meanwhile."""
-        self._written = True
-
-    def over(self, moved: int) -> Optional[schema.Event]:
-        """Return the event that ends what was told or written, if the process has moved since."""
-        before, self._moved = self._moved, moved
-        if moved == before:
-            return None
-        told, self._told, self._step = self._told, 0, 0
-        written, self._written = self._written, False
-        return schema.HangOver(lasted=(moved - before) / 1e9, suspected=told) if told or written else None
 
 
 class Requests:

@@ -119,6 +119,7 @@ class Ending:
         self._closed = True
         try:
             self._session.collectives.watcher.tell_over()
+            self._session.launch.stop()
             for event in () if again else _coverage.events(self._session):
                 self._session.recorder.point(event)
             self._last_word.update(known)

@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List, Optional, Protocol
 from ddp_probe import schema
 from ddp_probe.activation.targets import TargetRow
 from ddp_probe.activation.this_process import ThisProcess
+from ddp_probe.hangs import LaunchWatcher
 from ddp_probe.ledger import Collectives
 from ddp_probe.patching import Patch
 from ddp_probe.patching.switch import Switch
@@ -17,6 +18,7 @@ class ProbeSession(Protocol):
     process: ThisProcess
     recorder: Recorder
     collectives: Collectives
+    launch: LaunchWatcher
     switch: Switch
     rows: List[TargetRow]
     patches: Dict[str, Patch]

@@ -9,12 +9,13 @@ import socket
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Set, Union
 
 from ddp_probe import schema, settings
+from ddp_probe.hangs import LaunchWatcher
 from ddp_probe.ledger import Collectives
 from ddp_probe.patching import Certificate, Override, Patch, PatchRegistry, Target, guard, switch
-from ddp_probe.probes import _ending, _opening, _summary
+from ddp_probe.probes import _ending, _opening
 from ddp_probe.probes._plugins import Plugins
 from ddp_probe.probes._remedies import Remedies
-from ddp_probe.record import Recorder, latest
+from ddp_probe.record import Recorder, brief, latest
 
 if TYPE_CHECKING:
     from ddp_probe.activation.targets import TargetRow
@@ -43,6 +44,7 @@ class Session:
         self._late: Set[str] = set()
         self._open_in_this_process()
         self.collectives = Collectives(self)
+        self.launch = LaunchWatcher()
         guard.on_fault = self._fault
 
     def _open_in_this_process(self) -> None:
@@ -86,10 +88,9 @@ class Session:
         return _opening.first_event(self.process)
 
     def _stem(self) -> str:
-        host = "".join(letter if (letter.isascii() and letter.isalnum()) or letter in "-_" else "_" for letter in socket.gethostname().split(".")[0])
         if self.process.role.name == "launcher":
-            return "launcher.%s" % host
-        return "rank%05d.%s.%d" % (self.process.rank or 0, host, os.getpid())
+            return "launcher.%s" % _host()
+        return "rank%05d.%s.%d" % (self.process.rank or 0, _host(), os.getpid())
 
     def ready(self, modules: List[str], late: bool) -> None:
         """Modules have been executed, this moment or before we came: patch what is watched in them."""
@@ -144,12 +145,14 @@ class Session:
         if self.process.role.name == "solo" and self.recorder.path is None:
             self.process.role.name = "launcher"
             self.recorder.bind(rank=None, local_rank=None, world_size=None)
+        if self.process.role.name == "launcher":
+            guard.run("watcher", self.launch.start, self, _host())
 
     def warn(self, problem: str, event: schema.Event) -> None:
         """Say one line on stderr, unless DDP_PROBE_ECHO is off, and record it: which rank, which line, what, how to read on."""
         rank = "?" if self.process.rank is None else self.process.rank
         where = " at %s:%d" % (event.site.file, event.site.line) if event.site is not None else ""
-        self.recorder.warn("rank %s%s: %s. Read on: %s" % (rank, where, problem, _summary.command(self.process.folder)))
+        self.recorder.warn("rank %s%s: %s. Read on: %s" % (rank, where, problem, brief.command("report", self.process.folder)))
 
     def _fault(self, name: str, exc: BaseException, count: int) -> None:
         from ddp_probe.facts.failure import failure
@@ -160,6 +163,7 @@ class Session:
         """In the child of a fork: keep nothing of the parent's file."""
         self.recorder.forked()
         self.collectives.fall_silent()
+        self.launch.fall_silent()
         self.ending.unwatch()
 
     def begin_again(self, rows: "List[TargetRow]") -> None:
@@ -185,6 +189,7 @@ class Session:
         """Put every original back; the certificate says which, by identity."""
         certificate = self.registry.undo()
         certificate.entries += self.collectives.undo()
+        self.launch.stop()
         for name, probe in self._probes.items():
             if isinstance(probe, Override):
                 guard.run(name, probe.undo)
@@ -199,3 +204,8 @@ class Session:
             )
         self.recorder.close()
         return certificate
+
+
+def _host() -> str:
+    """Return the host's name as files carry it."""
+    return "".join(letter if (letter.isascii() and letter.isalnum()) or letter in "-_" else "_" for letter in socket.gethostname().split(".")[0])

@@ -16,7 +16,7 @@ _REASONS = 3
 def lines(diagnosis: Diagnosis) -> List[str]:
     """Return the lines."""
     if diagnosis.verdict == FOUND:
-        shown = [_finding(finding) for finding in diagnosis.findings]
+        shown = [finding(one) for one in diagnosis.findings]
     else:
         shown = [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
     return shown + ([safe.line("not seen: %s" % unseen(diagnosis.run).next, LONGEST)] if diagnosis.run.elsewhere else [])
@@ -27,10 +27,11 @@ def clear(diagnosis: Diagnosis) -> str:
     return "clear: %s ended in good order, and no rule found anything." % named(sorted(diagnosis.run.ranks)).lower()
 
 
-def _finding(finding: Finding) -> str:
-    ranks = " [%s]" % named(finding.ranks) if finding.ranks else ""
-    mark = "" if finding.severity == ERROR else " %s" % finding.severity
-    return safe.line("%s %s%s%s: %s" % (finding.id, finding.slug, ranks, mark, finding.verdict), LONGEST)
+def finding(one: Finding) -> str:
+    """Return the line of one finding."""
+    ranks = " [%s]" % named(one.ranks) if one.ranks else ""
+    mark = "" if one.severity == ERROR else " %s" % one.severity
+    return safe.line("%s %s%s%s: %s" % (one.id, one.slug, ranks, mark, one.verdict), LONGEST)
 
 
 def _undecided(diagnosis: Diagnosis) -> str:

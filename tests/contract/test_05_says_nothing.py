@@ -1,10 +1,15 @@
 """Promise 5: it never writes to stdout; to stderr only warnings, one line each, and nothing with DDP_PROBE_ECHO=off."""
 
 import json
+import os
 import re
 
 import pytest
 from contract_pieces import WAYS
+from ledger_books import Book, Call, born
+
+from ddp_probe.hangs._others import Others
+from ddp_probe.hangs._standstill import Standstill
 
 NOTE = " (said once for all ranks of this host that see the same)"
 
@@ -64,3 +69,23 @@ def test_echo_off_says_nothing_at_all(run_python, armed, free_port, tmp_path, re
     assert len(lines) == count, lines
     (file,) = (tmp_path / "runs").rglob("rank*.jsonl")
     assert [event["warning"] for event in read_events(file) if event.get("warning")], json.dumps(read_events(file))
+
+
+class _Log:
+    def point(self, event):
+        self.event = event
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "count"), [("DDP_PROBE_ECHO", "warn", 1), ("DDP_PROBE_ECHO", "off", 0), ("DDP_PROBE_REPORT", "off", 0)]
+)
+def test_a_hang_is_one_line(variable, value, count, tmp_path, capfd, monkeypatch):
+    """A standstill is one line on stderr, however long its text is, and none if a person has asked for silence; nothing is on stdout."""
+    monkeypatch.setenv(variable, value)
+    book = Book(tmp_path / "rank00000.here.1.ledger", 0, 1, os.getpid(), "here", born(os.getpid()), "00", 100.0)
+    book.call(Call(ago=90.0))
+    book.write()
+    Standstill(Others(str(tmp_path), "here", lambda _: True), 10.0, _Log(), lambda _: "Rank 0\nwaits. " * 9).look()
+    out, err = capfd.readouterr()
+    assert (out, len(err.splitlines())) == ("", count)
+    assert err.startswith("ddp_probe: No rank" * count)

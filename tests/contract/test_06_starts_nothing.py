@@ -1,4 +1,7 @@
-"""Promise 6: in a rank it starts no process, and one thread and one timer that watch for a hang, unless that is off."""
+"""Promise 6: in a rank it starts no process, and one thread and one timer that watch for a hang, unless that is off; in a launcher one thread.
+
+The child that a launcher starts once its ranks hang is met in tests/hangs: it reads, is waited for, and is not started in a rank.
+"""
 
 import ast
 
@@ -23,7 +26,7 @@ def test_a_rank_has_the_threads_of_the_watcher_and_no_child_more(training):
 def test_the_launch_starts_no_program(off, more, run_python, armed, free_port, tmp_path):
     """Each rank sees no fork and no exec, and one new thread, from the interpreter's start to its end; off, it sees none."""
     script = tmp_path / "audited.py"
-    script.write_text(_AUDITED)
+    script.write_text(_AUDIT + _AUDITED)
     seen = []
     for root in (None, tmp_path / "runs"):
         place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
@@ -34,7 +37,18 @@ def test_the_launch_starts_no_program(off, more, run_python, armed, free_port, t
     assert list((tmp_path / "runs").rglob("rank00000.*.jsonl"))
 
 
-_AUDITED = """
+@pytest.mark.parametrize(("after", "threads"), [("60", [_WATCHER]), ("off", [])])
+def test_a_launcher_has_one_thread(after, threads, run_python, armed, tmp_path):
+    """A program that starts a rank by mp.spawn sees its own fork and one new thread; with DDP_PROBE_HANG_AFTER=off it sees its own fork."""
+    script = tmp_path / "launches.py"
+    script.write_text(_AUDIT + _LAUNCHES)
+    done = run_python([script], env=armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER=after), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert ast.literal_eval(done.stdout) == ["os.fork", *threads]
+    assert list((tmp_path / "runs").rglob("launcher.*.jsonl"))
+
+
+_AUDIT = """
 import atexit, sys
 seen = []
 WATCHED = ("subprocess.Popen", "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.system", "signal.pthread_kill")
@@ -50,6 +64,8 @@ threading.Thread.start = lambda self: (seen.append(type(self).__name__), started
 import _thread
 started_raw = _thread.start_new_thread
 _thread.start_new_thread = lambda *given: (seen.append("thread"), started_raw(*given))[1]
+"""
+_AUDITED = """
 import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1).to("cpu"))
@@ -57,4 +73,8 @@ model(torch.ones(1, 1)).backward()
 torch.save(model.state_dict(), "here.pth")
 torch.load("here.pth")
 dist.destroy_process_group()
+"""
+_LAUNCHES = """
+import torch.multiprocessing
+torch.multiprocessing.start_processes(lambda rank: None, nprocs=1, start_method="fork")
 """

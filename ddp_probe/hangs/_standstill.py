@@ -1,0 +1,99 @@
+"""Whether the ranks of this host stand still together, what is said of it, and that they move on: for a launcher, or for a rank without one."""
+
+import time
+from typing import Callable, List, NamedTuple, Tuple
+
+from ddp_probe import schema
+from ddp_probe.hangs._hang import Hang
+from ddp_probe.hangs._others import Others, Owner
+from ddp_probe.hangs._places import Place, named, place
+from ddp_probe.record import Recorder, brief, stderr
+
+Owners = List[Tuple[Owner, int]]
+"""Ledgers of running processes, each with the time when it has moved last."""
+
+
+class Seen(NamedTuple):
+    """All ranks of this host at one moment in which none of them has moved for long."""
+
+    owners: Owners
+    places: List[Tuple[int, Place]]
+    has_lowest: bool  # Of all ranks that have a ledger in the folder, on any host.
+
+    @property
+    def ranks(self) -> List[int]:
+        """Return their ranks."""
+        return [owner.rank for owner, _ in self.owners]
+
+    @property
+    def is_all(self) -> bool:
+        """Tell whether these are all ranks of the job."""
+        return all(owner.world_size == len(self.owners) for owner, _ in self.owners)
+
+
+class Standstill:
+    """Looks; says why nothing moves by `verdict`, which may answer with nothing; says it again at growing intervals."""
+
+    def __init__(self, others: Others, after: float, recorder: Recorder, verdict: Callable[[Seen], str]) -> None:
+        self._others = others
+        self._after = after
+        self._recorder = recorder
+        self._verdict = verdict
+        self._is_silent = not brief.is_wanted()
+        self._hang = Hang(after)
+        self._told: Owners = []
+
+    def look(self) -> None:
+        """Say that the ranks stand still, or that they move on."""
+        self.tell_over()
+        newest = self._others.newest(time.monotonic_ns() - int(self._after * 1e9))
+        self._hang.over(newest)
+        if newest and self._hang.is_due(_since(newest)):
+            self._hang.pass_on(told=self._tell(newest))
+            while self._hang.is_due(_since(newest)):  # It was said late.
+                self._hang.pass_on(told=False)
+
+    def tell_over(self) -> None:
+        """Say that ranks move on, if it was told that they do not."""
+        moved = [(owner, then, owner.moved()) for owner, then in self._told]
+        moved = [(owner, then, now) for owner, then, now in moved if now > then]
+        if not moved:
+            return
+        lasted = (min(now for _, _, now in moved) - max(then for _, then in self._told)) / 1e9
+        self._told = []
+        ranks = [owner.rank for owner, _, _ in moved]
+        self._recorder.point(schema.LauncherResumed(lasted=lasted, ranks=ranks))
+        verb = "moves" if len(ranks) == 1 else "move"
+        self._say("%s %s on after %.0f s." % (named(ranks).capitalize(), verb, lasted))
+
+    def _tell(self, newest: int) -> bool:
+        owners = self._others.alive()
+        seen = Seen(owners, [(owner.rank, place(data)) for owner, _ in owners for data in [owner.whole()] if data], self._is_lowest(owners))
+        if not any(one.waits for _, one in seen.places):
+            return False
+        text = self._verdict(seen)
+        if not text or any(owner.moved() != then for owner, then in owners):
+            return False
+        since = _since(newest)
+        head = "No rank%s has moved for %.0f s." % ("" if seen.is_all else " on this host", since)
+        said = "%s %s" % (head, text)
+        self._told = owners
+        self._recorder.point(schema.LauncherHang(since=since, ranks=seen.ranks, said=said))
+        self._say(said)
+        return True
+
+    def _is_lowest(self, owners: Owners) -> bool:
+        return any(owner.rank <= self._others.lowest for owner, _ in owners)
+
+    def _say(self, text: str) -> None:
+        if not self._is_silent:
+            stderr.say(text)
+
+
+def _since(when: int) -> float:
+    return (time.monotonic_ns() - when) / 1e9
+
+
+def read_on(folder: str) -> str:
+    """Return how to read on, to end a line with."""
+    return "Read on: %s" % brief.command("report", folder)

@@ -1,0 +1,87 @@
+"""The watcher of a launcher: it reads the ledgers of the ranks that it has started, and says while they hang who is missing and who waits where.
+
+It reads no log and judges nothing: a child of its own does, as after a launch that has failed.
+"""
+
+import os
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Protocol
+
+from ddp_probe import settings
+from ddp_probe.facts.birth import ancestors
+from ddp_probe.hangs._daemon import NAME, Daemon
+from ddp_probe.hangs._others import Others
+from ddp_probe.hangs._places import together
+from ddp_probe.hangs._standstill import Seen, Standstill, read_on
+from ddp_probe.ours import ours
+from ddp_probe.patching.guard import guard
+from ddp_probe.record import Recorder, brief
+
+if TYPE_CHECKING:
+    from ddp_probe.activation.this_process import ThisProcess
+
+_SHORTEST, _LONGEST, _PARTS = 1.0, 5.0, 12
+"""Seconds between two looks, and which part of DDP_PROBE_HANG_AFTER that is."""
+_PATIENCE = 12.0
+"""Seconds that the child may take. After that the ledgers alone are told."""
+
+
+class LauncherSession(Protocol):
+    """The session as the launcher's watcher sees it."""
+
+    process: "ThisProcess"
+    recorder: Recorder
+
+
+class LaunchWatcher:
+    """Watches the ranks of this launcher, from its first launch to its end, or to restore()."""
+
+    def __init__(self) -> None:
+        self._daemon: Optional[Daemon] = None
+        self._standstill: Optional[Standstill] = None
+
+    def start(self, session: LauncherSession, host: str) -> None:
+        """Start the thread, unless DDP_PROBE_HANG_AFTER or DDP_PROBE_LEDGER is off; a second time changes nothing."""
+        after = settings.get(settings.HANG_AFTER)
+        if after is None or not settings.get(settings.LEDGER) or self._daemon is not None:
+            return
+        pid, folder = os.getpid(), session.process.folder
+        others = Others(folder, host, lambda child: pid in ancestors(child)[1:])
+        verdict = _Verdict(folder)
+        self._standstill = Standstill(others, after, session.recorder, verdict.of)
+        self._daemon = verdict.daemon = Daemon(self._standstill.look, min(_LONGEST, max(_SHORTEST, after / _PARTS)))
+        self._daemon.start()
+
+    def stop(self) -> None:
+        """End the thread, and a child that still reads; say that the ranks have moved on, if they have."""
+        daemon, self._daemon = self._daemon, None
+        standstill, self._standstill = self._standstill, None
+        if daemon is not None and standstill is not None:
+            daemon.end()
+            guard.run(NAME, standstill.tell_over)
+
+    def fall_silent(self) -> None:
+        """In the child of a fork there is no thread: forget it."""
+        self._daemon = self._standstill = None
+
+
+class _Verdict:
+    """What is said of a standstill: the report's finding by a child, or the places of this host's ranks."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._read_on = read_on(folder)
+        self._environ: Dict[str, str] = brief.environment()
+        self.daemon: Any = None
+
+    def of(self, seen: Seen) -> str:
+        """Return a sentence or two; empty if the report sees no hang. The launcher of the lowest rank asks for it, and no other."""
+        lines = self._read() if seen.has_lowest and brief.is_wanted() and brief.can_start() else None
+        if lines is None:
+            return "%s %s" % (together(seen.places), self._read_on)
+        return "%s %s" % (lines[0], self._read_on) if lines else ""
+
+    def _read(self) -> Optional[List[str]]:
+        try:
+            return brief.Reader(self._folder, self._environ).lines(_PATIENCE, lambda: bool(self.daemon.ending))
+        except ours(OSError):
+            return None

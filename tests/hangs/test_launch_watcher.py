@@ -1,0 +1,139 @@
+"""What is said on stderr while a job hangs: by its launcher, or by the lowest rank of a host that has none."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+
+_JOB = Path(__file__).parent / "programs" / "until_released.py"
+_GUARD = 200.0
+_AGENT = ("-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_addr", "127.0.0.1")
+
+
+def _line(words: str) -> str:
+    """Return the place of the line of the program that says so of itself, as a sentence has it."""
+    (found,) = [number for number, text in enumerate(_JOB.read_text().splitlines(), 1) if text.endswith("# " + words)]
+    return "until_released.py:%d" % found
+
+
+class Job:
+    """Some processes that were started together, with one stderr."""
+
+    def __init__(self, folder: Path, env: Dict[str, str]) -> None:
+        self.folder = folder
+        self.released = folder / "released"
+        self._env = env
+        self._processes: List[Any] = []
+
+    def start(self, *arguments: str, **more: str) -> None:
+        """Start a Python."""
+        with open(self.folder / "out", "ab") as out, open(self.folder / "err", "ab") as err:
+            command = [sys.executable, *arguments]
+            self._processes.append(subprocess.Popen(command, env={**self._env, **more}, cwd=self.folder, stdout=out, stderr=err))
+
+    @property
+    def said(self) -> List[str]:
+        """The lines of the probe on stderr so far, without its name."""
+        lines = (self.folder / "err").read_text().splitlines()
+        return [line[len("ddp_probe: ") :] for line in lines if line.startswith("ddp_probe: ")]
+
+    def wait_for(self, pattern: str) -> str:
+        """Wait until a line like this has been said, and return it."""
+        until = time.monotonic() + _GUARD
+        while time.monotonic() < until and any(process.poll() is None for process in self._processes):
+            for line in self.said:
+                if re.search(pattern, line):
+                    return line
+            time.sleep(0.1)
+        raise AssertionError((self.folder / "err").read_text())
+
+    def release(self) -> List[int]:
+        """Let it go on, wait for its end, and return the exit codes."""
+        self.released.touch()
+        return [process.wait(_GUARD) for process in self._processes]
+
+    def end(self) -> None:
+        """End what still runs."""
+        for process in self._processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture
+def job(tmp_path: Path, armed: Callable[..., Dict[str, str]], free_port: Callable[[], int]) -> Iterator[Job]:
+    """A job that is watched with a short DDP_PROBE_HANG_AFTER, in the default folder of runs."""
+    found = Job(tmp_path, armed(tmp_path / "ddp_probe_runs", DDP_PROBE_HANG_AFTER="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port())))
+    try:
+        yield found
+    finally:
+        found.end()
+
+
+def _events(job: Job, read_events: Any, pattern: str) -> List[Dict[str, Any]]:
+    paths = sorted({path.resolve() for path in (job.folder / "ddp_probe_runs").glob("*/" + pattern)})
+    found = [event for path in paths for event in read_events(path)]
+    return [event for event in found if event["event"] in ("launcher.hang", "launcher.resumed")]
+
+
+def _left_over(job: Job) -> List[str]:
+    """Return the command lines of processes that name the job's folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = path.read_bytes().decode("utf-8", "replace")
+        except OSError:
+            continue
+        found += [text] if str(job.folder) in text and int(path.parent.name) != os.getpid() else []
+    return found
+
+
+def test_the_launcher_speaks_while_the_job_hangs(job: Job, free_port: Callable[[], int], read_events: Any) -> None:
+    """torchrun names the missing rank and both lines while it hangs, then says who moves on; it exits with 0, and no child stays."""
+    job.start(*_AGENT, "--master_port", str(free_port()), str(_JOB), "rank", str(job.released), "hangs")
+    said = job.wait_for("DDP629")
+    assert re.match(r"No rank has moved for \d+ s\. DDP629 rank-missing-from-collective \[rank 1\]: Rank 0 waits in all_reduce", said)
+    assert _line("the line of rank 0") in said
+    assert _line("the line of rank 1") in said
+    assert said.endswith(". Read on: python -m ddp_probe report")
+    assert job.release() == [0]
+    assert re.match(r"Rank(s 0-1 move| [01] moves) on after \d+ s\.$", job.said[-1])
+    assert _left_over(job) == []
+    *hangs, resumed = _events(job, read_events, "launcher.*.jsonl")
+    assert {(event["event"], tuple(event["ranks"])) for event in hangs} == {("launcher.hang", (0, 1))}
+    assert [event["said"] for event in hangs] == job.said[:-1]
+    assert (resumed["event"], resumed["lasted"] > 2) == ("launcher.resumed", True)
+    assert _events(job, read_events, "rank*.jsonl") == []
+
+
+def test_a_rank_at_work_is_no_alarm(job: Job) -> None:
+    """The parent of mp.spawn says that a rank saves while another waits, that this is no fault, and who moves on; restore() ends its thread."""
+    job.start(str(_JOB), "spawns", str(job.released), "works")
+    said = job.wait_for("No rank has moved")
+    assert "DDP637 rank-works-while-others-wait [rank 0] note: Rank 0 is in torch.save at " in said
+    assert _line("the line that saves") in said
+    assert _line("the line of rank 0") in said
+    assert "Nothing is wrong if that takes so long." in said
+    assert job.release() == [0]
+    assert re.match(r"Rank(s 0-1 move| [01] moves) on after \d+ s\.$", job.said[-1])
+    assert (job.folder / "out").read_text() == "no child is left\n1 0\n"
+
+
+def test_without_a_launcher_the_lowest_rank_speaks(job: Job, read_events: Any) -> None:
+    """Of ranks that are started one by one, rank 0 says where each of them stands, with its line, and who moves on; it starts no process."""
+    for rank in ("0", "1"):
+        job.start(str(_JOB), "rank", str(job.released), "hangs", RANK=rank, LOCAL_RANK=rank, WORLD_SIZE="2")
+    said = job.wait_for("No rank has moved")
+    waits, missing = (_line("the line of rank %d" % rank) for rank in (0, 1))
+    where = "Rank 0 is in all_reduce number 2 at %s; rank 1 is in no collective, after all_reduce number 1 at %s." % (waits, missing)
+    assert re.match(r"No rank has moved for \d+ s\. %s Read on: python -m ddp_probe report$" % re.escape(where), said)
+    assert len(_left_over(job)) == 2
+    assert job.release() == [0, 0]
+    assert re.match(r"Rank(s 0-1 move| [01] moves) on after \d+ s\.$", job.said[-1])
+    assert {event["event"] for event in _events(job, read_events, "rank00000.*.jsonl")} == {"launcher.hang", "launcher.resumed"}
+    assert _events(job, read_events, "rank00001.*.jsonl") == []

@@ -1,0 +1,214 @@
+"""When a standstill of a host's ranks is said, by whom, in which words; and what a look at their ledgers costs."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+from ledger_books import Book, Call, Phase
+
+from ddp_probe import ledger_schema as schema
+from ddp_probe.facts.birth import ancestors
+from ddp_probe.hangs._others import Others
+from ddp_probe.hangs._places import place, together
+from ddp_probe.hangs._standstill import Seen, Standstill
+from ddp_probe.hangs._unled import has_launcher
+from ddp_probe.hangs.launch import LaunchWatcher
+from ddp_probe.record import brief
+
+_Make = Callable[..., Book]
+
+
+class Log:
+    """Keeps events."""
+
+    def __init__(self) -> None:
+        self.events: List[Any] = []
+
+    def point(self, event: Any) -> None:
+        """Keep one."""
+        self.events.append(event)
+
+
+def _standstill(others: Others, log: Log, verdict: Callable[[Seen], str] = lambda seen: together(seen.places)) -> Standstill:
+    found: Any = Standstill(others, 10.0, log, verdict)  # type: ignore[arg-type]  # it only writes events
+    return found
+
+
+def _said(capfd: Any) -> List[str]:
+    return str(capfd.readouterr().err).splitlines()
+
+
+def test_a_standstill_is_said_once_and_then_its_end(book: _Make, others: Others, capfd: Any) -> None:
+    """Nothing is said twice within the interval; once one rank moves, that is said, with the rank."""
+    book(0, Call(seq=7, site="/job/train.py:20:main"))
+    missing = book(1, Call(seq=6, state=schema.RETURNED, site="/job/train.py:9:main"))
+    log = Log()
+    standstill = _standstill(others, log)
+    standstill.look()
+    standstill.look()
+    where = "Rank 0 is in all_reduce number 7 at train.py:20; rank 1 is in no collective, after all_reduce number 6 at train.py:9."
+    assert _said(capfd) == ["ddp_probe: No rank has moved for 30 s. " + where]
+    missing.move()
+    standstill.look()
+    assert _said(capfd) == ["ddp_probe: Rank 1 moves on after 30 s."]
+    assert [event.ranks for event in log.events] == [[0, 1], [1]]
+
+
+@pytest.mark.parametrize(
+    ("parts", "waits"),
+    [
+        ((), False),
+        ((Call(state=schema.RETURNED),), False),
+        ((Phase("validate"),), False),
+        ((Phase("backward"),), True),
+        ((Call(issued=True, waited=True),), True),
+        ((Call(op="init_process_group"),), True),
+    ],
+    ids=["nothing yet", "returned", "at work", "backward", "waits for its work", "makes the group"],
+)
+def test_somebody_has_to_wait(parts: Any, waits: bool, book: _Make, others: Others) -> None:
+    """Ranks of which none waits for another are not said to stand still."""
+    book(0, *parts)
+    log = Log()
+    _standstill(others, log).look()
+    assert bool(log.events) == waits
+
+
+def test_who_moves_is_no_standstill(book: _Make, others: Others) -> None:
+    """One rank that has moved a moment ago is enough."""
+    book(0, Call())
+    book(1, ago=1.0)
+    log = Log()
+    _standstill(others, log).look()
+    assert log.events == []
+
+
+def test_a_verdict_that_comes_too_late_is_not_said(book: _Make, others: Others, capfd: Any) -> None:
+    """If the ranks have moved on while the report was made, nothing is said."""
+    late = book(0, Call())
+
+    def verdict(_: Seen) -> str:
+        late.move()
+        return "They hang."
+
+    log = Log()
+    _standstill(others, log, verdict).look()
+    assert (log.events, _said(capfd)) == ([], [])
+
+
+def test_the_ledgers_of_an_earlier_attempt_do_not_count(book: _Make, others: Others) -> None:
+    """Not a process that has ended, not another one that has its number, and not one of another host."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    book(0, Call(), pid=ended.pid)
+    book(1, Call(), since=7)
+    book(2, Call(), host="there")
+    others.newest(0)
+    assert others.alive() == []
+
+
+def test_a_launcher_speaks_for_its_own_children(book: _Make, tmp_path: Path) -> None:
+    """A ledger counts if its process is below the launcher."""
+    book(0, Call(), pid=os.getpid())
+    below = Others(str(tmp_path), "here", lambda pid: os.getppid() in ancestors(pid)[1:])
+    beside = Others(str(tmp_path), "here", lambda pid: os.getpid() in ancestors(pid)[1:])
+    for some in (below, beside):
+        some.newest(0)
+    assert (len(below.alive()), beside.alive()) == (1, [])
+
+
+def test_a_rank_knows_whether_its_launcher_is_watched(tmp_path: Path) -> None:
+    """A log of a launcher counts if its process is above this one."""
+    log = tmp_path / "launcher.here.jsonl"
+    assert not has_launcher(str(tmp_path), "here")
+    log.write_text('{"event":"launcher.start","pid":%d}\n' % os.getppid())
+    assert has_launcher(str(tmp_path), "here")
+    assert not has_launcher(str(tmp_path), "there")
+    log.write_text('{"event":"launcher.start","pid":%d}\n' % 999_999_999)
+    assert not has_launcher(str(tmp_path), "here")
+
+
+@pytest.mark.parametrize("variable", ["DDP_PROBE_REPORT", "DDP_PROBE_ECHO"])
+def test_off_leaves_it_in_the_log(variable: str, book: _Make, others: Others, capfd: Any, monkeypatch: Any) -> None:
+    """With DDP_PROBE_REPORT=off, or DDP_PROBE_ECHO=off, the event is written and stderr stays empty."""
+    monkeypatch.setenv(variable, "off")
+    book(0, Call())
+    log = Log()
+    _standstill(others, log).look()
+    assert len(log.events) == 1
+    assert _said(capfd) == []
+
+
+@pytest.mark.parametrize("variable", ["DDP_PROBE_HANG_AFTER", "DDP_PROBE_LEDGER"])
+def test_off_starts_no_thread(variable: str, monkeypatch: Any) -> None:
+    """With DDP_PROBE_HANG_AFTER=off, or without ledgers, the launcher has no watcher."""
+    monkeypatch.setenv(variable, "off")
+    watcher: Any = LaunchWatcher()
+    watcher.start(None, "here")
+    assert watcher._daemon is None
+
+
+def test_equal_places_are_said_together(book: _Make) -> None:
+    """Ranks that stand at one line are named together, the many first."""
+    places = [(rank, place(bytes(book(rank, Call(seq=3)).data))) for rank in (0, 2, 3)]
+    places.append((1, place(bytes(book(1, Phase("save", site="/job/train.py:8:main")).data))))
+    assert together(places) == "Ranks 0, 2-3 are in all_reduce number 3 at train.py:40; rank 1 is in save at train.py:8."
+
+
+def test_a_look_at_ranks_that_move_reads_one_ledger(book: _Make, others: Others, monkeypatch: Any) -> None:
+    """Of 64 ledgers one is read if its rank has moved since; and a look costs less than a thousandth of the second between two looks."""
+    for rank in range(64):
+        book(rank, Call(), ago=1.0, world=64)
+    since = time.monotonic_ns() - int(60e9)
+    for _ in range(5):
+        others.newest(since)
+    reads: List[Any] = []
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda *given: (reads.append(given), pread(*given))[1])
+    others.newest(since)
+    assert len(reads) == 1
+    start = time.process_time()
+    for _ in range(200):
+        others.newest(since)
+    assert (time.process_time() - start) / 200 < 0.001
+
+
+_CHILDREN = """
+import os, signal, sys, threading
+from ddp_probe.record import brief
+print(brief.can_start())
+if sys.argv[1] == "waits":
+    reads, writes = os.pipe()
+    os.posix_spawn("/bin/cat", ["cat"], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, reads, 0)])
+    thread = threading.Thread(target=os.wait)
+    thread.start()
+    while brief.can_start():
+        pass
+    os.close(writes)
+    thread.join()
+    print(brief.can_start())
+else:
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    print(brief.can_start())
+"""
+
+
+@pytest.mark.parametrize(("how", "then"), [("waits", True), ("handles", False)])
+def test_a_program_that_counts_its_children_gets_none_of_ours(how: str, then: bool, run_python: Any, clean_env: Any) -> None:
+    """If the job handles SIGCHLD, or waits for whichever child ends next, no child is started."""
+    done = run_python(["-c", _CHILDREN, how], env=clean_env())
+    assert (done.returncode, done.stdout) == (0, "True\n%s\n" % then), done.stderr
+
+
+def test_a_reader_is_ended_with_its_launcher(tmp_path: Path) -> None:
+    """A child whose answer is not wanted any more is killed and waited for."""
+    environ: Dict[str, str] = brief.environment()
+    assert brief.Reader(str(tmp_path), environ).lines(60.0, lambda: True) is None
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+    assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
