@@ -1,14 +1,18 @@
 """scripts/simulate_ranks writes launches that are read like real ones, and in which the diagnosis names the rank that a fault was injected at."""
 
 import json
+import random
 import subprocess
 import sys
 from collections import Counter
 
 import pytest
+from schedule import seed
 
+from ddp_probe import ledger_schema as schema
 from ddp_probe.diagnose import judge
-from ddp_probe.read import load
+from ddp_probe.read import ledger, load
+from ddp_probe.watch import ask, look
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +59,50 @@ def test_the_injected_rank_is_named(simulate, fault):
     assert diagnosis.findings[0].cause == CAUSES[fault]
 
 
+HANGS = {"absent": "DDP629", "other_op": "DDP627", "other_size": "DDP627", "behind": "DDP629"}
+
+
+def test_the_rank_that_makes_sixty_four_hang_is_named(simulate):
+    """A fault drawn from all hangs, at a rank drawn from sixty-four with two hundred calls each, is the one finding, at that rank and at no other."""
+    drawn = seed()
+    fault = random.Random(drawn).choice(sorted(HANGS))
+    folder = simulate(64, "--events", 24, "--records", 200, "--fault", fault + ":random", "--seed", drawn)
+    guilty = random.Random(str(drawn)).randrange(64)
+    diagnosis = judge(load([folder]))
+    found = [(finding.id, finding.ranks) for finding in diagnosis.findings]
+    assert found == [(HANGS[fault], [guilty])], (fault, drawn, diagnosis)
+
+
+@pytest.mark.parametrize("fault", HANGS)
+def test_who_hangs_is_shown_live_and_by_stacks(simulate, fault):
+    """Of eight ranks that wait, watch shows the guilty one in another place, unless only a size is wrong, and all have left their stacks."""
+    folder = simulate(8, "--events", 24, "--records", 40, "--fault", fault + ":3")
+    places = {one.rank: (one.op, one.number, one.phase) for one in look.Watcher([folder]).look().ranks}
+    assert sorted(places) == list(range(8))
+    assert [rank for rank, place in places.items() if place != places[0]] == ([] if fault == "other_size" else [3])
+    stacks = ask.collect([folder], lambda _: True, 0.0).found
+    frames = {one.rank: one.threads[0].frames[-1].function for one in stacks}
+    assert sorted(frames) == list(range(8))
+    assert frames[0] == "all_reduce"
+
+
+def test_the_ledgers_are_those_of_the_package(simulate, tmp_path):
+    """Each rank's ledger has the calls that were asked for, numbered in two groups without a gap; more than the ring holds leave the last ones."""
+    folder = simulate(4, "--hosts", 2, "--events", 24, "--records", 3000)
+    process = load([folder]).ranks[2]
+    found = ledger.read(process.ledger_file)
+    assert (found.problem, found.torn, len(found.records)) == ("", 0, schema.RECORDS)
+    assert [record.number for record in found.records] == list(range(3001 - schema.RECORDS, 3001))
+    assert found.header is not None
+    assert (found.header.rank, found.header.world_size, found.header.pid, found.header.host) == (2, 4, process.pid, "node2")
+    groups = {record.group.ranks: [] for record in found.records[:-1]}
+    for record in found.records[:-1]:
+        groups[record.group.ranks].append(record.seq)
+    assert sorted(groups) == ["0-3", "2-3"]
+    assert all(numbers == list(range(numbers[0], numbers[-1] + 1)) for numbers in groups.values())
+    assert found.records[-1].op == "destroy_process_group"
+
+
 def test_the_writer_is_the_real_one(simulate, repo, read_events):
     """The lines have the fields that a recorded job's have, in their order, event by event; numbers run without a gap."""
     recorded = read_events(repo / "tests" / "recorded" / "new" / "00_healthy_cards")
@@ -78,6 +126,8 @@ def test_the_writer_is_the_real_one(simulate, repo, read_events):
         ((4, "--events", 3), "has to be 24 or more"),
         ((4, "--hosts", 3), "cannot be laid out"),
         ((4, "--fault", "killed", "--healthy"), "not allowed with"),
+        ((4, "--records", 3), "has to be 16 or more"),
+        ((4, "--records", 40, "--fault", "killed"), "goes with no fault"),
     ],
 )
 def test_a_mistake_is_said(repo, tmp_path, clean_env, args, why):

@@ -90,14 +90,19 @@ def _table() -> List[Tuple[Any, Tuple[int, ...]]]:
 def _described(group: Any, ranks: Tuple[int, ...], nth: int) -> str:
     world = _world()
     names = world.pg_names if world is not None else _c10d()._pg_names
+    return described(ranks, nth, group_backends(group), str(names.get(group, "")), str(getattr(group, "group_desc", "")))
+
+
+def described(ranks: Tuple[int, ...], nth: int, backends: Dict[str, str], name: str, description: str) -> str:
+    """Return the text of a group; the id is the same on each of its ranks."""
     found = {
         "id": blake2b(repr((ranks, nth)).encode(), digest_size=8).hexdigest(),
         "size": len(ranks),
         "ranks": compact(ranks)[:_CHARACTERS],
         "nth": nth,
-        "backends": group_backends(group),
-        "name": str(names.get(group, ""))[:100],
-        "description": str(getattr(group, "group_desc", ""))[:100],
+        "backends": backends,
+        "name": name[:100],
+        "description": description[:100],
     }
     return json.dumps(found, separators=(",", ":"))
 

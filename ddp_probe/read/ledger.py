@@ -146,31 +146,33 @@ def _bytes(name: str) -> bytes:
 
 def parse(data: bytes, path: str = "", before: Optional[bytes] = None, last: int = 0) -> Ledger:
     """Return what the bytes hold; `before` is an earlier reading of a file that has changed in between."""
-    if ledger_lines.is_text(data):
-        return _parse_text(data, path, last)
+    found, texts, rows = parse_rows(data, path, before)
+    return found._replace(records=[_record(row, texts) for row in rows[-last:]])
+
+
+def parse_rows(data: bytes, path: str = "", before: Optional[bytes] = None) -> Tuple[Ledger, Dict[int, Any], List[Tuple[Any, ...]]]:
+    """Return a ledger without its records, its texts by number, and its records as rows of numbers."""
+    try:
+        if ledger_lines.is_text(data):
+            data, before = ledger_lines.packed(data), None
+    except ValueError as exc:
+        return Ledger(path, problem=str(exc)), {}, []
     order = _byte_order(data)
     if not order:
-        return Ledger(path, problem="This is not a ledger of ddp_probe." if data[:8].strip(b"\0") else "The file is empty.")
+        return Ledger(path, problem="This is not a ledger of ddp_probe." if data[:8].strip(b"\0") else "The file is empty."), {}, []
     if len(data) < schema.layout(schema.HEADER, order).size:
-        return Ledger(path, problem="The file ends inside its header.")
+        return Ledger(path, problem="The file ends inside its header."), {}, []
     raw = _Raw(data, order, before)
     version = raw.head["version"]
     if version != schema.VERSION:
-        return Ledger(path, raw.header({}), problem="The ledger is of version %d; this ddp_probe reads version %d." % (version, schema.VERSION))
+        problem = "The ledger is of version %d; this ddp_probe reads version %d." % (version, schema.VERSION)
+        return Ledger(path, raw.header({}), problem=problem), {}, []
     texts = dict(raw.texts())
-    whole, torn = raw.records()
-    records = [_record(row, texts) for row in whole[-last:]]
+    rows, torn = raw.records()
     groups = [found for found in texts.values() if isinstance(found, Group)]
     missing = raw.size - len(data)
     problem = "The last %d bytes of the file are missing." % missing if missing > 0 else ""
-    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), records, torn, problem)
-
-
-def _parse_text(data: bytes, path: str, last: int) -> Ledger:
-    try:
-        return parse(ledger_lines.packed(data), path, None, last)
-    except ValueError as exc:
-        return Ledger(path, problem=str(exc))
+    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), [], torn, problem), texts, rows
 
 
 def _byte_order(data: bytes) -> str:
@@ -189,6 +191,7 @@ class _Raw:
         self.data = data
         self.order = order
         self.before = before
+        self._used = len(data.rstrip(b"\0"))  # Most rings are not full: what was never written is not looked at.
         self.head = _named(schema.HEADER, schema.layout(schema.HEADER, order).unpack_from(data))
         self.phases_at = self.head["header_size"] + self.head["text_size"]
         self.records_at = self.phases_at + self.head["phases"] * self.head["phase_size"]
@@ -242,7 +245,12 @@ class _Raw:
         layout = schema.layout(fields, self.order)
         if size < layout.size:
             return
-        for place in range(max(0, min(count, (len(self.data) - start) // size))):
+        there = max(0, min(count, (len(self.data) - start) // size, -(-(self._used - start) // size)))
+        if size == layout.size and self.before is None:  # nearly always; of ten thousand ledgers the fastest way counts
+            for place, row in enumerate(layout.iter_unpack(memoryview(self.data)[start : start + there * size])):
+                yield place, row, True
+            return
+        for place in range(there):
             at = start + place * size
             row = layout.unpack_from(self.data, at)
             end = at + layout.size

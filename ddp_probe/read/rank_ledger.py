@@ -10,15 +10,15 @@ from collections import deque
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.read import ledger, ledger_lines
+from ddp_probe.read import ledger
 from ddp_probe.read.ledger import Group, Ledger, LedgerSite, Phase, Record
 
-_FIELDS = ("left", "seq", "elements", "outer", "group", "op", "dtype")
+_FIELDS = ("left", "seq", "elements", "outer", "op", "device")
 _LAST = 64  # Of the last records all that they hold is looked at.
 _OPEN = 32  # At most this many open calls are kept: the latest.
 _MANY = 1 << 20  # At most this many different calls are told apart.
 SENDS = frozenset(("send", "isend", "send_object_list"))
-_LEFT, _SEQ, _ELEMENTS, _OUTER, _GROUP, _OP, _DTYPE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
+_LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
 
 
 class LedgerCall(NamedTuple):
@@ -132,18 +132,13 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         except OSError as exc:
             return RankLedger(path, "The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
     before = None if before == data else before
-    full = ledger.parse(data, path, before, _LAST)
+    full, texts, rows = ledger.parse_rows(data, path, before)
     head = full.header
     if head is None or head.version != schema.VERSION:
         return RankLedger(path, full.problem or "The file is empty.")
-    if ledger_lines.is_text(data):
-        before, data = None, ledger_lines.packed(data)
-    order = ledger._byte_order(data)
-    raw = ledger._Raw(data, order, before)
-    found = _Kept(full.groups, dict(raw.texts()))
-    for row in raw.records()[0]:
-        found.add(row)
-    own = [record for record in full.records if not record.is_inner]
+    found = _Kept(full.groups, texts)
+    found.add(rows)
+    own = [record for record in (ledger._record(row, texts) for row in rows[-_LAST:]) if not record.is_inner]
     base = (head.wall_ns - head.mono_ns) * 1e-9
     return RankLedger(
         path,
@@ -162,6 +157,9 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
     )
 
 
+_Known = Tuple[GroupCalls, "array[int]", int]  # Of equal calls of a rank: their group's calls, the numbers of these, and the call's number.
+
+
 class _Kept:
     """What is kept of the records, as they are added in order. A row is a record as the file has it, with numbers for texts."""
 
@@ -170,34 +168,30 @@ class _Kept:
         self.groups = {known.id: GroupCalls(_GROUPS.setdefault(known.id, known), 1) for known in groups}
         self.pairs: Dict[Tuple[str, int, bool], int] = {}
         self.open: Deque[Tuple[Any, ...]] = deque(maxlen=_OPEN)
-        self._met: Dict[Tuple[Any, ...], Tuple[GroupCalls, int]] = {}  # Equal calls of this rank: its group's, and the call's number.
-        self._rows: Dict[str, Tuple[Any, ...]] = {}
+        self._met: Dict[Tuple[Any, ...], _Known] = {}
+        self._rows: Dict[GroupCalls, Tuple[Any, ...]] = {}
 
-    def add(self, row: Tuple[Any, ...]) -> None:
-        if row[_OUTER]:
-            return
-        if not row[_LEFT] & 3:
-            self.open.append(row)
-        if row[_OP] >= schema.ABOUT_GROUPS:
-            return
-        if row[_OP] >= schema.POINT_TO_POINT:
-            self._pair(row)
-            return
-        key = (row[_ELEMENTS], *row[_GROUP : _DTYPE + 1])
-        met = self._met.get(key)
-        if met is None:
-            met = self._meet(key, row)
-            if met is None:
-                return
-        calls, number = met
-        numbers, seq = calls.numbers, row[_SEQ]
-        if not numbers:
-            calls.first = seq
-        missing = seq - calls.first - len(numbers)
-        if missing and not self._skip(numbers, missing):
-            return
-        numbers.append(number)
-        self._rows[calls.group.id] = row
+    def add(self, rows: List[Tuple[Any, ...]]) -> None:
+        """Take the records in order; this is the loop that a report over ten thousand ranks is in for most of its time."""
+        met, last = self._met.get, self._rows
+        for row in rows:
+            if row[_OUTER]:
+                continue
+            if not row[_LEFT] & 3:
+                self.open.append(row)
+            known = met(row[_ELEMENTS:_DEVICE])
+            if known is None:
+                known = self._meet(row)
+                if known is None:
+                    continue
+            calls, numbers, number = known
+            if not numbers:
+                calls.first = row[_SEQ]
+            missing = row[_SEQ] - calls.first - len(numbers)
+            if missing and not self._skip(numbers, missing):
+                continue
+            numbers.append(number)
+            last[calls] = row
 
     def _skip(self, numbers: "array[int]", missing: int) -> bool:
         if 0 < missing <= schema.RECORDS:
@@ -205,14 +199,19 @@ class _Kept:
             return True
         return False
 
-    def _meet(self, key: Tuple[Any, ...], row: Tuple[Any, ...]) -> Optional[Tuple[GroupCalls, int]]:
+    def _meet(self, row: Tuple[Any, ...]) -> Optional[_Known]:
+        """Return what equal calls of this rank have in common; None for what is not a collective."""
+        if row[_OP] >= schema.POINT_TO_POINT:
+            if row[_OP] < schema.ABOUT_GROUPS:
+                self._pair(row)
+            return None
         record = ledger._record(row, self.texts)
         if record.group is None:
             return None
         calls = self.groups.setdefault(record.group.id, GroupCalls(record.group, record.seq))
         call = LedgerCall(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site)
-        self._met[key] = calls, _number(call)
-        return self._met[key]
+        found = self._met[row[_ELEMENTS:_DEVICE]] = calls, calls.numbers, _number(call)
+        return found
 
     def _pair(self, row: Tuple[Any, ...]) -> None:
         record = ledger._record(row, self.texts)
@@ -222,8 +221,8 @@ class _Kept:
 
     def finished(self) -> Dict[str, GroupCalls]:
         """Return the groups, each with the record of its last call."""
-        for name, row in self._rows.items():
-            self.groups[name].last = ledger._record(row, self.texts)
+        for calls, row in self._rows.items():
+            calls.last = ledger._record(row, self.texts)
         return self.groups
 
 

@@ -4,6 +4,7 @@ from typing import Dict, Type
 
 from ddp_probe import schema
 
+from .hangs import HANGS, REDUCE, TIMED_OUT
 from .launch import Launch, at, failure, host_name, torch_frame
 from .process import CLOCK
 from .training import BACKWARD, LINES, WRAP, GoneError, Training
@@ -13,9 +14,6 @@ _JOIN = [
     torch_frame("distributed/distributed_c10d.py", 1892, "init_process_group"),
     torch_frame("distributed/rendezvous.py", 199, "_create_c10d_store"),
 ]
-_REDUCE = [torch_frame("distributed/distributed_c10d.py", 3252, "all_reduce")]
-_GLOO = "[/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] "
-_TIMED_OUT = _GLOO + "Timed out waiting 1800000ms for recv operation to complete"
 _ON_CPU = (
     "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU modules, but got"
     " device_ids [%d], output_device None, and module parameters {device(type='cpu')}."
@@ -60,6 +58,7 @@ class Missing(Training):
 
     fill_before = "group"
     rest = 11
+    outlived_by = 1805.0
 
     def live(self) -> None:
         """Leave no file."""
@@ -103,6 +102,7 @@ class EnvSkew(Training):
 
     fill_before = "group"
     rest = 13
+    outlived_by = 1805.0
 
     def environment(self) -> Dict[str, str]:
         """Return the variables, with one more at the guilty rank."""
@@ -121,7 +121,7 @@ class EnvSkew(Training):
     def wrap(self) -> None:
         """Wait in the first collective, which comes before the wrap."""
         CLOCK.stand_at(self.meeting("group") + 1800 + 0.2 * self.chance.random())
-        self.die(failure("RuntimeError", _TIMED_OUT, _REDUCE), 37)
+        self.die(failure("RuntimeError", TIMED_OUT, REDUCE), 37)
 
 
 FAULTS: Dict[str, Type[Training]] = {
@@ -130,9 +130,15 @@ FAULTS: Dict[str, Type[Training]] = {
     "missing": Missing,
     "other_model": OtherModel,
     "env_skew": EnvSkew,
+    **HANGS,
 }
+
+
+def kind_of(fault: str) -> Type[Training]:
+    """Return the kind of training in which this goes wrong; nothing does if the name is empty."""
+    return FAULTS.get(fault, Training)
 
 
 def training(launch: Launch, rank: int) -> Training:
     """Return the life of a rank."""
-    return FAULTS.get(launch.fault, Training)(launch, rank)
+    return kind_of(launch.fault)(launch, rank)

@@ -40,7 +40,7 @@ def write(launch: Launch, host: int, ranks: List[Training]) -> None:
     agent = process.begin(_agent(launch, len(ranks)))
     _start(process, launch, ranks)
     endings = [_ending(launch, rank) for rank in ranks]
-    CLOCK.stand_at(ranks[0].meeting("leave") + (1805 if launch.fault in ("missing", "env_skew") else 2))
+    CLOCK.stand_at(ranks[0].meeting("leave") + max(rank.outlived_by for rank in ranks))
     failed = _account(process, endings, launch)
     told = _failure(failed) if failed else None
     if told is None:

@@ -34,6 +34,10 @@ class Clock:
         """Return the time since this host was started."""
         return self._boot + self.now
 
+    def at(self, seconds: float) -> int:
+        """Return a moment of the launch on the host's monotonic clock."""
+        return self._boot + int(seconds * 1e9)
+
     def stand_at(self, seconds: float) -> None:
         """Go to a moment of the launch, never back."""
         self.now = max(self.now, int(seconds * 1e9))

@@ -12,6 +12,7 @@ from ddp_probe.record import latest
 
 from . import launch as of_launch
 from .launch import Launch, at, failure, host_name, torch_frame
+from .ledger import SimulatedLedger
 from .process import CLOCK, LoggedProcess
 
 _PARAMETERS = (
@@ -55,6 +56,9 @@ class Training:
 
     fill_before = "leave"  # The stage that comes after the calls which fill up the file.
     rest = 11  # Lines after them.
+    outlived_by = 2.0  # How many seconds after the last meeting the launcher sees the ranks end.
+    ledger: Optional[SimulatedLedger] = None
+    other_calls = 3  # In the ledger: those that make and end groups.
 
     def __init__(self, launch: Launch, rank: int) -> None:
         self.launch = launch
@@ -86,6 +90,8 @@ class Training:
         else:
             self._last(None)
         self.process.close()
+        if self.ledger is not None:
+            self.ledger.close()
 
     def _work(self) -> None:
         for stage in ("group", "wrap", "steps", "leave"):
@@ -115,6 +121,8 @@ class Training:
         span = self.begin_group()
         answer = schema.InitProcessGroup(backend="eccl", backends={"gcu": "eccl", "cpu": "eccl"}, group_rank=self.rank, group_size=self.launch.ranks)
         self.leave_together("group", span, answer)
+        if self.ledger is not None:
+            self.ledger.init(self._began_group)
 
     def begin_group(self) -> int:
         """Write that the rank is about to join."""
@@ -129,7 +137,11 @@ class Training:
             master_port=of_launch.PORT,
             already_initialised=False,
         )
-        return self.begin(event)
+        span = self.begin(event)
+        if self.launch.records and self.process.recorder.path is not None:
+            self.ledger = SimulatedLedger(self.process.recorder.path, self.launch, self.rank, self.chance.random())
+            self._began_group = CLOCK.monotonic_ns()
+        return span
 
     def wrap(self) -> None:
         """Move the model and wrap it."""
@@ -166,13 +178,18 @@ class Training:
         return self.begin(event)
 
     def steps(self) -> None:
-        """Train; no step is watched."""
+        """Train; the log has no line of a step, the ledger each of its calls."""
+        if self.ledger is not None:
+            self.ledger.steps(self.launch.records - self.other_calls, self.meeting("leave") - 1.5)
 
     def leave(self) -> None:
         """Leave the group."""
         self.come_to("leave")
         self.count("destroy")
+        began = CLOCK.monotonic_ns()
         self.process.call(schema.DestroyProcessGroup(site=at(LINES["leave"])), 0.03)
+        if self.ledger is not None:
+            self.ledger.about_groups("destroy_process_group", LINES["leave"], began)
 
     # --- calls
 

@@ -1,0 +1,165 @@
+"""The ledger of one simulated rank: the package's own file, its texts written by the package, its records packed by the package's schema.
+
+What a training calls is the same on all ranks: four collectives a step, one of them in the group of the host's ranks.
+"""
+
+import itertools
+import struct
+from functools import lru_cache
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from ddp_probe import ledger_schema as schema
+from ddp_probe.ledger import _groups
+from ddp_probe.record import ledger as writer
+
+from . import launch as of_launch
+from .launch import Launch, host_name
+from .process import CLOCK
+
+writer.time = CLOCK  # type: ignore[attr-defined]  # what of it the header asks
+
+LEAST = 16
+LINE = 57
+"""The line at which the ranks meet last."""
+
+_INSIDE = 0.4  # Of the time from one call to the next, the part that a call takes.
+_OPERATIONS = {one.name: one.code for one in schema.OPERATIONS}
+_PHASES = {one.name: one.code for one in schema.PHASES}
+_RECORD, _PHASE = schema.layout(schema.RECORD), schema.layout(schema.PHASE)
+_LEFT = schema.offset(schema.RECORD, "left")
+_MOVED = writer.word("moved_ns")
+_WAITED = schema.offset(schema.RECORD, "waited_ns")
+
+
+class Call(NamedTuple):
+    """A call that a rank makes; `own` is in the group of its host."""
+
+    op: str
+    elements: int
+    line: int
+    root: int = -1
+    own: bool = False
+    is_async: bool = False
+
+
+ALL_REDUCE = Call("all_reduce", 161, LINE)
+_STEP = (
+    Call("broadcast", 8, 54, root=0),
+    Call("all_gather_into_tensor", 4, 55, own=True),
+    Call("all_reduce", 1, 56),
+    ALL_REDUCE,
+)
+
+
+class _Open(NamedTuple):
+    at: int
+    index: int
+
+
+@lru_cache(maxsize=4)
+def _group(ranks: range) -> str:
+    return _groups.described(tuple(ranks), 1, {"gcu": "eccl", "cpu": "eccl"}, str(ranks.start), "default_pg" if not ranks.start else "")
+
+
+class SimulatedLedger:
+    """One rank's ledger; times are the launch's."""
+
+    def __init__(self, log: str, launch: Launch, rank: int, jitter: float) -> None:
+        host = rank // launch.per_host
+        self._file = writer.create(log[: -len(".jsonl")], writer.Author(rank, launch.ranks, 0, "", host_name(host)))
+        struct.pack_into("@I", self._file.map, schema.offset(schema.HEADER, "pid"), launch.pid(rank))
+        self._groups = [self._file.text(schema.GROUP, _group(ranks)) for ranks in (range(launch.ranks), launch.ranks_of(host))]
+        self._dtype = self._file.text(schema.DTYPE, "float32")
+        self._device = self._file.text(schema.DEVICE, "gcu:%d" % (rank % launch.per_host))
+        self._start = writer.records_at()
+        self._same: Dict[Call, Tuple[int, ...]] = {}
+        self._numbers: Dict[int, Any] = {}
+        self._index = 0
+        self._last: List[_Open] = []
+        self._jitter = jitter
+
+    def init(self, began: int) -> None:
+        """Write the calls that make the two groups; they end now."""
+        self.about_groups("init_process_group", 33, began, known=False)
+        self.about_groups("new_group", 34, CLOCK.monotonic_ns())
+
+    def about_groups(self, op: str, line: int, began: int, *, known: bool = True) -> None:
+        """Write a call that makes or ends a group, from some time until now; before the first one no group is known."""
+        at = self._put(Call(op, 0, line), self._groups[0] if known else 0, began, self._number("about groups"))
+        self._leave(at, CLOCK.monotonic_ns(), schema.RETURNED)
+
+    def steps(self, count: int, until: float) -> None:
+        """Write calls, one after another, from now to a moment of the launch; all of them return."""
+        begin, end = CLOCK.monotonic_ns(), CLOCK.at(until)
+        gap = (end - begin) // max(count, 1)
+        inside = int(gap * _INSIDE)
+        now = begin + int(gap * self._jitter * (1 - _INSIDE))
+        for call in itertools.islice(itertools.cycle(_STEP), count):
+            self._put(call, self._groups[call.own], now, self._number(call.own), now + inside << 2 | schema.RETURNED)
+            now += gap
+        self._phase("backward", max(count // len(_STEP), 1), end, end)
+
+    def begin(self, call: Call) -> int:
+        """Write that a call begins now, and that work which is issued at once is not done; return the call's number in its group."""
+        now, seq = CLOCK.monotonic_ns(), self._number(call.own)
+        self._last.append(_Open(self._put(call, self._groups[call.own], now, seq), self._index))
+        if call.is_async:
+            self._word(self._last[-1].at + _LEFT, now << 2)
+        return seq
+
+    def wait(self) -> None:
+        """Write that the rank waits for the work that it issued last."""
+        self._word(self._last[-1].at + _WAITED, CLOCK.monotonic_ns())
+        self._moved(CLOCK.monotonic_ns())
+
+    def stay_in(self, phase: str, times: int, line: int) -> None:
+        """Write that the rank enters a phase now, which it does not leave."""
+        self._phase(phase, times, CLOCK.monotonic_ns(), 0, line)
+
+    def give_up(self) -> None:
+        """Write that the call which was begun last raises now."""
+        self._leave(self._last[-1].at, CLOCK.monotonic_ns(), schema.RAISED)
+
+    def close(self) -> None:
+        """Let go of the file as a process that ends does."""
+        self._file.close(said=False)
+
+    def _number(self, key: Any) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = itertools.count(1).__next__
+        return int(number())
+
+    def _site(self, line: int) -> int:
+        return self._file.text(schema.SITE, "%s\n%d\nmain" % (of_launch.SCRIPT, line))
+
+    def _put(self, call: Call, group: int, now: int, seq: int, left: int = 0) -> int:
+        """Pack one record into its place in the ring."""
+        self._index = index = self._index + 1
+        at = self._start + index % schema.RECORDS * _RECORD.size
+        same = self._same.get(call) or self._describe(call)
+        _RECORD.pack_into(self._file.map, at, index, now, 0, left, seq, call.elements, 0, group, *same, index)
+        self._moved(now)
+        return at
+
+    def _describe(self, call: Call) -> Tuple[int, ...]:
+        """Return the fields that are the same in all records of a call, from the site to the flags."""
+        dtype, device, tensors = (self._dtype, self._device, 1) if call.elements else (0, 0, 0)
+        flags = schema.ASYNC if call.is_async else 0
+        self._same[call] = found = (self._site(call.line), call.root, tensors, _OPERATIONS[call.op], dtype, device, flags)
+        return found
+
+    def _leave(self, at: int, now: int, state: int) -> None:
+        self._word(at + _LEFT, now << 2 | state)
+        self._moved(now)
+
+    def _phase(self, name: str, times: int, entered: int, left: int, line: Optional[int] = None) -> None:
+        row: Tuple[int, ...] = (times, entered, left << 2 | schema.RETURNED if left else 0, times, self._site(line or LINE), 0, times)
+        _PHASE.pack_into(self._file.map, writer.phases_at() + (_PHASES[name] - 1) * _PHASE.size, *row)
+        self._moved(max(entered, left))
+
+    def _word(self, at: int, value: int) -> None:
+        self._file.words[at // 8] = value
+
+    def _moved(self, now: int) -> None:
+        self._file.words[_MOVED] = now
