@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import pytest
-from light import pytest_runtest_setup
+from light import pytest_collection_finish, pytest_runtest_setup
 from schedule import (
     pytest_addoption,
     pytest_collection_modifyitems,
@@ -37,6 +37,7 @@ from schedule import (
 
 __all__ = [
     "pytest_addoption",
+    "pytest_collection_finish",
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_report_header",
