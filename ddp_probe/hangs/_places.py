@@ -14,28 +14,28 @@ _USED = struct.Struct("@Q")
 _MOST = 4
 
 
-class Place(NamedTuple):
+class Whereabouts(NamedTuple):
     """The place at which a process stands: in a few words, and whether it waits for others there, as far as its ledger knows."""
 
     words: str
     waits: bool
 
 
-def place(data: bytes) -> Place:
+def place(data: bytes) -> Whereabouts:
     """Return where the process of this ledger stands."""
     call, phase = open_call(data), open_phase(data)
     if call is not None:
-        return Place("in %s" % _called(data, call), True)
+        return Whereabouts("in %s" % _called(data, call), True)
     last = max(records(data), key=lambda row: int(row["index"]), default=None)
     if phase is not None:
         name = _PHASES.get(phase[0], "")
-        return Place("in %s%s" % (name, _at(data, phase[1])), name == "backward" or _is_queued(data, last))
+        return Whereabouts("in %s%s" % (name, _at(data, phase[1])), name == "backward" or _is_queued(data, last))
     if last is None:
-        return Place("in no collective so far", False)
-    return Place("in no collective, after %s" % _called(data, last), _is_queued(data, last))
+        return Whereabouts("in no collective so far", False)
+    return Whereabouts("in no collective, after %s" % _called(data, last), _is_queued(data, last))
 
 
-def together(places: Iterable["tuple[int, Place]"]) -> str:
+def together(places: Iterable["tuple[int, Whereabouts]"]) -> str:
     """Return who stands where, equal ones together, the many first."""
     found: Dict[str, List[int]] = {}
     for rank, one in places:

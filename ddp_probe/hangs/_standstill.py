@@ -6,7 +6,7 @@ from typing import Callable, List, NamedTuple, Tuple
 from ddp_probe import schema
 from ddp_probe.hangs._hang import Hang
 from ddp_probe.hangs._others import Others, Owner
-from ddp_probe.hangs._places import Place, named, place
+from ddp_probe.hangs._places import Whereabouts, named, place
 from ddp_probe.record import Recorder, brief, stderr
 
 Owners = List[Tuple[Owner, int]]
@@ -17,7 +17,7 @@ class Seen(NamedTuple):
     """All ranks of this host at one moment in which none of them has moved for long."""
 
     owners: Owners
-    places: List[Tuple[int, Place]]
+    places: List[Tuple[int, Whereabouts]]
     has_lowest: bool  # Of all ranks that have a ledger in the folder, on any host.
 
     @property
