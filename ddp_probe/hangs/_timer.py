@@ -28,7 +28,7 @@ class Timer(Observer):
     always = True
 
     def __init__(self) -> None:
-        self._is_theirs = _may_be_set()
+        self._is_theirs = False
         self._lock = threading.Lock()
         self._forks = 0
         self._armed = False
@@ -38,6 +38,7 @@ class Timer(Observer):
     def watch(self, registry: PatchRegistry) -> None:
         """See when the job sets the timer or cancels it."""
         known = "faulthandler" in sys.modules
+        self._is_theirs = _may_be_set()
         import faulthandler
 
         self._set, self._cancel = (without_us(getattr(faulthandler, name)) for name in _NAMES)

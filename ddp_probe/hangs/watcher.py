@@ -47,14 +47,23 @@ class Watcher:
 
     def __init__(self, registry: PatchRegistry) -> None:
         self.timer = Timer()
+        self._registry = registry
         self._rounds: Optional[_Rounds] = None
+        self._attends = False
+
+    def attend(self) -> None:
+        """From here on, see what the job does with faulthandler's timer, which ours must not disturb; a launcher has no use for it."""
+        if self._attends:
+            return
+        self._attends = True
         if settings.get(settings.HANG_AFTER) is not None and settings.get(settings.LEDGER):
-            guard.run(NAME, self.timer.watch, registry)
+            guard.run(NAME, self.timer.watch, self._registry)
 
     def start(self, file: LedgerFile, session: WatcherSession) -> None:
         """Start the thread, unless DDP_PROBE_HANG_AFTER is off."""
         after = settings.get(settings.HANG_AFTER)
         if after is not None and self._rounds is None:
+            self.attend()
             self._rounds = _Rounds(file, session, after, self.timer)
             self._rounds.daemon.start()
 
