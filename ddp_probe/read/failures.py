@@ -98,7 +98,7 @@ def _last_words(failed: Failed, process: LoggedProcess) -> bool:
     """Return whether this was the last call in a failed launch, with the exit code unknown, as with children of mp.spawn."""
     if process.exit_code is not None or process.end is None:
         return False
-    calls = [call for call in process.every() if not call.name.startswith(("process.", "probe."))]
+    calls = [call for call in process.every() if not call.name.startswith(("process.", "probe.")) and not call.is_watchers]
     return bool(calls) and any(call is calls[-1] for call in failed.calls)
 
 

@@ -26,6 +26,10 @@ class LogLine(NamedTuple):
     line: int
 
 
+WATCHERS = (schema.HangSuspected, schema.HangOver, schema.Stacks, schema.LauncherHang, schema.LauncherResumed)
+"""The events of the watchers in the ranks and in the launcher."""
+
+
 class LoggedCall(Generic[E]):
     """One watched call, or one point in time: the events written before and after it."""
 
@@ -54,6 +58,11 @@ class LoggedCall(Generic[E]):
     def name(self) -> str:
         """Return the event's name."""
         return str(self.begin.__struct_config__.tag)
+
+    @property
+    def is_watchers(self) -> bool:
+        """Return whether a watcher wrote it while the job stood still, or after that: it is not what the job did."""
+        return isinstance(self.begin, WATCHERS)
 
     @property
     def failure(self) -> Optional[Failure]:

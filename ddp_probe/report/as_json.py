@@ -89,7 +89,7 @@ class RankForm(msgspec.Struct):
     device_ids: Annotated[str, _doc("As given to the wrapper; none if not given, empty if nothing was wrapped.")]
     card: Annotated[str, _doc("The current card.")]
     phase: Annotated[str, _doc("How far it got: starting, init, grouped, wrapping, wrapped, loading, saving, closing, closed.")]
-    last: Annotated[str, _doc("Its last event.")]
+    last: Annotated[str, _doc("What it did last: an event, or a call in its ledger.")]
     site: Annotated[str, _doc("The line of the job that made it.")]
     end: Annotated[str, _doc("ended, failed and the exception, exit and the code, killed or stopped and the signal, running, no end line, no file.")]
 

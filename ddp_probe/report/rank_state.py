@@ -1,10 +1,13 @@
 """The state of one rank, from its own events: its devices, its progress, its last event and how it ended."""
 
 import os
-from typing import Any, Iterable, List, NamedTuple, Optional
+from typing import Any, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe import schema
+from ddp_probe.read.ledger import Record
+from ddp_probe.read.ledger import Site as LedgerSite
 from ddp_probe.read.model import Death, LoggedCall, LoggedProcess, Run
+from ddp_probe.schema import Site
 
 ENDED, RUNNING, NO_END, NO_FILE = "ended", "running", "no end line", "no file"
 _STOP_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
@@ -31,8 +34,8 @@ class RankState(NamedTuple):
     device_ids: str
     card: str  # The current card.
     phase: str
-    last: str  # The last event.
-    site: str  # The line of the job that made it.
+    last: str  # What it did last: an event, or a call of its ledger.
+    site: str  # The line of the job that did it.
     end: str
 
 
@@ -45,7 +48,7 @@ def rank_states(run: Run) -> List[RankState]:
 
 def _rank_state(process: LoggedProcess, run: Run) -> RankState:
     calls = list(process.every())
-    last = process.waiting or next((call for call in reversed(calls) if not call.name.startswith(_OURS)), None)
+    last, site = _last(process, calls)
     wrap = process.final(schema.Wrap)
     return RankState(
         process.rank,
@@ -55,8 +58,8 @@ def _rank_state(process: LoggedProcess, run: Run) -> RankState:
         "" if wrap is None else "none" if wrap.begin.device_ids is None else "[%s]" % ", ".join(wrap.begin.device_ids),
         _card(process),
         _phase(calls),
-        "" if last is None else _last(last),
-        "" if last is None or last.site is None else "%s:%d" % (os.path.basename(last.site.file), last.site.line),
+        last,
+        "" if site is None else "%s:%d" % (os.path.basename(site.file), site.line),
         _end(process, run),
     )
 
@@ -107,8 +110,25 @@ def _phase(calls: List["LoggedCall[Any]"]) -> str:
     return phase
 
 
-def _last(call: "LoggedCall[Any]") -> str:
-    return "in %s" % call.name if call.open else "%s failed" % call.name if call.failure is not None else call.name
+def _last(process: LoggedProcess, calls: List["LoggedCall[Any]"]) -> Tuple[str, Optional[Union[Site, LedgerSite]]]:
+    """Return what the job did last, by its log or by its ledger, and its line."""
+    call = process.waiting or next((call for call in reversed(calls) if not call.name.startswith(_OURS) and not call.is_watchers), None)
+    record = _record_after(process, call)
+    if record is not None:
+        return _how(record.op, record.is_open, record.state == "raised"), record.site
+    return ("", None) if call is None else (_how(call.name, call.open, call.failure is not None), call.site)
+
+
+def _record_after(process: LoggedProcess, call: "Optional[LoggedCall[Any]]") -> Optional[Record]:
+    """Return the last call of the ledger, if the log has nothing later and does not have that call itself."""
+    kept = process.ledger
+    if kept is None or kept.last is None or (call is not None and call.name.endswith(".%s" % kept.last.op)):
+        return None
+    return kept.last if call is None or kept.when(kept.last.entered_ns) + process.offset > call.when else None
+
+
+def _how(name: str, is_open: bool, has_failed: bool) -> str:
+    return "in %s" % name if is_open else "%s failed" % name if has_failed else name
 
 
 def _end(process: LoggedProcess, run: Run) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from ddp_probe.diagnose import Diagnosis
 from ddp_probe.read import load
+from ddp_probe.read.load import from_lines
 from ddp_probe.report import ranks, ranks_table
 from ddp_probe.report.rank_state import RankState, rank_states
 
@@ -160,3 +161,31 @@ def test_the_one_visible_card_is_named(recorded: Callable[[str], Diagnosis]) -> 
 def test_a_host_of_any_name_is_sorted() -> None:
     """Host names with digits that are not decimal, such as a superscript, are listed like others."""
     assert sorted(ranks.hosts(["node10", "²", "node9"]).split(", ")) == ["node10", "node9", "²"]
+
+
+_HANGS = """
+{"event":"process.start","rank":0,"world_size":1}
+{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/t.py","line":5}}
+{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
+{"event":"hang.suspected","rank":0,"since":60}
+{"event":"stacks","rank":0,"request":1}
+{"event":"hang.over","rank":0,"lasted":70}
+{"event":"launcher.hang","rank":0,"since":60}
+{"event":"launcher.resumed","rank":0,"lasted":70}
+"""
+
+
+@pytest.mark.parametrize(
+    ("ledger", "last", "site"),
+    [
+        ("", "dist.init_process_group", "t.py:5"),
+        ("ledger 0 init_process_group at /train/t.py:5", "dist.init_process_group", "t.py:5"),
+        ("ledger 0 all_reduce 16 float32 at /train/t.py:12 open", "in all_reduce", "t.py:12"),
+        ("ledger 0 all_reduce 16 float32 at /train/t.py:12", "all_reduce", "t.py:12"),
+        ("ledger 0 all_reduce 16 float32 at /train/t.py:12 raised", "all_reduce failed", "t.py:12"),
+    ],
+)
+def test_the_last_event_is_the_jobs(ledger: str, last: str, site: str) -> None:
+    """What the watchers write while a job hangs is not what it did last; a later call in the ledger is."""
+    (state,) = rank_states(from_lines(_HANGS + ledger))
+    assert (state.last, state.site) == (last, site)
