@@ -98,7 +98,11 @@ PHASE: Tuple[Field, ...] = (
 OPEN, RETURNED, RAISED, DROPPED = range(4)
 STATES: Tuple[Code, ...] = (
     Code(OPEN, "open", "The call has not returned; with a time, asynchronous work that nobody has waited for to its end."),
-    Code(RETURNED, "returned", "The call has returned; of asynchronous work, its wait() has, or is_completed() has said so."),
+    Code(
+        RETURNED,
+        "returned",
+        "The call has returned; of asynchronous work: its wait() has, is_completed() has said so, or it went when others could wait for it.",
+    ),
     Code(RAISED, "raised", "The call has raised an exception."),
     Code(DROPPED, "dropped", "The work was thrown away before anybody had waited for it."),
 )

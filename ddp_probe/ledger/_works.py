@@ -1,5 +1,7 @@
 """Asynchronous work: its record stays open until wait() has returned, or is_completed() has said yes; nothing here keeps work alive.
 
+Work that goes before that was dropped, unless others can wait for it unseen: through its future, or in a library.
+
 Work.wait is patched when the first asynchronous call is made, and not through the ordinary machinery: each synchronous collective calls it too,
 and would pay for a whole dispatch. For work that nobody asked to wait for it costs one look into a dictionary.
 """
@@ -11,8 +13,10 @@ import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from ddp_probe import ledger_schema as schema
+from ddp_probe.facts.call_site import BETWEEN, PROBE, module_of
 from ddp_probe.ledger._calls import broken
 from ddp_probe.ours import ours
+from ddp_probe.own_code import foreign, framework
 from ddp_probe.patching import Entry, Switch, Target
 from ddp_probe.patching.intercept.code_swap import hide, leave
 from ddp_probe.patching.slot import MISSING, Slot, locate
@@ -23,12 +27,18 @@ _LEFT, _WAITED = (schema.offset(schema.RECORD, name) // 8 for name in ("left", "
 _MOVED = word("moved_ns")
 
 
+_TORCHS_OWN = ("torch.distributed.distributed_c10d", "torch.distributed.c10d_logger")
+_BETWEEN = (*BETWEEN, *PROBE)
+_FRAMES = 30
+
+
 class _Issued(NamedTuple):
     """Work that somebody is to wait for, and where its record is."""
 
     ref: Any
     record: int
     at: int
+    shared: bool  # Somebody else may wait for it, unseen by Python: a library made the call, or its future was taken.
 
 
 class Works:
@@ -54,7 +64,7 @@ class Works:
             ref = weakref.ref(work, self._teller(key, index))
         except ours(TypeError):
             return False
-        self._pending[key] = _Issued(ref, index, at)
+        self._pending[key] = _Issued(ref, index, at, _is_a_librarys(sys._getframe(2)))
         return True
 
     def _teller(self, key: int, index: int) -> Callable[[Any], None]:
@@ -70,7 +80,7 @@ class Works:
         found = self._pending.get(key)
         if found is not None and found.record == index:
             del self._pending[key]
-            self._put(found, _LEFT, schema.DROPPED)
+            self._put(found, _LEFT, schema.RETURNED if found.shared else schema.DROPPED)
 
     def _put(self, issued: _Issued, field: int, state: int = 0) -> None:
         """Write the time of now into a record, with the state if the field has room for one."""
@@ -85,7 +95,7 @@ class Works:
 
     def _patch(self) -> None:
         self._tried = True
-        for name, make in (("wait", self._waiting), ("is_completed", self._asking)):
+        for name, make in (("wait", self._waiting), ("is_completed", self._asking), ("get_future", self._sharing)):
             target = Target(_MODULE, "Work." + name)
             found = locate(target)
             if not isinstance(found, str) and found[0].existed:
@@ -136,9 +146,38 @@ class Works:
 
         return is_completed
 
+    def _sharing(self, original: Any) -> Callable[..., Any]:
+        pending = self._pending
+
+        def get_future(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                result = original(self_, *args, **kwargs)
+            except BaseException:
+                leave(get_future.__code__)
+                raise
+            issued = pending.get(id(self_))
+            if issued is not None and issued.ref() is self_:
+                pending[id(self_)] = issued._replace(shared=True)
+            return result
+
+        return get_future
+
     def _over(self, issued: Optional[_Issued], work: Any, state: int) -> None:
         if issued is not None and issued.ref() is work and self._pending.pop(id(work), None) is issued:
             self._put(issued, _LEFT, state)
+
+
+def _is_a_librarys(frame: Optional[types.FrameType]) -> bool:
+    """Tell whether the call was not made by the job's own code: what a library does with its work is not seen, as DDP waits for some in C++."""
+    for _ in range(_FRAMES):
+        if frame is None:
+            break
+        name = module_of(frame)
+        top = name.partition(".")[0]
+        if name not in _TORCHS_OWN and top not in _BETWEEN:
+            return framework(top) or foreign(frame.f_code.co_filename)
+        frame = frame.f_back
+    return False
 
 
 def _write(slot: Slot, value: Any) -> None:

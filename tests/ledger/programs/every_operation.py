@@ -94,6 +94,10 @@ dropped = dist.all_reduce(seven(), async_op=True)
 dist.barrier()
 del dropped, work
 dist.all_reduce(seven())
+future = dist.all_reduce(seven(), async_op=True).get_future()
+future.wait()
+del future
+dist.all_reduce(seven())
 CALLED.append("destroy_process_group")
 with open("called%d.json" % rank, "w") as file:
     json.dump(CALLED, file)
