@@ -19,10 +19,11 @@ def of_kind(run: Run, *kinds: str) -> Optional[Split]:
     return found if found is not None and found.kind in kinds else None
 
 
-def group(found: Split) -> str:
-    """Name the group if it is not the default one."""
+def group(run: Run, found: Split) -> str:
+    """Name the group if it is not the default one, which is the first with all ranks."""
     one = found.group
-    return "" if one is None or (one.nth == 1 and one.ranks.startswith("0-")) else " of the group of ranks %s" % one.ranks
+    largest = max((each.size for each, _ in view(run).groups.values()), default=0)
+    return "" if one is None or (one.nth == 1 and one.size == largest) else " of the group of ranks %s" % one.ranks
 
 
 def waiting(run: Run, found: Split) -> str:
@@ -31,9 +32,9 @@ def waiting(run: Run, found: Split) -> str:
     if found.what == BACKWARD:
         what = "in backward number %d%s" % (found.number, at(ranks[0].site))
     elif ranks[0].inside is None:
-        what = "for collective number %d%s, which they have given to the device" % (found.number, group(found))
+        what = "for collective number %d%s, which they have given to the device" % (found.number, group(run, found))
     else:
-        number = "" if found.what else " (number %d%s)" % (found.number, group(found))
+        number = "" if found.what else " (number %d%s)" % (found.number, group(run, found))
         what = ranks[0].where() + number
     longest = max(ranks, key=lambda one: one.lasted())
     verb = by_number(found.here, "waits", "wait")
@@ -84,8 +85,13 @@ def evidence(run: Run, found: Split) -> List[Evidence]:
     seen = view(run)
     if found.calls:
         return [one for call, ranks in found.calls[:4] for one in _of_call(seen, found, call, ranks)]
-    shown = [*_first(found.here), *_first(found.there)]
-    return [_line(seen.ranks[rank], "%s %s" % (named([rank]), seen.ranks[rank].where())) for rank in shown]
+    return [stands(run, rank) for rank in (*_first(found.here), *_first(found.there))]
+
+
+def stands(run: Run, rank: int) -> Evidence:
+    """Return the line of a rank's ledger that shows where it stands."""
+    standing = view(run).ranks[rank]
+    return _line(standing, "%s %s" % (named([rank]), standing.where()))
 
 
 def _first(ranks: Sequence[int]) -> Sequence[int]:

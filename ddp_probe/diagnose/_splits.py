@@ -16,13 +16,13 @@ from ddp_probe.read.model import Run
 from ddp_probe.read.rank_ledger import SENDS, LedgerCall
 
 # Each kind of split is one rule's.
-DIFFER, MISSING, LEFT, ALONE, PEER, WORKING, UNKNOWN = "differ", "missing", "left", "alone", "peer", "working", "unknown"
-HALTED = "halted"
+DIFFER, MISSING, LEFT, ALONE, PEER, CIRCLE = "differ", "missing", "left", "alone", "peer", "circle"
+WORKING, HALTED, UNKNOWN = "working", "halted", "unknown"
 _SAME_SIZE = frozenset(
     "all_reduce all_reduce_coalesced broadcast reduce _all_gather_base all_gather_into_tensor all_gather_single _reduce_scatter_base "
     "reduce_scatter_tensor reduce_scatter_single".split()
 )
-_PAIRS = frozenset(("send", "recv", "isend", "irecv", "send_object_list", "recv_object_list"))
+PAIRS = frozenset(("send", "recv", "isend", "irecv", "send_object_list", "recv_object_list"))
 BACKWARD = "backward"
 
 
@@ -41,6 +41,7 @@ class Split(NamedTuple):
     is_sure: bool = True
     what: str = ""  # What `here` wait in, if it is not a collective.
     branch: int = 0  # The line of the `if` that tells who is wrong.
+    circle: Tuple["Split", ...] = ()  # If groups wait for each other: each wait, for ranks that are in the next one.
 
 
 class _Stall(NamedTuple):
@@ -196,14 +197,40 @@ def _stalled(seen: View) -> Optional[Split]:
     known = [stall for stall in stalls if stall.there and not stall.unknown]
     if not known or any(stall.unknown and not stall.there for stall in stalls):
         return _unknown(stalls)
-    pairs = [stall for stall in known if stall.what in _PAIRS]
+    pairs = [stall for stall in known if stall.what in PAIRS]
     if pairs:
-        return _circle(pairs[0], PEER)
+        return _unpaired(pairs)
     known.sort(key=lambda one: (-len(one.here), one.when))
     first = known[0]
     if len(first.here) * 2 > first.size and len(first.there) < len(first.here):
         return _made(first, MISSING, first.there, first.there)
+    around = _around(first, stuck)
+    if len({stall.group.id for stall in around if stall.group is not None and not stall.what}) == len(around) > 1:
+        waits = tuple(
+            _made(stall, CIRCLE, [rank for rank in stall.there if rank in after.here], []) for stall, after in zip(around, around[1:] + around)
+        )
+        return _made(around[0], CIRCLE, around[0].there, [rank for wait in waits for rank in wait.here])._replace(circle=waits)
     return _circle(first, MISSING)
+
+
+def _unpaired(pairs: List[_Stall]) -> Split:
+    """Blame the pair whose partner is in no such call itself; who waits for one of the two is a consequence. If there is none: all of the circle."""
+    waiting = {rank: stall for stall in pairs for rank in stall.here}
+    last = [stall for stall in pairs if not any(rank in waiting for rank in stall.there)]
+    if last:
+        return _circle(min(last, key=lambda one: one.when), PEER)
+    around = _around(pairs[0], waiting)
+    return _made(around[0], PEER, around[0].there, [rank for stall in around for rank in stall.here])
+
+
+def _around(start: _Stall, stuck: Dict[int, _Stall]) -> List[_Stall]:
+    """Follow who waits for whom until that comes round, and return the circle; an empty list if it ends somewhere."""
+    path: List[_Stall] = []
+    stall: Optional[_Stall] = start
+    while stall is not None and stall not in path:
+        path.append(stall)
+        stall = next((stuck[rank] for rank in stall.there if rank in stuck), None)
+    return path[path.index(stall) :] if stall is not None else []
 
 
 def _circle(stall: _Stall, kind: str) -> Split:
@@ -234,7 +261,7 @@ def _judged(seen: View, stall: _Stall, there: List[int]) -> Optional[Split]:
         return _made(stall, UNKNOWN, there, [])
     if all(standing.is_working for standing in missing):
         return _made(stall, WORKING, there, there)
-    if stall.what in _PAIRS:
+    if stall.what in PAIRS:
         return _made(stall, LEFT if left else PEER, there, there)
     if len(there) > len(stall.here):
         return _made(stall, ALONE, there, list(stall.here), is_sure=len(left) == len(missing) or all(one.in_backward for one in missing))
@@ -251,7 +278,7 @@ def _in_collectives(seen: View) -> Iterator[_Stall]:
     waiting: Dict[str, Dict[int, Standing]] = {}
     for rank, standing in seen.ranks.items():
         inside = standing.inside
-        if inside is not None and inside.group is not None and standing.left is None and inside.op not in _PAIRS:
+        if inside is not None and inside.group is not None and standing.left is None and inside.op not in PAIRS:
             waiting.setdefault(inside.group.id, {})[rank] = standing
     for name, (group, members) in seen.groups.items():
         inside_it = waiting.get(name) or _issued(seen, name, members)
@@ -292,7 +319,7 @@ def _in_pairs(seen: View) -> Iterator[_Stall]:
     """Yield the point-to-point calls whose partner has not made the other half."""
     for rank, standing in seen.ranks.items():
         inside = standing.inside
-        if inside is None or inside.op not in _PAIRS or inside.group is None or inside.peer < 0 or standing.left is not None:
+        if inside is None or inside.op not in PAIRS or inside.group is None or inside.peer < 0 or standing.left is not None:
             continue
         peer = seen.ranks.get(inside.peer)
         made = peer.ledger.pairs.get((inside.group.id, rank, inside.op not in SENDS), 0) if peer is not None else 0

@@ -38,6 +38,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "rank_stopped_participating",
         "collective_dtype_mismatch",
     ),
+    "work_never_waited_for": ("work_never_waited_for",),
     "comm_path_broken": ("comm_failure_reported_as_param_mismatch", "wrong_network_interface", "master_addr_unreachable"),
     "version_or_build_skew": (
         "version_skew_across_nodes",

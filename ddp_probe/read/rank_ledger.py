@@ -13,12 +13,12 @@ from ddp_probe import ledger_schema as schema
 from ddp_probe.read import ledger
 from ddp_probe.read.ledger import Group, Ledger, LedgerSite, Phase, Record
 
-_FIELDS = ("left", "seq", "elements", "outer", "op", "device")
+_FIELDS = ("left", "seq", "elements", "outer", "op", "device", "site")
 _LAST = 64  # Of the last records all that they hold is looked at.
 _OPEN = 32  # At most this many open calls are kept: the latest.
 _MANY = 1 << 20  # At most this many different calls are told apart.
 SENDS = frozenset(("send", "isend", "send_object_list"))
-_LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
+_LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE, _SITE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
 
 
 class LedgerCall(NamedTuple):
@@ -77,6 +77,7 @@ class RankLedger(NamedTuple):
     closed: bool = False
     moved: float = 0.0
     base: float = 0.0
+    dropped: Dict[Tuple[str, Optional[LedgerSite]], int] = {}  # How often asynchronous work was thrown away, by operation and line.
 
     @property
     def complete(self) -> bool:
@@ -154,6 +155,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         bool(head.closed_ns),
         base + head.moved_ns * 1e-9,
         base,
+        found.dropped(),
     )
 
 
@@ -168,6 +170,7 @@ class _Kept:
         self.groups = {known.id: GroupCalls(_GROUPS.setdefault(known.id, known), 1) for known in groups}
         self.pairs: Dict[Tuple[str, int, bool], int] = {}
         self.open: Deque[Tuple[Any, ...]] = deque(maxlen=_OPEN)
+        self._dropped: Dict[Tuple[int, int], Tuple[int, Tuple[Any, ...]]] = {}
         self._met: Dict[Tuple[Any, ...], _Known] = {}
         self._rows: Dict[GroupCalls, Tuple[Any, ...]] = {}
 
@@ -177,8 +180,11 @@ class _Kept:
         for row in rows:
             if row[_OUTER]:
                 continue
-            if not row[_LEFT] & 3:
+            state = row[_LEFT] & 3
+            if not state:
                 self.open.append(row)
+            elif state == schema.DROPPED:
+                self._drop(row)
             known = met(row[_ELEMENTS:_DEVICE])
             if known is None:
                 known = self._meet(row)
@@ -192,6 +198,15 @@ class _Kept:
                 continue
             numbers.append(number)
             last[calls] = row
+
+    def _drop(self, row: Tuple[Any, ...]) -> None:
+        count, first = self._dropped.get((row[_OP], row[_SITE]), (0, row))
+        self._dropped[(row[_OP], row[_SITE])] = count + 1, first
+
+    def dropped(self) -> Dict[Tuple[str, Optional[LedgerSite]], int]:
+        """Return how often a call's work was thrown away, by operation and call site."""
+        found = [(count, ledger._record(row, self.texts)) for count, row in self._dropped.values()]
+        return {(record.op, record.site): count for count, record in found}
 
     def _skip(self, numbers: "array[int]", missing: int) -> bool:
         if 0 < missing <= schema.RECORDS:

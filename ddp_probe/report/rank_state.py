@@ -4,8 +4,7 @@ import os
 from typing import Any, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe import schema
-from ddp_probe.read.ledger import Record
-from ddp_probe.read.ledger import Site as LedgerSite
+from ddp_probe.read.ledger import LedgerSite, Record
 from ddp_probe.read.model import Death, LoggedCall, LoggedProcess, Run
 from ddp_probe.schema import Site
 

@@ -107,6 +107,8 @@ _PERSON = "the report says where to look; which line to change is for a person t
 _OUTSIDE = "the change is outside of the program and of its command: another file, package, host or cable"
 NOT_FOLLOWED: Dict[str, str] = {
     "DDP421": "a signal to a process is no change of the job",
+    "DDP641": "in which order the groups are used is for a person to choose",
+    "DDP643": "where the tensor is used, and so where to wait, is in the job's own code",
     "DDP639": "what a rank does before it joins is in the job's own code",
     "DDP627": "which of two calls is the right one is for a person to say",
     "DDP629": "why a rank does not come is in the job's own code",

@@ -70,7 +70,7 @@ def check(run: Run) -> Iterator[Finding]:
         told = " The call of %s stands under the 'if' in line %d, which the others do not take." % (named(found.blame), found.branch)
     one = RULE.found(
         ranks=found.blame,
-        verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(found), told, doubt(found)),
+        verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(run, found), told, doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
         remedy=_remedy(found),

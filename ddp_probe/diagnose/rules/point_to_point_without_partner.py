@@ -1,12 +1,14 @@
 """A send or a receive has no partner: the other rank does not make the other half."""
 
-from typing import Iterator
+from typing import Iterator, Optional
 
-from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
-from ddp_probe.diagnose._splits import PEER
+from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, stands, waiting
+from ddp_probe.diagnose._splits import PAIRS, PEER, Split
+from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import Example, Finding, Rule
 from ddp_probe.diagnose.words import capital, spans
 from ddp_probe.read.model import Run
+from ddp_probe.read.rank_ledger import SENDS
 
 RULE = Rule(
     id="DDP635",
@@ -39,6 +41,25 @@ ledger 0-1 barrier at /train/p.py:20 open
         ranks=(2, 3),
     ),
     Example(
+        "Rank 2 receives from rank 1, and it is rank 0 that sends to it.",
+        """
+ledger 0 send 4 float32 to 2 at /train/p.py:8 open
+ledger 2 recv 4 float32 from 1 at /train/p.py:11 open
+ledger 1 barrier at /train/p.py:20 open
+""",
+        ranks=(1, 2),
+    ),
+    Example(
+        "Three ranks receive first, each from its neighbour.",
+        """
+ledger 0 recv 4 float32 from 1 at /train/p.py:11 open
+ledger 1 recv 4 float32 from 2 at /train/p.py:11 open
+ledger 2 recv 4 float32 from 0 at /train/p.py:11 open
+ledger 3 barrier at /train/p.py:20 open
+""",
+        ranks=(0, 1, 2),
+    ),
+    Example(
         "Each send has its recv.",
         """
 ledger 0 send 4 float32 to 1 at /train/p.py:8
@@ -54,13 +75,25 @@ def check(run: Run) -> Iterator[Finding]:
     found = of_kind(run, PEER)
     if found is None or not only_waits(run):
         return
-    pair = sorted({*found.here, *found.there})
+    pair = sorted({*found.blame, *found.here, *found.there})
+    other = _other_half(run, found)
+    told = " Rank %d is %s: one of them may name the wrong rank." % (other, view(run).ranks[other].where()) if other is not None else ""
     yield RULE.found(
         ranks=pair,
-        verdict="%s; %s.%s" % (capital(waiting(run, found)), absent(run, found), doubt(found)),
-        evidence=evidence(run, found),
+        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
+        evidence=[*evidence(run, found), *([stands(run, other)] if other is not None else [])],
         when=found.when,
         remedy="Give the %s of rank %s its other half on rank %s, or remove it; both need the same number of calls, in the same order."
         % (found.what, spans(found.here), spans(found.there)),
         explains=explained(run),
     )
+
+
+def _other_half(run: Run, found: Split) -> Optional[int]:
+    """Return a rank that waits to send to the one that receives, or to receive from the one that sends."""
+    for rank, standing in view(run).ranks.items():
+        inside = standing.inside
+        waits = inside is not None and inside.op in PAIRS and inside.peer in found.here and rank not in found.there
+        if inside is not None and waits and (inside.op in SENDS) != (found.what in SENDS):
+            return rank
+    return None

@@ -1,0 +1,88 @@
+"""Ranks of several groups wait for each other in a circle: each is in a collective of one group that a rank of the next has not come to."""
+
+from typing import Iterator, List
+
+from ddp_probe.diagnose._split_words import explained, of_kind, only_waits, stands
+from ddp_probe.diagnose._splits import CIRCLE, Split
+from ddp_probe.diagnose.ledgers import view
+from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule
+from ddp_probe.diagnose.words import by_number, capital, named
+from ddp_probe.read.model import Run
+from ddp_probe.read.rank_ledger import ranks_of
+
+_MOST = 8  # Waits that are told.
+
+RULE = Rule(
+    id="DDP641",
+    slug="groups-wait-in-a-circle",
+    cause="rank_divergent_control_flow",
+    title="Ranks of several groups wait for each other in a circle.",
+    symptom="The job hangs, and each rank is in a collective that others of its group have not come to, as they wait in another group.",
+    evidence="The ledgers: who waits in which group, and for whom; followed from rank to rank, this comes round.",
+    remedy="Let all ranks use their groups in one order, for example sorted by their ranks.",
+)
+
+EXAMPLES = (
+    Example(
+        "Each of three ranks begins with its own group of two.",
+        """
+ledger 0-2 all_reduce 8 float32 at /train/t.py:12
+ledger 0 all_reduce 8 float32 of 0-1 at /train/t.py:13 open
+ledger 1 all_reduce 8 float32 of 1-2 at /train/t.py:13 open
+ledger 2 all_reduce 8 float32 of 0,2 at /train/t.py:13 open
+""",
+        ranks=(0, 1, 2),
+    ),
+    Example(
+        "Four ranks in two groups of two: ranks 1 and 2 are in the second one, in which they wait for those of the first.",
+        """
+ledger 0 all_gather 8 float32 of 0-1 at /train/t.py:13 open
+ledger 1 all_reduce 8 float32 of 1,3 at /train/t.py:15 open
+ledger 3 all_gather 8 float32 of 2-3 at /train/t.py:13 open
+ledger 2 all_reduce 8 float32 of 0,2 at /train/t.py:15 open
+""",
+        ranks=(0, 1, 2, 3),
+    ),
+    Example(
+        "Only rank 0 is in its group of two, and all others wait for it in the default group.",
+        """
+ledger 0 broadcast 4 float32 root 0 of 0-1 at /train/t.py:15 open
+ledger 1-7 barrier at /train/t.py:20 open
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name each rank of the circle, its line, and for whom it waits."""
+    found = of_kind(run, CIRCLE)
+    if found is None or not only_waits(run):
+        return
+    waits = [_wait(run, one) for one in found.circle]
+    yield RULE.found(
+        ranks=found.blame,
+        verdict="%s. They wait in a circle, and nothing shows which of them is wrong." % capital("; ".join(waits[:_MOST])),
+        evidence=[stands(run, one.here[0]) for one in found.circle[:_MOST]],
+        when=found.when,
+        remedy="Let all ranks use their groups in one order, for example sorted by ranks: first %s." % ", then ".join(_groups(found)[:4]),
+        explains=explained(run),
+        confidence=MEDIUM,
+    )
+
+
+def _wait(run: Run, one: Split) -> str:
+    here, ranks = named(one.here), one.group.ranks if one.group is not None else ""
+    return "%s %s %s in the group of ranks %s, and %s for %s" % (
+        here,
+        by_number(one.here, "is", "are"),
+        view(run).ranks[one.here[0]].where(),
+        ranks,
+        by_number(one.here, "waits", "wait"),
+        named(one.there),
+    )
+
+
+def _groups(found: Split) -> List[str]:
+    found_in = {one.group.ranks for one in found.circle if one.group is not None}
+    return ["that of ranks %s" % ranks for ranks in sorted(found_in, key=ranks_of)]
