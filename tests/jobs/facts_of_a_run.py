@@ -5,12 +5,17 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
+from ddp_probe.read import ledger
+
 Event = Dict[str, Any]
 Who = Union[None, str, Tuple[int, ...]]
 
 
 class Fact(NamedTuple):
-    """Something that the log of a job says; who is None for the job's own ranks, or "all" ranks, "any" one of them, the "launcher"."""
+    """Something that the log of a job says, or a rank's ledger, if the event's name begins with "ledger.".
+
+    who is None for the job's own ranks, or "all" ranks, "any" one of them, the "launcher".
+    """
 
     kind: str  # present, absent, differ or same.
     event: str  # Its name, and its phase after a space where that matters; absent takes a pattern.
@@ -43,14 +48,27 @@ class Recorded(NamedTuple):
 
     ranks: Dict[int, List[Event]]
     launchers: List[List[Event]]
+    ledgers: Dict[int, List[Event]] = {}  # ledger.all_reduce and so on, one for each record, and ledger.phase.backward, one for each phase.
 
 
 def read(folder: Path) -> Recorded:
     """Read the files of one recorded job; of two processes of one rank, the lines of both."""
     ranks: Dict[int, List[Event]] = {}
     for file in sorted(folder.rglob("rank*.jsonl")):
-        ranks.setdefault(int(re.findall(r"^rank(\d+)", file.name)[0]), []).extend(_events(file))
-    return Recorded(ranks, [_events(file) for file in sorted(folder.rglob("launcher*.jsonl"))])
+        ranks.setdefault(_rank(file), []).extend(_events(file))
+    ledgers = {_rank(file): _records(ledger.read(file)) for file in sorted(folder.rglob("rank*.ledger.txt"))}
+    return Recorded(ranks, [_events(file) for file in sorted(folder.rglob("launcher*.jsonl"))], ledgers)
+
+
+def _rank(file: Path) -> int:
+    return int(re.findall(r"^rank(\d+)", file.name)[0])
+
+
+def _records(found: ledger.Ledger) -> List[Event]:
+    """Return the records and phases of a ledger as events."""
+    rows = [("ledger." + one.op, one) for one in found.records] + [("ledger.phase." + one.name, one) for one in found.phases]
+    sites = [one.site._asdict() if one.site is not None else None for _, one in rows]
+    return [{**one._asdict(), "event": name, "phase": "point", "site": site} for (name, one), site in zip(rows, sites)]
 
 
 def _events(file: Path) -> List[Event]:
@@ -72,7 +90,8 @@ def lacking(facts: Sequence[Fact], ranks: Tuple[int, ...], run: Recorded) -> Lis
 
 def _holds(item: Fact, ranks: Tuple[int, ...], run: Recorded) -> bool:
     chosen = _chosen(item.who, ranks, run)
-    processes = run.launchers if item.who == "launcher" else [run.ranks.get(rank, []) for rank in chosen]
+    written = run.ledgers if item.event.startswith("ledger.") else run.ranks
+    processes = run.launchers if item.who == "launcher" else [written.get(rank, []) for rank in chosen]
     if not processes:
         return item.kind == "absent"
     found = [[event for event in events if _fits(item, event)] for events in processes]

@@ -130,6 +130,36 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
     "06_disk_quota_while_saving": (fact("checkpoint.save error", {"failure/message": "unexpected pos|File too large|iostream error"}),),
     "06_disk_full_while_saving": (fact("process.end", {"failure/message": "Errno 28", "failure/raised_at/function": r"\bput$"}),),
     "08_unused_parameter": (fact("process.end", {"failure/message": "Expected to have finished reduction in the prior iteration"}),),
+    "08_barrier_against_all_reduce": (fact("ledger.barrier", {"seq": 2}), fact("ledger.all_reduce", {"seq": 2}, (0, 1))),
+    "08_broadcast_against_all_reduce": (fact("ledger.all_reduce", {"seq": 2}), fact("ledger.broadcast", {"seq": 2, "peer": 0}, (0, 1, 3))),
+    "08_all_gather_object_on_one_rank": (fact("ledger.all_gather_object", {"seq": 1}), fact("ledger.barrier", {"seq": 1}, (0, 2))),
+    "08_broadcast_object_on_rank0_only": (fact("ledger.broadcast_object_list", {"seq": 2}), fact("ledger.all_reduce", {"seq": 2}, (1,))),
+    "08_other_root": (fact("ledger.broadcast", {"seq": 2, "peer": 2}), fact("ledger.broadcast", {"seq": 2, "peer": 0}, (0, 1))),
+    "08_other_dtype_on_one_rank": (fact("ledger.all_reduce", {"dtype": "^float32$"}), fact("ledger.all_reduce", {"dtype": "^float16$"}, (0, 2))),
+    "08_other_shape_in_all_gather": (
+        fact("ledger.all_gather", {"seq": 2, "elements": 20}),
+        fact("ledger.all_gather", {"seq": 2, "elements": 32}, (0, 1)),
+    ),
+    "08_other_shape_silent": (
+        _ENDED_WELL,
+        fact("ledger.broadcast", {"elements": 4, "state": "returned"}),
+        fact("ledger.broadcast", {"elements": 6, "state": "returned"}, (1, 2)),
+    ),
+    "08_send_without_recv": (
+        fact("ledger.send", {"seq": 5, "peer": 1, "state": "raised|open"}, (0,)),
+        fact("ledger.barrier", {"state": "raised|open"}, (1,)),
+    ),
+    "08_recv_from_wrong_rank": (
+        fact("ledger.send", {"peer": 2, "state": "raised|open"}, (0,)),
+        fact("ledger.recv", {"peer": 1, "state": "raised|open"}, (2,)),
+        fact("ledger.barrier", {"state": "raised|open"}, (1,)),
+    ),
+    "08_circle_of_groups": (
+        fact("ledger.all_reduce", {"seq": 1, "state": "raised|open"}, (0,)),
+        fact("ledger.all_reduce", {"seq": 1, "state": "raised|open"}, (1,)),
+        fact("ledger.all_reduce", {"seq": 1, "state": "raised|open"}, (2,)),
+    ),
+    "08_work_never_waited_for": (_ENDED_WELL, fact("ledger.all_reduce", {"is_async": True, "state": "^dropped$"})),
     "09_extra_layer_on_one_rank": (
         differ("ddp.init begin", "placement/digest"),
         fact("ddp.init begin", {"placement/parameters": 6}),

@@ -24,6 +24,8 @@ _VALUE = r"ValueError(?:: |\n|ValueError)*"
 _RUNTIME = r"RuntimeError(?:: |\n|RuntimeError)*"
 _DEVICE_IDS = _VALUE + r"DistributedDataParallel device_ids and output_device arguments only work with .*device\(type='cpu'\)"
 _TIMED_OUT = _RUNTIME + r".*gloo.*Timed out waiting \d+ms for (recv|send) operation to complete"
+# Of ranks that wait for each other, any may be the first to give up.
+_STOPPED_WAITING = _RUNTIME + r".*gloo.*(Timed out waiting \d+ms for (recv|send) operation|Connection (closed|reset) by peer)"
 _PEER_GONE = _RUNTIME + r".*gloo.*(Connection closed by peer|Connection reset by peer)"
 _ON_CARD_ZERO = (r"\[rank 0\] training finished on \w+:0", r"\[rank 1\] training finished on \w+:0")
 _NO_MASTER = r"The client socket has timed out after \d+m?s while trying to connect to"
@@ -174,6 +176,25 @@ JOBS = (
         (r"\[rank 0\] samples seen by all ranks: 640\.0", r"\[rank 1\] samples seen by all ranks: \d{5,}"),
         exit="zero",
     ),
+    Job("08_barrier_against_all_reduce", "rank_divergent_control_flow", (2,), (_STOPPED_WAITING,), _THREE),
+    Job("08_broadcast_against_all_reduce", "rank_divergent_control_flow", (2,), (_STOPPED_WAITING,), _FOUR),
+    Job("08_all_gather_object_on_one_rank", "rank_divergent_control_flow", (1,), (_STOPPED_WAITING,), _THREE),
+    Job("08_broadcast_object_on_rank0_only", "rank0_only_collective", (0,), (_STOPPED_WAITING,)),
+    Job("08_other_root", "rank_divergent_control_flow", (2,), (_STOPPED_WAITING,), _THREE),
+    Job("08_other_dtype_on_one_rank", "rank_divergent_control_flow", (1,), (_LENGTH, r"Signal 6 \(SIGABRT\)"), _THREE),
+    Job("08_other_shape_in_all_gather", "rank_divergent_control_flow", (2,), (_LENGTH, r"Signal 6 \(SIGABRT\)"), _THREE),
+    Job(
+        "08_other_shape_silent",
+        "rank_divergent_control_flow",
+        (0,),
+        (r"\[rank 1\] anchors \[1\.0, 2\.0, 3\.0, 4\.0, 0\.0, 0\.0\]",),
+        _THREE,
+        "zero",
+    ),
+    Job("08_send_without_recv", "rank_divergent_control_flow", (0, 1), (_STOPPED_WAITING,), _THREE),
+    Job("08_recv_from_wrong_rank", "rank_divergent_control_flow", (1, 2), (_STOPPED_WAITING,), _THREE),
+    Job("08_circle_of_groups", "rank_divergent_control_flow", (0, 1, 2), (_STOPPED_WAITING,), _THREE),
+    Job("08_work_never_waited_for", "work_never_waited_for", (0, 1), (r"\[rank 1\] step 2 loss",), exit="zero"),
     Job("08_unused_parameter", "unused_parameters", (0, 1), (r"Expected to have finished reduction in the prior iteration",)),
     Job(
         "09_extra_layer_on_one_rank",
