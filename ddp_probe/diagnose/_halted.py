@@ -18,8 +18,7 @@ _STOPPED = ("T", "t")
 
 def halted(run: Run, seen: View) -> Dict[int, str]:
     """Return the ranks whose process does not run, each with how that is known."""
-    told = [rank for rank, one in seen.ranks.items() if _told(one)]
-    found = {rank: how for rank, one in seen.ranks.items() for how in [_stopped(run, one) or _silent(one, seen, told)] if how}
+    found = {rank: how for rank, one in seen.ranks.items() for how in [_stopped(run, one) or _silent(one, seen)] if how}
     return found if len(found) < len(seen.ranks) else {}
 
 
@@ -31,7 +30,7 @@ def _stopped(run: Run, standing: Standing) -> str:
     return "is stopped (process %d is in state %s)" % (process.pid, state) if state in _STOPPED else ""
 
 
-def _silent(standing: Standing, seen: View, told: "list[int]") -> str:
+def _silent(standing: Standing, seen: View) -> str:
     """Say that a rank has written nothing although it should have said twice that it hangs, and others on its host have."""
     process, after = standing.process, _after(standing.process)
     if (
@@ -45,9 +44,9 @@ def _silent(standing: Standing, seen: View, told: "list[int]") -> str:
     ):
         return ""
     moved = standing.ledger.moved
-    if standing.until - moved < 2 * after + _LATE or _told(standing) or process.last_when >= moved + after or _dumped(process, moved):
+    if standing.until - moved < 2 * after + _LATE or process.last_when >= moved + after or _dumped(process, moved):
         return ""
-    others = [rank for rank in told if rank != standing.rank and _speaks_of(seen.ranks[rank], process, moved + after)]
+    others = [rank for rank, one in seen.ranks.items() if rank != standing.rank and _speaks_of(one, process, moved + after)]
     if not others:
         return ""
     return "has not run since %s (its watcher has written nothing, and that of %s has)" % (clock(moved), named(others[:1]))
@@ -58,13 +57,8 @@ def _after(process: LoggedProcess) -> Optional[float]:
     return float(after) if after is not None else None
 
 
-def _told(standing: Standing) -> bool:
-    """Tell whether the rank has written of the standstill in which it is."""
-    last = standing.process.final(schema.HangSuspected)
-    return last is not None and last.when >= standing.ledger.moved + standing.process.offset
-
-
 def _speaks_of(other: Standing, process: LoggedProcess, since: float) -> bool:
+    """Tell whether another rank on the host has written that it hangs, at a time when this one should have."""
     last = other.process.final(schema.HangSuspected)
     return last is not None and other.process.host == process.host and last.when >= since
 

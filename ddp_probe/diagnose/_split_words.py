@@ -62,6 +62,9 @@ def _places(standings: Sequence[Standing]) -> List[Tuple[Standing, List[int]]]:
 
 
 def _behind(run: Run, found: Split) -> str:
+    if found.what == BACKWARD and found.there:
+        passes = {view(run).ranks[rank].times(BACKWARD) for rank in found.there}
+        return ", after %s" % counted(passes.pop(), "backward pass", "backward passes") if len(passes) == 1 else ""
     if found.group is None or found.what or not found.there:
         return ""
     counts = [view(run).ranks[rank].count(found.group.id) for rank in found.there]
@@ -85,7 +88,10 @@ def evidence(run: Run, found: Split) -> List[Evidence]:
     seen = view(run)
     if found.calls:
         return [one for call, ranks in found.calls[:4] for one in _of_call(seen, found, call, ranks)]
-    return [stands(run, rank) for rank in (*_first(found.here), *_first(found.there))]
+    shown = [*_first(found.here), *_first(found.there)]
+    if any(seen.ranks[rank].own is not None for rank in found.there):
+        shown = [*_first(found.there), *found.here[:1]]  # The report shows the source of the first line.
+    return [stands(run, rank) for rank in shown]
 
 
 def stands(run: Run, rank: int) -> Evidence:

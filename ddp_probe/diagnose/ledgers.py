@@ -90,6 +90,11 @@ class Standing:
         """Tell whether it is in the backward pass, in which DDP reduces the gradients."""
         return self.inside is None and self.left is None and self.phase is not None and self.phase.name == "backward"
 
+    @property
+    def waits_for_data(self) -> bool:
+        """Tell whether it waits for a batch of its DataLoader."""
+        return self.inside is None and self.left is None and self.phase is not None and self.phase.name == "dataloader"
+
     def count(self, group: str) -> int:
         """Return the number of the last collective that it began in a group."""
         calls = self.ledger.groups.get(group)

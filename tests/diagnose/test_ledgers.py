@@ -52,7 +52,7 @@ FAULTS: Dict[str, Fault] = {
     "other dtype": Fault(_differs("broadcast 8 float32 root 1 at /job/train.py:20 open"), _DIVERGENT, both_of_two=True),
     "other root": Fault(_differs("broadcast 8 int64 root 0 at /job/train.py:20 open"), _DIVERGENT, both_of_two=True),
     "other operation, and nobody waits": Fault(_differs("barrier at /job/train.py:25"), _DIVERGENT, both_of_two=True),
-    "waits for data": Fault(_stays("dataloader at /job/train.py:9 open"), _DIVERGENT),
+    "waits for data": Fault(_stays("dataloader at /job/train.py:9 open"), _STOPPED),
     "in backward": Fault(_stays("backward at /job/train.py:14 open"), _DIVERGENT, both_of_two=True),
     "outside of any collective": Fault(_stays(""), _DIVERGENT),
     "one behind": Fault(_stays("send 4 float32 to 0 at /job/train.py:9"), _DIVERGENT),

@@ -28,6 +28,7 @@ _MIXED = fact("ddp.init error", {"failure/type": "ValueError", "failure/message"
 _CARD_ZERO = fact("ddp.init begin", {"placement/majority": r"^(gcu|xla):0$", "accelerators/0/current": 0}, "all")
 _ENDED_WELL = fact("process.end", {"failure": None}, "all")
 _SWALLOWED = fact("device.set error", {"failure/message": _NO_CUDA, "site/function": "setup_distributed", "target": "torch.cuda.set_device"})
+_IN_BARRIER = fact("hang.suspected", {"operation": "^barrier$", "number": 9})
 _GROUP_MADE = fact("dist.init_process_group end", {"group_size": 2})
 _NO_DIRECTORY = fact("checkpoint.load error", {"failure/message": "failed finding central directory", "file/kind": "zip"})
 _NO_COLLECTIVES = absent("dist.(all_|reduce|broadcast|barrier|gather|scatter|collective).*|collective.*|ddp.(forward|step|reduce).*")
@@ -129,6 +130,20 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
     "06_html_page": (_load_fails(".", {}), fact("checkpoint.load error", {"file/kind": "html"})),
     "06_disk_quota_while_saving": (fact("checkpoint.save error", {"failure/message": "unexpected pos|File too large|iostream error"}),),
     "06_disk_full_while_saving": (fact("process.end", {"failure/message": "Errno 28", "failure/raised_at/function": r"\bput$"}),),
+    "08_dataset_blocks_in_main": (
+        fact("hang.suspected", {"during": "^dataloader$", "threads/0/frames/-1/function": r"__getitem__$"}),
+        fact("hang.suspected", {"during": "^backward$", "step": 4}, (0,)),
+    ),
+    "08_dataset_blocks_in_worker": (
+        fact("hang.suspected", {"during": "^dataloader$", "threads/0/frames": "_get_data"}),
+        fact("hang.suspected", {"during": "^backward$", "step": 4}, (0,)),
+    ),
+    "08_backward_skipped_on_one_rank": (
+        fact("hang.suspected", {"during": "^backward$", "step": 5}, (0, 2)),
+        fact("hang.suspected", {"operation": "^barrier$", "step": 4}),
+    ),
+    "08_fsdp1_step_skipped": (fact("hang.suspected", {"operation": "^all_gather", "number": 9}, (0, 2)), _IN_BARRIER),
+    "08_fsdp2_step_skipped": (fact("hang.suspected", {"operation": "^all_gather", "number": 9}, (0, 2)), _IN_BARRIER),
     "08_unused_parameter": (fact("process.end", {"failure/message": "Expected to have finished reduction in the prior iteration"}),),
     "08_barrier_against_all_reduce": (fact("ledger.barrier", {"seq": 2}), fact("ledger.all_reduce", {"seq": 2}, (0, 1))),
     "08_broadcast_against_all_reduce": (fact("ledger.all_reduce", {"seq": 2}), fact("ledger.broadcast", {"seq": 2, "peer": 0}, (0, 1, 3))),
@@ -211,6 +226,8 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
         fact("checkpoint.load end"),
     ),
     "11_size_mismatch": (fact("process.end", {"failure/message": r"size mismatch for backbone\.0\.weight"}), fact("checkpoint.load end")),
+    "12_holds_the_gil": (absent("hang.suspected", who=(1,)), fact("hang.suspected", {"operation": "^all_reduce$", "number": 4}, (0, 2))),
+    "12_stopped_by_sigstop": (absent("hang.suspected", who=(1,)), fact("hang.suspected", {"operation": "^all_reduce$", "number": 4}, (0, 2))),
     "12_killed_by_sigkill": (
         fact("launcher.child", {"signal": "SIGKILL", "child_local_rank": 1}, "launcher"),
         absent("process.end", who=(1,)),

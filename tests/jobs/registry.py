@@ -32,6 +32,7 @@ _NO_MASTER = r"The client socket has timed out after \d+m?s while trying to conn
 _NO_DIRECTORY = r"PytorchStreamReader failed reading zip archive: failed finding central directory"
 _OTHER_SHAPE = r"\[\d\]: params\[\d+\] in this process with sizes \[.*\] appears not to match sizes of the same param in process 0"
 _MIXED = _VALUE + r"DistributedDataParallel's input module must be on the same type of devices, but .* locate in \{.*\}"
+_NO_FSDP = "FSDP of torch 1.12 asks for a CUDA card as it wraps, and fully_shard is not there."
 _LENGTH = r"enforce fail at .*gloo.* op\.preamble\.length <= op\.nbytes\. \d+ vs \d+"
 
 
@@ -195,6 +196,43 @@ JOBS = (
     Job("08_recv_from_wrong_rank", "rank_divergent_control_flow", (1, 2), (_STOPPED_WAITING,), _THREE),
     Job("08_circle_of_groups", "rank_divergent_control_flow", (0, 1, 2), (_STOPPED_WAITING,), _THREE),
     Job("08_work_never_waited_for", "work_never_waited_for", (0, 1), (r"\[rank 1\] step 2 loss",), exit="zero"),
+    Job(
+        "08_dataset_blocks_on_one_rank",
+        "rank_stopped_participating",
+        (1,),
+        (r"\[rank 1\] step 2", _TIMED_OUT),
+        _THREE + " 0",
+        id="08_dataset_blocks_in_main",
+    ),
+    Job(
+        "08_dataset_blocks_on_one_rank",
+        "rank_stopped_participating",
+        (1,),
+        (r"\[rank 1\] step 2", _TIMED_OUT),
+        _THREE + " 1",
+        id="08_dataset_blocks_in_worker",
+    ),
+    Job("08_backward_skipped_on_one_rank", "rank_divergent_control_flow", (1,), (r"\[rank 0\] step 3", _TIMED_OUT), _THREE),
+    Job(
+        "08_fsdp_step_skipped_on_one_rank",
+        "rank_divergent_control_flow",
+        (1,),
+        (r"\[rank 0\] step 3", _TIMED_OUT),
+        _THREE + " 1",
+        stacks=("new",),
+        reason=_NO_FSDP,
+        id="08_fsdp1_step_skipped",
+    ),
+    Job(
+        "08_fsdp_step_skipped_on_one_rank",
+        "rank_divergent_control_flow",
+        (1,),
+        (r"\[rank 0\] step 3", _TIMED_OUT),
+        _THREE + " 2",
+        stacks=("new",),
+        reason=_NO_FSDP,
+        id="08_fsdp2_step_skipped",
+    ),
     Job("08_unused_parameter", "unused_parameters", (0, 1), (r"Expected to have finished reduction in the prior iteration",)),
     Job(
         "09_extra_layer_on_one_rank",
@@ -324,6 +362,8 @@ JOBS = (
         stacks=("legacy",),
         reason="torch.compile is there since torch 2.0.",
     ),
+    Job("12_holds_the_gil", "rank_stopped_participating", (1,), (r"\[rank 1\] step 2: 3 captions", _TIMED_OUT), _THREE),
+    Job("12_stopped_by_sigstop", "rank_stopped_participating", (1,), (r"\[rank 1\] step 2", _TIMED_OUT), _THREE, seconds=150),
     Job("12_killed_by_sigkill", "rank_stopped_participating", (1,), (r"Signal 9 \(SIGKILL\)",)),
     Job("12_killed_by_sigsegv", "rank_stopped_participating", (1,), (r"Signal 11 \(SIGSEGV\)",)),
     Job("12_sys_exit_of_one_rank", "rank_stopped_participating", (1,), (r"\[rank 1\] early stopping", _PEER_GONE)),

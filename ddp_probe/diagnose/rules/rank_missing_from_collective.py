@@ -12,6 +12,7 @@ from ddp_probe.read.model import Run
 
 _COMPARED = 3  # At most this many ranks of each side are compared.
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
+_WORKERS = "If workers read it, num_workers=0 shows the line in the dataset, and DataLoader(…, timeout=300) raises if a worker gives nothing."
 _STACKS = "Look where %s: python -m ddp_probe stacks, or py-spy dump --pid PID, while it hangs."
 
 RULE = Rule(
@@ -93,7 +94,6 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         yield _undecided(run, found)
         return
     both = set(found.here) & set(found.blame)
-    guilty = view(run).ranks[found.there[0]]
     told = " Each waits for the other; nothing shows which of them is wrong." if both else ""
     ended, batches = _out_of_batches(run, found)
     short = ended
@@ -107,16 +107,35 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
-        remedy=_EVEN
-        if short
-        else "Compare the path of %s%s with that of %s%s: all ranks need the same calls, and the same number of batches."
-        % (named(found.there), at(guilty.site), named(found.here), at(view(run).ranks[found.here[0]].site)),
+        remedy=_EVEN if short else _remedy(run, found),
         explains=explained(run),
         confidence=MEDIUM if both and not ended else "high",
     )
     if short:
         one.cause = "uneven_batches"
+    elif _stands(run, found):
+        one.cause = "rank_stopped_participating"
     yield one
+
+
+def _stands(run: Run, found: Split) -> bool:
+    """Tell whether the missing ranks are in no call of the group, but wait for data or stand at a line of the job."""
+    those = [view(run).ranks[rank] for rank in found.there]
+    return all(one.inside is None and (one.own is not None or one.waits_for_data) and not one.in_backward for one in those)
+
+
+def _remedy(run: Run, found: Split) -> str:
+    guilty, who = view(run).ranks[found.there[0]], named(found.there)
+    if guilty.waits_for_data:
+        return "Look at what the dataset of %s reads for this batch%s: a file, a pipe, a lock, the network. %s" % (who, at(guilty.site), _WORKERS)
+    if _stands(run, found):
+        return "Find out what %s does%s, and why it takes this long or does not end: a loop, a lock, a file, the network." % (who, at(guilty.site))
+    return "Compare the path of %s%s with that of %s%s: all ranks need the same calls, and the same number of batches." % (
+        who,
+        at(guilty.site),
+        named(found.here),
+        at(view(run).ranks[found.here[0]].site),
+    )
 
 
 def _out_of_batches(run: Run, found: Split) -> Tuple[List[int], int]:
