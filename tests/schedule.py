@@ -8,12 +8,14 @@ with --all; several tests over the same cases name them with ``of``, and draw th
 import os
 import random
 import sys
-from typing import Any, Dict, List
+from pathlib import Path
+from typing import Any, Dict, List, Optional
 
 import pytest
 from costs import Costs
 
 _SEED = "PYTEST_SEED"
+_TESTS = Path(__file__).resolve().parent
 # Session-scoped fixtures that take long to make: who uses one of them, runs where it is.
 _COSTLY = ("training", "failures", "wheel", "sdist", "wheel_of_sdist")
 # The rooms that read logs, and those that launch jobs.
@@ -33,6 +35,8 @@ LAUNCHING = (
     "patching",
     "new",
 )
+# Some files of these launch jobs: they are marked as slow, and their tests run side by side too.
+_DIVIDED = (*LAUNCHING, "hangs", "ledger")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,6 +71,11 @@ def pytest_report_header(config: pytest.Config) -> str:
     return "sweeps: whole" if config.getoption("--all") else "sweeps: a random share; again with --seed %d, whole with --all" % seed()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Optional[bool]:
+    """With --quick, pass over the rooms that launch jobs: importing their tests takes seconds in each process."""
+    return True if config.getoption("--quick") and collection_path.parent == _TESTS and collection_path.name in LAUNCHING else None
+
+
 @pytest.hookimpl(tryfirst=True)  # xdist registers its own hook, which reads the groups, after this one: without tryfirst it finds none.
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     """Choose and group what was collected."""
@@ -91,7 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: Any, ids: List[str]) -> None:
     """Refuse to run side by side without the groups: each worker would start every shared launch again, and nobody would see why it takes so long."""
-    if node.config.getoption("dist") == "loadgroup" and any("@" not in each for each in ids if _room(each) not in LAUNCHING):
+    if node.config.getoption("dist") == "loadgroup" and any("@" not in each for each in ids if _room(each) not in _DIVIDED):
         pytest.exit("This pytest-xdist does not group tests under pytest %s; setup.cfg names versions that fit." % pytest.__version__, 4)
 
 
@@ -102,7 +111,7 @@ def _group(item: Any) -> str:
     if costly:
         return "wheel" if set(costly) - {"training", "failures"} else costly[0]
     shared = any(each.scope in ("module", "class") for each in found)
-    return item.nodeid.partition("::")[0] if shared or _room(item.nodeid) not in LAUNCHING else ""
+    return item.nodeid.partition("::")[0] if shared or _room(item.nodeid) not in _DIVIDED else ""
 
 
 def _not_drawn(items: List[pytest.Item], quick: bool) -> List[pytest.Item]:

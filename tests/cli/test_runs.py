@@ -25,6 +25,13 @@ KILLED = {"event": "launcher.child", "child_pid": 1, "exit_code": -9, "signal": 
 ENDED = {"event": "launcher.child", "child_pid": 8, "exit_code": -15, "signal": "SIGTERM"}
 
 
+@pytest.fixture(scope="module")
+def recorded(repo, run_python):
+    """What the command says of the recorded jobs, by name."""
+    done = run_python(["-m", "ddp_probe", "runs", "--json", repo / "tests" / "recorded" / "new"])
+    return {row["name"]: row for row in json.loads(done.stdout)}
+
+
 @pytest.mark.parametrize(
     ("name", "ended", "because", "ranks"),
     [
@@ -36,10 +43,9 @@ ENDED = {"event": "launcher.child", "child_pid": 8, "exit_code": -15, "signal": 
         ("05_plain_python_eight_cards", "well", "", (1, 1)),
     ],
 )
-def test_recorded_runs_are_told_as_they_ended(repo, runs, name, ended, because, ranks):
+def test_recorded_runs_are_told_as_they_ended(repo, recorded, name, ended, because, ranks):
     """How a recorded job ended, and how many ranks it had of how many, is known from the ends of its files."""
-    found = {row["name"]: row for row in json.loads(runs("--json", str(repo / "tests" / "recorded" / "new")).stdout)}
-    row = found[name]
+    row = recorded[name]
     assert (row["ended"], row["because"], (row["ranks_seen"], row["ranks_expected"])) == (ended, because, ranks)
     assert row["hosts"] == ["node1"]
     assert row["bytes"] == sum(file.stat().st_size for file in (repo / "tests" / "recorded" / "new" / name).glob("*.jsonl"))

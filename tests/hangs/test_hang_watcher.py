@@ -9,6 +9,7 @@ import pytest
 from ddp_probe import settings
 from ddp_probe.hangs.watcher import Hang, Requests
 
+pytestmark = pytest.mark.slow
 _PROGRAMS = Path(__file__).parent / "programs"
 _HANG = _PROGRAMS / "one_sleeps.py"
 

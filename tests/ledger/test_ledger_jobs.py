@@ -9,6 +9,7 @@ import pytest
 
 from ddp_probe.read import ledger, ledger_lines
 
+pytestmark = pytest.mark.slow
 _PROGRAMS = Path(__file__).parent / "programs"
 _EVERY = _PROGRAMS / "every_operation.py"
 

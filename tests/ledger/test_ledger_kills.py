@@ -11,6 +11,7 @@ from schedule import seed
 
 from ddp_probe.read import ledger
 
+pytestmark = pytest.mark.slow
 _PROGRAM = Path(__file__).parent / "programs" / "dies_at_random.py"
 _FATES = ("SIGKILL", "SIGKILL", "SIGSEGV", "SIGABRT", "segv", "abort")
 
