@@ -2,9 +2,9 @@
 
 RUN is a run as 'report' takes it; the default is the newest one that runs on
 this host, else the newest. Ranks that run are asked by a file in the run's
-folder (ask/stacks.N), and answer in their logs: no signal, no ptrace. Of other ranks, and of those that do not answer, the last
-stacks are taken that a suspected hang has left in the log, or faulthandler next
-to it (rank*.stacks).
+folder (ask/stacks.N), and answer in their logs: no signal, no ptrace. Of other
+ranks, and of those that do not answer, the last stacks are shown that a
+suspected hang left in the log, or faulthandler next to it (rank*.stacks).
 
 Equal stacks are one path of the tree. Each branch names its ranks, so that a
 thousand ranks are about ten lines. Lines of the job are bold; lines of libraries
