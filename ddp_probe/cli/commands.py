@@ -23,6 +23,7 @@ COMMANDS: Tuple[Command, ...] = (
     Command("report", "ddp_probe.cli.report", "Show what failed first, on which ranks, why, and what to change."),
     Command("watch", "ddp_probe.cli.watch", "Show where each rank of a running job stands, from its ledger."),
     Command("stacks", "ddp_probe.cli.stacks", "Show the Python stacks of all ranks, as one tree."),
+    Command("checkpoint", "ddp_probe.cli.checkpoint", "Tell whether checkpoints are whole, and what they hold."),
     Command("explain", "ddp_probe.cli.explain", "Print a rule's page, or list all rules."),
     Command("logs", "ddp_probe.cli.logs", "Print a run's events in readable form; with --raw as JSON lines."),
     Command("runs", "ddp_probe.cli.runs", "List the runs, newest first."),

@@ -1,0 +1,269 @@
+"""Finds the tensors in what a pickle describes, and the storages that they are views of."""
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from ddp_probe.checkpoints import dtypes
+from ddp_probe.checkpoints.model import Fault, Tensor
+from ddp_probe.checkpoints.values import Call, Global, Group, Mapping, Persistent
+
+_NAME = 500  # Maximum characters of a tensor's name.
+_DEPTH = 60  # Maximum parts of a name.
+_INNER = ("_parameters", "_buffers", "_modules")  # What a module has in its attributes, and not in the names of its state.
+_NESTED = 8  # Rebuild functions within each other.
+
+
+class Storage(NamedTuple):
+    """What a pickle says about one storage."""
+
+    key: str
+    dtype: str
+    device: str
+    elements: int
+
+    @property
+    def bytes(self) -> int:
+        """Return the size of its record."""
+        return self.elements * (dtypes.size(self.dtype) or 1)
+
+
+class Contents:
+    """The tensors and storages of one object, and the mappings in which the tensors are."""
+
+    def __init__(self) -> None:
+        self.tensors: List[Tensor] = []
+        self.storages: Dict[str, Storage] = {}
+        self.states: Dict[str, List[Tensor]] = {}  # The path of a mapping to the tensors that are directly in it.
+        self.faults: List[Fault] = []
+        self.unlike: Dict[str, int] = {}
+
+
+class _Place(NamedTuple):
+    """A value's position, linked upwards so that a deep one costs no more than a flat one."""
+
+    above: Optional["_Place"]
+    name: str
+
+
+def _path(place: Optional[_Place]) -> str:
+    parts: List[str] = []
+    while place is not None and len(parts) < _DEPTH:
+        if place.name:
+            parts.append(place.name)
+        place = place.above
+    text = ".".join(reversed(parts))
+    return text if place is None and len(text) <= _NAME else "…" + text[-_NAME:]
+
+
+def storage(identity: Any) -> Optional[Storage]:
+    """Return the storage of a persistent id; None if it is something else."""
+    if type(identity) is not tuple or len(identity) < 5 or _text(identity[0]) != "storage":
+        return None
+    kind, key, device, elements = identity[1:5]
+    dtype = dtypes.of_storage(kind.name) if type(kind) is Global else None
+    if dtype is None or type(elements) is not int or elements < 0 or type(key) not in (str, int, bytes):
+        return None
+    return Storage(_text(key), dtype, _text(device), elements)
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else value.decode("utf-8", "replace") if type(value) is bytes else str(value) if type(value) is int else ""
+
+
+def read(root: Any, persistent: List[Persistent]) -> Contents:
+    """Return what an object holds. Each container is visited once, however often it is referred to."""
+    found = Contents()
+    for one in persistent:
+        known = storage(one.identity)
+        if known is None:
+            found.unlike["persistent id"] = found.unlike.get("persistent id", 0) + 1
+        else:
+            found.storages.setdefault(known.key, known)
+    seen: Set[int] = set()
+    waiting = [_Step(root, None, None, None)]
+    while waiting:
+        step = waiting.pop()
+        value = step.value
+        tensor = _tensor(value) if type(value) is Call else None
+        if tensor is not None:
+            _add(found, tensor, step)
+        elif type(value) in (Mapping, Call, list, tuple, Group) and id(value) not in seen:
+            seen.add(id(value))
+            waiting.extend(reversed(list(_parts(step))))
+    return found
+
+
+class _Step(NamedTuple):
+    """A value to look at: its position, the position of the mapping that holds it, and of the module that it belongs to."""
+
+    value: Any
+    place: Optional["_Place"]
+    holder: Optional["_Place"]
+    module: Optional["_Place"]
+
+
+_TOP = _Place(None, "")
+
+
+def _parts(step: _Step) -> Iterator[_Step]:
+    """Yield what is in a container, with its name there."""
+    value, place, module = step.value, step.place, step.module
+    if type(value) is Mapping:
+        yield from _pairs(value.pairs, step)
+    elif type(value) is Call:
+        yield from _pairs(value.pairs, step)
+        yield from (_Step(item, place, None, module) for item in value.items)
+        yield _Step(value.state, place, None, module or (place or _TOP if _is_module(value) else None))
+        yield _Step(value.arguments, place, None, None)
+    else:
+        items = value.items if type(value) is Group else value
+        yield from (_Step(item, _Place(place, str(index)), None, None) for index, item in enumerate(items))
+
+
+def _is_module(call: Call) -> bool:
+    """Tell whether an object is a module: it has parameters, or a class that TorchScript compiled."""
+    if type(call.function) is Global and call.function.module.startswith("__torch__"):
+        return True
+    return type(call.state) is Mapping and type(call.state.get("_parameters")) in (Mapping, Call)
+
+
+def _pairs(pairs: List[Any], step: _Step) -> Iterator[_Step]:
+    holder = step.module or step.place or _TOP
+    for index in range(0, len(pairs) - 1, 2):
+        key, value = pairs[index], pairs[index + 1]
+        name = _text(key) or ("?" if type(key) is not str else "")
+        inner = step.module is not None and name in _INNER
+        yield _Step(value, step.place if inner else _Place(step.place, name), holder if type(key) is str else None, step.module)
+
+
+class _Found(NamedTuple):
+    """A tensor without its name."""
+
+    storage: Optional[Storage]
+    dtype: str
+    shape: Tuple[int, ...]
+    device: str
+    end: int  # The number of elements that its storage must have.
+
+
+def _add(found: Contents, one: _Found, step: _Step) -> None:
+    name = _path(step.place)
+    tensor = Tensor(name, one.shape, one.dtype, one.device, one.storage.key if one.storage else "")
+    found.tensors.append(tensor)
+    if step.holder is not None:
+        found.states.setdefault(_path(step.holder), []).append(tensor)
+    elements = _elements_of(one)
+    if one.storage is not None and elements is not None and one.end > elements and len(found.faults) < 100:
+        text = "The tensor %s needs %d elements of its storage %s, which has %d." % (name or "(unnamed)", one.end, one.storage.key, elements)
+        found.faults.append(Fault(text, "data.pkl"))
+
+
+def _elements_of(one: _Found) -> Optional[int]:
+    """Return how many elements of the tensor's data type its storage holds."""
+    if one.storage is None:
+        return None
+    size = dtypes.size(one.dtype)
+    return one.storage.elements if one.dtype == one.storage.dtype or not size else one.storage.bytes // size
+
+
+def _tensor(call: Call, depth: int = 0) -> Optional[_Found]:
+    """Return the tensor that a call of one of torch's rebuild functions makes."""
+    function, arguments = call.function, call.arguments
+    if type(function) is not Global or type(arguments) is not tuple or depth > _NESTED:
+        return None
+    path = function.path
+    try:
+        if path in _REBUILD:
+            return _REBUILD[path](arguments)
+        return _REBUILD_OF_TENSORS[path](arguments, depth) if path in _REBUILD_OF_TENSORS else None
+    except (IndexError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _strided(arguments: Tuple[Any, ...]) -> Optional[_Found]:
+    place, offset, shape, stride = arguments[:4]
+    known = storage(place.identity) if type(place) is Persistent else None
+    if known is None:
+        return None
+    return _Found(known, known.dtype, _numbers(shape), known.device, _end(offset, _numbers(shape), _numbers(stride)))
+
+
+def _strided_v3(arguments: Tuple[Any, ...]) -> Optional[_Found]:
+    found = _strided(arguments)
+    return found._replace(dtype=arguments[6].name) if found and type(arguments[6]) is Global else found
+
+
+def _inner(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
+    return _tensor(arguments[0], depth + 1) if type(arguments[0]) is Call else None
+
+
+def _sparse(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
+    data = arguments[1]
+    values = data[1] if type(data[2]) is not Call or _shape(data[2]) is not None else data[2]
+    found = _tensor(values, depth + 1) if type(values) is Call else None
+    shape = next((shape for shape in map(_shape, data[2:]) if shape is not None), ())
+    return found._replace(shape=shape) if found else None
+
+
+def _meta(arguments: Tuple[Any, ...]) -> Optional[_Found]:
+    return _Found(None, arguments[0].name, _numbers(arguments[1]), "meta", 0)
+
+
+def _wrapper(arguments: Tuple[Any, ...]) -> Optional[_Found]:
+    return _Found(None, arguments[1].name, _numbers(arguments[2]), _text(arguments[6]) or "?", 0)
+
+
+def _from_numpy(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
+    inner = _tensor(arguments[0], depth + 1) if type(arguments[0]) is Call else None
+    dtype = arguments[1].name if type(arguments[1]) is Global else "?"
+    return _Found(inner.storage if inner else None, dtype, inner.shape if inner else (), _text(arguments[2]) or "?", 0)
+
+
+def _typed(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
+    """A subclass, or a tensor with attributes: the function and arguments that make it are arguments."""
+    return _tensor(Call(arguments[0], arguments[2]), depth + 1)
+
+
+def _shape(value: Any) -> Optional[Tuple[int, ...]]:
+    if type(value) is Call and type(value.function) is Global and value.function.path == "torch.Size":
+        return _numbers(value.arguments[0])
+    return _numbers(value) if type(value) is tuple and all(type(each) is int for each in value) else None
+
+
+def _numbers(value: Any) -> Tuple[int, ...]:
+    """Return the numbers of a shape or of strides."""
+    if type(value) is Call:
+        found = _shape(value)
+        value = found if found is not None else value
+    if type(value) not in (tuple, list) or len(value) > 64 or not all(type(each) is int and 0 <= each < 1 << 63 for each in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _end(offset: Any, shape: Tuple[int, ...], stride: Tuple[int, ...]) -> int:
+    """Return the number of elements that a storage must have for this view."""
+    if type(offset) is not int or len(stride) != len(shape):
+        raise ValueError
+    return offset + sum((size - 1) * step for size, step in zip(shape, stride)) + 1 if 0 not in shape else 0
+
+
+_REBUILD = {
+    "torch._utils._rebuild_tensor": _strided,
+    "torch._utils._rebuild_tensor_v2": _strided,
+    "torch._utils._rebuild_tensor_v3": _strided_v3,
+    "torch._utils._rebuild_qtensor": _strided,
+    "torch._utils._rebuild_meta_tensor_no_storage": _meta,
+    "torch._utils._rebuild_wrapper_subclass": _wrapper,
+}
+_REBUILD_OF_TENSORS = {
+    "torch._utils._rebuild_parameter": _inner,
+    "torch._utils._rebuild_parameter_with_state": _inner,
+    "torch._utils._rebuild_nested_tensor": _inner,
+    "torch._utils._rebuild_sparse_tensor": _sparse,
+    "torch._utils._rebuild_sparse_csr_tensor": _sparse,
+    "torch._utils._rebuild_device_tensor_from_numpy": _from_numpy,
+    "torch._utils._rebuild_device_tensor_from_cpu_tensor": _from_numpy,
+    "torch._utils._rebuild_xla_tensor": _from_numpy,
+    "torch._utils._rebuild_mlc_tensor": _from_numpy,
+    "torch._tensor._rebuild_from_type_v2": _typed,
+    "torch._tensor._rebuild_from_type": _typed,
+}

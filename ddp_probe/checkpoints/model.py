@@ -1,0 +1,94 @@
+"""What is said of one path: the verdict, the faults, and what the file holds. `checkpoint --json` prints these objects."""
+
+from typing import Dict, List, Optional, Tuple
+
+import msgspec
+
+WHOLE, BROKEN, UNKNOWN = "whole", "broken", "unknown"
+
+
+class Fault(msgspec.Struct, omit_defaults=True):
+    """One thing that is wrong with a file."""
+
+    text: str
+    record: str = ""  # Of an archive, or a file of a folder.
+    offset: Optional[int] = None  # In the file.
+    unnoticed: bool = False  # torch.load reads over it, and returns wrong values.
+
+
+class Tensor(msgspec.Struct, omit_defaults=True):
+    """One tensor, and the storage that it is a view of."""
+
+    name: str
+    shape: Tuple[int, ...]
+    dtype: str
+    device: str
+    storage: str = ""
+
+
+class Writer(msgspec.Struct):
+    """A process of this host that has the file open for writing."""
+
+    pid: int
+    command: str
+
+
+class WeightsOnly(msgspec.Struct):
+    """Whether torch.load(weights_only=True) takes the file, as torch 2.13 decides by default."""
+
+    accepted: bool
+    refused: List[str] = []
+    because: str = ""
+
+
+class Judged(msgspec.Struct):
+    """Everything that is said of one path."""
+
+    path: str
+    verdict: str = UNKNOWN
+    kind: str = ""
+    because: str = ""
+    what_to_do: str = ""
+    faults: List[Fault] = []
+    remarks: List[str] = []
+    deep: bool = False
+    size: Optional[int] = None
+    modified: Optional[float] = None
+    age: Optional[float] = None
+    writers: List[Writer] = []
+    files: List[str] = []
+    tensors: Optional[int] = None
+    elements: Optional[int] = None
+    bytes: Optional[int] = None
+    dtypes: Dict[str, int] = {}
+    devices: Dict[str, int] = {}
+    keys: List[str] = []
+    classes: List[str] = []
+    weights_only: Optional[WeightsOnly] = None
+    prefixes: Dict[str, int] = {}
+    versions: Dict[str, str] = {}
+    progress: Dict[str, int] = {}
+    names: List[Tensor] = []
+    states: Dict[str, int] = {}
+
+    def broken(self, fault: Fault) -> None:
+        """Add a fault, which decides the verdict."""
+        self.verdict = BROKEN
+        self.faults.append(fault)
+
+
+class BrokenError(Exception):
+    """The file is broken here; nothing after it can be read."""
+
+    def __init__(self, text: str, record: str = "", offset: Optional[int] = None, *, unnoticed: bool = False) -> None:
+        super().__init__(text)
+        self.fault = Fault(text, record, offset, unnoticed)
+
+
+class UnknownError(Exception):
+    """The file cannot be judged, and why."""
+
+    def __init__(self, because: str, what_to_do: str = "") -> None:
+        super().__init__(because)
+        self.because = because
+        self.what_to_do = what_to_do

@@ -1,0 +1,85 @@
+"""Judge checkpoint files: whole or broken, what they hold, and what a load of them needs. Nothing is unpickled, and torch is not needed.
+
+PATH is a file, a folder (its checkpoints and those below), or a pattern. These
+are recognised by their content: archives and older files of torch.save,
+TorchScript, safetensors, folders of torch.distributed.checkpoint, sharded
+indices of Hugging Face (*.index.json); and what is found in their place: a
+git-lfs pointer, an HTML page, an empty or a cut file.
+
+Only directories, headers and pickles are read, so a file of 100 GB takes no
+longer than a small one. --deep reads every byte and compares the checksum of
+each record of an archive; the other formats have none.
+
+--json prints a list with one object a path:
+  path, verdict   whole, broken, or unknown: it could not be judged
+  kind            the format
+  because         why it is unknown, or what else it is
+  what_to_do      if it is broken
+  faults          a list of text, record, offset (in the file), unnoticed
+                  (true: torch.load raises nothing and returns wrong values)
+  remarks         what is unusual and harmless
+  size, modified (Unix time), age (seconds), files (of a folder or an index)
+  writers         processes of this host that have it open for writing: pid,
+                  command; looked for unless it is whole
+  tensors, elements, bytes, dtypes (bytes by type), devices (storages by the
+                  device that they were saved from)
+  keys            of the object at the top
+  states          mapping in the file to the number of tensors in it
+  names           a list of name, shape, dtype, device, storage
+  prefixes        prefix such as 'module.' to the number of names; '' is none
+  versions, progress   what frameworks have written: mmengine, epoch, iter, ...
+  classes         which a load needs beyond those of tensors
+  weights_only    accepted, refused (classes), because: what torch.load of
+                  torch 2.13 says with weights_only=True; null if it does not
+                  apply
+
+exit codes:
+  0  every file is whole
+  1  one is broken, or does not fit the one that --against names
+  2  usage: the command line is wrong, or there is nothing to judge
+  3  none is broken, and one could not be judged
+"""
+
+import argparse
+import sys
+from typing import Any, List
+
+CODES = {"whole": 0, "unknown": 3, "broken": 1}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files, folders or patterns")
+    parser.add_argument("--json", action="store_true", help="print one JSON list")
+    parser.add_argument("--deep", action="store_true", help="read every byte, and compare checksums")
+    parser.add_argument("--names", action="store_true", help="list every tensor")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Judge, print."""
+    if hasattr(sys.stdout, "reconfigure"):  # A name in a file may contain characters that this locale cannot encode.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    from ddp_probe.checkpoints import find
+
+    found = _judged(find.paths(args.paths), deep=args.deep)
+    if args.json:
+        import msgspec
+
+        print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+    else:
+        from ddp_probe.report import checkpoint_page, paint
+
+        paint.write(checkpoint_page.lines(found, max(40, paint.width()), names=args.names))
+    return 1 if any(one.verdict == "broken" for one in found) else max(CODES[one.verdict] for one in found)
+
+
+def _judged(paths: List[str], *, deep: bool) -> List[Any]:
+    from ddp_probe.checkpoints.judge import judge
+    from ddp_probe.report.progress import Bar
+
+    bar = Bar()
+    try:
+        return [judge(path, deep=deep, progress=bar) for path in paths]
+    finally:
+        bar.clear()
