@@ -299,7 +299,7 @@ def _members(group: Group) -> Set[int]:
 def _patience(run: Run) -> float:
     """Return after how many seconds a wait is a hang, as DDP_PROBE_HANG_AFTER of the job says."""
     told = [settings.get(settings.HANG_AFTER, process.started.environment) for process in run.processes if process.start is not None]
-    return max((float(one) for one in told if one), default=PATIENCE)
+    return max((max(0.1, float(one)) for one in told if one), default=PATIENCE)
 
 
 def _note(run: Run, found: Dict[int, Standing]) -> None:

@@ -9,6 +9,7 @@ from schedule import seed
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.diagnose import Diagnosis, judge
+from ddp_probe.diagnose.ledgers import view
 from ddp_probe.read import ledger_text
 from ddp_probe.read.load import from_lines
 from ddp_probe.read.model import Run
@@ -276,3 +277,10 @@ def test_a_loader_that_ended_early_tells_who_has_fewer_batches() -> None:
     finding = judge(_run("\n".join(lines))).findings[0]
     assert (finding.cause, finding.ranks) == ("uneven_batches", [1])
     assert "ended after 3 batches" in finding.verdict
+
+
+@pytest.mark.parametrize(("told", "seconds"), [("5", 5.0), ("2m", 120.0), ("off", 60.0), ("", 60.0)])
+def test_patience_is_what_the_job_was_watched_with(told: str, seconds: float) -> None:
+    """A wait is a hang after DDP_PROBE_HANG_AFTER, with or without a unit, and after a minute if nothing watched."""
+    start = '{"event":"process.start","rank":0,"world_size":1,"environment":{"DDP_PROBE_HANG_AFTER":"%s"}}' % told
+    assert view(from_lines("%s\nledger 0 barrier" % start)).patience == seconds

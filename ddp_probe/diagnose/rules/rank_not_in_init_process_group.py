@@ -5,7 +5,7 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose._waits import last_seen
-from ddp_probe.diagnose.ledgers import PATIENCE
+from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import Example, Finding, Rule, first_of, line, shown
 from ddp_probe.diagnose.words import at, capital, named
 from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
@@ -83,5 +83,5 @@ def _waits(run: Run, process: LoggedProcess) -> Iterator[_Wait]:
     if call is None or process.rank is None:
         return
     timed_out = call.failure is not None and _TIMED_OUT.search(call.failure.message)
-    if timed_out or (call.open and process.rank in run.running and run.read_at - call.when >= PATIENCE):
+    if timed_out or (call.open and process.rank in run.running and run.read_at - call.when >= view(run).patience):
         yield process, call
