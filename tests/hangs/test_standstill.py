@@ -17,7 +17,7 @@ from ddp_probe.hangs._others import Others
 from ddp_probe.hangs._places import place, together
 from ddp_probe.hangs._standstill import Seen, Standstill
 from ddp_probe.hangs._unled import has_launcher
-from ddp_probe.hangs.launch import LaunchWatcher
+from ddp_probe.hangs.launch import LaunchWatcher, _Verdict
 from ddp_probe.record import brief
 
 _Make = Callable[..., Book]
@@ -131,6 +131,17 @@ def test_a_rank_knows_whether_its_launcher_is_watched(tmp_path: Path) -> None:
     assert not has_launcher(str(tmp_path), "there")
     log.write_text('{"event":"launcher.start","pid":%d}\n' % 999_999_999)
     assert not has_launcher(str(tmp_path), "here")
+
+
+def test_only_the_launcher_of_the_lowest_rank_asks_for_the_report(book: _Make, others: Others, tmp_path: Path, monkeypatch: Any) -> None:
+    """If a lower rank of another host has a ledger in the folder, no child is started: its launcher reads the same folder."""
+    book(0, host="there", world=3)
+    for rank in (1, 2):
+        book(rank, Call(), world=3)
+    monkeypatch.setattr(os, "posix_spawn", None)
+    log = Log()
+    _standstill(others, log, _Verdict(str(tmp_path)).of).look()
+    assert log.events[0].said.startswith("No rank on this host has moved for 30 s. Ranks 1-2 are in all_reduce number 1 at train.py:40. Read on: ")
 
 
 @pytest.mark.parametrize("variable", ["DDP_PROBE_REPORT", "DDP_PROBE_ECHO"])

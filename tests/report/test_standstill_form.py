@@ -1,0 +1,41 @@
+"""The one line of a launcher while its ranks stand still."""
+
+import pytest
+
+from ddp_probe.diagnose import judge
+from ddp_probe.read.load import from_lines
+from ddp_probe.report import standstill
+
+_STEP = "ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3\n"
+
+
+def _lines(text: str) -> str:
+    return "\n".join(standstill.lines(judge(from_lines(text))))
+
+
+def test_a_missing_rank_is_named_with_both_lines() -> None:
+    """The finding is said as the brief report has it, with its rule."""
+    said = _lines(_STEP + "ledger 3 dataloader at /train/t.py:9 open\nledger 0-2 all_reduce 16 float32 at /train/t.py:12 open")
+    assert said.startswith("DDP629 rank-missing-from-collective [rank 3]: Ranks 0-2 wait in all_reduce of 16 float32 elements at /train/t.py:12")
+    assert "rank 3 is in the DataLoader, waiting for a batch at /train/t.py:9" in said
+
+
+def test_work_that_takes_long_is_a_note() -> None:
+    """A rank that validates while others wait is a note, not a warning or an error."""
+    said = _lines("ledger 0 validate at /train/val.py:7 open\nledger 1-3 barrier at /train/t.py:20 open")
+    assert said.startswith("DDP637 rank-works-while-others-wait [rank 0] note: Rank 0 is in validation at /train/val.py:7")
+    assert said.endswith(" Nothing is wrong if that takes so long.")
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (_STEP + "ledger 0-3 barrier at /train/t.py:20 open", "Undecided: ranks 0-3 in barrier at /train/t.py:20, and no rank is missing there."),
+        (_STEP, ""),
+        ("ledger 0-3 validate at /train/val.py:7 open", ""),
+    ],
+    ids=["all in one call", "in no call", "all at work"],
+)
+def test_what_no_rule_explains(log: str, said: str) -> None:
+    """If all ranks are in one call, that is said; if no rank is in a call, nothing is."""
+    assert _lines(log) == said
