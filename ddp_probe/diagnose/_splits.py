@@ -257,6 +257,8 @@ def _judged(seen: View, stall: _Stall, there: List[int]) -> Optional[Split]:
         running = any(standing.until > standing.process.last_when for standing in stall.here.values())
         return None if running else _made(stall, UNKNOWN, there, [], is_sure=False)
     many = len(stall.here) * 2 > stall.size
+    if any(standing.is_joining for standing in missing):
+        return _made(stall, UNKNOWN, there, [])
     if stall.unknown and not (many and len(there) < len(stall.here) and not any(one.in_backward for one in missing)):
         return _made(stall, UNKNOWN, there, [])
     if all(standing.is_working for standing in missing):

@@ -48,7 +48,8 @@ def _went_on(process: LoggedProcess, failure: Failed) -> bool:
     if told is not None and told.cause and failure.type.endswith(told.cause):
         return False
     last = max(call.ended_at.line for call in failure.calls if call.ended_at is not None)
-    clean = (schema.DestroyProcessGroup, schema.ProcessEnd, schema.Coverage, schema.Warned, schema.Fault, schema.Restored, schema.Full)
+    ours = (schema.Coverage, schema.Warned, schema.Fault, schema.Restored, schema.Full, schema.HangSuspected, schema.HangOver, schema.Stacks)
+    clean = (schema.DestroyProcessGroup, schema.ProcessEnd, *ours)
     if any(call.at.line > last and not isinstance(call.begin, clean) for call in process.every()):
         return True
     end = process.ended

@@ -39,7 +39,9 @@ VARIABLES = _any(runtime_variables())
 """The beginnings of the variables that decide how a vendor's runtime or backend works, CUDA's too."""
 
 FITTING = ", ".join(
-    "%s for %s" % (" or ".join(known.backends), known.device_types[0]) for known in _WITH_PLUGIN if set(known.backends) & set(_BACKENDS)
+    "%s for %s" % (" or ".join(known.backends), known.device_types[0])
+    for known in _WITH_PLUGIN
+    if known.device_types and set(known.backends) & set(_BACKENDS)
 )
 """For a sentence, which backend goes with which device."""
 

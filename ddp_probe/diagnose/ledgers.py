@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from ddp_probe import schema, settings
 from ddp_probe.diagnose._own_lines import OwnLine, own_line
-from ddp_probe.diagnose._waits import PEER_GONE, waited
+from ddp_probe.diagnose._waits import PEER_GONE, TIMED_OUT, starting, waited
 from ddp_probe.diagnose.words import clock, counted, named, place
 from ddp_probe.read.ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.read.model import Failed, LoggedProcess, Run
@@ -39,10 +39,12 @@ class Standing:
         fatal = [failure for failure in process.failures if failure.fatal]
         self.waited_out = any(waited(failure) for failure in fatal)
         lost = any(failure.consequence == PEER_GONE for failure in fatal)
-        self.inside = _inside(ledger, self.waited_out or lost)
-        self.left = None if self.inside is not None and (self.waited_out or lost) else _left(run, process, fatal)
+        joining = any(starting(failure) and TIMED_OUT.search(failure.text) for failure in fatal)
+        self.inside = _inside(ledger, self.waited_out or lost or joining)
+        is_dark = not fatal and process.ended is None and self.rank not in run.running and _raised_last(ledger)
+        self.left = None if is_dark or (self.inside is not None and (self.waited_out or lost or joining)) else _left(run, process, fatal)
         self.phase = _phase(ledger) or (_ended_phase(ledger) if self.waited_out or lost else None)
-        self.is_lost = (lost or self.waited_out) and self.inside is None and self.phase is None
+        self.is_lost = is_dark or ((lost or self.waited_out) and self.inside is None and self.phase is None)
         self.until = self._until(run)
         self._own: Optional[Tuple[Optional[OwnLine]]] = None
 
@@ -84,6 +86,11 @@ class Standing:
         if self.phase is not None:
             return self.phase.name in LONG
         return self.own is not None and self.own.is_work
+
+    @property
+    def is_joining(self) -> bool:
+        """Tell whether it is in init_process_group, or gave up there: the others may be past it."""
+        return self.left is None and self.inside is not None and self.inside.op == "init_process_group"
 
     @property
     def in_backward(self) -> bool:
@@ -223,6 +230,14 @@ def _ended_phase(ledger: RankLedger) -> Optional[Phase]:
     called_at = ledger.last.entered_ns if ledger.last is not None else 0
     found = [phase for phase in ledger.phases if phase.name == "backward" and phase.state == "raised" and phase.left_ns >= called_at]
     return found[0] if found else None
+
+
+def _raised_last(ledger: RankLedger) -> bool:
+    """Tell whether the last that a rank did was a call or a backward pass that raised: if its log has no end, the exception is unknown."""
+    ended = [(phase.entered_ns, phase.state) for phase in ledger.phases if phase.name == "backward"]
+    if ledger.last is not None:
+        ended.append((ledger.last.entered_ns, ledger.last.state))
+    return bool(ended) and max(ended)[1] == "raised"
 
 
 def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Left]:

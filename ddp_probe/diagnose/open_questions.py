@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import _next, _proof
-from ddp_probe.diagnose._waits import stood
+from ddp_probe.diagnose._waits import joined, stood
 from ddp_probe.diagnose.rule import Undecided
 from ddp_probe.diagnose.words import by_number, clock, place, subject
 from ddp_probe.read import inside as carried
@@ -20,6 +20,7 @@ def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
     known = {id(failure) for answer in told for failure in answer.explains}
     asked = [*_nothing(run), *_missing(run), *_elsewhere(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
     asked += _unproven(run, known, bool(asked or told))
+    asked += [] if asked or told else _without_ledger(run)
     return asked or [*_texts(run), *([] if told else _launch(run))]
 
 
@@ -83,6 +84,15 @@ def _missing(run: Run) -> Iterator[Undecided]:
     how = "; the launcher reports exit code %s" % ", ".join(codes) if codes else ""
     what = "left no file" if not run.astray else by_number(missing, "has", "have") + " no file here, although the launcher reports one"
     yield Undecided("missing-ranks", "%s %s, of %s expected%s." % (subject(missing), what, run.expected, how), next=_next.MISSING)
+
+
+def _without_ledger(run: Run) -> Iterator[Undecided]:
+    """Yield the ranks that joined a group and whose ledger is not here, if others have theirs: calls that differ may be silent."""
+    own = [process for process in run.processes if process.rank is not None and joined(process)]
+    lost = [process.rank for process in own if process.rank is not None and (process.ledger is None or process.ledger.problem)]
+    if lost and len(lost) < len(own):
+        said = "%s no complete ledger here" % subject(lost, "has", "have")
+        yield Undecided("no-ledger", "%s: it is not known whether all ranks made the same calls." % said, next=_next.LEDGER)
 
 
 def _elsewhere(run: Run) -> Iterator[Undecided]:

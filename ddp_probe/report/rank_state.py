@@ -20,7 +20,7 @@ _PHASES = {
     "checkpoint.save": ("saving", ""),
     "dist.destroy_process_group": ("closing", "closed"),
 }
-_OURS = ("process.", "probe.", "launcher.")
+_OURS = ("process.", "probe.", "launcher.", "hang.", "stacks")
 
 
 class RankState(NamedTuple):

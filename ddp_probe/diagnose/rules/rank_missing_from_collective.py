@@ -166,7 +166,7 @@ def _out_of_the_loop(run: Run, found: Split) -> Tuple[List[int], str]:
 def _undecided(run: Run, found: Split) -> Undecided:
     parts = [waiting(run, found)]
     parts += [absent(run, found)] if found.there else []
-    if not found.unknown:
+    if not found.unknown and not found.is_sure:
         parts.append("it is not known whether they waited for long when they were ended")
     return RULE.undecided(
         "%s.%s" % (capital("; ".join(parts)), doubt(found)),
