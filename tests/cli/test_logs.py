@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from ddp_probe.read import ledger
+
 RUN = "03_model_on_cpu_on_one_rank"
 
 
@@ -67,11 +69,13 @@ def in_terminal(command, columns, env):
 
 
 def test_all_ranks_and_launchers_are_merged_by_time(logs, recorded, read_events):
-    """Every event of every file, coverage aside, is one line, in the order of their times, the launcher's among them."""
+    """Every event of every file, coverage aside, and each record of a ledger is one line, in the order of their times, the launcher's among them."""
     done = logs(recorded)
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(lines) == len([one for one in read_events(recorded) if one["event"] != "probe.coverage"])
+    records = sum(len(ledger.read(path).records) for path in recorded.glob("*.ledger.txt"))
+    assert len(lines) == records + len([one for one in read_events(recorded) if one["event"] != "probe.coverage"])
+    assert records
     times = [line.split(" ", 1)[0] for line in lines]
     assert times == sorted(times)
     assert {line.split()[1] for line in lines} == {"r0", "r1", "L"}
@@ -96,11 +100,11 @@ def test_in_a_terminal_a_line_is_as_wide_as_it(recorded, clean_env, columns):
 
 
 def test_raw_is_byte_for_byte(recorded, clean_env):
-    """--raw prints the very lines of the files, and nothing else."""
+    """--raw prints the very lines of the logs, and besides the records of ledgers alone."""
     command = [sys.executable, "-m", "ddp_probe", "logs", str(recorded), "--raw"]
     done = subprocess.run(command, env=clean_env(), capture_output=True, timeout=60, check=True)
     written = [line for file in recorded.glob("*.jsonl") for line in file.read_bytes().splitlines(keepends=True)]
-    assert sorted(done.stdout.splitlines(keepends=True)) == sorted(written)
+    assert sorted(line for line in done.stdout.splitlines(keepends=True) if not line.startswith(b'{"event":"ledger.')) == sorted(written)
 
 
 def test_ranks_events_and_times_are_chosen(logs, made):

@@ -1,18 +1,22 @@
 """The recorded logs of the failing jobs: the named cause is the first finding, the ranks are right, and no other rule claims anything."""
 
-import re
+import shutil
 from pathlib import Path
 from typing import Iterator, Tuple
 
 import pytest
 from proofs import NOT_SEEN
-from registry import JOBS, Job, label
+from registry import FOLDER, JOBS, Job, label
 
 from ddp_probe.diagnose import judge
 from ddp_probe.diagnose.causes import group_of
 from ddp_probe.read import load
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
+# Of two ranks that make other calls at one line nothing tells which is wrong: both are named, with what each has.
+_BOTH = {"08_different_dtypes": (0, 1), "08_different_dtypes_silent": (0, 1)}
+# Where the source is not at hand, both ranks are named, with both lines.
+_BY_SOURCE = ("08_collective_on_rank0_only", "08_uneven_batches")
 
 
 def _recorded() -> Iterator[Tuple[str, Job]]:
@@ -26,21 +30,36 @@ _EACH = pytest.mark.parametrize(("stack", "job"), list(_recorded()), ids=lambda 
 
 @pytest.mark.sample(120, of="recorded jobs", few=20)
 @_EACH
-def test_names_the_cause(stack: str, job: Job) -> None:
+def test_names_the_cause(stack: str, job: Job, tmp_path: Path) -> None:
     """The report over a job's files names its cause and its ranks, and nothing else; what the probe does not see yet is not guessed."""
     folder = RECORDED / stack / label(job)
     if not list(folder.rglob("*.jsonl")):
         pytest.skip("the job leaves no file")
-    diagnosis = judge(load([str(folder)]))
+    diagnosis = judge(load([str(_at_home(folder, tmp_path / label(job)))]))
     told = [(finding.cause, tuple(finding.ranks)) for finding in diagnosis.findings]
     if job.cause is None:
         assert (told, diagnosis.verdict) == ([], "clear")
     elif label(job) in NOT_SEEN:
-        unproven = [answer.slug for answer in diagnosis.undecided] == ["unknown-exit-code"]  # A probe that did not know wrote it, and no launcher.
-        assert (told, diagnosis.verdict) == ([], "clear" if job.exit == "zero" and not unproven else "undecided")
-        assert job.exit == "zero" or re.search(r"(?i)ranks? [01].*(waited|ended by SIGABRT)", diagnosis.undecided[0].because)
+        assert (told, diagnosis.verdict) == ([], "clear" if job.exit == "zero" else "undecided")
     else:
-        assert told == [(job.cause, job.ranks)]
+        assert told == [(job.cause, _BOTH.get(label(job), job.ranks))]
+
+
+def _at_home(folder: Path, copy: Path) -> Path:
+    """Return a copy in which the paths of the programs are those of this checkout, so that the job's source is there as on its own machine."""
+    shutil.copytree(folder, copy)
+    for path in [path for path in copy.rglob("*") if path.is_file()]:
+        path.write_text(path.read_text(encoding="utf-8").replace("/train/", "%s/" % FOLDER), encoding="utf-8")
+    return copy
+
+
+@pytest.mark.parametrize("stack", ["new", "legacy"])
+@pytest.mark.parametrize("name", _BY_SOURCE)
+def test_names_both_ranks_without_the_source(stack: str, name: str) -> None:
+    """Of two ranks that part, both are named if the job's source is elsewhere, with the line of each."""
+    (finding,) = judge(load([str(RECORDED / stack / name)])).findings
+    assert (finding.cause, finding.ranks, finding.confidence) == ("rank_divergent_control_flow", [0, 1], "medium")
+    assert len({(item.site.file, item.site.line) for item in finding.evidence if item.site is not None}) == 2
 
 
 @pytest.mark.sample(120, of="recorded jobs", few=20)

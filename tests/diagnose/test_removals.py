@@ -17,6 +17,7 @@ from ddp_probe.read.model import Run
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 FAULTS = ("", "model_on_cpu", "killed", "missing", "other_model", "env_skew")
+_LEDGER = ".ledger.txt"
 Files = Dict[str, List[bytes]]
 
 
@@ -45,20 +46,27 @@ def _without_end(files: Files, file: str) -> Files:
 def _removals(files: Files) -> Iterator[Removal]:
     for file, lines in files.items():
         yield Removal(file)
+        if file.endswith(_LEDGER):  # Without any of its lines it is not read at all.
+            continue
         yield from (Removal(file, number) for number in range(1, len(lines) + 1))
         if file.startswith("rank"):
             yield Removal(file, -1)
 
 
 def _read(folder: Path) -> Files:
-    return {path.name: path.read_bytes().splitlines(keepends=True) for path in sorted(folder.rglob("*.jsonl"))}
+    return {path.name: path.read_bytes().splitlines(keepends=True) for path in sorted(folder.rglob("*")) if path.name.endswith((".jsonl", _LEDGER))}
 
 
 def _judged(files: Files) -> Diagnosis:
     run = Run()
     folds = []
     for name, lines in files.items():
+        if name.endswith(_LEDGER):
+            continue
         reader = fold.Fold(name, run.inventory)
+        own = name.replace(".jsonl", _LEDGER)
+        if own in files:
+            reader.process.ledger_file, reader.process.ledger_data = own, b"".join(files[own])
         for number, line in enumerate(lines, 1):
             reader.line(number, line, True)
         folds.append(reader)
@@ -70,7 +78,10 @@ def _causes(diagnosis: Diagnosis) -> Set[str]:
 
 
 def _wrong(whole: Diagnosis, part: Diagnosis, removal: Removal) -> str:
-    other = _causes(part) - _causes(whole)
+    dark = {
+        finding.cause for finding in part.findings if "without a last line" in finding.verdict
+    }  # It says that it is not known why the rank ended.
+    other = _causes(part) - _causes(whole) - (dark & {"rank_stopped_participating"})
     if other:
         return "names %s" % ", ".join(sorted(other))
     needed = whole.verdict != "clear" or (removal.file.startswith("rank") and removal.line in (None, -1))

@@ -17,7 +17,7 @@ class Unseen(NamedTuple):
     because: Tuple[Fact, ...]
 
 
-_HEALTHY = (absent(".* error"), absent("probe.warning"), absent("probe.fault"), fact("process.end", {"failure": None, "exit_code": None}, "all"))
+_HEALTHY = (absent(".* error"), absent("probe.warning"), absent("probe.fault"), fact("process.end", {"failure": None, "exit_code": 0}, "all"))
 _DEVICE_IDS = {"failure/type": "ValueError", "failure/message": "device_ids and output_device arguments only work with"}
 _ON_CPU = fact("ddp.init begin", {"placement/majority": "^cpu$", "device_ids/0": r"\d", "warning": "is about to fail"})
 _NO_CARD = fact("ddp.init begin", {"accelerators": None})
@@ -31,7 +31,8 @@ _SWALLOWED = fact("device.set error", {"failure/message": _NO_CUDA, "site/functi
 _IN_BARRIER = fact("hang.suspected", {"operation": "^barrier$", "number": 9})
 _GROUP_MADE = fact("dist.init_process_group end", {"group_size": 2})
 _NO_DIRECTORY = fact("checkpoint.load error", {"failure/message": "failed finding central directory", "file/kind": "zip"})
-_NO_COLLECTIVES = absent("dist.(all_|reduce|broadcast|barrier|gather|scatter|collective).*|collective.*|ddp.(forward|step|reduce).*")
+_TIMED_OUT = fact("process.end", {"failure/message": "Timed out waiting"}, "any")
+_ABORTED = fact("launcher.child", {"signal": "SIGABRT"}, "launcher")
 _NO_STATE_DICT = absent("(module|checkpoint).(load_)?state_dict.*")
 # argparse prints its reason and exits with 2; the log has what it was given.
 _REFUSED = (fact("launcher.child", {"exit_code": 2}, "launcher"), fact("process.end", {"failure": None}), absent("dist.init_process_group"))
@@ -144,6 +145,38 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
     ),
     "08_fsdp1_step_skipped": (fact("hang.suspected", {"operation": "^all_gather", "number": 9}, (0, 2)), _IN_BARRIER),
     "08_fsdp2_step_skipped": (fact("hang.suspected", {"operation": "^all_gather", "number": 9}, (0, 2)), _IN_BARRIER),
+    "07_divergent_checkpoint_branch": (
+        fact("ledger.barrier", {"site/function": "load_resume_state", "seq": 2}, (1,)),
+        absent("ledger.barrier", {"seq": 2}, (0,)),
+        fact("ledger.phase.backward", {"times": 3, "state": "open|raised"}, (0,)),
+        _TIMED_OUT,
+    ),
+    "08_long_validation_on_rank0": (
+        same("ledger.barrier", "seq"),
+        fact("ledger.barrier", {"state": "raised"}, "all"),
+        fact("hang.suspected", {"threads": "08_long_validation_on_rank0.*validate"}),
+        _TIMED_OUT,
+    ),
+    "08_uneven_batches": (
+        fact("ledger.phase.backward", {"times": 3, "state": "returned"}),
+        fact("ledger.barrier", {"seq": 1}),
+        fact("ledger.phase.backward", {"times": 4, "state": "open|raised"}, (0,)),
+        absent("ledger.barrier", who=(0,)),
+        _TIMED_OUT,
+    ),
+    "08_all_reduce_against_broadcast": (
+        fact("ledger.broadcast", {"seq": 2}, (0,)),
+        fact("ledger.all_reduce", {"seq": 2}, (1,)),
+        _TIMED_OUT,
+    ),
+    "08_collective_on_rank0_only": (
+        fact("ledger.all_reduce", {"seq": 1, "site/function": "log_loss"}),
+        fact("ledger.barrier", {"seq": 1}, (1,)),
+        _TIMED_OUT,
+    ),
+    "08_different_sizes": (differ("ledger.all_reduce", "elements"), same("ledger.all_reduce", "dtype"), _ABORTED),
+    "08_different_dtypes": (differ("ledger.all_reduce", "dtype"), same("ledger.all_reduce", "elements"), _ABORTED),
+    "08_different_dtypes_silent": (differ("ledger.all_reduce", "dtype"), same("ledger.all_reduce", "elements"), _ENDED_WELL),
     "08_unused_parameter": (fact("process.end", {"failure/message": "Expected to have finished reduction in the prior iteration"}),),
     "08_barrier_against_all_reduce": (fact("ledger.barrier", {"seq": 2}), fact("ledger.all_reduce", {"seq": 2}, (0, 1))),
     "08_broadcast_against_all_reduce": (fact("ledger.all_reduce", {"seq": 2}), fact("ledger.broadcast", {"seq": 2, "peer": 0}, (0, 1, 3))),
@@ -251,24 +284,13 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
     ),
 }
 
-_WHICH = "which collective each rank is in is not recorded; a rank that lives to say so tells where it waited."
 _NO_FILE = "a program on its own gets a file only once it calls what is watched; this one calls nothing of it, and what it dies of is not kept."
-_WAITED = (_NO_COLLECTIVES, fact("process.end", {"failure/message": "Timed out waiting"}, "any"))
-_ABORTED = (_NO_COLLECTIVES, fact("launcher.child", {"signal": "SIGABRT"}, "launcher"))
 
 NOT_SEEN: Dict[str, Unseen] = {
     "06_flipped_byte": Unseen(
         "the file is complete and loads; its checksums are not read.",
         (_ENDED_WELL, fact("checkpoint.load end", {"file/complete": True, "file/crc": None})),
     ),
-    "07_divergent_checkpoint_branch": Unseen(_WHICH, _WAITED),
-    "08_long_validation_on_rank0": Unseen(_WHICH, _WAITED),
-    "08_uneven_batches": Unseen(_WHICH, _WAITED),
-    "08_all_reduce_against_broadcast": Unseen(_WHICH, _WAITED),
-    "08_collective_on_rank0_only": Unseen(_WHICH, _WAITED),
-    "08_different_sizes": Unseen(_WHICH, _ABORTED),
-    "08_different_dtypes": Unseen(_WHICH, _ABORTED),
-    "08_different_dtypes_silent": Unseen(_WHICH, (_NO_COLLECTIVES, _ENDED_WELL)),
     "11_size_mismatch_silent": Unseen("load_state_dict is not watched, and mmengine prints what does not match.", (_NO_STATE_DICT, _ENDED_WELL)),
     "11_half_on_cpu": Unseen(_NO_FILE, (absent("process.start"),)),
     "11_newer_torch_needed": Unseen(_NO_FILE, (absent("process.start"),)),

@@ -9,6 +9,8 @@ from facts_of_a_run import lacking, read
 from proofs import NOT_SEEN, PROOFS
 from registry import JOBS, Job, label
 
+from ddp_probe.read import ledger
+
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _LAUNCHED = re.compile(r"torchrun|torch\.distributed\.launch|launch_on_taken_port")
 _PROCESSES = re.compile(r"--nproc_per_node=(\d+)")
@@ -63,6 +65,16 @@ def test_proves_its_cause(stack: str, job: Job) -> None:
 
 
 @_EACH
+def test_each_rank_has_its_ledger(stack: str, job: Job) -> None:
+    """Each rank that came to init_process_group has a ledger, as text, of its own process, complete."""
+    for log in sorted((RECORDED / stack / label(job)).rglob("rank*.jsonl")):
+        begun = '"event":"dist.init_process_group"' in log.read_text(encoding="utf-8")
+        found = ledger.read(log.with_suffix(".ledger.txt")) if begun else None
+        assert found is None or (found.problem, found.torn, found.header is not None) == ("", 0, True), log
+        assert found is None or found.header is None or "%05d.node1.%d" % (found.header.rank, found.header.pid) in log.name
+
+
+@_EACH
 def test_failed_as_without_the_probe(stack: str, job: Job) -> None:
     """What a job printed under the probe has the texts that it prints without."""
     output = (RECORDED / stack / label(job) / "output.txt").read_text(encoding="utf-8")
@@ -100,7 +112,7 @@ def test_neutral() -> None:
         text = path.read_text(encoding="utf-8")
         assert _NOT_NEUTRAL.search(text) is None, path
         assert all(_PUBLIC.search(host) for host in re.findall(r"https?://([^/:\s\"'>]+)", text)), path
-        assert set(re.findall(r'"host":"([^"]*)"', text)) <= {"node1"}, path
+        assert set(re.findall(r'"host":"([^"]*)"|"kind":"host","is":"([^"]*)"', text)) <= {("node1", ""), ("", "node1")}, path
         assert set(re.findall(r"\b\d+\.\d+\.\d+\.\d+\b", text)) <= {"127.0.0.1", "0.0.0.0"}, path
 
 

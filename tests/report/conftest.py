@@ -40,7 +40,7 @@ def made(recorded: Callable[[str], Diagnosis]) -> Diagnosis:
 
 
 def _events(job: str) -> List[Dict[str, Any]]:
-    file = sorted((RECORDED / job).glob("rank00000*"))[0]
+    file = sorted((RECORDED / job).glob("rank00000*.jsonl"))[0]
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 

@@ -20,6 +20,8 @@ with open(name, "w") as stream:
         event = json.loads(line)
         now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
         event.update(rank=rank, local_rank=rank, pid=os.getpid(), host=os.uname().nodename, ts=now, mono_ns=time.monotonic_ns())
+        for name in ("born", "boot"):  # Those of the recorded process.
+            event.pop(name, None)
         if event["event"] == "process.end":
             event.setdefault("exit_code", 0)
         stream.write(json.dumps(event) + "\\n")
@@ -29,7 +31,7 @@ with open(name, "w") as stream:
 
 
 def _recorded(repo: Path, job: str, rank: int) -> str:
-    return sorted((repo / "tests" / "recorded" / "new" / job).glob("rank*"))[rank].read_text(encoding="utf-8")
+    return sorted((repo / "tests" / "recorded" / "new" / job).glob("rank*.jsonl"))[rank].read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 MODEL_HAS_GROWN_SINCE_CHECKPOINT_WAS_SAVED = r"""
 {"event":"process.start","rank":0,"role":"solo"}
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"site":{"file":"/train/11_size_mismatch.py","line":15,"function":"main"},"file":{"path":"last.pth","kind":"zip"}}
-{"event":"checkpoint.load","phase":"end","rank":0,"span":2}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"site":{"file":"/train/11_size_mismatch.py","line":15,"function":"main"},"file":{"path":"last.pth"}}
+{"event":"checkpoint.load","phase":"end","rank":0,"span":2,"file":{"path":"last.pth","kind":"zip"}}
 {"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Error(s) in loading state_dict for TinyModel:\n\tsize mismatch for backbone.0.weight: copying a param with shape torch.Size([16, 8]) from checkpoint, the shape in current model is torch.Size([32, 8]).\n\tsize mismatch for backbone.0.bias: copying a param with shape torch.Size([16]) from checkpoint, the shape in current model is torch.Size([32]).\n\tsize mismatch for head.weight: copying a param with shape torch.Size([1, 16]) from checkpoint, the shape in current model is torch.Size([1, 32]).","frames":[{"file":"/train/11_size_mismatch.py","line":19,"function":"<module>"},{"file":"/train/11_size_mismatch.py","line":15,"function":"main"},{"file":"/env/site-packages/torch/nn/modules/module.py","line":2638,"function":"Module.load_state_dict"}]},"exit_code":1,"uncaught":true}
 """
 

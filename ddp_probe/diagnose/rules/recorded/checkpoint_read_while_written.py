@@ -2,11 +2,11 @@
 
 RANK_1_LOADS_BETWEEN_BEGIN_AND_END = """
 {"event":"checkpoint.save","phase":"begin","rank":0,"span":2,"site":{"file":"/train/06_load_while_written.py","line":27,"function":"main"},"path":"best_stg1.pth","existed":false}
-{"event":"checkpoint.load","phase":"begin","rank":1,"span":2,"site":{"file":"/train/06_load_while_written.py","line":32,"function":"main"},"file":{"path":"best_stg1.pth","exists":true,"kind":"zip","complete":false},"map_location":"cpu"}
-{"event":"checkpoint.load","phase":"error","rank":1,"span":2,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
+{"event":"checkpoint.load","phase":"begin","rank":1,"span":2,"site":{"file":"/train/06_load_while_written.py","line":32,"function":"main"},"file":{"path":"best_stg1.pth","exists":true},"map_location":"cpu"}
+{"event":"checkpoint.load","phase":"error","rank":1,"span":2,"file_after":{"path":"best_stg1.pth","kind":"zip","complete":false},"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"}}
 {"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"PytorchStreamReader failed reading zip archive: failed finding central directory"},"exit_code":1,"uncaught":true}
 {"event":"checkpoint.save","phase":"end","rank":0,"span":2,"in_place":true}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection reset by peer"}}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection closed by peer"}}
 """
 
 FILE_GROWS_DURING_LOAD = """

@@ -6,5 +6,5 @@ TORCH_DISTRIBUTED_LAUNCH_PASSES_LOCAL_RANK = """
 {"event":"process.end","rank":0,"local_rank":0,"process_group":false}
 {"event":"process.start","rank":1,"local_rank":1,"world_size":2,"argv":["-u","/train/10_local_rank_underscore.py","--local-rank=1"],"launcher":"torchrun"}
 {"event":"process.end","rank":1,"local_rank":1,"process_group":false}
-{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":2}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":2}
 """

@@ -2,8 +2,8 @@
 
 FILE_WAS_SAVED_FROM_CUDA = """
 {"event":"process.start","rank":0,"role":"solo"}
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"site":{"file":"/train/11_cuda_checkpoint_without_map_location.py","line":25,"function":"main"},"file":{"path":"pretrained.pth","kind":"zip"}}
-{"event":"checkpoint.load","phase":"error","rank":0,"span":2,"locations":["cuda:0"],"failure":{"type":"RuntimeError","message":"Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False"}}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":2,"site":{"file":"/train/11_cuda_checkpoint_without_map_location.py","line":25,"function":"main"},"file":{"path":"pretrained.pth"}}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":2,"file":{"path":"pretrained.pth","kind":"zip"},"locations":["cuda:0"],"failure":{"type":"RuntimeError","message":"Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False"}}
 {"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False"},"exit_code":1,"uncaught":true}
 """
 

@@ -2,8 +2,8 @@
 
 RESUMING_MEETS_MMENGINE_HISTORYBUFFER = """
 {"event":"process.start","rank":0,"role":"solo"}
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":6,"site":{"file":"/train/11_weights_only_resume.py","line":15,"function":"main"},"file":{"path":"/job/work_dirs/epoch_1.pth","kind":"zip","complete":true},"weights_only_effective":true}
-{"event":"checkpoint.load","phase":"error","rank":0,"span":6,"failure":{"type":"_pickle.UnpicklingError","message":"Unsupported global: GLOBAL mmengine.logging.history_buffer.HistoryBuffer was not an allowed global by default"}}
+{"event":"checkpoint.load","phase":"begin","rank":0,"span":6,"site":{"file":"/train/11_weights_only_resume.py","line":15,"function":"main"},"file":{"path":"/job/work_dirs/epoch_1.pth"},"weights_only_effective":true}
+{"event":"checkpoint.load","phase":"error","rank":0,"span":6,"file":{"path":"/job/work_dirs/epoch_1.pth","kind":"zip","complete":true},"failure":{"type":"_pickle.UnpicklingError","message":"Unsupported global: GLOBAL mmengine.logging.history_buffer.HistoryBuffer was not an allowed global by default"}}
 {"event":"process.end","rank":0,"failure":{"type":"_pickle.UnpicklingError","message":"Unsupported global: GLOBAL mmengine.logging.history_buffer.HistoryBuffer was not an allowed global by default"},"exit_code":1,"uncaught":true}
 """
 
