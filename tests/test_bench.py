@@ -22,7 +22,7 @@ def bench(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     loader.exec_module(module)
     yield module
-    for name in [name for name in sys.modules if name.split(".")[0] in ("bench_parts", "placement_cost")]:
+    for name in [name for name in sys.modules if name.split(".")[0] in ("bench_parts", "placement_cost", "simulate_parts")]:
         del sys.modules[name]
 
 
@@ -100,6 +100,25 @@ def test_a_row_is_measured(bench: Any, tmp_path: Path) -> None:
     event, span, write = bench.inside.event_rows(tmp_path, 3)
     assert event["wall"]["off"] is None
     assert 0 < write["result"] < event["result"] < span["result"]
+
+
+def test_the_analyser_of_torch_is_given_what_it_accepts(bench: Any, tmp_path: Path) -> None:
+    """Torch's analyser reads every entry that the writer made of the ledgers, and parts the ranks as ours does, whichever side it blames."""
+    pytest.importorskip("torch.distributed.flight_recorder")
+    run, dumps, written = bench.analyser._write(tmp_path, 8, 40, 5)
+    theirs, ours = bench.analyser._side("torch", dumps), bench.analyser._side("ledgers", run)
+    assert [bench.analyser._wrong(found, 5, 8, written) for found in (theirs, ours)] == ["", ""]
+    assert theirs["matched"] == written - 8  # all entries but the eight at which the ranks part
+    assert "it answered" in bench.analyser._wrong(theirs, 4, 8, written)
+    assert "it answered" in bench.analyser._wrong(dict(ours, read=written - 1), 5, 8, written)
+
+
+def test_a_step_pays_for_its_records_and_phases(bench: Any) -> None:
+    """The ledger's share of a step is its records and phases, with one more of each, times their costs, by the time of the step."""
+    cost = bench.steps.ledger_rows.__globals__
+    share, question = cost["share_of"](cost["Step"](4.0, 2.0), 2.0, 1.0, 2600.0)
+    assert share == pytest.approx(0.5)
+    assert "4.00 records, 2.00 phases" in question.how
 
 
 def test_a_job_that_dies_is_told_with_its_signal(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

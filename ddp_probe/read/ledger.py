@@ -6,14 +6,16 @@ must have been there in an earlier reading too: the writer stores in the order i
 
 import json
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from functools import lru_cache
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.read import ledger_lines
+from ddp_probe.read import _ledger_bytes, ledger_lines
 
-_MOST_BYTES = 1 << 28
+_PAGE = 1 << 12
 _STATES = schema.names(schema.STATES)
 _OPERATIONS = schema.names(schema.OPERATIONS)
+_layout = lru_cache(maxsize=16)(schema.layout)
 
 
 class Group(NamedTuple):
@@ -119,10 +121,10 @@ def read(path: Union[str, "os.PathLike[str]"], last: int = 0) -> Ledger:
     """Read a file, whether or not its process is alive; if a number is given, at most this many of the last records."""
     name = os.fspath(path)
     try:
-        before, data = _bytes(name), _bytes(name)
+        found = _ledger_bytes.read(name)
     except OSError as exc:
         return Ledger(name, problem="The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
-    return parse(data, name, None if before == data else before, last)
+    return parse(found.data, name, found.before, last, found.left_out)
 
 
 def moved_ns(path: Union[str, "os.PathLike[str]"]) -> int:
@@ -139,18 +141,15 @@ def moved_ns(path: Union[str, "os.PathLike[str]"]) -> int:
     return int.from_bytes(word, "big" if order == ">" else "little") if order and len(word) == 8 else 0
 
 
-def _bytes(name: str) -> bytes:
-    with open(name, "rb", buffering=0) as file:
-        return file.read(_MOST_BYTES)
-
-
-def parse(data: bytes, path: str = "", before: Optional[bytes] = None, last: int = 0) -> Ledger:
-    """Return what the bytes hold; `before` is an earlier reading of a file that has changed in between."""
-    found, texts, rows = parse_rows(data, path, before)
+def parse(data: bytes, path: str = "", before: Optional[bytes] = None, last: int = 0, left_out: int = 0) -> Ledger:
+    """Return what the bytes hold; `before` is an earlier reading of a file that has changed in between, `left_out` what was never written."""
+    found, texts, rows = parse_rows(data, path, before, left_out)
     return found._replace(records=[_record(row, texts) for row in rows[-last:]])
 
 
-def parse_rows(data: bytes, path: str = "", before: Optional[bytes] = None) -> Tuple[Ledger, Dict[int, Any], List[Tuple[Any, ...]]]:
+def parse_rows(
+    data: bytes, path: str = "", before: Optional[bytes] = None, left_out: int = 0
+) -> Tuple[Ledger, Dict[int, Any], List[Tuple[Any, ...]]]:
     """Return a ledger without its records, its texts by number, and its records as rows of numbers."""
     try:
         if ledger_lines.is_text(data):
@@ -160,7 +159,7 @@ def parse_rows(data: bytes, path: str = "", before: Optional[bytes] = None) -> T
     order = _byte_order(data)
     if not order:
         return Ledger(path, problem="This is not a ledger of ddp_probe." if data[:8].strip(b"\0") else "The file is empty."), {}, []
-    if len(data) < schema.layout(schema.HEADER, order).size:
+    if len(data) < _layout(schema.HEADER, order).size:
         return Ledger(path, problem="The file ends inside its header."), {}, []
     raw = _Raw(data, order, before)
     version = raw.head["version"]
@@ -170,7 +169,7 @@ def parse_rows(data: bytes, path: str = "", before: Optional[bytes] = None) -> T
     texts = dict(raw.texts())
     rows, torn = raw.records()
     groups = [found for found in texts.values() if isinstance(found, Group)]
-    missing = raw.size - len(data)
+    missing = raw.size - len(data) - left_out
     problem = "The last %d bytes of the file are missing." % missing if missing > 0 else ""
     return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), [], torn, problem), texts, rows
 
@@ -191,8 +190,8 @@ class _Raw:
         self.data = data
         self.order = order
         self.before = before
-        self._used = len(data.rstrip(b"\0"))  # Most rings are not full: what was never written is not looked at.
-        self.head = _named(schema.HEADER, schema.layout(schema.HEADER, order).unpack_from(data))
+        self._used = _used(data)  # Most rings are not full: what was never written is not looked at.
+        self.head = _named(schema.HEADER, _layout(schema.HEADER, order).unpack_from(data))
         self.phases_at = self.head["header_size"] + self.head["text_size"]
         self.records_at = self.phases_at + self.head["phases"] * self.head["phase_size"]
         self.size = self.records_at + self.head["records"] * self.head["record_size"]
@@ -204,31 +203,32 @@ class _Raw:
         return Header(**dict(plain, boot=_boot(head["boot"]), host=str(host)))
 
     def texts(self) -> Iterator[Tuple[int, Any]]:
-        entry, at = schema.layout(schema.TEXT, self.order), self.head["header_size"]
+        entry, at = _layout(schema.TEXT, self.order), self.head["header_size"]
         end = min(at + min(self.head["text_used"], self.head["text_size"]), len(self.data))
         while at + entry.size <= end:
             size, kind, number = entry.unpack_from(self.data, at)
             at += entry.size
             if at + size > end:
                 return
-            yield number, _text(kind, self.data[at : at + size].decode("utf-8", "replace"))
+            yield number, _text(kind, self.data[at : at + size])
             at += -(-size // 8) * 8
 
     def records(self) -> Tuple[List[Tuple[Any, ...]], int]:
         """Return the whole records in order, and how many places of the ring hold another thing."""
         found, torn, count = [], 0, self.head["records"]
-        for place, row, settled in self._rows(schema.RECORD, self.records_at, self.head["record_size"], count):
-            if row[0] != row[-1] or (row[0] and row[0] % count != place):
-                torn += settled
-            elif row[0] and settled:
+        for place, row in enumerate(self._rows(schema.RECORD, self.records_at, self.head["record_size"], count)):
+            number = row[0]
+            if number != row[-1] or (number and number % count != place):
+                torn += self._settled(schema.RECORD, self.records_at, place)
+            elif number and (self.before is None or self._settled(schema.RECORD, self.records_at, place)):
                 found.append(row)
         return sorted(found), torn
 
     def phases(self, texts: Dict[int, Any]) -> Iterator[Phase]:
         known = schema.names(schema.PHASES)
-        for place, values, settled in self._rows(schema.PHASE, self.phases_at, self.head["phase_size"], self.head["phases"]):
-            row = _named(schema.PHASE, values)
-            if settled and 0 != row["stamp"] == row["stamp_again"]:
+        for place, values in enumerate(self._rows(schema.PHASE, self.phases_at, self.head["phase_size"], self.head["phases"])):
+            if 0 != values[0] == values[-1] and self._settled(schema.PHASE, self.phases_at, place):
+                row = _named(schema.PHASE, values)
                 site = texts.get(row["site"])
                 yield Phase(
                     known.get(place + 1, "phase %d" % (place + 1)),
@@ -240,21 +240,33 @@ class _Raw:
                     bool(row["flags"] & schema.SIDE_THREAD),
                 )
 
-    def _rows(self, fields: Sequence[schema.Field], start: int, size: int, count: int) -> Iterator[Tuple[int, Tuple[Any, ...], bool]]:
-        """Yield the rows of an area that are there, and whether each was complete in the earlier reading."""
-        layout = schema.layout(fields, self.order)
+    def _rows(self, fields: Sequence[schema.Field], start: int, size: int, count: int) -> Iterable[Tuple[Any, ...]]:
+        """Return the rows of an area that are there, without those at its end that were never written."""
+        layout = _layout(fields, self.order)
         if size < layout.size:
-            return
+            return ()
         there = max(0, min(count, (len(self.data) - start) // size, -(-(self._used - start) // size)))
-        if size == layout.size and self.before is None:  # nearly always; of ten thousand ledgers the fastest way counts
-            for place, row in enumerate(layout.iter_unpack(memoryview(self.data)[start : start + there * size])):
-                yield place, row, True
-            return
-        for place in range(there):
-            at = start + place * size
-            row = layout.unpack_from(self.data, at)
-            end = at + layout.size
-            yield place, row, self.before is None or self.before[end - 8 : end] == self.data[end - 8 : end]
+        if size == layout.size:
+            return layout.iter_unpack(memoryview(self.data)[start : start + there * size])
+        return (layout.unpack_from(self.data, start + place * size) for place in range(there))
+
+    def _settled(self, fields: Sequence[schema.Field], start: int, place: int) -> bool:
+        """Tell whether a row was complete in the earlier reading."""
+        size = self.head["record_size" if fields is schema.RECORD else "phase_size"]
+        end = start + place * size + _layout(fields, self.order).size
+        return self.before is None or self.before[end - 8 : end] == self.data[end - 8 : end]
+
+
+def _used(data: bytes) -> int:
+    """Return from where on all bytes are zero, or somewhat later; several times as fast as bytes.rstrip."""
+    low, high = 0, len(data)
+    while high - low > _PAGE:
+        middle = (low + high) // 2
+        if data.startswith(bytes(high - middle), middle):
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 class _Host(str):
@@ -273,7 +285,10 @@ def _boot(raw: bytes) -> str:
     return "" if not raw.strip(b"\0") else "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-def _text(kind: int, text: str) -> Any:
+@lru_cache(maxsize=1 << 14)
+def _text(kind: int, data: bytes) -> Any:
+    """Return what a text describes; ten thousand ranks write the same texts."""
+    text = data.decode("utf-8", "replace")
     if kind == schema.SITE:
         file, line, function = [*text.split("\n"), "", ""][:3]
         return LedgerSite(file, int(line) if line.isdigit() else 0, function)

@@ -10,11 +10,11 @@ from collections import deque
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.read import ledger
+from ddp_probe.read import _ledger_bytes, ledger
 from ddp_probe.read.ledger import Group, Ledger, LedgerSite, Phase, Record
 
 _FIELDS = ("left", "seq", "elements", "outer", "op", "device", "site")
-_LAST = 64  # Of the last records all that they hold is looked at.
+_LAST = 64  # Among this many last records is the latest that the job itself made.
 _OPEN = 32  # At most this many open calls are kept: the latest.
 _MANY = 1 << 20  # At most this many different calls are told apart.
 SENDS = frozenset(("send", "isend", "send_object_list"))
@@ -126,36 +126,33 @@ def whole(path: str, data: Optional[bytes] = None) -> Ledger:
 
 def read(path: str, data: Optional[bytes] = None) -> RankLedger:
     """Return what is kept of a ledger. Two thousand records take two milliseconds: of most of them nothing but the number of the call is made."""
-    before = None
-    if data is None:
-        try:
-            before, data = ledger._bytes(path), ledger._bytes(path)
-        except OSError as exc:
-            return RankLedger(path, "The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
-    before = None if before == data else before
-    full, texts, rows = ledger.parse_rows(data, path, before)
+    try:
+        found = _ledger_bytes.read(path) if data is None else _ledger_bytes.Reading(data)
+    except OSError as exc:
+        return RankLedger(path, "The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
+    full, texts, rows = ledger.parse_rows(found.data, path, found.before, found.left_out)
     head = full.header
     if head is None or head.version != schema.VERSION:
         return RankLedger(path, full.problem or "The file is empty.")
-    found = _Kept(full.groups, texts)
-    found.add(rows)
-    own = [record for record in (ledger._record(row, texts) for row in rows[-_LAST:]) if not record.is_inner]
+    kept = _Kept(full.groups, texts)
+    kept.add(rows)
+    own = next((row for row in reversed(rows[-_LAST:]) if not row[_OUTER]), None)
     base = (head.wall_ns - head.mono_ns) * 1e-9
     return RankLedger(
         path,
         full.problem,
         head.pid,
         head.rank,
-        found.finished(),
-        found.pairs,
-        own[-1] if own else None,
-        tuple(ledger._record(row, found.texts) for row in found.open),
+        kept.finished(),
+        kept.pairs,
+        ledger._record(own, texts) if own is not None else None,
+        tuple(ledger._record(row, texts) for row in kept.open),
         tuple(full.phases),
         full.torn,
         bool(head.closed_ns),
         base + head.moved_ns * 1e-9,
         base,
-        found.dropped(),
+        kept.dropped(),
     )
 
 

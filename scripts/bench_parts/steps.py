@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
+from bench_parts.ledger_cost import ledger_rows
 from bench_parts.rows import Question, Sample, answer, interleave, unanswered
 from bench_parts.starts import environment, run_environment
 
@@ -19,7 +20,7 @@ STEP = Question(
     "ms",
     1.005,
     _HOW,
-    "No code of the probe runs within a step; the next row says how far two equal jobs without the probe are apart in this run.",
+    "Of the probe, the ledger alone runs within a step, see its share; a row below says how far two equal jobs without the probe are apart here.",
 )
 OTHERS = {
     "again": Question("step-again", "the same job twice, without the probe in either", "ratio", "ms", None, _HOW),
@@ -109,6 +110,7 @@ def step_rows(folder: Path, launches: int, rounds: int, others: bool) -> Iterato
     if "again" in found:
         undecided(step, answer(OTHERS["again"], found["off"], found["again"])["result"])
     yield step
+    yield from ledger_rows(folder, found["off"])
     for name, question in OTHERS.items():
         if name in found:
             yield answer(question, found["off"], found[name])

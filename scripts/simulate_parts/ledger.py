@@ -57,8 +57,9 @@ class _Open(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _group(ranks: range) -> str:
-    return _groups.described(tuple(ranks), 1, {"gcu": "eccl", "cpu": "eccl"}, str(ranks.start), "default_pg" if not ranks.start else "")
+def _group(ranks: range, number: int, nth: int) -> str:
+    """Return the text of the default group, which is number 0, or of a host's."""
+    return _groups.described(tuple(ranks), nth, {"gcu": "eccl", "cpu": "eccl"}, str(number), "" if number else "default_pg")
 
 
 class SimulatedLedger:
@@ -68,7 +69,8 @@ class SimulatedLedger:
         host = rank // launch.per_host
         self._file = writer.create(log[: -len(".jsonl")], writer.Author(rank, launch.ranks, 0, "", host_name(host)))
         struct.pack_into("@I", self._file.map, schema.offset(schema.HEADER, "pid"), launch.pid(rank))
-        self._groups = [self._file.text(schema.GROUP, _group(ranks)) for ranks in (range(launch.ranks), launch.ranks_of(host))]
+        groups = ((range(launch.ranks), 0, 1), (launch.ranks_of(host), host + 1, 2 if launch.hosts == 1 else 1))
+        self._groups = [self._file.text(schema.GROUP, _group(*group)) for group in groups]
         self._dtype = self._file.text(schema.DTYPE, "float32")
         self._device = self._file.text(schema.DEVICE, "gcu:%d" % (rank % launch.per_host))
         self._start = writer.records_at()
