@@ -9,6 +9,7 @@ from ddp_probe.checkpoints.model import Judged, Tensor
 from ddp_probe.checkpoints.values import Call, Global, Mapping
 
 _KEYS = 1000
+_GONE = ("torch._utils._rebuild_sparse_csr_tensor",)  # torch 1.9 to 1.12 wrote it; torch 2.13 cannot load it.
 _COUNTS = ("epoch", "iter", "iteration", "step", "global_step", "current_epoch", "num_epochs", "epochs")
 _VERSIONS = {
     "mmengine_version": "mmengine",
@@ -28,6 +29,7 @@ def from_pickle(judged: Judged, root: Any, machine: Machine, found: Contents) ->
     judged.prefixes = names.prefixes(names.model_state(found.tensors, judged.states))
     judged.classes = [each.path for each in machine.globals.values() if each.path not in weights_only.ALLOWED]
     judged.weights_only = weights_only.judge(machine)
+    judged.remarks += ["It asks for %s, which newer versions of torch do not have." % name for name in _GONE if name in machine.globals]
     pairs = _pairs(root)
     judged.keys = [name for name, _ in pairs[:_KEYS]]
     _recorded(judged, pairs)

@@ -9,6 +9,7 @@ from ddp_probe.checkpoints.values import Call, Global, Group, Mapping, Persisten
 _NAME = 500  # Maximum characters of a tensor's name.
 _DEPTH = 60  # Maximum parts of a name.
 _INNER = ("_parameters", "_buffers", "_modules")  # What a module has in its attributes, and not in the names of its state.
+_FAULTS = 100
 _NESTED = 8  # Rebuild functions within each other.
 
 
@@ -34,7 +35,12 @@ class Contents:
         self.storages: Dict[str, Storage] = {}
         self.states: Dict[str, List[Tensor]] = {}  # The path of a mapping to the tensors that are directly in it.
         self.faults: List[Fault] = []
-        self.unlike: Dict[str, int] = {}
+        self.needed: Dict[str, int] = {}  # Elements of a storage, by the views of it.
+
+    def fault(self, text: str) -> None:
+        """Add what torch.load fails on."""
+        if len(self.faults) < _FAULTS:
+            self.faults.append(Fault(text, "data.pkl"))
 
 
 class _Place(NamedTuple):
@@ -65,6 +71,11 @@ def storage(identity: Any) -> Optional[Storage]:
     return Storage(_text(key), dtype, _text(device), elements)
 
 
+def _is_module_source(identity: Any) -> bool:
+    """Tell whether a persistent id is that of a module's class with its source, which the older format has."""
+    return type(identity) is tuple and len(identity) == 4 and _text(identity[0]) == "module"
+
+
 def _text(value: Any) -> str:
     return value if type(value) is str else value.decode("utf-8", "replace") if type(value) is bytes else str(value) if type(value) is int else ""
 
@@ -74,10 +85,10 @@ def read(root: Any, persistent: List[Persistent]) -> Contents:
     found = Contents()
     for one in persistent:
         known = storage(one.identity)
-        if known is None:
-            found.unlike["persistent id"] = found.unlike.get("persistent id", 0) + 1
-        else:
+        if known is not None:
             found.storages.setdefault(known.key, known)
+        elif not _is_module_source(one.identity):
+            found.fault("A persistent id is not that of a storage that torch knows.")
     seen: Set[int] = set()
     waiting = [_Step(root, None, None, None)]
     while waiting:
@@ -86,6 +97,8 @@ def read(root: Any, persistent: List[Persistent]) -> Contents:
         tensor = _tensor(value) if type(value) is Call else None
         if tensor is not None:
             _add(found, tensor, step)
+        elif type(value) is Call and _is_wrong(value):
+            found.fault("The tensor %s is made with arguments that torch does not take." % (_path(step.place) or "(unnamed)"))
         elif type(value) in (Mapping, Call, list, tuple, Group) and id(value) not in seen:
             seen.add(id(value))
             waiting.extend(reversed(list(_parts(step))))
@@ -151,18 +164,16 @@ def _add(found: Contents, one: _Found, step: _Step) -> None:
     found.tensors.append(tensor)
     if step.holder is not None:
         found.states.setdefault(_path(step.holder), []).append(tensor)
-    elements = _elements_of(one)
-    if one.storage is not None and elements is not None and one.end > elements and len(found.faults) < 100:
-        text = "The tensor %s needs %d elements of its storage %s, which has %d." % (name or "(unnamed)", one.end, one.storage.key, elements)
-        found.faults.append(Fault(text, "data.pkl"))
+    if one.storage is not None:
+        size, own = dtypes.size(one.dtype) or 1, dtypes.size(one.storage.dtype) or 1
+        found.needed[one.storage.key] = max(found.needed.get(one.storage.key, 0), -(-one.end * size // own))
 
 
-def _elements_of(one: _Found) -> Optional[int]:
-    """Return how many elements of the tensor's data type its storage holds."""
-    if one.storage is None:
-        return None
-    size = dtypes.size(one.dtype)
-    return one.storage.elements if one.dtype == one.storage.dtype or not size else one.storage.bytes // size
+def beyond(found: Contents) -> Iterator[Tuple[Storage, int]]:
+    """Yield the storages that are smaller than the views of them need, with how many elements those need."""
+    for key, needed in found.needed.items():
+        if needed > found.storages[key].elements:
+            yield found.storages[key], needed
 
 
 def _tensor(call: Call, depth: int = 0) -> Optional[_Found]:
@@ -171,12 +182,24 @@ def _tensor(call: Call, depth: int = 0) -> Optional[_Found]:
     if type(function) is not Global or type(arguments) is not tuple or depth > _NESTED:
         return None
     path = function.path
+    if path in _ARGUMENTS and not _ARGUMENTS[path][0] <= len(arguments) <= _ARGUMENTS[path][1]:
+        return None
     try:
         if path in _REBUILD:
             return _REBUILD[path](arguments)
         return _REBUILD_OF_TENSORS[path](arguments, depth) if path in _REBUILD_OF_TENSORS else None
     except (IndexError, TypeError, ValueError, AttributeError):
         return None
+
+
+def _is_wrong(call: Call) -> bool:
+    """Tell whether a call of one of torch's functions cannot make a tensor; called for those of which no tensor was found."""
+    path = call.function.path if type(call.function) is Global else ""
+    if path not in _ARGUMENTS or type(call.arguments) is not tuple:
+        return path in _ARGUMENTS
+    least, most = _ARGUMENTS[path]
+    # A storage that is not a persistent id is pickled in another way, which is not followed.
+    return not least <= len(call.arguments) <= most or type(call.arguments[0]) is not Call
 
 
 def _strided(arguments: Tuple[Any, ...]) -> Optional[_Found]:
@@ -253,6 +276,13 @@ _REBUILD = {
     "torch._utils._rebuild_qtensor": _strided,
     "torch._utils._rebuild_meta_tensor_no_storage": _meta,
     "torch._utils._rebuild_wrapper_subclass": _wrapper,
+}
+_ARGUMENTS = {
+    "torch._utils._rebuild_tensor": (4, 4),
+    "torch._utils._rebuild_tensor_v2": (6, 7),
+    "torch._utils._rebuild_tensor_v3": (7, 8),
+    "torch._utils._rebuild_qtensor": (7, 7),
+    "torch._utils._rebuild_parameter": (3, 3),
 }
 _REBUILD_OF_TENSORS = {
     "torch._utils._rebuild_parameter": _inner,

@@ -8,6 +8,8 @@ from ddp_probe.checkpoints.machine import Machine
 from ddp_probe.checkpoints.model import UNKNOWN, WHOLE, BrokenError, Fault, Judged
 from ddp_probe.checkpoints.pickle_stream import PickleStream
 from ddp_probe.checkpoints.source import Source
+from ddp_probe.checkpoints.values import Blob
+from ddp_probe.checkpoints.zip_directory import find_end
 
 _LFS = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n.*?oid sha256:(?P<oid>[0-9a-f]{64})\nsize (?P<size>[0-9]{1,18})", re.S)
 
@@ -77,6 +79,10 @@ def judge(source: Source, judged: Judged, head: bytes) -> None:
         judged.kind = "unknown"
         judged.broken(Fault("It has %d bytes: the file was cut off, or its writer has not finished." % len(head), "", len(head)))
         return
+    if found is None and find_end(source) is not None:
+        judged.kind = "unknown"
+        judged.broken(Fault("It ends like an archive, and does not begin like one: bytes were put before it, or its beginning was changed.", "", 0))
+        return
     if found is None:
         judged.kind, judged.verdict = "unknown", UNKNOWN
         judged.because = "It begins like none of the formats that torch, safetensors or numpy write."
@@ -110,6 +116,9 @@ def pickle(source: Source, judged: Judged) -> None:
         judged.broken(exc.fault)
         return
     judged.weights_only = None
+    if type(root) in (int, float, Blob) and stream.tell() < source.size:
+        judged.broken(Fault("It begins with a number that is not torch's magic number, and goes on.", "", 0))
+        return
     judged.because = "It is a pickle that torch.save did not write: torch.load refuses it, pickle.load reads it."
     if stream.tell() < source.size:
         judged.remarks.append("%d bytes follow the first pickle." % (source.size - stream.tell()))

@@ -35,6 +35,8 @@ class Machine(Stack):
                 at = position or 0
                 self._count += 1
                 name = opcode.name
+                if name == "FRAME" and not stream.has(argument or 0):
+                    raise BrokenError("The pickle ends in the middle: a frame of %s bytes is not there." % argument, record, at)
                 self.opcodes.add(name)
                 handler = PLAIN.get(name)
                 if handler is not None:

@@ -41,6 +41,22 @@ class WeightsOnly(msgspec.Struct):
     because: str = ""
 
 
+class Comparison(msgspec.Struct):
+    """What --against found: names that the checkpoint lacks, has too many, or has in another shape."""
+
+    other: str
+    is_model: bool  # A list of a model's parameters, which has no buffers.
+    fits: bool = False
+    same: int = 0
+    missing: List[str] = []
+    unexpected: List[str] = []
+    shapes: List[Tuple[str, Tuple[int, ...], Tuple[int, ...]]] = []  # Name, shape here, shape there.
+    explains: int = 0
+    renaming: str = ""  # Python source for the state under the other's names.
+    load: str = ""  # Python source for the state.
+    buffers: int = 0  # Unexpected names that may be buffers of the model.
+
+
 class Judged(msgspec.Struct):
     """Everything that is said of one path."""
 
@@ -70,6 +86,7 @@ class Judged(msgspec.Struct):
     progress: Dict[str, int] = {}
     names: List[Tensor] = []
     states: Dict[str, int] = {}
+    against: Optional[Comparison] = None
 
     def broken(self, fault: Fault) -> None:
         """Add a fault, which decides the verdict."""

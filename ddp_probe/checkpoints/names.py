@@ -1,6 +1,6 @@
 """Compares the names of tensors: prefixes of wrappers, what one side has and the other lacks, and the one renaming that explains it."""
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.checkpoints.model import Tensor
 
@@ -12,10 +12,16 @@ def model_state(tensors: List[Tensor], states: Dict[str, int]) -> Dict[str, Tens
     """Return the tensors of the model by the names that load_state_dict takes: those of the usual mapping, else of the largest one."""
     if not states:
         return {tensor.name: tensor for tensor in tensors}
-    chosen = next((name for name in _USUAL if states.get(name)), None)
-    if chosen is None:
-        chosen = max(states, key=lambda name: (not name.startswith("optim"), states[name]))
-    return {tensor.name[len(chosen) + 1 if chosen else 0 :]: tensor for tensor in tensors if _is_in(tensor.name, chosen)}
+    within = chosen(states)
+    return {tensor.name[len(within) + 1 if within else 0 :]: tensor for tensor in tensors if _is_in(tensor.name, within)}
+
+
+def chosen(states: Dict[str, int]) -> str:
+    """Return the path of the mapping that holds the model's tensors; empty for the top."""
+    usual = next((name for name in _USUAL if states.get(name)), None)
+    if usual is not None or not states:
+        return usual or ""
+    return max(states, key=lambda name: (not name.startswith("optim"), states[name]))
 
 
 def _is_in(name: str, chosen: str) -> bool:
@@ -101,3 +107,31 @@ def renaming(unexpected: Sequence[str], missing: Sequence[str]) -> Optional[Rena
         if (old or begins) and sorted(_changed(name, old, new, begins) for name in unexpected) == sorted(missing):
             return Renaming(old, new, begins, len(missing))
     return None
+
+
+Shapes = Dict[str, Tuple[int, ...]]
+_TRIES = 200  # Names of the file that are compared with the first one that is missing.
+
+
+def explain(mine: Shapes, wanted: Shapes, *, exact: bool) -> Optional[Renaming]:
+    """Return the renaming after which the file has every name that is wanted, in its shape; if exact, it has no others."""
+    missing = [name for name in wanted if name not in mine]
+    rest = [name for name in mine if name not in wanted]
+    if not missing:
+        return None
+    last = missing[0].rpartition(".")[2]
+    alike = [name for name in rest if name.rpartition(".")[2] == last and mine[name] == wanted[missing[0]]][:_TRIES]
+    tried: Set[Tuple[str, str, bool]] = set()
+    for name in alike:
+        for candidate in candidates(name, missing[0]):
+            if candidate not in tried and (candidate[0] or candidate[2]) and _explains(candidate, mine, wanted, exact=exact):
+                return Renaming(*candidate, names=len(missing))
+            tried.add(candidate)
+    return None
+
+
+def _explains(candidate: Tuple[str, str, bool], mine: Shapes, wanted: Shapes, *, exact: bool) -> bool:
+    renamed = {_changed(name, *candidate): shape for name, shape in mine.items()}
+    if len(renamed) != len(mine) or (exact and len(renamed) != len(wanted)):
+        return False
+    return all(renamed.get(name) == shape for name, shape in wanted.items())

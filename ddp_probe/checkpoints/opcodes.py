@@ -47,6 +47,8 @@ def _extend(s: Stack, items: List[Any], opcode: str) -> None:
 def _set_items(s: Stack, pairs: List[Any], opcode: str) -> None:
     if len(pairs) % 2:
         raise ValueError("%s with a key and no value" % opcode)
+    if any(type(key) in (list, Mapping) for key in pairs[::2]):
+        raise ValueError("a list or a dict as a key")
     target = s.stack[-1]
     if type(target) is Call:
         if type(target.function) is not Global or target.function.path not in _DICTS:
@@ -71,6 +73,8 @@ def _reduce(s: Stack) -> None:
     arguments, function = s.stack.pop(), s.stack.pop()
     if type(function) is not Global:
         s.misuse("REDUCE of something that is not a function")
+        if type(function) not in (Call, Persistent):
+            raise ValueError("a call of a %s" % type(function).__name__)
     s.make(Call(function, arguments))
 
 
@@ -110,7 +114,7 @@ def _stack_global(s: Stack) -> None:
 
 
 def _extension(s: Stack, argument: Any) -> None:
-    s.refer("copyreg", "extension %d" % argument)
+    s.refer("copyreg", "extension_%d" % argument)
 
 
 def _persistent(s: Stack, identity: Any) -> None:
@@ -124,6 +128,8 @@ def _get(s: Stack, argument: Any) -> None:
 
 
 def _protocol(s: Stack, argument: Any) -> None:
+    if argument > 5:
+        raise ValueError("protocol %d" % argument)
     s.protocol = argument
 
 

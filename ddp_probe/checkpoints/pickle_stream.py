@@ -54,6 +54,10 @@ class PickleStream(io.BufferedReader):
         """Tell whether everything was read."""
         return self.short or self.tell() >= self._size
 
+    def has(self, length: int) -> bool:
+        """Tell whether this many bytes are left."""
+        return self.tell() + length <= self._size
+
     def read(self, size: Any = -1) -> bytes:
         """Return the bytes; Skipped if there are more than an argument of interest has."""
         if 0 <= size <= _LONG:

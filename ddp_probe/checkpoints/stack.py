@@ -54,6 +54,9 @@ class Stack:
         """Push a class or function by name, as Python 3 calls it."""
         if type(module) is not str or type(name) is not str:
             raise ValueError("a class is named by something that is not a text")
+        # torch takes any name with Storage in it for a storage, whatever its module.
+        if not all(part.isidentifier() for part in ("%s.%s" % (module, name)).split(".")) and "<" not in name and "Storage" not in name:
+            raise ValueError("a class is named %r" % ("%s.%s" % (module, name))[:80])
         if (module, name) in _compat_pickle.NAME_MAPPING:
             module, name = _compat_pickle.NAME_MAPPING[(module, name)]
         elif module in _compat_pickle.IMPORT_MAPPING:

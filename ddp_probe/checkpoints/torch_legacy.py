@@ -53,6 +53,8 @@ def _storages(source: Source, at: int, keys: Any, found: Contents, judged: Judge
         if storage is None:
             raise BrokenError("The storage %s is in the file, and the object does not ask for it." % name[:100], name[:100], at)
         seen.add(name)
+        # torch lets a storage grow to what the views of it need, and only then compares it with the file.
+        storage = storage._replace(elements=max(storage.elements, found.needed.get(name, 0)))
         at = _storage(source, at, storage, "%d of %d storages are complete" % (number, len(keys)))
     missing = [key for key in found.storages if key not in seen]
     if missing:

@@ -6,10 +6,11 @@ from typing import Any, Optional, Tuple
 from ddp_probe.checkpoints import _cut, _fill, contents
 from ddp_probe.checkpoints.contents import Contents
 from ddp_probe.checkpoints.machine import Machine
-from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, BrokenError, Fault, Judged, UnknownError
+from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, BrokenError, Fault, Judged, UnknownError, WeightsOnly
 from ddp_probe.checkpoints.pickle_stream import PickleStream
 from ddp_probe.checkpoints.source import Source
-from ddp_probe.checkpoints.zip_archive import Archive, Entry, find_end, read_directory
+from ddp_probe.checkpoints.zip_archive import Archive
+from ddp_probe.checkpoints.zip_directory import Entry, find_end, read_directory
 
 _INFLATED = 64 << 20  # torch does not compress; so much of a compressed data.pkl is followed.
 _SMALL = 64 << 20  # Records that are always checked, unless they are a tensor's.
@@ -30,8 +31,8 @@ def judge(source: Source, judged: Judged) -> None:
     judged.faults.extend(archive.faults)
     if archive.faults:
         judged.verdict = BROKEN
-    if archive.directory.comment:
-        judged.remarks.append("%d bytes follow the end of the archive." % archive.directory.comment)
+    if archive.directory.behind:
+        judged.remarks.append("%d bytes follow the end of the archive." % archive.directory.behind)
 
 
 def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
@@ -39,43 +40,56 @@ def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
     if prefix + "constants.pkl" in names:
         judged.kind = "TorchScript"
     elif prefix + "data.pkl" not in names:
-        _another(archive, judged)
+        _another(archive, prefix, judged)
         return
     judged.verdict = WHOLE
+    _folder(archive, prefix, judged)
     _versions(archive, prefix, judged)
     _checksums(archive, prefix, judged)
     entry = names.get(prefix + "data.pkl")
     if entry is None:
         judged.broken(Fault("The archive has no data.pkl."))
         return
-    for each in archive.entries:
-        if each.name.startswith("/") or ".." in each.name.split("/"):
-            judged.remarks.append("The record name %s leaves the archive; torch never writes such a name." % each.name[:200])
-            break
     try:
         root, machine, found = _follow(archive, entry)
     except UnknownError as exc:
-        judged.verdict, judged.because = UNKNOWN, exc.because
+        judged.because, judged.verdict = exc.because, judged.verdict if judged.verdict == BROKEN else UNKNOWN
         return
     except BrokenError as exc:
         judged.broken(exc.fault)
         return
     _fill.from_pickle(judged, root, machine, found)
     if judged.kind == "TorchScript":
-        judged.weights_only = None
+        judged.weights_only = WeightsOnly(accepted=False, because="it is a TorchScript archive")
         judged.classes = [name for name in judged.classes if not name.startswith("__torch__")]
-    for fault in found.faults:
-        judged.broken(fault)
+    _contents(found, entry, judged)
     _storages(archive, prefix, found, judged)
 
 
-def _another(archive: Archive, judged: Judged) -> None:
+def _folder(archive: Archive, prefix: str, judged: Judged) -> None:
+    stray = next((each for each in archive.entries if not each.name.startswith(prefix)), None)
+    if stray is not None:
+        text = "This record is not in the folder %s of the archive; torch.load refuses that." % prefix[:200]
+        judged.broken(Fault(text, stray.name[:200], stray.offset))
+    if any(".." in each.name.split("/") for each in archive.entries):
+        judged.remarks.append("A record's name has '..' in it, which torch never writes.")
+
+
+def _contents(found: Contents, entry: Entry, judged: Judged) -> None:
+    for fault in found.faults:
+        judged.broken(fault)
+    for storage, needed in contents.beyond(found):
+        text = "Tensors need %d elements of the storage %s, for which the pickle asks %d." % (needed, storage.key, storage.elements)
+        judged.broken(Fault(text, entry.name))
+
+
+def _another(archive: Archive, prefix: str, judged: Judged) -> None:
     names = [entry.name for entry in archive.entries]
+    if prefix + "version" in names or any(name.startswith((prefix + "data/", prefix + ".data/")) for name in names):
+        judged.broken(Fault("The archive has no data.pkl."))
+        return
     judged.kind = "numpy archive" if names and all(name.endswith(".npy") for name in names) else "zip archive"
     judged.because = "It is a %s without data.pkl: torch.save did not write it." % judged.kind
-    if any(re.match(r"[^/]+/data/\d+$", name) for name in names):
-        judged.kind = "torch zip"
-        judged.broken(Fault("The archive has storages and no data.pkl."))
 
 
 def _versions(archive: Archive, prefix: str, judged: Judged) -> None:
@@ -83,12 +97,16 @@ def _versions(archive: Archive, prefix: str, judged: Judged) -> None:
     if entry is None:
         judged.broken(Fault("The archive has no record 'version', which torch.load insists on."))
         return
-    text = archive.small(entry, 20).strip()
-    if not text.isdigit() or not 1 <= int(text) <= _NEWEST:
+    text = archive.small(entry, 20)
+    number = re.match(rb"\s*\+?(\d+)", text)  # As std::stoull reads it: what follows the digits does not count.
+    if number is None or not 1 <= int(number.group(1)) <= _NEWEST:
         judged.broken(
             Fault("The version of the archive is %r; torch reads 1 to %d." % (text[:20].decode("latin-1"), _NEWEST), entry.name, entry.offset)
         )
     order = archive.by_name.get(prefix + "byteorder")
+    alignment = archive.by_name.get(prefix + ".storage_alignment")
+    if alignment is not None and not archive.small(alignment, 20).strip().isdigit():
+        judged.broken(Fault("The record .storage_alignment is not a number.", alignment.name, alignment.offset))
     if order is not None and archive.small(order, 20) not in (b"little", b"big"):
         judged.broken(Fault("The record byteorder is neither little nor big.", order.name, order.offset))
 
@@ -144,7 +162,7 @@ def _storages(archive: Archive, prefix: str, found: Contents, judged: Judged) ->
             fault = Fault("The pickle asks for this record, and the archive does not have it.", name)
         elif entry.size != storage.bytes:
             text = "The pickle asks for %d bytes of this record, and it has %d." % (storage.bytes, entry.size)
-            fault = Fault(text, name, entry.offset, unnoticed=True)
+            fault = Fault(text, name, entry.offset)
         if fault is not None:
             missing += 1
             judged.verdict = BROKEN

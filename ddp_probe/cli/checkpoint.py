@@ -32,6 +32,11 @@ each record of an archive; the other formats have none.
   weights_only    accepted, refused (classes), because: what torch.load of
                   torch 2.13 says with weights_only=True; null if it does not
                   apply
+  against         with --against: other, is_model (a list of parameters: it has
+                  no buffers), fits, same (count), missing, unexpected, shapes
+                  (name, shape here, shape there), buffers (unexpected names
+                  that may be buffers), explains (names), renaming and load
+                  (Python source); else null
 
 exit codes:
   0  every file is whole
@@ -53,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files, folders or patterns")
     parser.add_argument("--json", action="store_true", help="print one JSON list")
     parser.add_argument("--deep", action="store_true", help="read every byte, and compare checksums")
+    parser.add_argument("--against", metavar="OTHER", help="compare names and shapes with a checkpoint, or with models/DIGEST.json of a run")
     parser.add_argument("--names", action="store_true", help="list every tensor")
 
 
@@ -63,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
     from ddp_probe.checkpoints import find
 
     found = _judged(find.paths(args.paths), deep=args.deep)
+    if args.against is not None:
+        _compare(found, args.against)
     if args.json:
         import msgspec
 
@@ -71,7 +79,18 @@ def run(args: argparse.Namespace) -> int:
         from ddp_probe.report import checkpoint_page, paint
 
         paint.write(checkpoint_page.lines(found, max(40, paint.width()), names=args.names))
-    return 1 if any(one.verdict == "broken" for one in found) else max(CODES[one.verdict] for one in found)
+    if any(one.verdict == "broken" or (one.against and not one.against.fits) for one in found):
+        return 1
+    return max(CODES[one.verdict] for one in found)
+
+
+def _compare(found: List[Any], path: str) -> None:
+    from ddp_probe.checkpoints import against
+
+    other = against.read(path)
+    for judged in found:
+        if judged.tensors is not None:
+            judged.against = against.compare(judged, other)
 
 
 def _judged(paths: List[str], *, deep: bool) -> List[Any]:

@@ -3,7 +3,7 @@
 import time
 from typing import Dict, Iterator, List, Optional, Sequence
 
-from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, Fault, Judged
+from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, Comparison, Fault, Judged
 from ddp_probe.report import paint, safe
 from ddp_probe.report.layout import StyledLine, wrap
 
@@ -39,6 +39,8 @@ def _one(judged: Judged, width: int, *, names: bool) -> Iterator[StyledLine]:
     if any(fault.unnoticed for fault in judged.faults):
         yield from _paragraph("torch.load does not check this: it raises nothing, and what it returns is wrong.", width, paint.WARN)
     yield from _rows(judged, width)
+    if judged.against is not None:
+        yield from _against(judged.against, width)
     if names:
         yield from _names(judged)
     yield StyledLine("")
@@ -70,8 +72,33 @@ def _rows(judged: Judged, width: int) -> Iterator[StyledLine]:
     }
     for label, text in rows.items():
         if text:
-            for one in wrap(text, width, ("  %-" + str(_LABEL) + "s") % label, " " * (_LABEL + 2)):
-                yield StyledLine(one)
+            yield from _row(label, text, width)
+
+
+def _row(label: str, text: str, width: int, style: str = "") -> Iterator[StyledLine]:
+    for one in wrap(text, width, ("  %-" + str(_LABEL) + "s") % label, " " * (_LABEL + 2)):
+        yield StyledLine(one, style)
+
+
+def _against(found: Comparison, width: int) -> Iterator[StyledLine]:
+    """Yield what differs, and the lines of Python that make it fit."""
+    kind = "the parameters of the model in %s" if found.is_model else "%s"
+    words = "fits" if found.fits else "does not fit"
+    yield from _row("against", "%s %s: %d names are the same" % (words, kind % found.other, found.same), width, "" if found.fits else paint.BAD)
+    parts = [("missing", found.missing), ("only here", found.unexpected if not found.is_model or found.missing else [])]
+    for label, items in parts:
+        if items:
+            yield from _row("", "%d %s: %s" % (len(items), label, _listed(items, _LISTED)), width)
+    for name, here, there in found.shapes[:_LISTED]:
+        yield from _row("", "%s has %s, and %s there" % (name, list(here), list(there)), width)
+    if len(found.shapes) > _LISTED:
+        yield from _row("", "and %d more in another shape" % (len(found.shapes) - _LISTED), width)
+    if found.buffers and not found.missing:
+        yield from _row("", "%d names are not parameters; buffers of the model are not on its list" % found.buffers, width)
+    if found.renaming:
+        yield from _row("change", "One renaming explains all %d. These lines load the file under the other names:" % found.explains, width)
+        for line in ("state = " + found.load, "state = " + found.renaming, "model.load_state_dict(state)"):
+            yield StyledLine("    " + safe.line(line), paint.ADDED)  # One line each, so that they can be copied.
 
 
 def _file(judged: Judged) -> str:

@@ -5,7 +5,7 @@ from typing import Iterator
 
 from ddp_probe import schema
 from ddp_probe.diagnose import change
-from ddp_probe.diagnose._renamed import renaming
+from ddp_probe.diagnose._renamed import edit, renaming
 from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import checkpoint_does_not_fit as recorded
@@ -146,7 +146,7 @@ def _change(failure: Failed) -> change.Change:
     if renamed is None:
         return [RULE.remedy]
     return [
-        renamed.edit(failure.site),
+        edit(renamed, failure.site),
         "All %d names differ by this alone: '%s' in the file is '%s' in the model." % (renamed.names, renamed.old, renamed.new),
     ]
 

@@ -4,8 +4,9 @@ import re
 from typing import Iterator, Optional
 
 from ddp_probe import schema
+from ddp_probe.checkpoints.names import Renaming
 from ddp_probe.diagnose import change
-from ddp_probe.diagnose._renamed import Renaming, renaming
+from ddp_probe.diagnose._renamed import edit, renaming
 from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import module_prefix as recorded
@@ -108,4 +109,4 @@ def _change(failure: Failed, renamed: Optional[Renaming], prefix: str, in_file: 
         text = "$on.module.load_state_dict($args)"
         return [change.Rewritten(failure.site, change.LOAD_STATE, text, "the call"), "Or load before the wrap."]
     known = renamed or Renaming(prefix if in_file else "", "" if in_file else prefix, True, 0)
-    return [known.edit(failure.site), _SAVE if in_file else "Or load before the model is wrapped."]
+    return [edit(known, failure.site), _SAVE if in_file else "Or load before the model is wrapped."]
