@@ -46,6 +46,21 @@ The first line is the header, and counts the others. `record` is the index, `lef
 above. A field that is 0 is left out, a peer of -1 too, and a size that is as this version writes it.
 """
 
+_RECORDER = """
+## Beside torch's Flight Recorder
+
+torch keeps records of its own, those of collectives that C++ issues included, and with NCCL writes them when a collective times out: one file a rank,
+named by `TORCH_FR_DUMP_TEMP_FILE` (`TORCH_NCCL_DEBUG_INFO_TEMP_FILE` in older versions) with the rank at its end. The probe sets neither.
+`report` uses the dumps that lie in the run's folder under a name that ends in `rank_3` or `rank3`, also with `.json`, `.pickle` or `.pkl`:
+
+    TORCH_FR_DUMP_TEMP_FILE=/scratch/nccl_trace_rank_ DDP_PROBE=1 torchrun --nproc_per_node=8 train.py
+    cp /scratch/nccl_trace_rank_* ddp_probe_runs/latest/
+    python -m ddp_probe report
+
+The last collective of a rank on each side becomes evidence, with its state. If a dump and a ledger cannot both be true, a note says what each
+holds, and the finding is less certain. A dump is a pickle; it is read as plain data, and one that holds anything else is refused with a note.
+"""
+
 
 def ledger_page() -> str:
     """Return docs/ledger.md."""
@@ -61,6 +76,7 @@ def ledger_page() -> str:
         "## As text",
         "",
         *_AS_TEXT.strip().splitlines(),
+        *_RECORDER.splitlines(),
     ]
     return "\n".join(lines) + "\n"
 
