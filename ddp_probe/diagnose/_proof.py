@@ -75,7 +75,7 @@ def _by_codes(run: Run, process: LoggedProcess, codes: Set[int]) -> Optional[Gap
     bad = sorted(codes - {0})
     if bad:
         site = process.ended.site if process.ended is not None else None
-        left = "" if site is None else ", by sys.exit at %s" % place(site)
+        left = "" if site is None else ", by the exit call at %s" % place(site)
         return _gap(EXIT_CODE, "ended with exit code %d without an exception that the probe saw%s" % (bad[0], left), _next.LOGGED)
     if not codes and process.end is None:
         how = "no end line: killed, or still running elsewhere"

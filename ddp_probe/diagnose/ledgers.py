@@ -252,13 +252,21 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
         return Left("was ended by %s" % death.signal, process.last_when)
     if process.ended is not None:
         code = process.exit_code
-        by = ", by sys.exit at %s" % place(process.ended.site) if process.ended.site is not None else ""
+        by = ", by the exit call at %s" % place(process.ended.site) if process.ended.site is not None else ""
         return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.last_when)
     if death is not None and death.exit_code is not None:
         return Left("ended with exit code %d and without a last line" % death.exit_code, death.when)
+    if _is_lost_by_all(run, process):
+        return Left("left no last line", process.last_when)
     if process.rank not in run.running and any(run.ranks[rank].host == process.host for rank in run.running if rank in run.ranks):
         return Left("does not run any more and left no last line", process.last_when)
     return None
+
+
+def _is_lost_by_all(run: Run, process: LoggedProcess) -> bool:
+    """Tell whether every other rank has failed because a peer was gone, and only this one has left no word: it was the first to go."""
+    lost = {failure.rank for failure in run.failures if failure.fatal and failure.consequence == PEER_GONE}
+    return process.rank not in run.running and process.rank not in lost and len(lost) == len(run.ranks) - 1 > 0 and run.expected == len(run.ranks)
 
 
 def _gave_up_before(run: Run, when: float) -> bool:

@@ -27,7 +27,7 @@ class Leaving:
     def __init__(self, last_word: Callable[[int], None], raised: Callable[[BaseException], None]) -> None:
         self.noted: Optional[int] = None  # What sys.exit was called with last; it may have been caught since.
         self.behind: Optional[Failure] = None  # The exception in whose handler that was.
-        self.at: Optional[Site] = None  # The line of the job that called it, with a code other than 0.
+        self.at: Optional[Site] = None  # The line of the job that called it, or os._exit, with a code other than 0.
         self._last_word = last_word
         self._raised = raised
         self._exit: Any = sys.exit
@@ -81,7 +81,7 @@ class Leaving:
     def _of_os(self, original: Any) -> Any:
         @functools.wraps(original)
         def _exit(status: int) -> Any:
-            guard.run("process", self._say, status)
+            guard.run("process", self._say, status, sys._getframe(1))
             return original(status)
 
         _exit.__module__ = "os"  # pickle looks a function up where it says it lives
@@ -95,8 +95,10 @@ class Leaving:
         handled = sys.exc_info()[1]
         self.behind = failure(handled) if self.noted and isinstance(handled, Exception) else None
 
-    def _say(self, status: Any) -> None:
+    def _say(self, status: Any, caller: FrameType) -> None:
         if isinstance(status, int):  # anything else is a TypeError, and the program goes on
+            if not foreign(caller.f_code.co_filename):  # multiprocessing ends its children so
+                self.at = site(caller.f_code, caller.f_lineno)
             self._last_word(int.__and__(status, 0xFF))
 
     def _finalized(self) -> None:

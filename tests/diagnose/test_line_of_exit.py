@@ -22,7 +22,7 @@ def test_an_exit_code_has_its_line() -> None:
     good = [_start(0), _line("process.end", 0, exit_code=0)]
     answer = judge(from_lines("\n".join([*good, _start(1), _line("process.end", 1, exit_code=3, site=_SITE)])))
     assert answer.verdict == "undecided"
-    assert "exit code 3 without an exception that the probe saw, by sys.exit at /train/train.py:31" in answer.undecided[0].because
+    assert "exit code 3 without an exception that the probe saw, by the exit call at /train/train.py:31" in answer.undecided[0].because
 
 
 def test_who_left_early_has_its_line() -> None:
@@ -32,4 +32,4 @@ def test_who_left_early_has_its_line() -> None:
     ends = [_line("process.end", 1, exit_code=1, site=_SITE), _line("process.end", 0, exit_code=1, uncaught=True, failure=gone)]
     answer = judge(from_lines("\n".join([_start(0), _start(1), *joined, *ends])))
     assert [finding.slug for finding in answer.findings] == ["left-early"]
-    assert "(exit code 1, by sys.exit at /train/train.py:31)" in answer.findings[0].verdict
+    assert "(exit code 1, by the exit call at /train/train.py:31)" in answer.findings[0].verdict

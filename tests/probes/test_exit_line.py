@@ -1,4 +1,4 @@
-"""The last line of a process tells which line of the job called sys.exit."""
+"""The last line of a process tells which line of the job called sys.exit or os._exit."""
 
 import pytest
 
@@ -18,7 +18,7 @@ except SystemExit:
 USAGE = "import argparse; argparse.ArgumentParser().parse_args(['x'])"
 
 
-@pytest.mark.parametrize(("leave", "code", "line"), [("give_up()", 3, 5), (USAGE, 2, None), ("", 0, None)])
+@pytest.mark.parametrize(("leave", "code", "line"), [("give_up()", 3, 5), (USAGE, 2, None), ("import os; os._exit(4)", 4, 10), ("", 0, None)])
 def test_the_line_that_left(tmp_path, run_python, armed, read_events, leave, code, line):
     """It is the job's line, of the call that ended it; an exit that a library decided on, or one that was caught, names none."""
     script = tmp_path / "job.py"

@@ -5,6 +5,7 @@ from typing import Iterator, List, Optional, Tuple, Union
 from ddp_probe import schema
 from ddp_probe.diagnose._waits import PEER_GONE, joined, stood, waited
 from ddp_probe.diagnose._who import ranks
+from ddp_probe.diagnose.ledgers import as_site
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, Undecided, failed, line, shown
 from ddp_probe.diagnose.rules.recorded import left_early as recorded
 from ddp_probe.diagnose.words import capital, named, place
@@ -116,7 +117,7 @@ def _code(run: Run, left: _Leaver) -> str:
     death = run.death(left.process.rank) if left.process.rank is not None else None
     ended = left.process.ended
     code = death.exit_code if death is not None and death.exit_code is not None else getattr(ended, "exit_code", None)
-    by = ", by sys.exit at %s" % place(ended.site) if ended is not None and ended.site is not None else ""
+    by = ", by the exit call at %s" % place(ended.site) if ended is not None and ended.site is not None else ""
     return " (exit code %d%s)" % (code, by) if code is not None else ""
 
 
@@ -126,7 +127,19 @@ def _how(left: _Leaver) -> str:
 
 def _evidence(left: _Leaver) -> List[Evidence]:
     items = [shown(left.leave, "rank %s leaves the group" % left.process.rank)] if left.leave is not None else []
-    return [*items, line(left.process.last_at, "rank %s ends without a failure" % left.process.rank)]
+    ended = left.process.ended
+    end = line(left.process.last_at, "rank %s ends without a failure" % left.process.rank)
+    end.site = ended.site if ended is not None else None
+    return [*items, end, *_last_call(left.process)]
+
+
+def _last_call(process: LoggedProcess) -> List[Evidence]:
+    """Return the last collective of a rank, if it has a ledger."""
+    kept = process.ledger
+    last = kept.last if kept is not None else None
+    if kept is None or last is None or last.op == "destroy_process_group":
+        return []
+    return [Evidence(kept.path, last.number, as_site(last.site), "rank %s: the last call of torch.distributed is %s" % (process.rank, last.op))]
 
 
 def _remedy(left: _Leaver) -> str:
