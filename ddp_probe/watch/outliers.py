@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from ddp_probe.watch import _differences
 from ddp_probe.watch.position import ELSEWHERE, GONE, OFF, OVER, RUNNING, STOPPED, Place, Position
 
 PATIENCE = 3.0
@@ -23,10 +24,14 @@ def reasons(positions: Sequence[Position]) -> Dict[int, str]:
     """Return why each rank that stands out does so."""
     positions = [each for each in positions if each.state != OFF]  # What such a rank does is not known any more.
     found = _not_running(positions)
-    for group in sorted({name for each in positions for name in each.places}):
-        members = [each for each in positions if group in each.places]
-        for rank, why in _in_group(group, members).items():
-            found.setdefault(rank, why)
+    groups = {name: [each for each in positions if name in each.places] for name in sorted({name for each in positions for name in each.places})}
+    told = [_differences.unlike(name, members, PATIENCE) for name, members in groups.items()]
+    if not any(told):
+        asked = [_in_group(name, members) for name, members in groups.items()]
+        pairs = {} if any(sure for sure, _ in asked) else _in_pairs(positions)
+        told = [sure for sure, _ in asked] + ([pairs] if pairs else [rest for _, rest in asked if not any(sure for sure, _ in asked)])
+    for rank, why in ((rank, why) for one in told for rank, why in one.items()):
+        found.setdefault(rank, why)
     for rank, why in ({} if found else _in_backward(positions)).items():
         found.setdefault(rank, why)
     return found
@@ -45,20 +50,32 @@ def _process(position: Position) -> str:
     return "is gone without an end line: killed, or crashed" if position.state == GONE else "has %s while others run" % position.state
 
 
-def _in_group(group: str, members: Sequence[Position]) -> Dict[int, str]:
+def _in_group(group: str, members: Sequence[Position]) -> Tuple[Dict[int, str], Dict[int, str]]:
+    """Return the ranks that no other one keeps, and those that wait in another call: they may be kept by the first ones."""
     wait = _majority(group, members)
     if wait is None:
-        return {}
+        return {}, {}
     elsewhere = [each for each in members if each.rank not in wait.ranks]
-    if len(elsewhere) > len(wait.ranks) and all(not each.places[group].waits for each in elsewhere):
+    if len(elsewhere) > len(wait.ranks) and not any(each.waits for each in elsewhere):
         who = [each for each in members if each.rank in wait.ranks]
-        return {each.rank: "is in %s, and most of its group is not" % _call(each.places[group]) for each in who}
+        return {each.rank: "is in %s, and most of its group is not" % _call(each.places[group]) for each in who}, {}
     found = {each.rank: _other(each.places[group], wait) for each in elsewhere}
     found = {rank: why for rank, why in found.items() if why}
     if 2 * len(wait.ranks) == len(members) == 2 * len(found) and all(each.places[group].waits for each in elsewhere):
         ours = next(each.places[group] for each in elsewhere)
         other = _Wait(ours.number, ours.op, [each.rank for each in elsewhere])
         found.update({each.rank: _other(each.places[group], other) for each in members if each.rank in wait.ranks})
+    kept = {each.rank for each in members if each.waits}
+    return {rank: why for rank, why in found.items() if rank not in kept}, {rank: why for rank, why in found.items() if rank in kept}
+
+
+def _in_pairs(positions: Sequence[Position]) -> Dict[int, str]:
+    """Ranks in a send or a recv whose other half is not made, with their peers; if each of the peers is in one too, all of them."""
+    waiting = {each.rank: each for each in positions if each.waits and each.peer >= 0 and each.seconds >= PATIENCE}
+    last = [each for each in waiting.values() if each.peer not in waiting] or list(waiting.values())
+    found = {each.rank: "is in %s %d with rank %d, which does not make the other half" % (each.op, each.number, each.peer) for each in last}
+    for each in last:
+        found.setdefault(each.peer, "does not make the other half of %s %d of rank %d" % (each.op, each.number, each.rank))
     return found
 
 

@@ -13,7 +13,17 @@ OVER = (GONE, ENDED, FAILED)
 """States of a process that does not run any more."""
 
 _COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
+_OWN_SIZES = ("all_to_all", "all_to_all_single")  # Each rank may have other sizes.
 _BACKWARD = "backward"
+
+
+class Made(NamedTuple):
+    """What all ranks of a group have to have in common at one number."""
+
+    op: str
+    root: int
+    elements: int
+    dtype: str
 
 
 class Place(NamedTuple):
@@ -23,6 +33,7 @@ class Place(NamedTuple):
     op: str
     waits: bool  # It is in that call now.
     reached: int  # The highest number that it has begun; work may have been begun ahead.
+    calls: Dict[int, Made]  # Its last calls, by number.
 
 
 class Position(NamedTuple):
@@ -105,16 +116,22 @@ def _call(found: Ledger) -> Optional[Record]:
 
 def _places(found: Ledger) -> Dict[str, Place]:
     """Return the place in each group; a group without a call among the last records counts as 0 calls."""
-    places = {group.id: Place(0, "", waits=False, reached=0) for group in found.groups}
+    places = {group.id: Place(0, "", waits=False, reached=0, calls={}) for group in found.groups}
     for record in found.records:
         if record.is_inner or record.op not in _COLLECTIVES or record.group is None:
             continue
         before = places.get(record.group.id)
+        calls = before.calls if before is not None else {}
+        calls[record.seq] = _made(record)
         if before is not None and before.waits and not _blocks(record):
             places[record.group.id] = before._replace(reached=record.seq)
         else:
-            places[record.group.id] = Place(record.seq, record.op, _blocks(record), record.seq)
+            places[record.group.id] = Place(record.seq, record.op, _blocks(record), record.seq, calls)
     return places
+
+
+def _made(record: Record) -> Made:
+    return Made(record.op, record.peer, 0 if record.op in _OWN_SIZES else record.elements, record.dtype)
 
 
 def _now(head: Header, state: str, ended_at: float) -> float:

@@ -47,6 +47,25 @@ def test_rank_0_is_not_right_by_itself(book: Any, folder: Path) -> None:
     assert look.outliers == {0: "is in broadcast 5, not in all_reduce 5, in which 3 ranks wait"}
 
 
+def test_another_root_stands_out_though_others_have_passed(book: Any, folder: Path) -> None:
+    """Of three ranks that broadcast, the one with another root stands out, and not the one that its data reached and that waits further on."""
+    book(0, Call(op="broadcast", seq=5, group="0-2", peer=0), world=3)
+    book(1, *[one._replace(op="broadcast", peer=0) for one in returned(5, group="0-2")], Call(op="barrier", seq=6, group="0-2"), world=3)
+    book(2, Call(op="broadcast", seq=5, group="0-2", peer=2), world=3)
+    assert _look(folder).outliers == {2: "is in broadcast 5 from root 2, not in broadcast 5 from root 0, which 2 ranks call"}
+
+
+def test_a_pair_without_the_other_half_stands_out(book: Any, folder: Path) -> None:
+    """Who waits for a rank that waits in a recv of its own is a consequence: the pair at the end of the chain is named."""
+    book(0, Call(op="send", seq=1, group="0-2", peer=2), world=3)
+    book(1, Call(op="barrier", seq=1, group="0-2"), world=3)
+    book(2, Call(op="recv", seq=1, group="0-2", peer=1), world=3)
+    assert _look(folder).outliers == {
+        1: "does not make the other half of recv 1 of rank 2",
+        2: "is in recv 1 with rank 1, which does not make the other half",
+    }
+
+
 def test_two_ranks_that_part_are_both_named(book: Any, folder: Path) -> None:
     """If half of a group is in one call and half in another, all of them stand out."""
     book(0, Call(op="barrier", seq=5, group="0-1"), world=2)
