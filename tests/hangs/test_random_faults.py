@@ -1,0 +1,138 @@
+"""Fifty small trainings, each with a fault, a rank and a step drawn at random: who is wrong, and at which line, is told while the job hangs."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Set
+
+import pytest
+from schedule import seed
+
+from ddp_probe.diagnose import judge
+from ddp_probe.diagnose.rule import Finding
+from ddp_probe.read import load
+from ddp_probe.watch.look import Look, Watcher
+
+_PROGRAM = Path(__file__).parent / "programs" / "one_fault.py"
+_LINES = {
+    found[1]: number for number, line in enumerate(_PROGRAM.read_text().splitlines(), 1) for found in [re.search(r"# line: (\w+)", line)] if found
+}
+_AFTER = 4  # Seconds; watch names nobody before 3.
+_STAYS = ("sleeps", "loops", "starves")
+_LEAVES = ("fails", "exits", "leaves", "killed")  # gloo tells the others at once, and the job ends by itself.
+_OTHER_LENGTH = ("more", "double")  # gloo ends a rank that gets more than it expects, or the job hangs.
+_PARTS = ("skips", "receives", "gathers", "root")
+_FAULTS = (*_STAYS, *_LEAVES, *_OTHER_LENGTH, *_PARTS)
+
+
+class Drawn(NamedTuple):
+    """One run: in which step which of the ranks does what."""
+
+    fault: str
+    rank: int
+    step: int
+    ranks: int
+
+    @property
+    def own(self) -> Set[int]:
+        """Return the lines that may be given for the guilty rank: that of the fault; if it makes no call there, also that of its last call."""
+        line = _LINES[
+            {"skips": "broadcast", "root": "broadcast", "more": "others", "double": "others", "killed": "leaves"}.get(self.fault, self.fault)
+        ]
+        return {line, _LINES["broadcast" if self.step else "joins"]} if self.fault in (*_STAYS, *_LEAVES) else {line}
+
+    @property
+    def others(self) -> int:
+        """Return the line at which the others are."""
+        return _LINES["broadcast" if self.fault == "root" else "others"]
+
+    def names(self, ranks: List[int]) -> bool:
+        """Tell whether these are the guilty: of two ranks that part, and of a rank that receives and its peer, both may be named."""
+        both = self.fault == "receives" or self.ranks == 2
+        return ranks == [self.rank] or (both and len(ranks) == 2 and self.rank in ranks)
+
+
+def _draw(number: int) -> Drawn:
+    dice = random.Random("%d %d" % (seed(), number))
+    ranks = dice.randint(2, 8)
+    return Drawn(dice.choice(_FAULTS), dice.randrange(ranks), dice.randrange(6), ranks)
+
+
+class Run:
+    """A run that was started, and its files."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", root: Path) -> None:
+        self.process = process
+        self._root = root
+
+    @property
+    def folder(self) -> str:
+        """Return the run's folder."""
+        return str(next(path for path in self._root.iterdir() if path.is_dir() and not path.is_symlink()))
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the job has ended."""
+        return self.process.poll() is not None
+
+    def wait(self) -> None:
+        """Wait until a rank has noticed that nothing moves, or until the job has ended."""
+        guard = time.monotonic() + 200
+        while not self.is_over and not self._is_suspected():
+            assert time.monotonic() < guard, "The job neither hangs nor ends."
+            time.sleep(0.1)
+
+    def _is_suspected(self) -> bool:
+        return any('"hang.suspected"' in path.read_text(encoding="utf-8") for path in self._root.glob("*/rank*.jsonl"))
+
+
+@pytest.fixture
+def start(armed: Any, python: str, free_port: Any, tmp_path: Path) -> Iterator[Any]:
+    """Start a run; its ranks end with the test."""
+    started: List[subprocess.Popen[bytes]] = []
+
+    def begin(drawn: Drawn) -> Run:
+        env: Dict[str, str] = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER=str(_AFTER))
+        words = [drawn.fault, str(drawn.rank), str(drawn.step), str(drawn.ranks), str(free_port())]
+        with open(tmp_path / "printed", "wb") as printed:
+            process = subprocess.Popen([python, str(_PROGRAM), *words], env=env, cwd=tmp_path, stdout=printed, stderr=printed, start_new_session=True)
+        started.append(process)
+        return Run(process, tmp_path / "runs")
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _lines(finding: Finding) -> Set[int]:
+    """Return the lines of the program that a finding names."""
+    sites = [item.site for item in finding.evidence if item.site is not None]
+    texts = [finding.verdict, *(item.text for item in finding.evidence)]
+    named = [int(number) for text in texts for number in re.findall(r"one_fault\.py:(\d+)", text)]
+    return {site.line for site in sites if site.file.endswith("one_fault.py")} | set(named)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("number", range(50))
+def test_the_rank_and_both_lines_are_told(number: int, start: Any) -> None:
+    """The report names the guilty rank, its line and that of the others, and watch the same ranks, while the job hangs or after it has ended."""
+    drawn = _draw(number)
+    print(drawn)
+    run = start(drawn)
+    run.wait()
+    hangs = not run.is_over
+    assert hangs or drawn.fault in (*_LEAVES, *_OTHER_LENGTH)
+    finding = judge(load([run.folder])).findings[0]
+    print(finding.id, finding.ranks, finding.verdict)
+    assert drawn.names(finding.ranks)
+    assert drawn.others in _lines(finding)
+    assert drawn.own & _lines(finding)
+    if hangs:
+        look: Look = Watcher([run.folder]).look()
+        assert sorted(look.outliers) == finding.ranks, look.outliers
