@@ -173,13 +173,14 @@ OPERATIONS: Tuple[Code, ...] = (
 PHASES: Tuple[Code, ...] = (
     Code(1, "dataloader", "Waiting for the next batch of a DataLoader; raised stands for its end."),
     Code(2, "backward", "torch.autograd.backward: the backward pass, with what DDP reduces in it."),
-    Code(3, "forward", "DistributedDataParallel.forward; not written yet."),
+    Code(3, "forward", "DistributedDataParallel.forward: the forward pass, before it the buffers of rank 0."),
     Code(4, "train", "A training loop of mmengine."),
     Code(5, "validate", "A validation loop of mmengine."),
     Code(6, "test", "A test loop of mmengine."),
     Code(7, "checkpoint", "mmengine saves a checkpoint."),
     Code(8, "save", "torch.save."),
     Code(9, "load", "torch.load."),
+    Code(10, "optimizer", "The step of an optimizer of torch."),
 )
 """Every phase; its row in the table is its code less one. A code never changes."""
 

@@ -14,17 +14,37 @@ from ddp_probe.record.ledger import LedgerFile, phases_at, word
 
 _CODES = {code.name: code.code for code in schema.PHASES}
 
+_OPTIMIZERS = (
+    ("adadelta", "Adadelta"),
+    ("_adafactor", "Adafactor"),
+    ("adagrad", "Adagrad"),
+    ("adam", "Adam"),
+    ("adamw", "AdamW"),
+    ("adamax", "Adamax"),
+    ("asgd", "ASGD"),
+    ("lbfgs", "LBFGS"),
+    ("_muon", "Muon"),
+    ("nadam", "NAdam"),
+    ("radam", "RAdam"),
+    ("rmsprop", "RMSprop"),
+    ("rprop", "Rprop"),
+    ("sgd", "SGD"),
+    ("sparse_adam", "SparseAdam"),
+)
+
 SWAPPED: Tuple[Tuple[str, str, str], ...] = (
     ("dataloader", "torch.utils.data.dataloader", "_BaseDataLoaderIter.__next__"),
     ("backward", "torch.autograd", "backward"),
+    ("forward", "torch.nn.parallel.distributed", "DistributedDataParallel.forward"),
     ("train", "mmengine.runner.loops", "EpochBasedTrainLoop.run"),
     ("train", "mmengine.runner.loops", "IterBasedTrainLoop.run"),
     ("validate", "mmengine.runner.loops", "ValLoop.run"),
     ("test", "mmengine.runner.loops", "TestLoop.run"),
     ("checkpoint", "mmengine.hooks.checkpoint_hook", "CheckpointHook._save_checkpoint"),
     ("checkpoint", "mmengine.runner.runner", "Runner.save_checkpoint"),
+    *(("optimizer", "torch.optim." + module, name + ".step") for module, name in _OPTIMIZERS),
 )
-"""What is a phase, by the name of its row. Not the optimizer's step: torch.compile inlines it, and would find our code there."""
+"""What is a phase, by the name of its row. An optimizer of the job's own is not: its class is not known."""
 
 WRAPPED: Tuple[Tuple[str, str, str], ...] = (("save", "torch.serialization", "save"), ("load", "torch.serialization", "load"))
 """Wrapped and not swapped: their warnings name the caller's line (stacklevel=2), and pass over the wrapper's frame alone."""

@@ -28,8 +28,11 @@ A record is valid if its first and last field are the same number. Numbers are i
 host's monotonic clock; the header has the wall clock for one of them.
 
 Not recorded: functional collectives (`torch.distributed._functional_collectives`, and what torch.compile and DTensor make of them),
-what the reducer of DistributedDataParallel does in C++ (the phase `backward` shows it), the calls that FSDP2 makes of the group itself,
-the optimizer's step (torch.compile inlines it), work whose future is awaited, and a vendor's own functions.
+what the reducer of DistributedDataParallel does in C++ (the phases `forward` and `backward` show it), calls of the process group itself, work whose
+future is awaited, and a vendor's own functions. A rank that waits in one of them is known by its phase, and by its stacks if it hangs.
+
+Phases are not recorded where torch.compile traces them: DistributedDataParallel.forward or an optimizer's step inside a compiled function. An import
+is not a phase; the stacks show it.
 """
 _AS_TEXT = """
 `rank00003.<host>.<pid>.ledger.txt` is the same as lines of JSON, a small part of the size, in which names can be replaced. Wherever a ledger is
