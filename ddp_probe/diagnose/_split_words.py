@@ -2,7 +2,7 @@
 
 from typing import Iterator, List, Optional, Sequence, Tuple
 
-from ddp_probe.diagnose._splits import BACKWARD, Split, record, split
+from ddp_probe.diagnose._splits import PASSES, Split, record, split
 from ddp_probe.diagnose._waits import PEER_GONE, waited
 from ddp_probe.diagnose.ledgers import Standing, View, as_site, described, view
 from ddp_probe.diagnose.rule import Evidence
@@ -29,8 +29,8 @@ def group(run: Run, found: Split) -> str:
 def waiting(run: Run, found: Split) -> str:
     """Say who waits in what, where, for how long."""
     ranks = [view(run).ranks[rank] for rank in found.here]
-    if found.what == BACKWARD:
-        what = "in backward number %d%s" % (found.number, at(ranks[0].site))
+    if found.what in PASSES:
+        what = "in %s number %d%s" % (PASSES[found.what], found.number, at(ranks[0].site))
     elif ranks[0].inside is None:
         what = "for collective number %d%s, which they have given to the device" % (found.number, group(run, found))
     else:
@@ -62,9 +62,9 @@ def _places(standings: Sequence[Standing]) -> List[Tuple[Standing, List[int]]]:
 
 
 def _behind(run: Run, found: Split) -> str:
-    if found.what == BACKWARD and found.there:
-        passes = {view(run).ranks[rank].times(BACKWARD) for rank in found.there}
-        return ", after %s" % counted(passes.pop(), "backward pass", "backward passes") if len(passes) == 1 else ""
+    if found.what in PASSES and found.there:
+        passes = {view(run).ranks[rank].times(found.what) for rank in found.there}
+        return ", after %s" % counted(passes.pop(), found.what + " pass", found.what + " passes") if len(passes) == 1 else ""
     if found.group is None or found.what or not found.there:
         return ""
     counts = [view(run).ranks[rank].count(found.group.id) for rank in found.there]

@@ -23,7 +23,9 @@ _SAME_SIZE = frozenset(
     "reduce_scatter_tensor reduce_scatter_single".split()
 )
 PAIRS = frozenset(("send", "recv", "isend", "irecv", "send_object_list", "recv_object_list"))
-BACKWARD = "backward"
+BACKWARD, FORWARD = "backward", "forward"
+PASSES = {BACKWARD: "backward", FORWARD: "DDP's forward"}
+_APART = 2.0  # Seconds by which ranks may be apart without being slow.
 
 
 class Split(NamedTuple):
@@ -185,7 +187,7 @@ def _halt(run: Run, seen: View) -> Optional[Split]:
 
 
 def _stalled(seen: View) -> Optional[Split]:
-    stalls = [*_in_collectives(seen), *_in_pairs(seen), *_in_backward(seen)]
+    stalls = [*_in_collectives(seen), *_in_pairs(seen), *_in_pass(seen, BACKWARD), *_in_pass(seen, FORWARD)]
     stalls = [stall for stall in stalls if stall.there or stall.unknown]
     if not stalls:
         return None
@@ -261,7 +263,7 @@ def _judged(seen: View, stall: _Stall, there: List[int]) -> Optional[Split]:
         return _made(stall, UNKNOWN, there, [])
     if stall.unknown and not (many and len(there) < len(stall.here) and not any(one.in_backward for one in missing)):
         return _made(stall, UNKNOWN, there, [])
-    if all(standing.is_working for standing in missing):
+    if all(standing.is_working or _still_moves(seen, standing, stall) for standing in missing):
         return _made(stall, WORKING, there, there)
     if stall.what in PAIRS:
         return _made(stall, LEFT if left else PEER, there, there)
@@ -270,6 +272,13 @@ def _judged(seen: View, stall: _Stall, there: List[int]) -> Optional[Split]:
     if left and len(left) == len(missing):
         return _made(stall, LEFT, there, there)
     return _made(stall, MISSING, there, there)
+
+
+def _still_moves(seen: View, standing: Standing, stall: _Stall) -> bool:
+    """Tell whether a rank has gone on for most of the time since the others began to wait: batches of a validation, saves, calls in another group."""
+    moved = standing.moved()
+    quiet = max(standing.until, *(one.until for one in stall.here.values())) - moved
+    return standing.left is None and quiet < seen.patience and moved - stall.when > max(quiet, _APART)
 
 
 def _is_long(seen: View, standing: Standing) -> bool:
@@ -310,7 +319,7 @@ def _issued(seen: View, name: str, members: Set[int]) -> Dict[int, Standing]:
         calls = standing.calls(name) if standing is not None else None
         if standing is None or standing.inside is not None or standing.left is not None or calls is None or calls.last is None:
             continue
-        quiet = standing.until - (standing.ledger.moved + standing.process.offset)
+        quiet = standing.until - standing.moved()
         if calls.last.device not in ("", "cpu") and quiet >= seen.patience and not standing.is_working:
             found[rank] = standing
     ahead = max((standing.count(name) for standing in found.values()), default=0)
@@ -332,14 +341,14 @@ def _in_pairs(seen: View) -> Iterator[_Stall]:
         yield _Stall(inside.group, inside.seq, {rank: standing}, there, unknown, 2, inside.op)
 
 
-def _in_backward(seen: View) -> Iterator[_Stall]:
-    """Yield the backward pass in which ranks wait for gradients that others do not send: DDP reduces them in C++, in which no record is made."""
-    here = {rank: standing for rank, standing in seen.ranks.items() if standing.in_backward and _is_long(seen, standing)}
+def _in_pass(seen: View, name: str) -> Iterator[_Stall]:
+    """Yield the pass in which ranks wait for others. No record is made in C++: in forward DDP sends the buffers of rank 0, in backward it reduces."""
+    here = {rank: standing for rank, standing in seen.ranks.items() if standing.is_in(name) and _is_long(seen, standing)}
     if not here:
         return
-    number = Counter(standing.times(BACKWARD) for standing in here.values()).most_common(1)[0][0]
-    here = {rank: standing for rank, standing in here.items() if standing.times(BACKWARD) == number}
-    there = [rank for rank, one in seen.ranks.items() if rank not in seen.unknown and not one.in_backward and one.times(BACKWARD) < number]
+    number = Counter(standing.times(name) for standing in here.values()).most_common(1)[0][0]
+    here = {rank: standing for rank, standing in here.items() if standing.times(name) == number}
+    there = [rank for rank, one in seen.ranks.items() if rank not in seen.unknown and not one.is_in(name) and one.times(name) < number]
     unknown = sorted(seen.unknown - set(here))
     if there or unknown:
-        yield _Stall(None, number, here, sorted(there), unknown, len(set(seen.ranks) | seen.unknown), BACKWARD)
+        yield _Stall(None, number, here, sorted(there), unknown, len(set(seen.ranks) | seen.unknown), name)

@@ -14,9 +14,9 @@ from ddp_probe.read.ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 from ddp_probe.read.rank_ledger import GroupCalls, RankLedger, ranks_of
 
-PATIENCE = 60.0  # Seconds; a rank that waits for less may only be a little ahead.
+_PATIENCE = 60.0  # Seconds; a rank that waits for less may only be a little ahead. For a job that does not say.
 LONG = frozenset(("validate", "test", "checkpoint", "save", "load"))
-_AROUND = frozenset(("train", "forward"))  # These hold whole steps: they do not tell where a rank is.
+_AROUND = frozenset(("train",))  # It holds whole steps: it does not tell where a rank is.
 
 
 class Left(NamedTuple):
@@ -51,7 +51,7 @@ class Standing:
     def _until(self, run: Run) -> float:
         if self.rank in run.running:
             return run.read_at
-        known = [self.process.last_when, self.ledger.moved + self.process.offset]
+        known = [self.process.last_when, self.moved()]
         death = self.process.death
         return max([*known, death.when] if death is not None else known)
 
@@ -95,12 +95,16 @@ class Standing:
     @property
     def in_backward(self) -> bool:
         """Tell whether it is in the backward pass, in which DDP reduces the gradients."""
-        return self.inside is None and self.left is None and self.phase is not None and self.phase.name == "backward"
+        return self.is_in("backward")
+
+    def is_in(self, phase: str) -> bool:
+        """Tell whether it is in a phase, and in no call."""
+        return self.inside is None and self.left is None and self.phase is not None and self.phase.name == phase
 
     @property
     def waits_for_data(self) -> bool:
         """Tell whether it waits for a batch of its DataLoader."""
-        return self.inside is None and self.left is None and self.phase is not None and self.phase.name == "dataloader"
+        return self.is_in("dataloader")
 
     def count(self, group: str) -> int:
         """Return the number of the last collective that it began in a group."""
@@ -125,13 +129,17 @@ class Standing:
         """Return a time of its ledger on the run's common clock."""
         return self.ledger.when(mono_ns) + self.process.offset
 
+    def moved(self) -> float:
+        """Return when its ledger has changed last, on the run's common clock."""
+        return self.ledger.moved + self.process.offset
+
     def since(self) -> float:
         """Return since when it has stood where it stands."""
         if self.inside is not None:
             return self.wall(self.inside.waited_ns or self.inside.entered_ns)
         if self.left is not None:
             return self.left.when
-        return self.wall(self.phase.entered_ns) if self.phase is not None else self.ledger.moved + self.process.offset
+        return self.wall(self.phase.entered_ns) if self.phase is not None else self.moved()
 
     def lasted(self) -> float:
         """Return for how many seconds it has stood there, as far as that is known."""
@@ -183,6 +191,8 @@ _PAIRED = ("send", "recv", "isend", "irecv", "send_object_list", "recv_object_li
 _SPOKEN = {
     "dataloader": "the DataLoader, waiting for a batch",
     "backward": "backward",
+    "forward": "DDP's forward",
+    "optimizer": "the optimizer's step",
     "validate": "validation",
     "test": "a test loop",
     "checkpoint": "saving a checkpoint",
@@ -321,8 +331,9 @@ def _members(group: Group) -> Set[int]:
 
 def _patience(run: Run) -> float:
     """Return after how many seconds a wait is a hang, as DDP_PROBE_HANG_AFTER of the job says."""
-    told = [settings.get(settings.HANG_AFTER, process.started.environment) for process in run.processes if process.start is not None]
-    return max((max(0.1, float(one)) for one in told if one), default=PATIENCE)
+    known = [process.started.environment for process in run.processes]
+    told = [settings.get(settings.HANG_AFTER, environment) for environment in known if settings.HANG_AFTER.name in environment]
+    return max((max(0.1, float(one)) for one in told if one), default=_PATIENCE)
 
 
 def _note(run: Run, found: Dict[int, Standing]) -> None:

@@ -11,6 +11,7 @@ from ddp_probe.diagnose import judge
 from ddp_probe.diagnose.rule import Finding
 from ddp_probe.read import load
 from ddp_probe.read.ledger_text import START, written
+from ddp_probe.read.load import from_lines
 
 _LEDGERS = ("ledger 0-2 all_reduce 16 float32 at /job/train.py:12 x3", "ledger 0-1 all_reduce 16 float32 at /job/train.py:12 open")
 _DUMP = """Timeout (0:01:00)!
@@ -37,8 +38,12 @@ def _line(name: str, rank: int, mono_ns: int, **fields: Any) -> str:
 def judged(tmp_path: Path) -> Judge:
     """Return a function that writes three ranks, of which rank 2 does not come and has left these stacks, and judges them; rank 0 has given up."""
 
-    def judge_it(looks: List[Look], dump: str = "", dumped: float = 0.0, over: bool = False, name: str = "hang.suspected") -> Finding:
-        for rank, data in written(_LEDGERS).items():
+    def judge_it(
+        looks: List[Look], dump: str = "", dumped: float = 0.0, over: bool = False, name: str = "hang.suspected", moved: float = 0.0
+    ) -> Finding:
+        ledgers = written(_LEDGERS)
+        ledgers[2] = written([_LEDGERS[0], *(["ledger 2 dataloader at /job/val.py:9 open"] if moved else [])], start=START + moved)[2]
+        for rank, data in ledgers.items():
             log = tmp_path / ("rank%05d.node1.%d.jsonl" % (rank, rank))
             lines = [_line("process.start", rank, int((START - 9) * 1e9), world_size=3, environment={"DDP_PROBE_HANG_AFTER": "60"})]
             lines += [_event(look, name) for look in looks] if rank == 2 else [_line("hang.suspected", rank, int((START + 300) * 1e9), since=300)]
@@ -98,3 +103,21 @@ def test_the_text_of_faulthandler_is_believed_by_its_time(dumped: float, over: b
     finding = judged([], _DUMP % ("/job/parse.py", 5, "parse"), dumped, over)
     assert ("rank 2 is at /job/parse.py:5 in parse, in C code that holds the GIL, for" in finding.verdict) == believed
     assert any(one.file.endswith(".stacks") for one in finding.evidence) == believed
+
+
+@pytest.mark.parametrize(("moved", "slug"), [(290.0, "rank-works-while-others-wait"), (10.0, "rank-missing-from-collective")])
+def test_a_rank_whose_ledger_goes_on_is_slow(moved: float, slug: str, judged: Judge) -> None:
+    """A rank that still took batches most of the time is told as slow, and one that has stood since as missing; without a stack too."""
+    finding = judged([], moved=moved)
+    assert (finding.slug, finding.ranks) == (slug, [2])
+    assert "in the DataLoader, waiting for a batch at /job/val.py:9" in finding.verdict
+    assert ("Rank 2 still moved at" in finding.verdict) == (moved > 100)
+
+
+@pytest.mark.parametrize(("told", "waits"), [("5", True), ("2m", False), ("", False), ("off", False)])
+def test_a_wait_counts_after_the_time_of_the_run(told: str, waits: bool) -> None:
+    """A rank that waits for 30 s in a call is told if DDP_PROBE_HANG_AFTER of its run is shorter; else, and without a value, it may go on."""
+    log = json.dumps({"event": "process.start", "rank": 0, "world_size": 2, "environment": {"DDP_PROBE_HANG_AFTER": told}})
+    run = from_lines(log + "\nledger 0-1 barrier at /job/train.py:8 x2\nledger 0 barrier at /job/train.py:9 open")
+    run.read_at = START + 30
+    assert bool(judge(run).findings) == waits

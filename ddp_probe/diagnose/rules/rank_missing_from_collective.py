@@ -47,6 +47,14 @@ ledger 0 broadcast 4 float32 root 0 of 0,1 at /train/t.py:15 open
         ranks=(0,),
     ),
     Example(
+        "Rank 0 does not come to a forward pass, in which DDP sends its buffers to the others.",
+        """
+ledger 0-3 forward at /train/t.py:11 x3
+ledger 1-3 forward at /train/t.py:11 open
+""",
+        ranks=(0,),
+    ),
+    Example(
         "Rank 3 stands at one line of its own code, as its stacks say.",
         """
 {"event":"hang.suspected","rank":3,"mono_ns":1070000000000,"threads":[{"main":true,"frames":[{"file":"/train/t.py","line":7,"function":"lock"}]}]}
