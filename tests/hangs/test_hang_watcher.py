@@ -1,5 +1,10 @@
 """The watcher in a rank: what it writes while a job hangs, what it answers, and what it leaves alone."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List
@@ -54,9 +59,9 @@ def test_a_hang_is_told_with_its_lines_while_it_lasts(code: int, armed: Any, tor
 def one_rank(armed: Any, run_python: Any, free_port: Any, tmp_path: Path) -> Callable[..., str]:
     """Run one of the functions of one_rank.py and return what it printed."""
 
-    def run(*words: str, after: str = "1") -> str:
+    def run(*words: str, after: str = "1", seconds: float = 250) -> str:
         env = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER=after, RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", FREE_PORT=str(free_port()))
-        done = run_python([str(_PROGRAMS / "one_rank.py"), *words], env=env, cwd=tmp_path, timeout=250)
+        done = run_python([str(_PROGRAMS / "one_rank.py"), *words], env=env, cwd=tmp_path, timeout=seconds)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
         return str(done.stdout)
@@ -79,9 +84,11 @@ def test_each_request_for_stacks_is_answered_once(one_rank: Callable[..., str]) 
     assert one_rank("answers") == "[1, 1]\n"
 
 
-def test_forks_do_not_deadlock(one_rank: Callable[..., str]) -> None:
+@pytest.mark.timeout(1600)  # All rounds take four minutes on two idle cores.
+def test_forks_do_not_deadlock(one_rank: Callable[..., str], whole: bool) -> None:
     """Workers of a DataLoader and plain children, forked while the watcher looks 20 times a second, all end, also by faulthandler's own end."""
-    assert one_rank("forks", "20", after="0.2") == "160\n"
+    rounds = 500 if whole else 20  # Two workers each, and one child.
+    assert one_rank("forks", str(rounds), after="0.2", seconds=250 if rounds == 20 else 1500) == "%d\n" % (8 * rounds)
 
 
 def test_restore_takes_the_watcher_out(one_rank: Callable[..., str]) -> None:
@@ -138,3 +145,43 @@ def test_a_round_costs_little() -> None:
         hang.is_due(0.5)
         requests.new()
     assert (time.process_time() - start) / 1000 < 0.001
+
+
+def test_a_slow_job_is_told_each_time_that_it_goes_on(armed: Any, torchrun: Any, run_python: Any, read_events: Any, tmp_path: Path) -> None:
+    """Each hang that is suspected while a healthy job evaluates, saves or compiles is over in the end; the job and its report are as without."""
+    env = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="1")
+    done = torchrun(_PROGRAMS / "slow_phases.py", args=("3", "3", "4"), env=env, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("finished") == 2
+    suspected, over = (_events(tmp_path / "runs", read_events, name) for name in ("hang.suspected", "hang.over"))
+    for told, ends in zip(suspected, over):
+        assert len(told) >= 3
+        assert sum(end["suspected"] for end in ends) == len(told)
+        assert max(event["mono_ns"] for event in told) < max(end["mono_ns"] for end in ends)
+    report = run_python(["-m", "ddp_probe", "report", str(tmp_path / "runs")], env=env)
+    assert (report.returncode, "clear" in report.stdout) == (0, True), report.stdout
+
+
+def test_a_stopped_process_is_told_while_the_job_hangs(armed: Any, run_python: Any, read_events: Any, free_port: Any, tmp_path: Path) -> None:
+    """The report names the rank whose process is stopped, its state and the signal that lets it go on; after that signal the job ends well."""
+    env = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="2")
+    where = ["--nproc_per_node=2", "--master_addr=127.0.0.1", "--master_port=%d" % free_port()]
+    job = subprocess.Popen([sys.executable, "-m", "torch.distributed.run", *where, str(_PROGRAMS / "one_stops.py")], env=env, cwd=tmp_path)
+    try:
+        end = time.monotonic() + 200
+        while not any(_events(tmp_path / "runs", read_events, "hang.suspected")[:1]):
+            assert time.monotonic() < end
+            assert job.poll() is None
+            time.sleep(0.1)
+        time.sleep(0.5)  # The report asks for two seconds of waiting, and the rank has told it at that moment.
+        told = json.loads(run_python(["-m", "ddp_probe", "report", "--json", str(tmp_path / "runs")], env=env).stdout)
+        (pid,) = {event["pid"] for event in _events(tmp_path / "runs", read_events, "process.start")[1]}
+        os.kill(pid, signal.SIGCONT)
+        assert job.wait(100) == 0
+    finally:
+        job.kill()
+        job.wait()
+    (finding,) = told["findings"]
+    assert (finding["slug"], finding["ranks"]) == ("rank-does-not-run", [1])
+    assert "process %d is in state T" % pid in finding["verdict"]
+    assert "kill -CONT %d" % pid in finding["remedy"]
