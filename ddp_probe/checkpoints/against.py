@@ -1,5 +1,7 @@
 """Compares the tensors of a checkpoint with those of another checkpoint, or with the parameters that a run has recorded of its model."""
 
+import re
+from importlib import metadata
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import msgspec
@@ -81,6 +83,15 @@ def _load(judged: Judged) -> str:
     """Return Python source that loads the file's state."""
     if judged.kind == "safetensors":
         return "safetensors.torch.load_file(%r)" % judged.path
-    refused = ", weights_only=False" if judged.weights_only is not None and not judged.weights_only.accepted else ""
+    refused = ", weights_only=False" if judged.weights_only is not None and not judged.weights_only.accepted and _has_weights_only() else ""
     inside = "".join("[%r]" % part for part in names.chosen(judged.states).split(".") if part)
     return "torch.load(%r, map_location='cpu'%s)%s" % (judged.path, refused, inside)
+
+
+def _has_weights_only() -> bool:
+    """Tell whether the torch installed here takes weights_only, which 1.13 brought; yes if none is installed. Nothing of torch is imported."""
+    try:
+        found = re.match(r"(\d+)\.(\d+)", metadata.version("torch"))
+    except metadata.PackageNotFoundError:
+        return True
+    return found is None or (int(found[1]), int(found[2])) >= (1, 13)

@@ -3,6 +3,7 @@
 import os
 import stat
 import time
+import warnings
 from typing import Optional
 
 from ddp_probe.checkpoints import advice, distributed, lookalikes, safetensors, sharded, torch_legacy, torch_zip, writers
@@ -16,10 +17,12 @@ def judge(path: str, *, deep: bool = False, progress: Optional[Progress] = None)
     """Return what can be said of a file, or of the folder of a distributed or sharded checkpoint. Never raises for what is in it."""
     judged = Judged(path, deep=deep)
     try:
-        if os.path.isdir(path):
-            _folder(path, judged, progress)
-        else:
-            _file(path, judged, progress)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pickletools warns about the escapes in a text, which is not ours.
+            if os.path.isdir(path):
+                _folder(path, judged, progress)
+            else:
+                _file(path, judged, progress)
     except UnknownError as exc:
         judged.because, judged.what_to_do = exc.because, exc.what_to_do
         if judged.verdict != BROKEN:

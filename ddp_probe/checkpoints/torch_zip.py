@@ -85,6 +85,9 @@ def _contents(found: Contents, entry: Entry, judged: Judged) -> None:
 
 def _another(archive: Archive, prefix: str, judged: Judged) -> None:
     names = [entry.name for entry in archive.entries]
+    if not names:
+        judged.broken(Fault("The directory of the archive is empty.", "", archive.directory.offset))
+        return
     if prefix + "version" in names or any(name.startswith((prefix + "data/", prefix + ".data/")) for name in names):
         judged.broken(Fault("The archive has no data.pkl."))
         return

@@ -65,7 +65,7 @@ class Archive:
             )
         elif not flags & 8 and (method != entry.method or ((size, packed) != (entry.size, entry.packed) and MAX32 not in (size, packed))):
             self._fault("The directory says %d bytes; the record's own header says %d." % (entry.size, size), entry, unnoticed=True)
-        if entry.flags & 0x21 or entry.method not in (0, 8):
+        if entry.flags & 0x61 or entry.method not in (0, 8):
             self._fault("This record is said to be encrypted, or compressed in a way that torch does not know.", entry)
         return int(entry.offset) + 30 + int(name) + int(extra)
 
@@ -108,13 +108,13 @@ def _inflated(found: Source, entry: Entry, limit: int) -> Iterator[bytes]:
     total = 0
     try:
         for part in found.blocks(0, found.size):
-            left = part
-            while left and not engine.eof:
+            left, full = part, False
+            while (left or full) and not engine.eof:
                 made = engine.decompress(left, _PART)
+                left, full = engine.unconsumed_tail, len(made) == _PART  # If it is full, there may be more without further input.
                 total += len(made)
                 yield made
                 if total >= limit:
                     return
-                left = engine.unconsumed_tail
     except zlib.error as exc:
         raise BrokenError("This record cannot be inflated: %s." % exc, entry.name, entry.offset) from exc

@@ -81,14 +81,14 @@ def _end64(source: Source, end: End) -> Optional[End]:
 
 def read_directory(source: Source, end: End) -> Directory:
     """Return all entries; a directory that torch's reader refuses is broken."""
-    wrong = _wrong(end)
+    wrong = _wrong(end, source.size)
     if wrong:
         raise BrokenError("The end of the archive is not valid: %s." % wrong, "", end.at)
     if end.entries > ENTRIES:
         raise UnknownError("The archive has %d records; at most %d are read." % (end.entries, ENTRIES))
     faults = []
     if end.offset + end.size > end.at:
-        text = "The directory of the archive is said to have %d bytes at byte %d, and reaches beyond the archive's end." % (end.size, end.offset)
+        text = "The directory of the archive is said to have %d bytes at byte %d, and reaches into the archive's end." % (end.size, end.offset)
         faults.append(Fault(text, "", end.at, unnoticed=True))
     entries: List[Entry] = []
     for entry in _entries(source, end):
@@ -101,7 +101,7 @@ def read_directory(source: Source, end: End) -> Directory:
     return Directory(entries, end.offset, source.size - end.at - 22, faults)
 
 
-def _wrong(end: End) -> str:
+def _wrong(end: End, size: int) -> str:
     """Return what torch's reader refuses in the end record."""
     if end.entries != end.here:
         return "it has %d records here, and %d in all" % (end.here, end.entries)
@@ -111,7 +111,9 @@ def _wrong(end: End) -> str:
         return "its directory is said to have %d bytes" % end.size
     if end.entries * 46 > end.size:
         return "its directory has %d bytes for %d records" % (end.size, end.entries)
-    return "its directory is said to begin at byte %d" % end.offset if end.offset > end.at else ""
+    if end.offset > end.at or end.offset + end.size > size:
+        return "its directory is said to have %d bytes at byte %d" % (end.size, end.offset)
+    return ""
 
 
 def _insist(entry: Entry, end: End, size: int) -> None:

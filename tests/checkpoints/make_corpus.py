@@ -7,6 +7,7 @@
 import collections
 import datetime
 import json
+import os
 import pathlib
 import pickle
 import sys
@@ -185,6 +186,11 @@ def _special(folder: pathlib.Path, truth: Dict[str, Any]) -> None:
         late = {"unsigned": torch.ones(3, dtype=torch.uint16), "eight": torch.ones(3).to(torch.float8_e4m3fn), "meta": torch.ones(2, device="meta")}
         torch.save(late, str(folder / "late-zip-2.pt"))
         truth["late-zip-2.pt"] = described(late)
+        parts = {"weight": torch.ones(3, 4), "bias": torch.zeros(4, dtype=torch.bfloat16), "scalar": torch.tensor(7)}
+        import torch.distributed.checkpoint as distributed
+
+        os.chdir(str(folder))  # The metadata keep the path that was given.
+        distributed.save({"model": parts, "epoch": 3}, checkpoint_id="distributed", no_dist=True)
 
 
 if __name__ == "__main__":

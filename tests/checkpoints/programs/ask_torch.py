@@ -1,6 +1,6 @@
-"""Asks the installed torch: loads each file of a list, or prints what weights_only accepts.
+"""Asks the installed torch: loads each file of a list, and lists what weights_only accepts.
 
-`ask_torch.py FILES.json new|old` prints, as one JSON object, file to [answer, answer with weights_only]. `ask_torch.py --lists` prints the lists.
+`ask_torch.py FILES.json new|old` prints one JSON object: answers (file to [answer, answer with weights_only]), and with new the lists.
 """
 
 import inspect
@@ -41,16 +41,12 @@ def main() -> None:
     """Answer, on a stdout of our own: what a pickle prints does not belong there."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    if sys.argv[1] == "--lists":
-        json.dump(lists(), out)
-        return
     with open(sys.argv[1], encoding="utf-8") as stream:
         files = json.load(stream)
-    if sys.argv[2] == "new":
-        found = {file: [answer(file, weights_only=False), answer(file, weights_only=True)] for file in files}
-    else:
-        found = {file: [answer(file), ""] for file in files}
-    json.dump(found, out)
+    new = sys.argv[2] == "new"
+    accepted = lists() if new else {}  # Before any file has made torch import more, which may register more.
+    found = {file: [answer(file, weights_only=False), answer(file, weights_only=True)] if new else [answer(file), ""] for file in files}
+    json.dump({"answers": found, **accepted}, out)
 
 
 if __name__ == "__main__":
