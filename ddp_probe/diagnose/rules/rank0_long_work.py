@@ -26,6 +26,8 @@ _FOR_RANK_0 = (
     r"\b(?:local_)?main_process_first\b|torch_distributed_zero_first|\bin (?:rank_?(?:0|zero)_first|zero_first|master_first)\b"
     r"|\bin broadcast_object_list\b|broadcast_object_list\([^\n]*, (?:src=)?0\)"
 )
+# The root itself stands there and nobody comes: it sends, and the others would receive.
+_ROOT_WAITS = r"\bin broadcast_object_list\b(?:(?!Traceback).){0,1500}?for send operation"
 _TRAINING = r"Epoch\(train\)|Iter\(train\)|\bloss[:=]|'loss':"
 
 RULE = Rule(
@@ -51,7 +53,7 @@ RULE = Rule(
         Printed(
             _GAVE_UP,
             beside=_FOR_RANK_0,
-            nowhere=r"\[Rank 0\][^\n]*[Ww]atchdog caught",
+            nowhere=r"\[Rank 0\][^\n]*[Ww]atchdog caught|" + _ROOT_WAITS,
             says="The other ranks timed out in a call in which they wait for work that rank 0 does alone.",
             ranks=False,
         ),
@@ -96,6 +98,17 @@ Evaluating:  43%|####3     | 215/500 [25:11<33:23,  7.03s/it]
     Example(
         "A timeout in the middle of training has another cause.",
         recorded.TIMEOUT_IN_MIDDLE_OF_TRAINING_HAS_ANOTHER,
+        answer="clear",
+    ),
+    Example(
+        "The root of broadcast_object_list times out in sending: the others do not come.",
+        """Traceback (most recent call last):
+  File "/train/t.py", line 31, in save
+    dist.broadcast_object_list(paths, src=0)
+  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 4026, in broadcast_object_list
+    broadcast(object_sizes_tensor, group_src=group_src, group=group)
+RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:129] Timed out waiting 8000ms for send operation to complete
+""",
         answer="clear",
     ),
     Example(
