@@ -13,7 +13,7 @@ from ddp_probe.checkpoints.pickle_stream import PickleStream
 from ddp_probe.checkpoints.stack import Stack
 
 OPCODES = 12_000_000  # About 250,000 tensors.
-VALUES = 6_000_000
+VALUES = 4_000_000  # About half a gigabyte, if each is a dict.
 TEXT = 64 << 20  # Characters in all.
 _MARKS = 100_000  # Open at the same time.
 _WRONG = (ValueError, IndexError, KeyError, TypeError, OverflowError, AttributeError)

@@ -13,7 +13,7 @@ class Fault(msgspec.Struct, omit_defaults=True):
     text: str
     record: str = ""  # Of an archive, or a file of a folder.
     offset: Optional[int] = None  # In the file.
-    unnoticed: bool = False  # torch.load reads over it, and returns wrong values.
+    unnoticed: bool = False  # torch.load does not look for it, and may return wrong values.
 
 
 class Tensor(msgspec.Struct, omit_defaults=True):

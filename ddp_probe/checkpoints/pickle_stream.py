@@ -29,6 +29,7 @@ class _Raw(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         data = self._source.read(self._at, len(buffer))
+        self._source.tally.add(len(data))
         buffer[: len(data)] = data
         self._at += len(data)
         return len(data)
@@ -48,6 +49,7 @@ class PickleStream(io.BufferedReader):
         super().__init__(_Raw(source, at), 1 << 16)
         self.short = False  # More was asked for than there is.
         self._size = source.size
+        source.tally.expect(source.size - at)
 
     @property
     def ended(self) -> bool:

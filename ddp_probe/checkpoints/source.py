@@ -2,7 +2,7 @@
 
 import os
 import stat
-from typing import Callable, Optional
+from typing import Callable, Optional, Tuple
 
 from ddp_probe.checkpoints.model import UnknownError
 
@@ -48,7 +48,13 @@ class Tally:
     def __init__(self, everything: int = 0, progress: Optional[Progress] = None) -> None:
         self.everything = everything
         self.done = 0
+        self._fixed = everything > 0
         self._progress = progress
+
+    def expect(self, length: int) -> None:
+        """Say that this many bytes will be read, unless it was known from the start how many there are."""
+        if not self._fixed:
+            self.everything += length
 
     def add(self, length: int) -> None:
         """Count bytes that were read."""
@@ -62,6 +68,7 @@ class Blocks:
 
     def __init__(self, source: Source, offset: int, length: int) -> None:
         self._source, self._at, self._end = source, offset, offset + length
+        source.tally.expect(length)
 
     def __iter__(self) -> "Blocks":
         return self
@@ -75,7 +82,7 @@ class Blocks:
         return part
 
 
-def open_file(path: str) -> "tuple[int, os.stat_result]":
+def open_file(path: str) -> Tuple[int, os.stat_result]:
     """Open a regular file; its descriptor and what fstat says."""
     _insist(os.stat(path))
     fd = os.open(path, _FLAGS)

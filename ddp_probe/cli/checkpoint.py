@@ -16,7 +16,7 @@ each record of an archive; the other formats have none.
   because         why it is unknown, or what else it is
   what_to_do      if it is broken
   faults          a list of text, record, offset (in the file), unnoticed
-                  (true: torch.load raises nothing and returns wrong values)
+                  (true: torch.load does not look for it)
   remarks         what is unusual and harmless
   size, modified (Unix time), age (seconds), files (of a folder or an index)
   writers         processes of this host that have it open for writing: pid,

@@ -1,7 +1,6 @@
 """Prints what is said of checkpoints: the verdict first, then what is wrong, what to do, and what the file holds."""
 
-import time
-from typing import Dict, Iterator, List, Optional, Sequence
+from typing import Dict, Iterator, List, Sequence
 
 from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, Comparison, Fault, Judged
 from ddp_probe.report import paint, safe
@@ -37,7 +36,7 @@ def _one(judged: Judged, width: int, *, names: bool) -> Iterator[StyledLine]:
     if judged.because and judged.because not in [fault.text for fault in judged.faults]:
         yield from _paragraph(judged.because, width)
     if any(fault.unnoticed for fault in judged.faults):
-        yield from _paragraph("torch.load does not check this: it raises nothing, and what it returns is wrong.", width, paint.WARN)
+        yield from _paragraph("torch.load does not look for this: it may return wrong values without an error.", width, paint.WARN)
     yield from _rows(judged, width)
     if judged.against is not None:
         yield from _against(judged.against, width)
@@ -169,8 +168,3 @@ def _names(judged: Judged) -> Iterator[StyledLine]:
     for tensor in judged.names:
         device = "  " + tensor.device if tensor.device not in ("", "cpu") else ""
         yield StyledLine("    %s  %s %s%s" % (safe.line(tensor.name, 500), tensor.dtype, list(tensor.shape), device))
-
-
-def when(modified: Optional[float]) -> str:
-    """Return a time as UTC."""
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(modified)) if modified is not None else ""

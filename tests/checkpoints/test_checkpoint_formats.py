@@ -177,3 +177,14 @@ def test_a_page_fits_a_terminal_and_a_name_cannot_control_it(tmp_path: Path, com
     assert "\\x1b]0;title\\x07" in done.out
     page = command(CORPUS / "new" / "foreign-zip-2.pt").out
     assert max(len(line) for line in page.splitlines()[1:]) <= 80
+
+
+def test_progress_goes_from_nothing_to_all(tmp_path: Path) -> None:
+    """A long reading says how many bytes of how many were read, never more than all; a deep one counts the whole file."""
+    path = tmp_path / "a.safetensors"
+    safetensors(path, {"a": _tensor(0, 4 << 20, [1 << 20])}, 4 << 20)
+    told: List[Any] = []
+    judge(str(path), deep=True, progress=lambda done, everything: told.append((done, everything)))
+    assert len(told) >= 4
+    assert all(done <= everything == path.stat().st_size for done, everything in told)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
