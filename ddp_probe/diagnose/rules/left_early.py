@@ -91,7 +91,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         ranks=guilty,
         verdict="%s ended without an exception%s%s; rank %s was still %s and lost it %.0f ms later."
         % (capital(named(guilty)), _code(run, earliest), _how(earliest), first.rank, stood(first), (first.when - earliest.when) * 1000),
-        evidence=[*_evidence(earliest), *(failed(failure) for failure in lost[:3])],
+        evidence=[*_evidence(earliest), *(failed(failure) for failure in lost[:3]), *_last_call(first.process)],
         when=earliest.when,
         explains=lost,
         remedy=_remedy(earliest),
@@ -133,11 +133,11 @@ def _evidence(left: _Leaver) -> List[Evidence]:
     return [*items, end, *_last_call(left.process)]
 
 
-def _last_call(process: LoggedProcess) -> List[Evidence]:
+def _last_call(process: Optional[LoggedProcess]) -> List[Evidence]:
     """Return the last collective of a rank, if it has a ledger."""
-    kept = process.ledger
+    kept = process.ledger if process is not None else None
     last = kept.last if kept is not None else None
-    if kept is None or last is None or last.op == "destroy_process_group":
+    if process is None or kept is None or last is None or last.op == "destroy_process_group":
         return []
     return [Evidence(kept.path, last.number, as_site(last.site), "rank %s: the last call of torch.distributed is %s" % (process.rank, last.op))]
 

@@ -1,4 +1,4 @@
-"""A small training on several ranks, in which one rank does something wrong at one step: one_fault.py FAULT RANK STEP RANKS PORT.
+"""A small training on several ranks, in which one rank does something wrong at one step: one_fault.py FAULT RANK STEP RANKS PORT BACKEND.
 
 The ranks are forked from one process that has imported torch, so that eight of them cost one import. `# line: NAME` marks the lines that a
 verdict must name: that of a fault has the fault's name, and `others` says where the other ranks then are.
@@ -78,10 +78,12 @@ def train(fault: str, guilty: int, step: int, rank: int, ranks: int) -> None:
     dist.barrier()  # line: end
 
 
-def run(rank: int, fault: str, guilty: int, step: int, ranks: int, port: int) -> None:
+def run(rank: int, backend: str, fault: str, guilty: int, step: int, ranks: int, port: int) -> None:
     """Be one rank."""
+    if backend == "eccl":
+        import torch_gcu  # noqa: F401  # it registers the backend
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    dist.init_process_group("gloo", timeout=timedelta(minutes=5))  # line: joins
+    dist.init_process_group(backend, timeout=timedelta(minutes=5))  # line: joins
     train(fault, guilty, step, rank, ranks)
     dist.destroy_process_group()
 
@@ -90,7 +92,7 @@ def main() -> None:
     """Start the ranks and wait for them."""
     fault, numbers = sys.argv[1], [int(word) for word in sys.argv[2:6]]
     context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=run, args=(rank, fault, *numbers)) for rank in range(numbers[2])]
+    processes = [context.Process(target=run, args=(rank, sys.argv[6], fault, *numbers)) for rank in range(numbers[2])]
     for process in processes:
         process.start()
     for process in processes:
