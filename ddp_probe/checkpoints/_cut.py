@@ -7,26 +7,26 @@ from typing import Dict, List, Optional, Tuple
 from ddp_probe.checkpoints import _fill, contents
 from ddp_probe.checkpoints.contents import Contents
 from ddp_probe.checkpoints.machine import Machine
-from ddp_probe.checkpoints.model import BrokenError, Fault, Judged, UnknownError
+from ddp_probe.checkpoints.model import BrokenError, Damage, Judged, UnknownError
 from ddp_probe.checkpoints.pickle_stream import PickleStream
-from ddp_probe.checkpoints.source import Source
+from ddp_probe.checkpoints.source import FileRange
 
 _UNDESCRIBED = 4096  # Maximum bytes of a record whose size is not known: a version, a byte order.
 
 
-def explain(source: Source, judged: Judged) -> None:
+def explain(source: FileRange, judged: Judged) -> None:
     """Say how much of the archive is there. The directory is at the end, so nothing but the records' own headers is left."""
     text = "The archive has no end: it was cut off, or its writer has not finished."
     reached = _Reached(source)
     with contextlib.suppress(UnknownError, BrokenError):
         reached.walk(judged)
-    judged.broken(Fault("%s %s" % (text, reached.words()) if reached.words() else text, reached.record, source.size))
+    judged.broken(Damage("%s %s" % (text, reached.words()) if reached.words() else text, reached.record, source.size))
 
 
 class _Reached:
     """How far an archive that was cut goes."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: FileRange) -> None:
         self._source = source
         self.record = ""
         self._pickled: Optional[Contents] = None

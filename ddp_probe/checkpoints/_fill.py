@@ -6,7 +6,7 @@ from ddp_probe.checkpoints import dtypes, names, weights_only
 from ddp_probe.checkpoints.contents import Contents, Storage
 from ddp_probe.checkpoints.machine import Machine
 from ddp_probe.checkpoints.model import Judged, Tensor
-from ddp_probe.checkpoints.values import Call, Global, Mapping
+from ddp_probe.checkpoints.values import Global, Mapping, PickledCall
 
 _KEYS = 1000
 _GONE = ("torch._utils._rebuild_sparse_csr_tensor",)  # torch 1.9 to 1.12 wrote it; torch 2.13 cannot load it.
@@ -66,9 +66,9 @@ def product(shape: Tuple[int, ...]) -> int:
 
 def _pairs(value: Any) -> List[Tuple[str, Any]]:
     """Return the text keys of a mapping with their values."""
-    if type(value) is Call and type(value.function) is Global and not value.pairs:
+    if type(value) is PickledCall and type(value.function) is Global and not value.pairs:
         value = value.state
-    flat = value.pairs if type(value) in (Mapping, Call) else []
+    flat = value.pairs if type(value) in (Mapping, PickledCall) else []
     return [(flat[index], flat[index + 1]) for index in range(0, len(flat) - 1, 2) if type(flat[index]) is str]
 
 

@@ -3,8 +3,8 @@
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe.checkpoints import dtypes
-from ddp_probe.checkpoints.model import Fault, Tensor
-from ddp_probe.checkpoints.values import Call, Global, Group, Mapping, Persistent
+from ddp_probe.checkpoints.model import Damage, Tensor
+from ddp_probe.checkpoints.values import Global, Mapping, Persistent, PickledCall, PickledSet
 
 _NAME = 500  # Maximum characters of a tensor's name.
 _DEPTH = 60  # Maximum parts of a name.
@@ -34,13 +34,13 @@ class Contents:
         self.tensors: List[Tensor] = []
         self.storages: Dict[str, Storage] = {}
         self.states: Dict[str, List[Tensor]] = {}  # The path of a mapping to the tensors that are directly in it.
-        self.faults: List[Fault] = []
+        self.faults: List[Damage] = []
         self.needed: Dict[str, int] = {}  # Elements of a storage, by the views of it.
 
     def fault(self, text: str) -> None:
         """Add what torch.load fails on."""
         if len(self.faults) < _FAULTS:
-            self.faults.append(Fault(text, "data.pkl"))
+            self.faults.append(Damage(text, "data.pkl"))
 
 
 class _Place(NamedTuple):
@@ -94,12 +94,12 @@ def read(root: Any, persistent: List[Persistent]) -> Contents:
     while waiting:
         step = waiting.pop()
         value = step.value
-        tensor = _tensor(value) if type(value) is Call else None
+        tensor = _tensor(value) if type(value) is PickledCall else None
         if tensor is not None:
             _add(found, tensor, step)
-        elif type(value) is Call and _is_wrong(value):
+        elif type(value) is PickledCall and _is_wrong(value):
             found.fault("The tensor %s is made with arguments that torch does not take." % (_path(step.place) or "(unnamed)"))
-        elif type(value) in (Mapping, Call, list, tuple, Group) and id(value) not in seen:
+        elif type(value) in (Mapping, PickledCall, list, tuple, PickledSet) and id(value) not in seen:
             seen.add(id(value))
             waiting.extend(reversed(list(_parts(step))))
     return found
@@ -122,21 +122,21 @@ def _parts(step: _Step) -> Iterator[_Step]:
     value, place, module = step.value, step.place, step.module
     if type(value) is Mapping:
         yield from _pairs(value.pairs, step)
-    elif type(value) is Call:
+    elif type(value) is PickledCall:
         yield from _pairs(value.pairs, step)
         yield from (_Step(item, place, None, module) for item in value.items)
         yield _Step(value.state, place, None, module or (place or _TOP if _is_module(value) else None))
         yield _Step(value.arguments, place, None, None)
     else:
-        items = value.items if type(value) is Group else value
+        items = value.items if type(value) is PickledSet else value
         yield from (_Step(item, _Place(place, str(index)), None, None) for index, item in enumerate(items))
 
 
-def _is_module(call: Call) -> bool:
+def _is_module(call: PickledCall) -> bool:
     """Tell whether an object is a module: it has parameters, or a class that TorchScript compiled."""
     if type(call.function) is Global and call.function.module.startswith("__torch__"):
         return True
-    return type(call.state) is Mapping and type(call.state.get("_parameters")) in (Mapping, Call)
+    return type(call.state) is Mapping and type(call.state.get("_parameters")) in (Mapping, PickledCall)
 
 
 def _pairs(pairs: List[Any], step: _Step) -> Iterator[_Step]:
@@ -176,7 +176,7 @@ def beyond(found: Contents) -> Iterator[Tuple[Storage, int]]:
             yield found.storages[key], needed
 
 
-def _tensor(call: Call, depth: int = 0) -> Optional[_Found]:
+def _tensor(call: PickledCall, depth: int = 0) -> Optional[_Found]:
     """Return the tensor that a call of one of torch's rebuild functions makes."""
     function, arguments = call.function, call.arguments
     if type(function) is not Global or type(arguments) is not tuple or depth > _NESTED:
@@ -192,14 +192,14 @@ def _tensor(call: Call, depth: int = 0) -> Optional[_Found]:
         return None
 
 
-def _is_wrong(call: Call) -> bool:
+def _is_wrong(call: PickledCall) -> bool:
     """Tell whether a call of one of torch's functions cannot make a tensor; called for those of which no tensor was found."""
     path = call.function.path if type(call.function) is Global else ""
     if path not in _ARGUMENTS or type(call.arguments) is not tuple:
         return path in _ARGUMENTS
     least, most = _ARGUMENTS[path]
     # A storage that is not a persistent id is pickled in another way, which is not followed.
-    return not least <= len(call.arguments) <= most or type(call.arguments[0]) is not Call
+    return not least <= len(call.arguments) <= most or type(call.arguments[0]) is not PickledCall
 
 
 def _strided(arguments: Tuple[Any, ...]) -> Optional[_Found]:
@@ -216,13 +216,13 @@ def _strided_v3(arguments: Tuple[Any, ...]) -> Optional[_Found]:
 
 
 def _inner(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
-    return _tensor(arguments[0], depth + 1) if type(arguments[0]) is Call else None
+    return _tensor(arguments[0], depth + 1) if type(arguments[0]) is PickledCall else None
 
 
 def _sparse(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
     data = arguments[1]
-    values = data[1] if type(data[2]) is not Call or _shape(data[2]) is not None else data[2]
-    found = _tensor(values, depth + 1) if type(values) is Call else None
+    values = data[1] if type(data[2]) is not PickledCall or _shape(data[2]) is not None else data[2]
+    found = _tensor(values, depth + 1) if type(values) is PickledCall else None
     shape = next((shape for shape in map(_shape, data[2:]) if shape is not None), ())
     return found._replace(shape=shape) if found else None
 
@@ -236,25 +236,25 @@ def _wrapper(arguments: Tuple[Any, ...]) -> Optional[_Found]:
 
 
 def _from_numpy(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
-    inner = _tensor(arguments[0], depth + 1) if type(arguments[0]) is Call else None
+    inner = _tensor(arguments[0], depth + 1) if type(arguments[0]) is PickledCall else None
     dtype = arguments[1].name if type(arguments[1]) is Global else "?"
     return _Found(inner.storage if inner else None, dtype, inner.shape if inner else (), _text(arguments[2]) or "?", 0)
 
 
 def _typed(arguments: Tuple[Any, ...], depth: int) -> Optional[_Found]:
     """A subclass, or a tensor with attributes: the function and arguments that make it are arguments."""
-    return _tensor(Call(arguments[0], arguments[2]), depth + 1)
+    return _tensor(PickledCall(arguments[0], arguments[2]), depth + 1)
 
 
 def _shape(value: Any) -> Optional[Tuple[int, ...]]:
-    if type(value) is Call and type(value.function) is Global and value.function.path == "torch.Size":
+    if type(value) is PickledCall and type(value.function) is Global and value.function.path == "torch.Size":
         return _numbers(value.arguments[0])
     return _numbers(value) if type(value) is tuple and all(type(each) is int for each in value) else None
 
 
 def _numbers(value: Any) -> Tuple[int, ...]:
     """Return the numbers of a shape or of strides."""
-    if type(value) is Call:
+    if type(value) is PickledCall:
         found = _shape(value)
         value = found if found is not None else value
     if type(value) not in (tuple, list) or len(value) > 64 or not all(type(each) is int and 0 <= each < 1 << 63 for each in value):

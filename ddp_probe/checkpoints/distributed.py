@@ -7,10 +7,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 from ddp_probe.checkpoints import _fill, names, torch_zip, writers
 from ddp_probe.checkpoints.contents import Storage
 from ddp_probe.checkpoints.machine import Machine
-from ddp_probe.checkpoints.model import BROKEN, WHOLE, BrokenError, Fault, Judged, Tensor
+from ddp_probe.checkpoints.model import BROKEN, WHOLE, BrokenError, Damage, Judged, Tensor
 from ddp_probe.checkpoints.pickle_stream import PickleStream
-from ddp_probe.checkpoints.source import Progress, Source, Tally, open_file
-from ddp_probe.checkpoints.values import Call, Global, Mapping
+from ddp_probe.checkpoints.source import FileRange, Progress, ReadMeter, open_file
+from ddp_probe.checkpoints.values import Global, Mapping, PickledCall
 
 METADATA = ".metadata"
 _FAULTS = 100
@@ -45,7 +45,7 @@ def judge(folder: str, judged: Judged, progress: Optional[Progress] = None) -> N
     if not described:
         count = sum(name.endswith(".distcp") for name in held)
         text = "It has %d data files and no .metadata, which is written last: the save has not finished, or it failed." % count
-        judged.broken(Fault(text, METADATA))
+        judged.broken(Damage(text, METADATA))
         _writers(folder, held, judged)
         return
     for name in described:
@@ -71,7 +71,7 @@ def _metadata(folder: str, name: str, judged: Judged, progress: Optional[Progres
     fd, status = open_file(os.path.join(folder, name))
     try:
         machine = Machine()
-        root = machine.run(PickleStream(Source(fd, 0, status.st_size)), name)
+        root = machine.run(PickleStream(FileRange(fd, 0, status.st_size)), name)
     except BrokenError as exc:
         judged.broken(exc.fault)
         return
@@ -80,7 +80,7 @@ def _metadata(folder: str, name: str, judged: Judged, progress: Optional[Progres
     state = _state(root)
     described, stored = _member(state, "state_dict_metadata"), _member(state, "storage_data")
     if type(described) is not Mapping or type(stored) is not Mapping:
-        judged.broken(Fault("It is a pickle without the metadata of a distributed checkpoint.", name))
+        judged.broken(Damage("It is a pickle without the metadata of a distributed checkpoint.", name))
         return
     judged.classes = [path for path in machine.globals if not path.startswith(("torch.", "collections.", "builtins.", "pathlib."))]
     pieces = list(_pieces(stored))
@@ -89,7 +89,7 @@ def _metadata(folder: str, name: str, judged: Judged, progress: Optional[Progres
 
 
 def _state(value: Any) -> Any:
-    return value.state if type(value) is Call else None
+    return value.state if type(value) is PickledCall else None
 
 
 def _member(state: Any, name: str) -> Any:
@@ -110,26 +110,26 @@ def _tensors(described: Mapping, stored: Set[str], pieces: int, judged: Judged) 
     chunks = 0
     for index in range(0, len(described.pairs) - 1, 2):
         name, value = described.pairs[index], described.pairs[index + 1]
-        if type(name) is not str or type(value) is not Call:
+        if type(name) is not str or type(value) is not PickledCall:
             continue
         if name not in stored:
-            _broken(judged, Fault("The metadata describes %s, and says of no file that it is in there." % name[:200], name[:200]))
+            _broken(judged, Damage("The metadata describes %s, and says of no file that it is in there." % name[:200], name[:200]))
         tensor, parts, covered = _tensor(name, value)
         chunks += parts
         if tensor is not None:
             found.append(tensor)
             elements = _fill.product(tensor.shape)
             if covered != elements:
-                _broken(judged, Fault("The chunks of %s have %d elements of %d." % (name[:200], covered, elements), name[:200]))
+                _broken(judged, Damage("The chunks of %s have %d elements of %d." % (name[:200], covered, elements), name[:200]))
     if chunks > pieces:
-        _broken(judged, Fault("The metadata describes %d chunks, and says where %d are." % (chunks, pieces), METADATA))
+        _broken(judged, Damage("The metadata describes %d chunks, and says where %d are." % (chunks, pieces), METADATA))
     _fill.tensors(judged, found, [Storage(each.name, "uint8", "", _fill.size_of(each)) for each in found])
     judged.devices = {}
     judged.keys = list(dict.fromkeys(each.name.partition(".")[0] for each in found))[:1000]
     judged.prefixes = names.prefixes({each.name: each for each in found})
 
 
-def _tensor(name: str, value: Call) -> Tuple[Optional[Tensor], int, int]:
+def _tensor(name: str, value: PickledCall) -> Tuple[Optional[Tensor], int, int]:
     """Return the tensor, the number of its chunks and of their elements; no tensor for another object, which is one chunk."""
     state = value.state
     size, chunks, properties = (_member(state, each) for each in ("size", "chunks", "properties"))
@@ -142,7 +142,7 @@ def _tensor(name: str, value: Call) -> Tuple[Optional[Tensor], int, int]:
 
 
 def _shape(value: Any) -> Optional[Tuple[int, ...]]:
-    inner = value.arguments[0] if type(value) is Call and type(value.arguments) is tuple and value.arguments else value
+    inner = value.arguments[0] if type(value) is PickledCall and type(value.arguments) is tuple and value.arguments else value
     if type(inner) not in (tuple, list) or len(inner) > 64 or not all(type(each) is int and 0 <= each < 1 << 63 for each in inner):
         return None
     return tuple(inner)
@@ -154,7 +154,7 @@ def _dtype(properties: Any) -> str:
     return first.name if type(first) is Global else "?"
 
 
-def _broken(judged: Judged, fault: Fault) -> None:
+def _broken(judged: Judged, fault: Damage) -> None:
     judged.verdict = BROKEN
     if len(judged.faults) < _FAULTS:
         judged.faults.append(fault)
@@ -164,42 +164,42 @@ def _files(folder: str, pieces: List[_Piece], judged: Judged, progress: Optional
     by_file: Dict[str, List[_Piece]] = {}
     for piece in pieces:
         by_file.setdefault(piece.file, []).append(piece)
-    tally = Tally(judged.size or 0 if judged.deep else 0, progress)
+    tally = ReadMeter(judged.size or 0 if judged.deep else 0, progress)
     for file, inside in sorted(by_file.items()):
         if os.path.isabs(file) or ".." in file.split("/"):
-            _broken(judged, Fault("The metadata names the file %s, which is outside the folder." % file[:200], file[:200]))
+            _broken(judged, Damage("The metadata names the file %s, which is outside the folder." % file[:200], file[:200]))
             continue
         try:
             fd, status = open_file(os.path.join(folder, file))
         except FileNotFoundError:
-            _broken(judged, Fault("The metadata says that %d tensors or objects are in this file, and it is not there." % len(inside), file))
+            _broken(judged, Damage("The metadata says that %d tensors or objects are in this file, and it is not there." % len(inside), file))
             continue
         try:
-            _in_file(Source(fd, 0, status.st_size, tally), inside, judged)
+            _in_file(FileRange(fd, 0, status.st_size, tally), inside, judged)
         finally:
             os.close(fd)
 
 
-def _in_file(source: Source, inside: List[_Piece], judged: Judged) -> None:
+def _in_file(source: FileRange, inside: List[_Piece], judged: Judged) -> None:
     for piece in sorted(inside, key=lambda piece: piece.offset):
         if piece.offset < 0 or piece.length < 0 or piece.offset + piece.length > source.size:
             text = "The file has %d bytes; %s is said to be in bytes %d to %d."
             words = text % (source.size, piece.name[:200], piece.offset, piece.offset + piece.length)
-            _broken(judged, Fault(words, piece.file, source.size))
+            _broken(judged, Damage(words, piece.file, source.size))
             return
         begin = source.read(piece.offset, 4) if piece.length else b""
         if begin != b"PK\x03\x04" and not piece.transformed and piece.length:
-            _broken(judged, Fault("%s should begin here, and does not." % piece.name[:200], piece.file, piece.offset))
+            _broken(judged, Damage("%s should begin here, and does not." % piece.name[:200], piece.file, piece.offset))
             return
         if judged.deep and begin == b"PK\x03\x04":
             _deep(source.part(piece.offset, piece.length), piece, judged)
 
 
-def _deep(part: Source, piece: _Piece, judged: Judged) -> None:
+def _deep(part: FileRange, piece: _Piece, judged: Judged) -> None:
     one = Judged("", deep=True)
     try:
         torch_zip.judge(part, one)
     except BrokenError as exc:
         one.broken(exc.fault)
     for fault in one.faults if one.verdict == BROKEN else ():
-        _broken(judged, Fault("%s: %s" % (piece.name[:200], fault.text), piece.file, piece.offset + (fault.offset or 0), fault.unnoticed))
+        _broken(judged, Damage("%s: %s" % (piece.name[:200], fault.text), piece.file, piece.offset + (fault.offset or 0), fault.unnoticed))

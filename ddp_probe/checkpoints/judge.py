@@ -8,7 +8,7 @@ from typing import Optional
 
 from ddp_probe.checkpoints import advice, distributed, lookalikes, safetensors, sharded, torch_legacy, torch_zip, writers
 from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, BrokenError, Judged, UnknownError
-from ddp_probe.checkpoints.source import Progress, Source, Tally, open_file
+from ddp_probe.checkpoints.source import FileRange, Progress, ReadMeter, open_file
 
 _HEAD = 64
 
@@ -49,7 +49,7 @@ def _file(path: str, judged: Judged, progress: Optional[Progress]) -> None:
     try:
         judged.size, judged.modified = status.st_size, status.st_mtime
         judged.age = round(time.time() - status.st_mtime, 3)
-        source = Source(fd, 0, status.st_size, Tally(status.st_size if judged.deep else 0, progress))
+        source = FileRange(fd, 0, status.st_size, ReadMeter(status.st_size if judged.deep else 0, progress))
         try:
             by_format(path, source, judged, progress)
         finally:
@@ -59,7 +59,7 @@ def _file(path: str, judged: Judged, progress: Optional[Progress]) -> None:
         os.close(fd)
 
 
-def by_format(path: str, source: Source, judged: Judged, progress: Optional[Progress] = None) -> None:
+def by_format(path: str, source: FileRange, judged: Judged, progress: Optional[Progress] = None) -> None:
     """Judge by the first bytes."""
     head = source.read(0, _HEAD)
     if not head:

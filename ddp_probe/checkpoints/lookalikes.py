@@ -5,9 +5,9 @@ from typing import NamedTuple, Optional
 
 from ddp_probe.checkpoints import _fill, contents
 from ddp_probe.checkpoints.machine import Machine
-from ddp_probe.checkpoints.model import UNKNOWN, WHOLE, BrokenError, Fault, Judged
+from ddp_probe.checkpoints.model import UNKNOWN, WHOLE, BrokenError, Damage, Judged
 from ddp_probe.checkpoints.pickle_stream import PickleStream
-from ddp_probe.checkpoints.source import Source
+from ddp_probe.checkpoints.source import FileRange
 from ddp_probe.checkpoints.values import Blob
 from ddp_probe.checkpoints.zip_directory import find_end
 
@@ -47,7 +47,7 @@ _HDF = b"\x89HDF\r\n\x1a\n"
 def empty(judged: Judged) -> None:
     """Judge a file without a byte."""
     _say(judged, EMPTY)
-    judged.broken(Fault(EMPTY.because))
+    judged.broken(Damage(EMPTY.because))
 
 
 def of_head(head: bytes) -> Optional[Lookalike]:
@@ -63,7 +63,7 @@ def of_head(head: bytes) -> Optional[Lookalike]:
     return None
 
 
-def judge(source: Source, judged: Judged, head: bytes) -> None:
+def judge(source: FileRange, judged: Judged, head: bytes) -> None:
     """Judge what is not a checkpoint of torch."""
     found = of_head(head)
     pointer = _LFS.match(source.read(0, 1024)) if head.startswith(b"version https://git-lfs") else None
@@ -77,11 +77,11 @@ def judge(source: Source, judged: Judged, head: bytes) -> None:
         found = ZEROS
     if found is None and len(head) < _SHORTEST and head[:1] in (b"P", b"\x80"):
         judged.kind = "unknown"
-        judged.broken(Fault("It has %d bytes: the file was cut off, or its writer has not finished." % len(head), "", len(head)))
+        judged.broken(Damage("It has %d bytes: the file was cut off, or its writer has not finished." % len(head), "", len(head)))
         return
     if found is None and find_end(source) is not None:
         judged.kind = "unknown"
-        judged.broken(Fault("It ends like an archive, and does not begin like one: bytes were put before it, or its beginning was changed.", "", 0))
+        judged.broken(Damage("It ends like an archive, and does not begin like one: bytes were put before it, or its beginning was changed.", "", 0))
         return
     if found is None:
         judged.kind, judged.verdict = "unknown", UNKNOWN
@@ -90,7 +90,7 @@ def judge(source: Source, judged: Judged, head: bytes) -> None:
         return
     _say(judged, found)
     if found.kind in ("HTML page", "git-lfs pointer", "zeros"):
-        judged.broken(Fault(found.because))
+        judged.broken(Damage(found.because))
 
 
 def _say(judged: Judged, found: Lookalike) -> None:
@@ -105,7 +105,7 @@ def _is_text(head: bytes) -> bool:
     return bool(text) and sum(char.isprintable() or char in "\r\n\t" for char in text) > 0.95 * len(head) and b"\0" not in head
 
 
-def pickle(source: Source, judged: Judged) -> None:
+def pickle(source: FileRange, judged: Judged) -> None:
     """Judge a pickle that torch.save did not write."""
     judged.kind, judged.verdict = "pickle", WHOLE
     machine, stream = Machine(), PickleStream(source)
@@ -117,7 +117,7 @@ def pickle(source: Source, judged: Judged) -> None:
         return
     judged.weights_only = None
     if type(root) in (int, float, Blob) and stream.tell() < source.size:
-        judged.broken(Fault("It begins with a number that is not torch's magic number, and goes on.", "", 0))
+        judged.broken(Damage("It begins with a number that is not torch's magic number, and goes on.", "", 0))
         return
     judged.because = "It is a pickle that torch.save did not write: torch.load refuses it, pickle.load reads it."
     if stream.tell() < source.size:
@@ -127,7 +127,7 @@ def pickle(source: Source, judged: Judged) -> None:
 _SHAPE = re.compile(rb"'descr':\s*'(?P<descr>[^']{1,20})'.*?'shape':\s*\((?P<shape>[0-9, ]*)\)", re.S)
 
 
-def numpy(source: Source, judged: Judged) -> None:
+def numpy(source: FileRange, judged: Judged) -> None:
     """Judge an array that numpy.save wrote."""
     judged.kind, judged.verdict = "numpy array", WHOLE
     head = source.read(0, 1 << 16)
@@ -144,5 +144,5 @@ def numpy(source: Source, judged: Judged) -> None:
     digits = re.sub(rb"[^0-9]", b"", found.group("descr"))
     needed = start + _fill.product(shape) * int(digits or b"0")
     if digits and needed > source.size:
-        judged.broken(Fault("The file was cut off: it has %d bytes of %d." % (source.size, needed), "", source.size))
+        judged.broken(Damage("The file was cut off: it has %d bytes of %d." % (source.size, needed), "", source.size))
     judged.because = "It is an array of numpy; torch.load does not read it."

@@ -7,7 +7,7 @@ import msgspec
 WHOLE, BROKEN, UNKNOWN = "whole", "broken", "unknown"
 
 
-class Fault(msgspec.Struct, omit_defaults=True):
+class Damage(msgspec.Struct, omit_defaults=True):
     """One thing that is wrong with a file."""
 
     text: str
@@ -26,14 +26,14 @@ class Tensor(msgspec.Struct, omit_defaults=True):
     storage: str = ""
 
 
-class Writer(msgspec.Struct):
+class OpenWriter(msgspec.Struct):
     """A process of this host that has the file open for writing."""
 
     pid: int
     command: str
 
 
-class WeightsOnly(msgspec.Struct):
+class WeightsOnlyAnswer(msgspec.Struct):
     """Whether torch.load(weights_only=True) takes the file, as torch 2.13 decides by default."""
 
     accepted: bool
@@ -65,13 +65,13 @@ class Judged(msgspec.Struct):
     kind: str = ""
     because: str = ""
     what_to_do: str = ""
-    faults: List[Fault] = []
+    faults: List[Damage] = []
     remarks: List[str] = []
     deep: bool = False
     size: Optional[int] = None
     modified: Optional[float] = None
     age: Optional[float] = None
-    writers: List[Writer] = []
+    writers: List[OpenWriter] = []
     files: List[str] = []
     tensors: Optional[int] = None
     elements: Optional[int] = None
@@ -80,7 +80,7 @@ class Judged(msgspec.Struct):
     devices: Dict[str, int] = {}
     keys: List[str] = []
     classes: List[str] = []
-    weights_only: Optional[WeightsOnly] = None
+    weights_only: Optional[WeightsOnlyAnswer] = None
     prefixes: Dict[str, int] = {}
     versions: Dict[str, str] = {}
     progress: Dict[str, int] = {}
@@ -88,7 +88,7 @@ class Judged(msgspec.Struct):
     states: Dict[str, int] = {}
     against: Optional[Comparison] = None
 
-    def broken(self, fault: Fault) -> None:
+    def broken(self, fault: Damage) -> None:
         """Add a fault, which decides the verdict."""
         self.verdict = BROKEN
         self.faults.append(fault)
@@ -99,7 +99,7 @@ class BrokenError(Exception):
 
     def __init__(self, text: str, record: str = "", offset: Optional[int] = None, *, unnoticed: bool = False) -> None:
         super().__init__(text)
-        self.fault = Fault(text, record, offset, unnoticed)
+        self.fault = Damage(text, record, offset, unnoticed)
 
 
 class UnknownError(Exception):

@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, List
 
 from ddp_probe.checkpoints.stack import Stack
-from ddp_probe.checkpoints.values import Blob, Call, Global, Group, Mapping, Persistent
+from ddp_probe.checkpoints.values import Blob, Global, Mapping, Persistent, PickledCall, PickledSet
 
 _DICTS = ("collections.OrderedDict", "collections.Counter")
 
@@ -39,7 +39,7 @@ def _extend(s: Stack, items: List[Any], opcode: str) -> None:
         target.extend(items)
         return
     s.misuse("%s to something that is not a list" % opcode)
-    if type(target) not in (Call, Group):
+    if type(target) not in (PickledCall, PickledSet):
         raise ValueError("%s to a %s" % (opcode, type(target).__name__))
     target.items.extend(items)
 
@@ -50,7 +50,7 @@ def _set_items(s: Stack, pairs: List[Any], opcode: str) -> None:
     if any(type(key) in (list, Mapping) for key in pairs[::2]):
         raise ValueError("a list or a dict as a key")
     target = s.stack[-1]
-    if type(target) is Call:
+    if type(target) is PickledCall:
         if type(target.function) is not Global or target.function.path not in _DICTS:
             s.misuse("%s on something that is not a dict" % opcode)
     elif type(target) is not Mapping:
@@ -73,32 +73,32 @@ def _reduce(s: Stack) -> None:
     arguments, function = s.stack.pop(), s.stack.pop()
     if type(function) is not Global:
         s.misuse("REDUCE of something that is not a function")
-        if type(function) not in (Call, Persistent):
+        if type(function) not in (PickledCall, Persistent):
             raise ValueError("a call of a %s" % type(function).__name__)
-    s.make(Call(function, arguments))
+    s.make(PickledCall(function, arguments))
 
 
 def _new_extended(s: Stack) -> None:
     keywords, arguments, function = s.stack.pop(), s.stack.pop(), s.stack.pop()
-    made = Call(function, arguments)
+    made = PickledCall(function, arguments)
     made.state = keywords
     s.make(made)
 
 
 def _object(s: Stack) -> None:
     items = s.since_mark()
-    s.make(Call(items[0], tuple(items[1:])))
+    s.make(PickledCall(items[0], tuple(items[1:])))
 
 
 def _instance(s: Stack, argument: Any) -> None:
     items = s.since_mark()
     s.refer(*argument.split(" ", 1))
-    s.make(Call(s.stack.pop(), tuple(items)))
+    s.make(PickledCall(s.stack.pop(), tuple(items)))
 
 
 def _build(s: Stack) -> None:
     state, target = s.stack.pop(), s.stack[-1]
-    if type(target) is Call:
+    if type(target) is PickledCall:
         target.state = state
     else:
         s.misuse("BUILD of something that is not an object")
@@ -170,10 +170,10 @@ PLAIN: Dict[str, Callable[[Stack], None]] = {
     "EMPTY_TUPLE": _constant(()),
     "EMPTY_LIST": lambda s: s.make([]),
     "EMPTY_DICT": lambda s: s.make(Mapping()),
-    "EMPTY_SET": lambda s: s.make(Group([])),
+    "EMPTY_SET": lambda s: s.make(PickledSet([])),
     "LIST": lambda s: s.make(s.since_mark()),
     "TUPLE": lambda s: s.make(tuple(s.since_mark())),
-    "FROZENSET": lambda s: s.make(Group(s.since_mark())),
+    "FROZENSET": lambda s: s.make(PickledSet(s.since_mark())),
     "TUPLE1": _tuple_of(1),
     "TUPLE2": _tuple_of(2),
     "TUPLE3": _tuple_of(3),

@@ -3,7 +3,7 @@
 import io
 from typing import Any
 
-from ddp_probe.checkpoints.source import Source
+from ddp_probe.checkpoints.source import FileRange
 
 _LONG = 1 << 16  # Maximum bytes of an argument that is read.
 
@@ -18,7 +18,7 @@ class Skipped(bytes):
 
 
 class _Raw(io.RawIOBase):
-    def __init__(self, source: Source, at: int) -> None:
+    def __init__(self, source: FileRange, at: int) -> None:
         self._source, self._at = source, at
 
     def readable(self) -> bool:
@@ -45,7 +45,7 @@ class _Raw(io.RawIOBase):
 class PickleStream(io.BufferedReader):
     """What genops reads from; its position is the offset in the source."""
 
-    def __init__(self, source: Source, at: int = 0) -> None:
+    def __init__(self, source: FileRange, at: int = 0) -> None:
         super().__init__(_Raw(source, at), 1 << 16)
         self.short = False  # More was asked for than there is.
         self._size = source.size

@@ -6,8 +6,8 @@ import msgspec
 
 from ddp_probe.checkpoints import _fill, dtypes, names
 from ddp_probe.checkpoints.contents import Storage
-from ddp_probe.checkpoints.model import WHOLE, BrokenError, Fault, Judged, Tensor, UnknownError
-from ddp_probe.checkpoints.source import Source
+from ddp_probe.checkpoints.model import WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
+from ddp_probe.checkpoints.source import FileRange
 
 LONGEST = 100 << 20  # Of a header; the format's own limit is 100 million bytes.
 _FOLLOWED = 32 << 20
@@ -43,7 +43,7 @@ _ENTRY = msgspec.json.Decoder(_Entry)
 _METADATA = msgspec.json.Decoder(Dict[str, str])
 
 
-def judge(source: Source, judged: Judged) -> None:
+def judge(source: FileRange, judged: Judged) -> None:
     """Judge the header, and that the tensors it lists fill the file."""
     judged.kind, judged.verdict = "safetensors", WHOLE
     length = int.from_bytes(source.read(0, 8), "little")
@@ -93,17 +93,17 @@ def _offsets(entries: Dict[str, _Entry], start: int, size: int, judged: Judged) 
         expected = _fill.product(entry.shape) * (dtypes.size(_DTYPES.get(entry.dtype, "")) or 0)
         if begin != at or end < begin:
             judged.broken(
-                Fault("The tensor %s is said to be in bytes %d to %d, and the one before it ends at %d." % (name, begin, end, at), name, start)
+                Damage("The tensor %s is said to be in bytes %d to %d, and the one before it ends at %d." % (name, begin, end, at), name, start)
             )
             return
         if (entry.dtype in _DTYPES and expected != end - begin) or any(each < 0 for each in entry.shape):
-            judged.broken(Fault("The tensor %s needs %d bytes for its shape, and has %d." % (name, expected, end - begin), name, start + begin))
+            judged.broken(Damage("The tensor %s needs %d bytes for its shape, and has %d." % (name, expected, end - begin), name, start + begin))
             return
         if start + end > size:
             text = "The file was cut off, or its writer has not finished: it has %d bytes of %d; %s is the first tensor that is not complete."
             total = start + max(each.data_offsets[1] for each in entries.values())
-            judged.broken(Fault(text % (size, total, name), name, size))
+            judged.broken(Damage(text % (size, total, name), name, size))
             return
         at = end
     if start + at < size:
-        judged.broken(Fault("%d bytes follow the last tensor; safetensors refuses that." % (size - start - at), "", start + at))
+        judged.broken(Damage("%d bytes follow the last tensor; safetensors refuses that." % (size - start - at), "", start + at))

@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict, List, Optional
 import msgspec
 
 from ddp_probe.checkpoints import names
-from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, BrokenError, Fault, Judged, Tensor, UnknownError
-from ddp_probe.checkpoints.source import Source
+from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
+from ddp_probe.checkpoints.source import FileRange
 
 _LONGEST = 32 << 20
 _SHARDS = 4096
@@ -24,7 +24,7 @@ class _Index(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Index)
 
 
-def judge(path: str, source: Source, judged: Judged, judge_one: JudgeOne) -> None:
+def judge(path: str, source: FileRange, judged: Judged, judge_one: JudgeOne) -> None:
     """Judge each shard by `judge_one`, and that each has the tensors that the index says."""
     judged.kind, judged.verdict = "sharded index", WHOLE
     if source.size > _LONGEST:
@@ -48,11 +48,11 @@ def _shards(folder: str, expected: Dict[str, List[str]], judged: Judged, judge_o
     judged.tensors = judged.elements = judged.bytes = 0
     for file in judged.files:
         if os.path.basename(file) != file or file in ("", ".", ".."):
-            _broken(judged, Fault("The index names the file %s, which is outside its folder." % file[:200], file[:200]))
+            _broken(judged, Damage("The index names the file %s, which is outside its folder." % file[:200], file[:200]))
             continue
         shard = _shard(os.path.join(folder, file), judge_one)
         if shard is None:
-            _broken(judged, Fault("The index says that %d tensors are in this file, and it is not there." % len(expected[file]), file))
+            _broken(judged, Damage("The index says that %d tensors are in this file, and it is not there." % len(expected[file]), file))
             continue
         _merge(shard, judged)
         found.extend(shard.names)
@@ -85,7 +85,7 @@ def _merge(shard: Judged, judged: Judged) -> None:
 def _compare(file: str, expected: List[str], shard: Judged, judged: Judged) -> None:
     if shard.verdict == BROKEN:
         for fault in shard.faults:
-            _broken(judged, Fault(fault.text, "%s: %s" % (file, fault.record) if fault.record else file, fault.offset, fault.unnoticed))
+            _broken(judged, Damage(fault.text, "%s: %s" % (file, fault.record) if fault.record else file, fault.offset, fault.unnoticed))
         return
     if shard.verdict == UNKNOWN or shard.tensors is None:
         judged.verdict = judged.verdict if judged.verdict == BROKEN else UNKNOWN
@@ -95,13 +95,13 @@ def _compare(file: str, expected: List[str], shard: Judged, judged: Judged) -> N
     missing = [name for name in expected if name not in held]
     if missing:
         text = "The index says that %s is in this file, and it is not%s."
-        _broken(judged, Fault(text % (missing[0][:200], "; nor are %d others" % (len(missing) - 1) if missing[1:] else ""), file))
+        _broken(judged, Damage(text % (missing[0][:200], "; nor are %d others" % (len(missing) - 1) if missing[1:] else ""), file))
     extra = len(held) - len(expected) + len(missing)
     if extra > 0:
         judged.remarks.append("%s has %d tensors that the index does not name." % (file, extra))
 
 
-def _broken(judged: Judged, fault: Fault) -> None:
+def _broken(judged: Judged, fault: Damage) -> None:
     judged.verdict = BROKEN
     if len(judged.faults) < _FAULTS:
         judged.faults.append(fault)

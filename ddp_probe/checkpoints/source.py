@@ -12,14 +12,14 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0
 _PART = 1 << 20
 
 
-class Source:
+class FileRange:
     """An open file, or a part of one: a distributed checkpoint's file holds several archives."""
 
-    def __init__(self, fd: int, start: int, size: int, tally: "Optional[Tally]" = None) -> None:
+    def __init__(self, fd: int, start: int, size: int, tally: "Optional[ReadMeter]" = None) -> None:
         self._fd = fd
         self._start = start
         self.size = size
-        self.tally = tally or Tally()
+        self.tally = tally or ReadMeter()
 
     def read(self, offset: int, length: int) -> bytes:
         """Return the bytes at an offset: fewer only at the end that the file had when it was opened."""
@@ -37,12 +37,12 @@ class Source:
         """Return an iterator over the bytes of a range, in parts."""
         return Blocks(self, offset, min(length, max(self.size - offset, 0)))
 
-    def part(self, offset: int, size: int) -> "Source":
+    def part(self, offset: int, size: int) -> "FileRange":
         """Return a range of this file as a source of its own."""
-        return Source(self._fd, self._start + offset, max(min(size, self.size - offset), 0), self.tally)
+        return FileRange(self._fd, self._start + offset, max(min(size, self.size - offset), 0), self.tally)
 
 
-class Tally:
+class ReadMeter:
     """How many bytes were read of those that will be, for the progress on a terminal."""
 
     def __init__(self, everything: int = 0, progress: Optional[Progress] = None) -> None:
@@ -66,7 +66,7 @@ class Tally:
 class Blocks:
     """Reads a range in parts, and counts them."""
 
-    def __init__(self, source: Source, offset: int, length: int) -> None:
+    def __init__(self, source: FileRange, offset: int, length: int) -> None:
         self._source, self._at, self._end = source, offset, offset + length
         source.tally.expect(length)
 

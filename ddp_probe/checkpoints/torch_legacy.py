@@ -5,16 +5,16 @@ from typing import Any
 from ddp_probe.checkpoints import _fill, contents, dtypes, weights_only
 from ddp_probe.checkpoints.contents import Contents, Storage
 from ddp_probe.checkpoints.machine import Machine
-from ddp_probe.checkpoints.model import WHOLE, BrokenError, Fault, Judged
+from ddp_probe.checkpoints.model import WHOLE, BrokenError, Damage, Judged
 from ddp_probe.checkpoints.pickle_stream import PickleStream
-from ddp_probe.checkpoints.source import Source
+from ddp_probe.checkpoints.source import FileRange
 from ddp_probe.checkpoints.values import Mapping
 
 MAGIC = 0x1950A86A20F9469CFC6C
 _PROTOCOL = 1001
 
 
-def judge(source: Source, judged: Judged) -> None:
+def judge(source: FileRange, judged: Judged) -> None:
     """Judge the pickles, and that the storages add up to the file's end."""
     judged.kind, judged.verdict = "torch legacy", WHOLE
     stream = PickleStream(source)
@@ -43,7 +43,7 @@ def _preface(machine: Machine, stream: PickleStream, judged: Judged) -> None:
         judged.remarks.append("It was written on a host with big-endian numbers.")
 
 
-def _storages(source: Source, at: int, keys: Any, found: Contents, judged: Judged) -> None:
+def _storages(source: FileRange, at: int, keys: Any, found: Contents, judged: Judged) -> None:
     if type(keys) is not list:
         raise BrokenError("The list of storages is not a list.", "the list of storages", at)
     seen = set()
@@ -58,12 +58,12 @@ def _storages(source: Source, at: int, keys: Any, found: Contents, judged: Judge
         at = _storage(source, at, storage, "%d of %d storages are complete" % (number, len(keys)))
     missing = [key for key in found.storages if key not in seen]
     if missing:
-        judged.broken(Fault("The file does not have the storage %s, for which the object asks." % missing[0], missing[0], at, unnoticed=True))
+        judged.broken(Damage("The file does not have the storage %s, for which the object asks." % missing[0], missing[0], at, unnoticed=True))
     if at < source.size:
         judged.remarks.append("%d bytes follow the last storage." % (source.size - at))
 
 
-def _storage(source: Source, at: int, storage: Storage, so_far: str) -> int:
+def _storage(source: FileRange, at: int, storage: Storage, so_far: str) -> int:
     """Return where a storage ends."""
     head = source.read(at, 8)
     elements = int.from_bytes(head, "little", signed=True)

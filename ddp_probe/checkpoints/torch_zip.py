@@ -6,11 +6,11 @@ from typing import Any, Optional, Tuple
 from ddp_probe.checkpoints import _cut, _fill, contents
 from ddp_probe.checkpoints.contents import Contents
 from ddp_probe.checkpoints.machine import Machine
-from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, BrokenError, Fault, Judged, UnknownError, WeightsOnly
+from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, BrokenError, Damage, Judged, UnknownError, WeightsOnlyAnswer
 from ddp_probe.checkpoints.pickle_stream import PickleStream
-from ddp_probe.checkpoints.source import Source
+from ddp_probe.checkpoints.source import FileRange
 from ddp_probe.checkpoints.zip_archive import Archive
-from ddp_probe.checkpoints.zip_directory import Entry, find_end, read_directory
+from ddp_probe.checkpoints.zip_directory import ZipEntry, find_end, read_directory
 
 _INFLATED = 64 << 20  # torch does not compress; so much of a compressed data.pkl is followed.
 _SMALL = 64 << 20  # Records that are always checked, unless they are a tensor's.
@@ -18,7 +18,7 @@ _NEWEST = 10  # torch 2.13 reads up to this version of the archive.
 _FAULTS = 100
 
 
-def judge(source: Source, judged: Judged) -> None:
+def judge(source: FileRange, judged: Judged) -> None:
     """Judge an archive."""
     judged.kind = "torch zip"
     end = find_end(source)
@@ -48,7 +48,7 @@ def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
     _checksums(archive, prefix, judged)
     entry = names.get(prefix + "data.pkl")
     if entry is None:
-        judged.broken(Fault("The archive has no data.pkl."))
+        judged.broken(Damage("The archive has no data.pkl."))
         return
     try:
         root, machine, found = _follow(archive, entry)
@@ -60,7 +60,7 @@ def _judge(archive: Archive, prefix: str, judged: Judged) -> None:
         return
     _fill.from_pickle(judged, root, machine, found)
     if judged.kind == "TorchScript":
-        judged.weights_only = WeightsOnly(accepted=False, because="it is a TorchScript archive")
+        judged.weights_only = WeightsOnlyAnswer(accepted=False, because="it is a TorchScript archive")
         judged.classes = [name for name in judged.classes if not name.startswith("__torch__")]
     _contents(found, entry, judged)
     _storages(archive, prefix, found, judged)
@@ -70,26 +70,26 @@ def _folder(archive: Archive, prefix: str, judged: Judged) -> None:
     stray = next((each for each in archive.entries if not each.name.startswith(prefix)), None)
     if stray is not None:
         text = "This record is not in the folder %s of the archive; torch.load refuses that." % prefix[:200]
-        judged.broken(Fault(text, stray.name[:200], stray.offset))
+        judged.broken(Damage(text, stray.name[:200], stray.offset))
     if any(".." in each.name.split("/") for each in archive.entries):
         judged.remarks.append("A record's name has '..' in it, which torch never writes.")
 
 
-def _contents(found: Contents, entry: Entry, judged: Judged) -> None:
+def _contents(found: Contents, entry: ZipEntry, judged: Judged) -> None:
     for fault in found.faults:
         judged.broken(fault)
     for storage, needed in contents.beyond(found):
         text = "Tensors need %d elements of the storage %s, for which the pickle asks %d." % (needed, storage.key, storage.elements)
-        judged.broken(Fault(text, entry.name))
+        judged.broken(Damage(text, entry.name))
 
 
 def _another(archive: Archive, prefix: str, judged: Judged) -> None:
     names = [entry.name for entry in archive.entries]
     if not names:
-        judged.broken(Fault("The directory of the archive is empty.", "", archive.directory.offset))
+        judged.broken(Damage("The directory of the archive is empty.", "", archive.directory.offset))
         return
     if prefix + "version" in names or any(name.startswith((prefix + "data/", prefix + ".data/")) for name in names):
-        judged.broken(Fault("The archive has no data.pkl."))
+        judged.broken(Damage("The archive has no data.pkl."))
         return
     judged.kind = "numpy archive" if names and all(name.endswith(".npy") for name in names) else "zip archive"
     judged.because = "It is a %s without data.pkl: torch.save did not write it." % judged.kind
@@ -98,20 +98,20 @@ def _another(archive: Archive, prefix: str, judged: Judged) -> None:
 def _versions(archive: Archive, prefix: str, judged: Judged) -> None:
     entry = archive.by_name.get(prefix + "version") or archive.by_name.get(prefix + ".data/version")
     if entry is None:
-        judged.broken(Fault("The archive has no record 'version', which torch.load insists on."))
+        judged.broken(Damage("The archive has no record 'version', which torch.load insists on."))
         return
     text = archive.small(entry, 20)
     number = re.match(rb"\s*\+?(\d+)", text)  # As std::stoull reads it: what follows the digits does not count.
     if number is None or not 1 <= int(number.group(1)) <= _NEWEST:
         judged.broken(
-            Fault("The version of the archive is %r; torch reads 1 to %d." % (text[:20].decode("latin-1"), _NEWEST), entry.name, entry.offset)
+            Damage("The version of the archive is %r; torch reads 1 to %d." % (text[:20].decode("latin-1"), _NEWEST), entry.name, entry.offset)
         )
     order = archive.by_name.get(prefix + "byteorder")
     alignment = archive.by_name.get(prefix + ".storage_alignment")
     if alignment is not None and not archive.small(alignment, 20).strip().isdigit():
-        judged.broken(Fault("The record .storage_alignment is not a number.", alignment.name, alignment.offset))
+        judged.broken(Damage("The record .storage_alignment is not a number.", alignment.name, alignment.offset))
     if order is not None and archive.small(order, 20) not in (b"little", b"big"):
-        judged.broken(Fault("The record byteorder is neither little nor big.", order.name, order.offset))
+        judged.broken(Damage("The record byteorder is neither little nor big.", order.name, order.offset))
 
 
 def _checksums(archive: Archive, prefix: str, judged: Judged) -> None:
@@ -122,7 +122,7 @@ def _checksums(archive: Archive, prefix: str, judged: Judged) -> None:
             archive.check(entry)
 
 
-def _follow(archive: Archive, entry: Entry) -> Tuple[Any, Machine, Contents]:
+def _follow(archive: Archive, entry: ZipEntry) -> Tuple[Any, Machine, Contents]:
     if entry.method:
         data = archive.small(entry, _INFLATED)
         if len(data) >= _INFLATED:
@@ -138,7 +138,7 @@ def _follow(archive: Archive, entry: Entry) -> Tuple[Any, Machine, Contents]:
     return root, machine, contents.read(root, machine.persistent)
 
 
-class _Memory(Source):
+class _Memory(FileRange):
     """Bytes in memory, read as a file is."""
 
     def __init__(self, data: bytes) -> None:
@@ -160,12 +160,12 @@ def _storages(archive: Archive, prefix: str, found: Contents, judged: Judged) ->
             continue
         if entry is None and storage.device == "meta":
             continue
-        fault: Optional[Fault] = None
+        fault: Optional[Damage] = None
         if entry is None:
-            fault = Fault("The pickle asks for this record, and the archive does not have it.", name)
+            fault = Damage("The pickle asks for this record, and the archive does not have it.", name)
         elif entry.size != storage.bytes:
             text = "The pickle asks for %d bytes of this record, and it has %d." % (storage.bytes, entry.size)
-            fault = Fault(text, name, entry.offset)
+            fault = Damage(text, name, entry.offset)
         if fault is not None:
             missing += 1
             judged.verdict = BROKEN

@@ -32,7 +32,7 @@ class Mapping:
         return found
 
 
-class Call:
+class PickledCall:
     """What calling a function, or making an object of a class, would return, with what is put into it afterwards."""
 
     __slots__ = ("arguments", "function", "items", "pairs", "state")
@@ -54,7 +54,7 @@ class Persistent:
         self.identity = identity
 
 
-class Group:
+class PickledSet:
     """A set or a frozen set."""
 
     __slots__ = ("items",)

@@ -3,7 +3,7 @@
 from typing import FrozenSet, List, Tuple
 
 from ddp_probe.checkpoints.machine import Machine
-from ddp_probe.checkpoints.model import WeightsOnly
+from ddp_probe.checkpoints.model import WeightsOnlyAnswer
 
 _OF_MODULE: Tuple[Tuple[str, str], ...] = (
     ("_codecs", "encode"),
@@ -57,7 +57,7 @@ def opcodes() -> FrozenSet[str]:
     return _OPCODES
 
 
-def judge(machine: Machine) -> WeightsOnly:
+def judge(machine: Machine) -> WeightsOnlyAnswer:
     """Return whether it accepts the pickles that a machine has followed."""
     refused: List[str] = [path for path in machine.globals if path not in ALLOWED]
     unknown = sorted(machine.opcodes - _OPCODES)
@@ -68,4 +68,4 @@ def judge(machine: Machine) -> WeightsOnly:
         because = machine.misused
     elif refused:
         because = "%d of its classes and functions %s not on the list" % (len(refused), "is" if len(refused) == 1 else "are")
-    return WeightsOnly(not because, refused, because)
+    return WeightsOnlyAnswer(not because, refused, because)

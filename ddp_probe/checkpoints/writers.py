@@ -3,20 +3,20 @@
 import os
 from typing import Iterator, List
 
-from ddp_probe.checkpoints.model import Writer
+from ddp_probe.checkpoints.model import OpenWriter
 
 _MOST = 20
 _WRITES = os.O_WRONLY | os.O_RDWR
 
 
-def writers(status: os.stat_result) -> List[Writer]:
+def writers(status: os.stat_result) -> List[OpenWriter]:
     """Return the processes that have this file open for writing; empty if there are none, or if they may not be seen."""
-    found: List[Writer] = []
+    found: List[OpenWriter] = []
     for pid in _processes():
         if len(found) >= _MOST:
             break
         if pid != os.getpid() and _writes(pid, status):
-            found.append(Writer(pid, _command(pid)))
+            found.append(OpenWriter(pid, _command(pid)))
     return found
 
 

@@ -4,9 +4,9 @@ import struct
 import zlib
 from typing import Dict, Iterator, List, Optional
 
-from ddp_probe.checkpoints.model import BrokenError, Fault
-from ddp_probe.checkpoints.source import Source
-from ddp_probe.checkpoints.zip_directory import MAX32, Directory, Entry
+from ddp_probe.checkpoints.model import BrokenError, Damage
+from ddp_probe.checkpoints.source import FileRange
+from ddp_probe.checkpoints.zip_directory import MAX32, ZipDirectory, ZipEntry
 
 _HEADER = b"PK\x03\x04"
 _PART = 1 << 20
@@ -16,12 +16,12 @@ _FAULTS = 100
 class Archive:
     """An archive whose directory has been read. What is wrong with its records is collected in `faults`."""
 
-    def __init__(self, source: Source, directory: Directory) -> None:
+    def __init__(self, source: FileRange, directory: ZipDirectory) -> None:
         self.source = source
         self.entries = directory.entries
-        self.by_name: Dict[str, Entry] = {}
+        self.by_name: Dict[str, ZipEntry] = {}
         self.starts: Dict[str, int] = {}
-        self.faults: List[Fault] = list(directory.faults)
+        self.faults: List[Damage] = list(directory.faults)
         self.directory = directory
         for entry in self.entries:
             if entry.name in self.by_name:
@@ -29,14 +29,14 @@ class Archive:
             self.by_name.setdefault(entry.name, entry)
         self._lay_out()
 
-    def _fault(self, text: str, entry: Entry, *, unnoticed: bool = False) -> None:
+    def _fault(self, text: str, entry: ZipEntry, *, unnoticed: bool = False) -> None:
         if len(self.faults) < _FAULTS:
-            self.faults.append(Fault(text, entry.name, entry.offset, unnoticed))
+            self.faults.append(Damage(text, entry.name, entry.offset, unnoticed))
 
     def _lay_out(self) -> None:
         """Check each local header, and that no record reaches into the next one or into the directory."""
         ends = 0
-        last: Optional[Entry] = None
+        last: Optional[ZipEntry] = None
         for entry in sorted(self.entries, key=lambda entry: entry.offset):
             start = self._start(entry)
             if start is None:
@@ -49,7 +49,7 @@ class Archive:
                 self._fault("This record is said to end at byte %d, behind the directory." % (start + entry.packed), entry, unnoticed=not outside)
             ends, last = start + entry.packed, entry
 
-    def _start(self, entry: Entry) -> Optional[int]:
+    def _start(self, entry: ZipEntry) -> Optional[int]:
         """Return the offset of a record's bytes, if its local header is there."""
         header = self.source.read(entry.offset, 30)
         if header[:4] != _HEADER or len(header) < 30:
@@ -69,12 +69,12 @@ class Archive:
             self._fault("This record is said to be encrypted, or compressed in a way that torch does not know.", entry)
         return int(entry.offset) + 30 + int(name) + int(extra)
 
-    def record(self, entry: Entry) -> Optional[Source]:
+    def record(self, entry: ZipEntry) -> Optional[FileRange]:
         """Return a stored record as a source."""
         start = self.starts.get(entry.name)
         return None if start is None else self.source.part(start, entry.packed)
 
-    def small(self, entry: Entry, limit: int) -> bytes:
+    def small(self, entry: ZipEntry, limit: int) -> bytes:
         """Return the bytes of a record, inflated; more than the limit are not inflated."""
         found = self.record(entry)
         if found is None:
@@ -85,7 +85,7 @@ class Archive:
             raise BrokenError("This record is compressed by a method that torch does not know.", entry.name, entry.offset)
         return b"".join(_inflated(found, entry, limit))
 
-    def check(self, entry: Entry) -> None:
+    def check(self, entry: ZipEntry) -> None:
         """Read all of a record and compare its checksum; a difference is a fault that torch.load does not see."""
         found = self.record(entry)
         if found is None:
@@ -102,7 +102,7 @@ class Archive:
             self._fault(text, entry, unnoticed=True)
 
 
-def _inflated(found: Source, entry: Entry, limit: int) -> Iterator[bytes]:
+def _inflated(found: FileRange, entry: ZipEntry, limit: int) -> Iterator[bytes]:
     """Yield the inflated bytes in parts, and stop at the limit."""
     engine = zlib.decompressobj(-15)
     total = 0

@@ -7,8 +7,8 @@ not (bytes before the archive).
 import struct
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.checkpoints.model import BrokenError, Fault, UnknownError
-from ddp_probe.checkpoints.source import Source
+from ddp_probe.checkpoints.model import BrokenError, Damage, UnknownError
+from ddp_probe.checkpoints.source import FileRange
 
 ENTRIES = 250_000
 MAX32 = 0xFFFFFFFF
@@ -19,7 +19,7 @@ _LONGEST = 46 + 3 * _MAX16  # Of an entry.
 _CENTRAL, _END = b"PK\x01\x02", b"PK\x05\x06"
 
 
-class Entry(NamedTuple):
+class ZipEntry(NamedTuple):
     """One record, as the directory has it."""
 
     name: str
@@ -44,16 +44,16 @@ class End(NamedTuple):
     offset: int
 
 
-class Directory(NamedTuple):
+class ZipDirectory(NamedTuple):
     """The records in the directory's order, the directory's offset, and what torch does not look for."""
 
-    entries: List[Entry]
+    entries: List[ZipEntry]
     offset: int
     behind: int  # Bytes after the end record.
-    faults: List[Fault]
+    faults: List[Damage]
 
 
-def find_end(source: Source) -> Optional[End]:
+def find_end(source: FileRange) -> Optional[End]:
     """Return the record that ends an archive: the last one, with anything after it, as torch's reader takes it."""
     start = max(source.size - _TAIL, 0)
     tail = source.read(start, source.size - start)
@@ -64,7 +64,7 @@ def find_end(source: Source) -> Optional[End]:
     return _end64(source, end) or end
 
 
-def _end64(source: Source, end: End) -> Optional[End]:
+def _end64(source: FileRange, end: End) -> Optional[End]:
     locator = source.read(end.at - 20, 20) if end.at >= 20 else b""
     if locator[:4] != b"PK\x06\x07" or len(locator) < 20:
         return None
@@ -79,7 +79,7 @@ def _end64(source: Source, end: End) -> Optional[End]:
     return End(end.at, *struct.unpack_from("<IIQQQQ", record, 16))
 
 
-def read_directory(source: Source, end: End) -> Directory:
+def read_directory(source: FileRange, end: End) -> ZipDirectory:
     """Return all entries; a directory that torch's reader refuses is broken."""
     wrong = _wrong(end, source.size)
     if wrong:
@@ -89,8 +89,8 @@ def read_directory(source: Source, end: End) -> Directory:
     faults = []
     if end.offset + end.size > end.at:
         text = "The directory of the archive is said to have %d bytes at byte %d, and reaches into the archive's end." % (end.size, end.offset)
-        faults.append(Fault(text, "", end.at, unnoticed=True))
-    entries: List[Entry] = []
+        faults.append(Damage(text, "", end.at, unnoticed=True))
+    entries: List[ZipEntry] = []
     for entry in _entries(source, end):
         _insist(entry, end, source.size)
         entries.append(entry)
@@ -98,7 +98,7 @@ def read_directory(source: Source, end: End) -> Directory:
             break
     if len(entries) < end.entries:
         raise BrokenError("The directory of the archive is said to have %d records, and has %d." % (end.entries, len(entries)), "", end.offset)
-    return Directory(entries, end.offset, source.size - end.at - 22, faults)
+    return ZipDirectory(entries, end.offset, source.size - end.at - 22, faults)
 
 
 def _wrong(end: End, size: int) -> str:
@@ -116,7 +116,7 @@ def _wrong(end: End, size: int) -> str:
     return ""
 
 
-def _insist(entry: Entry, end: End, size: int) -> None:
+def _insist(entry: ZipEntry, end: End, size: int) -> None:
     wrong = ""
     if entry.disk == _MAX16 or entry.disk not in (end.disk, 1):
         wrong = "it is said to be on another disk"
@@ -130,7 +130,7 @@ def _insist(entry: Entry, end: End, size: int) -> None:
         raise BrokenError("The directory of the archive is not valid at this record: %s." % wrong, entry.name, entry.offset)
 
 
-def _entries(source: Source, end: End) -> Iterator[Entry]:
+def _entries(source: FileRange, end: End) -> Iterator[ZipEntry]:
     held, at, last = b"", end.offset, min(end.offset + end.size, end.at)
     while at < last or held:
         if len(held) < _LONGEST and at < last:
@@ -145,7 +145,7 @@ def _entries(source: Source, end: End) -> Iterator[Entry]:
         held = held[used:]
 
 
-def _parse(held: bytes) -> Iterator[Tuple[Entry, int]]:
+def _parse(held: bytes) -> Iterator[Tuple[ZipEntry, int]]:
     at = 0
     while at + 46 <= len(held) and held[at : at + 4] == _CENTRAL:
         flags, method, crc, packed, size, name, extra, comment, disk, offset = struct.unpack_from("<HH4xIIIHHHH6xI", held, at + 8)
@@ -154,7 +154,7 @@ def _parse(held: bytes) -> Iterator[Tuple[Entry, int]]:
             return
         raw = held[at + 46 : at + 46 + name]
         sizes = _sizes64(held[at + 46 + name : at + 46 + name + extra], [size, packed, offset])
-        yield Entry(_name(raw), method, flags, crc, sizes[1], sizes[0], sizes[2], disk), length
+        yield ZipEntry(_name(raw), method, flags, crc, sizes[1], sizes[0], sizes[2], disk), length
         at += length
 
 

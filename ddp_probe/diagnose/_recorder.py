@@ -15,7 +15,7 @@ from ddp_probe.diagnose.rule import Evidence, Finding
 from ddp_probe.diagnose.words import at
 from ddp_probe.own_code import foreign
 from ddp_probe.read import flight_recorder
-from ddp_probe.read.flight_recorder import Entry, Recording
+from ddp_probe.read.flight_recorder import RecorderEntry, Recording
 from ddp_probe.read.ledger import Record
 from ddp_probe.read.model import Run
 from ddp_probe.schema import Site
@@ -86,7 +86,7 @@ def _record(standing: Standing, parted: Split, rank: int) -> Optional[Record]:
     return record(standing, parted.group.id, parted.number)
 
 
-def _matching(standing: Standing, mine: Record, entries: Sequence[Entry]) -> Optional[Entry]:
+def _matching(standing: Standing, mine: Record, entries: Sequence[RecorderEntry]) -> Optional[RecorderEntry]:
     """Return the first entry that was made while the rank was in this call."""
     begun = _wall(standing, mine.entered_ns) - _BEFORE
     left = _wall(standing, mine.left_ns) + _BEFORE if mine.left_ns else None
@@ -95,7 +95,7 @@ def _matching(standing: Standing, mine: Record, entries: Sequence[Entry]) -> Opt
 
 
 def _contradictions(
-    standing: Standing, parted: Split, mine: Optional[Record], matched: Optional[Entry], entries: Sequence[Entry], found: Recording
+    standing: Standing, parted: Split, mine: Optional[Record], matched: Optional[RecorderEntry], entries: Sequence[RecorderEntry], found: Recording
 ) -> Iterator[Evidence]:
     """Yield what cannot both be true, in the words of both."""
     last = standing.ledger.last
@@ -108,7 +108,9 @@ def _contradictions(
             yield _against(found, later[0], what, "it then began %s" % _described(later[0]))
 
 
-def _about_the_call(standing: Standing, mine: Record, matched: Optional[Entry], entries: Sequence[Entry], found: Recording) -> Iterator[Evidence]:
+def _about_the_call(
+    standing: Standing, mine: Record, matched: Optional[RecorderEntry], entries: Sequence[RecorderEntry], found: Recording
+) -> Iterator[Evidence]:
     ours = "its ledger has it %s" % called(mine)
     if matched is None:
         if found.written > _wall(standing, mine.entered_ns) + _AFTER and entries[0].created_ns * 1e-9 < _wall(standing, mine.entered_ns):
@@ -120,25 +122,25 @@ def _about_the_call(standing: Standing, mine: Record, matched: Optional[Entry], 
         yield _against(found, matched, "%s, which has not ended well" % ours, _described(matched))
 
 
-def _differs(mine: Record, entry: Entry) -> bool:
+def _differs(mine: Record, entry: RecorderEntry) -> bool:
     """Tell whether two names or sizes cannot be of one call; the recorder's names differ between backends for most operations."""
     if mine.op in _SAME_NAME and (entry.op in _SAME_NAME or "barrier" in entry.op) and mine.op != entry.op:
         return True
     return mine.op == entry.op and mine.op in _SAME_NAME and mine.tensors == 1 and entry.elements not in (None, mine.elements)
 
 
-def _is_later(standing: Standing, entry: Entry) -> bool:
+def _is_later(standing: Standing, entry: RecorderEntry) -> bool:
     """Tell whether an entry was made after the ledger's last call had been entered and left."""
     last = standing.ledger.last
     return last is not None and entry.created_ns * 1e-9 > _wall(standing, max(last.entered_ns, last.left_ns)) + _BEFORE
 
 
-def _from_cpp(entry: Entry) -> bool:
+def _from_cpp(entry: RecorderEntry) -> bool:
     """Tell whether no public function of torch.distributed is on the stack: DDP and autograd issue such collectives."""
     return bool(entry.frames) and not any(frame.function in _COLLECTIVES and frame.file.endswith("distributed_c10d.py") for frame in entry.frames)
 
 
-def _may_be_from_cpp(standing: Standing, entry: Entry) -> bool:
+def _may_be_from_cpp(standing: Standing, entry: RecorderEntry) -> bool:
     """Without frames, a collective of a rank that has a backward pass may be one of DDP's."""
     return _from_cpp(entry) or (not entry.frames and standing.times(BACKWARD) > 0)
 
@@ -147,21 +149,21 @@ def _wall(standing: Standing, mono_ns: int) -> float:
     return standing.ledger.when(mono_ns)  # On the clock of the rank's own host, as the recorder's times are.
 
 
-def _described(entry: Entry) -> str:
+def _described(entry: RecorderEntry) -> str:
     sizes = " of %s" % ", ".join("x".join(map(str, size)) for size in entry.sizes) if entry.sizes else ""
     number = ", number %d of its group by torch's count" % entry.seq if entry.seq else ""
     return "%s:%s%s%s%s, %s" % (entry.backend, entry.op, sizes, at(_site(entry)), number, entry.state or "in an unknown state")
 
 
-def _site(entry: Entry) -> Optional[Site]:
+def _site(entry: RecorderEntry) -> Optional[Site]:
     """Return the innermost line that is the job's own."""
     return next((frame for frame in entry.frames if frame.file and not foreign(frame.file)), None)
 
 
-def _shown(found: Recording, entry: Entry, text: str) -> Evidence:
+def _shown(found: Recording, entry: RecorderEntry, text: str) -> Evidence:
     return Evidence(found.path, entry.number, _site(entry), text)
 
 
-def _against(found: Recording, entry: Entry, ours: str, theirs: str) -> Evidence:
+def _against(found: Recording, entry: RecorderEntry, ours: str, theirs: str) -> Evidence:
     text = "Rank %d: %s; by torch's Flight Recorder, %s" % (found.rank, ours, theirs)
     return _shown(found, entry, text)

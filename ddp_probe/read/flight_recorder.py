@@ -21,7 +21,7 @@ _MOST_CHARACTERS = 500
 _JSON = msgspec.json.Decoder()
 
 
-class Entry(NamedTuple):
+class RecorderEntry(NamedTuple):
     """One collective, or one point-to-point call, as the recorder has it."""
 
     number: int  # Of the entry in the dump, counted from 1.
@@ -51,7 +51,7 @@ class Recording(NamedTuple):
 
     path: str
     rank: int
-    entries: Tuple[Entry, ...] = ()
+    entries: Tuple[RecorderEntry, ...] = ()
     written: float = 0.0
     problem: str = ""
 
@@ -113,7 +113,7 @@ def _loads(data: bytes) -> Any:
         raise _plain_pickle.RefusedError("its JSON is broken: %s" % str(exc)[:100]) from None
 
 
-def _entries(dump: Any) -> Iterator[Entry]:
+def _entries(dump: Any) -> Iterator[RecorderEntry]:
     found = dump.get("entries") if isinstance(dump, dict) else None
     if not isinstance(found, list):
         raise _plain_pickle.RefusedError("it does not hold a list of entries")
@@ -124,12 +124,12 @@ def _entries(dump: Any) -> Iterator[Entry]:
         yield entry
 
 
-def _entry(raw: Dict[Any, Any], number: int) -> Optional[Entry]:
+def _entry(raw: Dict[Any, Any], number: int) -> Optional[RecorderEntry]:
     name, group = raw.get("profiling_name"), raw.get("process_group")
     if type(name) is not str or type(group) not in (list, tuple) or not group:
         return None
     backend, _, op = name[:_MOST_CHARACTERS].rpartition(":")
-    return Entry(
+    return RecorderEntry(
         number,
         _str(group[0]),
         _int(raw.get("collective_seq_id")),

@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterator, List, Sequence
 
-from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, Comparison, Fault, Judged
+from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, Comparison, Damage, Judged
 from ddp_probe.report import paint, safe
 from ddp_probe.report.layout import StyledLine, wrap
 
@@ -50,7 +50,7 @@ def _paragraph(text: str, width: int, style: str = "") -> Iterator[StyledLine]:
         yield StyledLine(one, style)
 
 
-def _fault(fault: Fault) -> str:
+def _fault(fault: Damage) -> str:
     at = [fault.record] if fault.record else []
     at += ["at byte %d" % fault.offset] if fault.offset is not None else []
     return "%s (%s)" % (fault.text, " ".join(at)) if at else fault.text

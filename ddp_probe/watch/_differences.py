@@ -2,14 +2,14 @@
 
 from typing import Dict, List, Sequence
 
-from ddp_probe.watch.position import Made, Position
+from ddp_probe.watch.position import CallShape, Position
 
 
 def unlike(group: str, members: Sequence[Position], patience: float) -> Dict[int, str]:
     """Return why each rank that makes another call than most does so, at the first number at which a rank waits; all, if no call has a majority."""
     waiting = {each.places[group].number for each in members if each.places[group].waits and each.seconds >= patience}
     for number in sorted(waiting):
-        sides: Dict[Made, List[Position]] = {}
+        sides: Dict[CallShape, List[Position]] = {}
         for each in members:
             made = each.places[group].calls.get(number)
             if made is not None:
@@ -19,14 +19,14 @@ def unlike(group: str, members: Sequence[Position], patience: float) -> Dict[int
     return {}
 
 
-def _told(group: str, number: int, size: int, sides: Dict[Made, List[Position]]) -> Dict[int, str]:
+def _told(group: str, number: int, size: int, sides: Dict[CallShape, List[Position]]) -> Dict[int, str]:
     ordered = sorted(sides, key=lambda made: (-len(sides[made]), sides[made][0].rank))
     usual = ordered[0]
     guilty = ordered[1:] if len(sides[usual]) * 2 > size else ordered
     return {each.rank: _why(group, number, each, made, usual if made != usual else ordered[1], sides) for made in guilty for each in sides[made]}
 
 
-def _why(group: str, number: int, position: Position, made: Made, other: Made, sides: Dict[Made, List[Position]]) -> str:
+def _why(group: str, number: int, position: Position, made: CallShape, other: CallShape, sides: Dict[CallShape, List[Position]]) -> str:
     there = [each.places[group] for each in sides[other]]
     many = "%d rank%s" % (len(there), "" if len(there) == 1 else "s")
     one = "s" if len(there) == 1 else ""
@@ -36,7 +36,7 @@ def _why(group: str, number: int, position: Position, made: Made, other: Made, s
     return "%s %s, not%s %s, %s" % (verb, _call(made, other, number), " in" if verb == "is in" else "", _call(other, made, number), tail)
 
 
-def _call(made: Made, other: Made, number: int) -> str:
+def _call(made: CallShape, other: CallShape, number: int) -> str:
     """Return a call with what tells it from another one."""
     text = "%s %d" % (made.op, number)
     if made.op != other.op:

@@ -17,7 +17,7 @@ _OWN_SIZES = ("all_to_all", "all_to_all_single")  # Each rank may have other siz
 _BACKWARD = "backward"
 
 
-class Made(NamedTuple):
+class CallShape(NamedTuple):
     """What all ranks of a group have to have in common at one number."""
 
     op: str
@@ -33,7 +33,7 @@ class Place(NamedTuple):
     op: str
     waits: bool  # It is in that call now.
     reached: int  # The highest number that it has begun; work may have been begun ahead.
-    calls: Dict[int, Made]  # Its last calls, by number.
+    calls: Dict[int, CallShape]  # Its last calls, by number.
 
 
 class Position(NamedTuple):
@@ -130,8 +130,8 @@ def _places(found: Ledger) -> Dict[str, Place]:
     return places
 
 
-def _made(record: Record) -> Made:
-    return Made(record.op, record.peer, 0 if record.op in _OWN_SIZES else record.elements, record.dtype)
+def _made(record: Record) -> CallShape:
+    return CallShape(record.op, record.peer, 0 if record.op in _OWN_SIZES else record.elements, record.dtype)
 
 
 def _now(head: Header, state: str, ended_at: float) -> float:
