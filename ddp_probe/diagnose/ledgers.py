@@ -156,18 +156,23 @@ class Standing:
         if self.inside is not None:
             return called(self.inside)
         if self.phase is not None:
-            return "in %s%s since %s" % (spoken(self.phase), _standing_at(self.own) or _at(self.site), clock(self.since()))
+            return "in %s%s" % (spoken(self.phase), self._entered(as_site(self.phase.site)))
         if self.own is not None:
             return _standing_at(self.own).strip() + ("" if self.own.moves else " for %.0f s" % self.lasted())
         last = self.ledger.last
         after = "; its last call was %s%s" % (last.op, _at(as_site(last.site))) if last is not None else ""
         return "outside any collective since %s%s" % (clock(self.since()), after)
 
+    def _entered(self, entry: Optional[schema.Site]) -> str:
+        """Say at which line it entered its phase, since when, and at which line it is now, if its stacks tell of another one."""
+        since = " since %s" % clock(self.since())
+        if self.own is None or entry is None or (entry.file, entry.line) == (self.own.site.file, self.own.site.line):
+            return (_standing_at(self.own) if self.own is not None else _at(entry)) + since
+        return "%s, called at %s,%s%s" % (since, place(entry), "" if self.own.moves else " now", _standing_at(self.own).rstrip(","))
 
-def _standing_at(own: Optional[OwnLine]) -> str:
+
+def _standing_at(own: OwnLine) -> str:
     """Say at which line of the job's code a rank is, by its stacks."""
-    if own is None:
-        return ""
     within = " in %s" % own.site.function if own.site.function and not own.site.function.startswith("<") else ""
     if own.before is not None:
         return " still running: at %s, then at %s%s" % (place(own.before), place(own.site), within)

@@ -16,7 +16,7 @@ from schedule import seed
 from ddp_probe.diagnose import judge
 from ddp_probe.diagnose.rule import Finding
 from ddp_probe.read import load
-from ddp_probe.watch.look import Look, Watcher
+from ddp_probe.watch.look import LiveView, Look
 
 _PROGRAM = Path(__file__).parent / "programs" / "one_fault.py"
 _LINES = {
@@ -140,5 +140,5 @@ def test_the_rank_and_both_lines_are_told(number: int, start: Any) -> None:
     assert drawn.others in _lines(finding)
     assert drawn.own & _lines(finding)
     if hangs:
-        look: Look = Watcher([run.folder]).look()
+        look: Look = LiveView([run.folder]).look()
         assert sorted(look.outliers) == finding.ranks, look.outliers

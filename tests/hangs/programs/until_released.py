@@ -11,7 +11,7 @@ import torch.distributed as dist
 def comes_late(released):
     """Wait outside any call of torch.distributed."""
     while not os.path.exists(released):
-        time.sleep(0.05)
+        time.sleep(0.05)  # the line that waits for the file
 
 
 class Slow:
@@ -30,7 +30,7 @@ def rank(number, released, word):
     """Be one of the two."""
     dist.init_process_group("gloo", rank=number, world_size=2)
     tensor = torch.zeros(4)
-    dist.all_reduce(tensor)  # the line of rank 1
+    dist.all_reduce(tensor)  # the last call of rank 1
     if word == "hangs" and number == 1:
         comes_late(released)
     if word == "works" and number == 0:
