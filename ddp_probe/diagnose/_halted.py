@@ -13,6 +13,7 @@ from ddp_probe.read import alive, stacks
 from ddp_probe.read.model import LoggedProcess, Run
 
 _LATE = 5.0  # Seconds by which the thread may be late on a busy machine.
+_EARLY = 0.1  # Seconds by which two clocks that are read one after another may differ.
 _STOPPED = ("T", "t")
 
 
@@ -44,7 +45,7 @@ def _silent(standing: Standing, seen: View) -> str:
     ):
         return ""
     moved = standing.ledger.moved
-    if standing.until - moved < 2 * after + _LATE or process.last_when >= moved + after or _dumped(process, moved):
+    if standing.until - moved < 2 * after + _LATE or process.last_when >= moved + after - _EARLY or _dumped(process, moved):
         return ""
     others = [rank for rank, one in seen.ranks.items() if rank != standing.rank and _speaks_of(one, process, moved + after)]
     if not others:
