@@ -73,7 +73,7 @@ class Leaving:
     def _of_sys(self, original: Any) -> Any:
         @functools.wraps(original)
         def exit(status: Any = None, /) -> Any:  # noqa: A001  # it stands for the function of that name
-            guard.run("process", self._note, status, sys._getframe(1))
+            guard.run("process", self._note, status, sys._getframe().f_back)
             return original(status)
 
         return exit
@@ -81,24 +81,23 @@ class Leaving:
     def _of_os(self, original: Any) -> Any:
         @functools.wraps(original)
         def _exit(status: int) -> Any:
-            guard.run("process", self._say, status, sys._getframe(1))
+            guard.run("process", self._say, status, sys._getframe().f_back)  # atexit calls it without a frame of its own
             return original(status)
 
         _exit.__module__ = "os"  # pickle looks a function up where it says it lives
         return _exit
 
-    def _note(self, status: Any, caller: FrameType) -> None:
+    def _note(self, status: Any, caller: Optional[FrameType]) -> None:
         if threading.current_thread() is not threading.main_thread():  # It ends the thread alone.
             return
         self.noted = code_of(status)
-        self.at = site(caller.f_code, caller.f_lineno) if self.noted and not foreign(caller.f_code.co_filename) else None
+        self.at = _line(caller) if self.noted else None
         handled = sys.exc_info()[1]
         self.behind = failure(handled) if self.noted and isinstance(handled, Exception) else None
 
-    def _say(self, status: Any, caller: FrameType) -> None:
+    def _say(self, status: Any, caller: Optional[FrameType]) -> None:
         if isinstance(status, int):  # anything else is a TypeError, and the program goes on
-            if not foreign(caller.f_code.co_filename):  # multiprocessing ends its children so
-                self.at = site(caller.f_code, caller.f_lineno)
+            self.at = _line(caller) or self.at  # multiprocessing calls it for the child that has called sys.exit
             self._last_word(int.__and__(status, 0xFF))
 
     def _finalized(self) -> None:
@@ -115,6 +114,11 @@ class Leaving:
                 self.behind = failure(exc.__context__)
         else:
             self._raised(exc)
+
+
+def _line(caller: Optional[FrameType]) -> Optional[Site]:
+    """Return the line of the job that made a call; None if it was a library, or nobody's frame."""
+    return None if caller is None or foreign(caller.f_code.co_filename) else site(caller.f_code, caller.f_lineno)
 
 
 def code_of(status: Any) -> Optional[int]:
