@@ -61,7 +61,10 @@ def _in_group(group: str, members: Sequence[Position]) -> Tuple[Dict[int, str], 
         return {each.rank: "is in %s, and most of its group is not" % _call(each.places[group]) for each in who}, {}
     found = {each.rank: _other(each.places[group], wait) for each in elsewhere}
     found = {rank: why for rank, why in found.items() if why}
-    if 2 * len(wait.ranks) == len(members) == 2 * len(found) and all(each.places[group].waits for each in elsewhere):
+    is_half = 2 * len(wait.ranks) == len(members) == 2 * len(found)
+    if is_half and all(_is_held_in_backward(each) for each in elsewhere):  # Nothing tells which half is wrong.
+        return {**found, **dict.fromkeys(wait.ranks, "is in %s %d, not in %s" % (wait.op, wait.number, _backward_of(elsewhere)))}, {}
+    if is_half and all(each.places[group].waits for each in elsewhere):
         ours = next(each.places[group] for each in elsewhere)
         other = _Wait(ours.number, ours.op, [each.rank for each in elsewhere])
         found.update({each.rank: _other(each.places[group], other) for each in members if each.rank in wait.ranks})
@@ -110,8 +113,16 @@ def _call(place: Place) -> str:
 def _in_backward(positions: Sequence[Position]) -> Dict[int, str]:
     """Ranks that are not in the backward pass in which most ranks have been for long: DDP reduces there, unseen by Python."""
     inside = [each for each in positions if each.phase == _BACKWARD and not each.waits]
-    if 2 * len(inside) < len(positions) or len(inside) == len(positions) or min(each.seconds for each in inside) < PATIENCE:
+    if 2 * len(inside) < len(positions) or len(inside) == len(positions) or not all(map(_is_held_in_backward, inside)):
         return {}
+    return {each.rank: "is not in %s" % _backward_of(inside) for each in positions if each not in inside}
+
+
+def _is_held_in_backward(position: Position) -> bool:
+    return position.phase == _BACKWARD and not position.waits and position.seconds >= PATIENCE
+
+
+def _backward_of(inside: Sequence[Position]) -> str:
+    """Name the backward pass that these ranks are in."""
     step = Counter(each.step for each in inside).most_common(1)[0][0]
-    there = "backward of step %d, in which %d rank%s" % (step, len(inside), " is" if len(inside) == 1 else "s are")
-    return {each.rank: "is not in %s" % there for each in positions if each not in inside}
+    return "backward of step %d, in which %d rank%s" % (step, len(inside), " is" if len(inside) == 1 else "s are")

@@ -7,6 +7,7 @@ from typing import Any, Callable, List, Tuple
 
 import pytest
 
+from ddp_probe import schema
 from ddp_probe.diagnose import judge
 from ddp_probe.diagnose.rule import Finding
 from ddp_probe.read import load
@@ -121,3 +122,16 @@ def test_a_wait_counts_after_the_time_of_the_run(told: str, waits: bool) -> None
     run = from_lines(log + "\nledger 0-1 barrier at /job/train.py:8 x2\nledger 0 barrier at /job/train.py:9 open")
     run.read_at = START + 30
     assert bool(judge(run).findings) == waits
+
+
+@pytest.mark.parametrize(("seconds", "runs", "late"), [(6.0, True, True), (4.0, True, False), (6.0, False, False)])
+def test_a_rank_that_does_not_come_is_told_while_the_others_wait(seconds: float, runs: bool, late: bool) -> None:
+    """Once a rank has waited in init_process_group for as long as DDP_PROBE_HANG_AFTER says, the ranks without a file are late; if it runs."""
+    start = {"event": "process.start", "rank": 0, "world_size": 2, "environment": {"DDP_PROBE_HANG_AFTER": "5"}}
+    joins = {"event": "dist.init_process_group", "phase": "begin", "rank": 0, "span": 1, "site": {"file": "/job/t.py", "line": 3, "function": "main"}}
+    run = from_lines("\n".join(map(json.dumps, (start, joins))))
+    run.running = {0} if runs else set()
+    run.read_at = run.ranks[0].final(schema.InitProcessGroup).when + seconds
+    found = [(one.ranks, one.verdict) for one in judge(run).findings if one.id == "DDP419"]
+    told = "Rank 1 of 2 has not come: rank 0 has waited 6 s in init_process_group at /job/t.py:3."
+    assert found == ([([1], told)] if late else [])

@@ -1,6 +1,7 @@
 """Ledgers of ranks that seem to run: each names this process, so that it counts as alive."""
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Callable
@@ -9,6 +10,8 @@ import pytest
 from ledger_books import Book, Call, Part, born
 
 from ddp_probe.hangs._others import Others
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "jobs"))  # For the list of jobs.
 
 
 @pytest.fixture

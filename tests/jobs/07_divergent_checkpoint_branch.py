@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import TinyModel, batches, say, train_step
+from pieces import TinyModel, batches, patience, say, train_step
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -23,7 +23,7 @@ def load_resume_state(model: nn.Module, path: str) -> None:
 
 def main() -> None:
     """Train for three epochs and refresh at the one that the rank's own loader names."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     model = DistributedDataParallel(TinyModel())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -7,12 +7,12 @@ Root cause to name: rank_divergent_control_flow; rank 1 is in all_gather_object,
 from datetime import timedelta
 
 import torch.distributed as dist
-from pieces import say
+from pieces import patience, say
 
 
 def main() -> None:
     """Report what could not be read, and meet."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     broken = ["000042.png"] if rank == 1 else []
     if broken:

@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import say
+from pieces import patience, say
 
 
 def main() -> None:
     """Share a number, each rank in its own way."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     metric = torch.tensor([0.5 + rank])
     dist.all_reduce(metric)

@@ -8,14 +8,14 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import TinyModel, batches, say
+from pieces import TinyModel, batches, patience, say
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 
 def main() -> None:
     """Train, leave out bad batches, meet at the end."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     model = DistributedDataParallel(TinyModel())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

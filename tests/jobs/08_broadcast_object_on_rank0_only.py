@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import say
+from pieces import patience, say
 
 
 def save(step: int) -> None:
@@ -20,7 +20,7 @@ def save(step: int) -> None:
 
 def main() -> None:
     """Train for an epoch, save, meet."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     loss = torch.tensor([1.0])
     dist.all_reduce(loss)

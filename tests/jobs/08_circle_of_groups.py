@@ -8,14 +8,14 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import say
+from pieces import patience, say
 
 
 def main() -> None:
     """Average with the right neighbour, then with the left one."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank, world_size = dist.get_rank(), dist.get_world_size()
-    groups = [dist.new_group(sorted((left, (left + 1) % world_size)), timeout=timedelta(seconds=8)) for left in range(world_size)]
+    groups = [dist.new_group(sorted((left, (left + 1) % world_size)), timeout=timedelta(seconds=patience())) for left in range(world_size)]
     edge = torch.full((8,), float(rank))
     dist.all_reduce(edge)
     dist.all_reduce(edge, group=groups[rank])

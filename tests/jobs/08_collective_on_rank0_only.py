@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import say
+from pieces import patience, say
 
 
 def log_loss(step: int, loss: float) -> None:
@@ -20,7 +20,7 @@ def log_loss(step: int, loss: float) -> None:
 
 def main() -> None:
     """Log from one rank, then meet at the end of the epoch."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     if rank == 0:
         log_loss(1, 0.25)

@@ -12,7 +12,7 @@ from typing import Tuple
 
 import torch
 import torch.distributed as dist
-from pieces import TinyModel, say, train_step
+from pieces import TinyModel, patience, say, train_step
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
@@ -45,7 +45,7 @@ def end_with_the_rank(worker: int) -> None:
 
 def main() -> None:
     """Train until one rank has no more data."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     model = DistributedDataParallel(TinyModel())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import TinyModel, batches, say
+from pieces import TinyModel, batches, patience, say
 from torch import nn
 
 
@@ -27,7 +27,7 @@ def sharded(model: nn.Module) -> nn.Module:
 
 def main() -> None:
     """Train and leave out bad batches."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     model = sharded(TinyModel())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -9,23 +9,23 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import TinyModel, batches, say, train_step
+from pieces import TinyModel, batches, patience, say, train_step
 from torch.nn.parallel import DistributedDataParallel
 
 
 def validate(model: TinyModel) -> float:
     """Run the metric that takes its time."""
     total = 0.0
-    for index, (inputs, targets) in enumerate(batches(12)):
+    for index, (inputs, targets) in enumerate(batches(patience() + 4)):
         total += (model(inputs) - targets).abs().mean().item()
         time.sleep(1)
-        say(0, "Epoch(val) [1][%d/12]" % (index + 1))
-    return total / 12
+        say(0, "Epoch(val) [1][%d/%d]" % (index + 1, patience() + 4))
+    return total / (patience() + 4)
 
 
 def main() -> None:
     """Train, validate on one rank, go on."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     model = DistributedDataParallel(TinyModel())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

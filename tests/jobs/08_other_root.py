@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import say
+from pieces import patience, say
 
 
 def main() -> None:
     """Take over the weights of the best rank."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     seen = [[0.9, 0.5, 0.6], [0.9, 0.5, 0.6], [0.5, 0.5, 0.6]][rank]
     weights = torch.full((16,), float(rank))

@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import say
+from pieces import patience, say
 
 
 def main() -> None:
     """Send the shards of rank 0 to their ranks."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     shard = torch.full((64,), float(rank))
     if rank == 0:

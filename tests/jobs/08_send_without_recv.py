@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import say
+from pieces import patience, say
 
 
 def main() -> None:
     """Pass batches from stage to stage."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank, last = dist.get_rank(), dist.get_world_size() - 1
     for _ in range(5 if rank == 0 else 4):
         activations = torch.zeros(64)

@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import TinyModel, batches, say, train_step
+from pieces import TinyModel, batches, patience, say, train_step
 from torch.nn.parallel import DistributedDataParallel
 
 
 def main() -> None:
     """Train one epoch of what this rank was given."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank, world_size = dist.get_rank(), dist.get_world_size()
     model = DistributedDataParallel(TinyModel())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -7,11 +7,12 @@ Root cause to name: rank_stopped_participating; rank 1 never joins.
 from datetime import timedelta
 
 import torch.distributed as dist
+from pieces import patience
 
 
 def main() -> None:
     """Join the process group, or so it was meant."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     dist.barrier()
     dist.destroy_process_group()
 

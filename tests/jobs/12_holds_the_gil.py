@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import say
+from pieces import patience, say
 
 _CAPTION = re.compile(r"(\w+\s?)+\.$")
 
@@ -21,7 +21,7 @@ def clean(caption: str) -> bool:
 
 def main() -> None:
     """Clean captions and count them over all ranks."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     for step in range(5):
         caption = "a" * 64 + "?" if rank == 1 and step == 3 else "two words."

@@ -11,18 +11,18 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from pieces import say
+from pieces import patience, say
 
-_LATER = 22  # Seconds.
+_LATER = 14  # Seconds after the others have given up.
 
 
 def main() -> None:
     """Count until rank 1 is stopped."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=patience()))
     rank = dist.get_rank()
     for step in range(5):
         if rank == 1 and step == 3:
-            subprocess.Popen(["sh", "-c", "sleep %d; kill -CONT %d" % (_LATER, os.getpid())])
+            subprocess.Popen(["sh", "-c", "sleep %d; kill -CONT %d" % (patience() + _LATER, os.getpid())])
             os.kill(os.getpid(), signal.SIGSTOP)
         dist.all_reduce(torch.ones(4))
         say(rank, "step %d" % step)

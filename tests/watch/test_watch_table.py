@@ -122,6 +122,16 @@ def test_a_rank_outside_the_backward_pass_of_the_others_stands_out(book: Any, fo
     assert _look(folder).outliers == {1: "is not in backward of step 12, in which 3 ranks are"}
 
 
+def test_a_half_in_the_backward_pass_and_a_half_in_a_call_are_both_named(book: Any, folder: Path) -> None:
+    """Of two ranks that part, one in DDP's reduction and one in a call, nothing tells which one is wrong."""
+    book(0, *returned(1, group="0-1"), Phase("backward", 4), world=2)
+    book(1, Call(op="barrier", seq=2, group="0-1"), world=2)
+    assert _look(folder).outliers == {
+        0: "is not in barrier 2, in which 1 rank waits",
+        1: "is in barrier 2, not in backward of step 4, in which 1 rank is",
+    }
+
+
 def test_a_process_that_is_gone_or_has_ended_says_so(book: Any, folder: Path) -> None:
     """A pid that another process has now, or none, is gone, unless its log has an end line."""
     end = '{"event":"process.end","phase":"point","ts":"2026-11-22T05:00:01.000000Z","rank":1,"exit_code":%d}'

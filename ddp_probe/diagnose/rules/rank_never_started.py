@@ -5,9 +5,10 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import _next
+from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.diagnose.rules.recorded import rank_never_started as recorded
-from ddp_probe.diagnose.words import at, capital, named
+from ddp_probe.diagnose.words import at, by_number, capital, named
 from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
 
 _MISSED = re.compile(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
@@ -110,8 +111,9 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     process, call, _ = waited[0]
     failures = [failure for _, _, failures in waited for failure in failures]
     site = call.site
-    seconds = (call.until or process.last_when) - call.when
-    told = "waited %.0f s" % seconds if call.end is not None else "still waits"
+    is_over = call.end is not None
+    seconds = ((call.until or process.last_when) if is_over else run.read_at) - call.when
+    told = "waited" if is_over else "has waited" if len(here) == 1 else "have waited"
     ended = [
         "%s ended with %s" % (named([death.rank or 0]), death.signal or "exit code %s" % death.exit_code)
         for death in run.deaths
@@ -119,13 +121,15 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     ]
     yield RULE.found(
         ranks=missing,
-        verdict="%s of %s never came%s: %s %s in init_process_group%s."
+        verdict="%s of %s %s%s: %s %s %.0f s in init_process_group%s."
         % (
             capital(named(missing)),
             run.expected,
+            "never came" if is_over else by_number(missing, "has not come", "have not come"),
             " (%s)" % ", ".join(ended) if ended else "",
             named([each.rank or 0 for each, _, _ in waited]),
             told,
+            seconds,
             at(site),
         ),
         evidence=first_of(
@@ -139,19 +143,23 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         )
         % (named(missing), run.expected),
         explains=failures,
-        confidence=MEDIUM if ended else HIGH,
+        confidence=MEDIUM if ended or not is_over else HIGH,
     )
 
 
 def _waited(run: Run) -> "List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]]":
-    """Return the ranks that timed out in init_process_group; while the job runs, no rank is late."""
+    """Return the ranks that timed out in init_process_group, or still wait there after the time of DDP_PROBE_HANG_AFTER."""
     found: List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]] = []
     failures: Dict[Optional[int], List[Failed]] = {}
     for failure in run.failures:
         failures.setdefault(failure.rank, []).append(failure)
     for process in run.processes:
         call = process.final(schema.InitProcessGroup)
-        if call is None or process.rank is None or call.failure is None:
+        if call is None or process.rank is None:
+            continue
+        if call.failure is None:
+            if call.end is None and process.rank in run.running and run.read_at - call.when > view(run).patience:
+                found.append((process, call, []))
             continue
         text = call.failure.message
         if _MISSED.search(text) and not _MASTER.search(text):
