@@ -1,20 +1,17 @@
-"""Reads the bytes of a ledger, twice, and leaves out what was never written: most text areas and most rings are nearly empty.
-
-What is left out in front of the records is taken off the size of the text area in the header, so that the parser needs to know nothing of it.
-"""
+"""Reads the bytes of a ledger, twice, and leaves out the end of its ring if that was never written: most rings are nearly empty."""
 
 import os
-from functools import lru_cache
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional
 
 from ddp_probe import ledger_schema as schema
 
 _MOST_BYTES = 1 << 28
-_FIRST = 256  # Records that are read first.
-_EMPTY = 64  # The ring ends where this many places were never written: fewer threads are between two stores at one time.
+_FEW = (64, 256, 1024)  # If the ring ends before one of these, that many records are read.
+_EMPTY = 32  # The ring ends where this many places were never written: fewer threads are between two stores at one time.
+_ORDERS = {schema.BYTE_ORDER.to_bytes(4, "little"): "<", schema.BYTE_ORDER.to_bytes(4, "big"): ">"}
 _NAMES = [field.name for field in schema.HEADER]
-_TEXT_SIZE = schema.offset(schema.HEADER, "text_size")
-_layout = lru_cache(maxsize=16)(schema.layout)
+_LAYOUTS = {mark: schema.layout(schema.HEADER, order) for mark, order in _ORDERS.items()}
+_RECORD = schema.layout(schema.RECORD).size
 
 
 class Reading(NamedTuple):
@@ -26,55 +23,29 @@ class Reading(NamedTuple):
 
 
 def read(name: str) -> Reading:
-    """Read a file twice; a file that is not laid out as this version writes it is read as a whole."""
-    with open(name, "rb", buffering=0) as file:
-        number = file.fileno()
-        size = min(os.fstat(number).st_size, _MOST_BYTES)  # A buffer of the most bytes takes longer than the reading.
-        parts, left_out = _parts(number, size) or ([(0, size)], 0)
-        before, data = _joined(number, parts), _joined(number, parts)
-    return Reading(data, None if before == data else before, left_out)
+    """Read a file twice."""
+    file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = min(os.fstat(file).st_size, _MOST_BYTES)  # A buffer of the most bytes takes longer than the reading.
+        end = _end(file, size)
+        before, data = os.pread(file, end, 0), os.pread(file, end, 0)
+    finally:
+        os.close(file)
+    return Reading(data, None if before == data else before, size - end)
 
 
-def _joined(file: int, parts: List[Tuple[int, int]]) -> bytes:
-    """Return the parts as one ledger."""
-    if len(parts) == 1:
-        return os.pread(file, parts[0][1], 0)
-    head, *rest = (os.pread(file, size, at) for at, size in parts)
-    texts = parts[1][1].to_bytes(4, "little" if head[12:16] == schema.BYTE_ORDER.to_bytes(4, "little") else "big")
-    return b"".join((head[:_TEXT_SIZE], texts, head[_TEXT_SIZE + 4 :], *rest))
-
-
-def _parts(file: int, size: int) -> Optional[Tuple[List[Tuple[int, int]], int]]:
-    """Return where the written parts are, and how many bytes come after them; None for a file that has another layout or is cut."""
+def _end(file: int, size: int) -> int:
+    """Return where to stop: after some records if the ring ends before, at the end if it does not, or if the file has another layout."""
     head = os.pread(file, schema.HEADER_BYTES, 0)
-    order = {schema.BYTE_ORDER.to_bytes(4, "little"): "<", schema.BYTE_ORDER.to_bytes(4, "big"): ">"}.get(head[12:16], "")
-    if head[:8] != schema.MAGIC or not order or len(head) < schema.HEADER_BYTES:
-        return None
-    fields = dict(zip(_NAMES, _layout(schema.HEADER, order).unpack_from(head)))
-    phases_at = schema.HEADER_BYTES + fields["text_size"]
-    records_at = phases_at + fields["phases"] * fields["phase_size"]
-    ring = fields["records"] * fields["record_size"]
-    if not _usual(fields) or records_at + ring > size:
-        return None
-    texts, used = -(-fields["text_used"] // 8) * 8, _ring(file, records_at, ring, fields["record_size"])
-    parts = [(0, schema.HEADER_BYTES), (schema.HEADER_BYTES, texts), (phases_at, records_at - phases_at), (records_at, used)]
-    return parts, size - records_at - used
-
-
-def _usual(fields: Dict[str, int]) -> bool:
-    """Tell whether the areas are laid out as this version writes them."""
-    return (
-        fields["version"] == schema.VERSION
-        and fields["header_size"] == schema.HEADER_BYTES
-        and fields["text_used"] <= fields["text_size"] <= 1 << 24
-        and fields["text_size"] % 8 == 0
-        and fields["record_size"] == _layout(schema.RECORD).size
-    )
-
-
-def _ring(file: int, at: int, size: int, record: int) -> int:
-    """Return how many bytes of the ring have to be read: it is filled from its first place on."""
-    if size <= _FIRST * record:
+    layout = _LAYOUTS.get(head[12:16])
+    if head[:8] != schema.MAGIC or layout is None or len(head) < layout.size:
         return size
-    end = os.pread(file, _EMPTY * record, at + (_FIRST - _EMPTY) * record)
-    return size if end.strip(b"\0") else _FIRST * record
+    fields = dict(zip(_NAMES, layout.unpack_from(head)))
+    records_at: int = fields["header_size"] + fields["text_size"] + fields["phases"] * fields["phase_size"]
+    if fields["version"] != schema.VERSION or fields["record_size"] != _RECORD or records_at + fields["records"] * _RECORD > size:
+        return size
+    for count in _FEW:
+        end = records_at + count * _RECORD
+        if count < fields["records"] and not os.pread(file, _EMPTY * _RECORD, end - _EMPTY * _RECORD).strip(b"\0"):
+            return end
+    return size

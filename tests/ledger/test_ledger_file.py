@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.read import ledger
+from ddp_probe.read import _ledger_bytes, ledger
 from ddp_probe.record.ledger import Author, LedgerFile, create, phases_at, records_at
 
 _RECORD = schema.layout(schema.RECORD)
@@ -67,6 +67,37 @@ def test_everything_written_is_read(written: LedgerFile) -> None:
     assert (first.op, first.dtype, first.elements, first.site) == ("all_reduce", "float32", 16, ledger.LedgerSite("/job/train.py", 12, "main"))
     assert [(one.name, one.times, one.is_open) for one in found.phases] == [("dataloader", 5, True)]
     assert [one.number for one in ledger.read(written.path, last=1).records] == [3]
+
+
+@pytest.mark.parametrize("count", [3, 31, 32, 63, 64, 223, 224, 225, 255, 256, 257, 991, 992, 2047, 2048, 2049, 5000])
+def test_what_is_left_out_was_never_written(written: LedgerFile, count: int) -> None:
+    """However full the ring is, a file that is read without the end of its ring holds what the whole file does."""
+    for number in range(1, count + 1):
+        values = (number, 800 + number, 0, 900 << 2 | 1, number, 16, 0, 2, 1, -1, 1, 1, 3, 0, 0, number)
+        _RECORD.pack_into(written.map, records_at() + number % schema.RECORDS * _RECORD.size, *values)
+    found = ledger.read(written.path)
+    assert found == ledger.parse(_data(written), written.path)
+    assert found.records[-1].number == count
+    assert (len(_ledger_bytes.read(written.path).data) < len(_data(written))) == (count < 992)
+
+
+def test_a_reading_knows_what_has_changed_since_the_one_before(written: LedgerFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record and a text that come between the two readings of a file are not in the first, and the record waits for the next reading."""
+    pread, sizes = os.pread, []
+
+    def and_then(file: int, size: int, at: int) -> bytes:
+        before = pread(file, size, at)
+        if at or size == schema.HEADER_BYTES or sizes:
+            return before
+        sizes.append(size)
+        written.text(schema.SITE, "/job/train.py\n13\nmain")
+        _RECORD.pack_into(written.map, records_at() + 4 * _RECORD.size, 4, 804, 0, 0, 4, 16, 0, 2, 1, -1, 1, 1, 3, 0, 0, 4)
+        return before
+
+    monkeypatch.setattr(os, "pread", and_then)
+    found = ledger.read(written.path)
+    assert ([one.number for one in found.records], found.torn, found.problem) == ([1, 2, 3], 0, "")
+    assert [one.number for one in ledger.read(written.path).records] == [1, 2, 3, 4]
 
 
 def test_any_bytes_are_read_without_an_error(written: LedgerFile) -> None:
