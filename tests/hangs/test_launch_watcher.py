@@ -118,7 +118,8 @@ def test_a_rank_at_work_is_no_alarm(job: Job) -> None:
     said = job.wait_for("No rank has moved")
     assert "DDP637 rank-works-while-others-wait [rank 0] note: Rank 0 is in torch.save since " in said
     assert re.search(
-        r", called at \S*%s, now at \S*%s in comes_late \(1 collective behind\); rank 1 waits" % (_line("the line that saves"), _line("the line that waits for the file")),
+        r", called at \S*%s, now at \S*%s in comes_late \(1 collective behind\); rank 1 waits"
+        % (_line("the line that saves"), _line("the line that waits for the file")),
         said,
     )
     assert _line("the line of rank 0") in said
