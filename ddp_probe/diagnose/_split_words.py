@@ -30,7 +30,7 @@ def waiting(run: Run, found: Split) -> str:
     """Say who waits in what, where, for how long."""
     ranks = [view(run).ranks[rank] for rank in found.here]
     if found.what in PASSES:
-        what = "in %s number %d%s" % (PASSES[found.what], found.number, at(ranks[0].site))
+        what = "in %s number %d%s" % (PASSES[found.what], found.number, at(ranks[0].entry))
     elif ranks[0].inside is None:
         what = "for collective number %d%s, which they have given to the device" % (found.number, group(run, found))
     else:

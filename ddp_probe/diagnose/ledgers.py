@@ -79,6 +79,11 @@ class Standing:
         return as_site(record.site) if record is not None else None
 
     @property
+    def entry(self) -> Optional[schema.Site]:
+        """Return the line of the job that entered its phase; if it is in none, the line at which it stands."""
+        return (as_site(self.phase.site) if self.phase is not None else None) or self.site
+
+    @property
     def is_working(self) -> bool:
         """Tell whether it is in a phase that is known to take long, or in no phase and still runs, evaluates or saves by its stacks."""
         if self.inside is not None or self.left is not None:

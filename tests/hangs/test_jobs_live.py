@@ -76,7 +76,8 @@ LEFT_OUT = {
 }
 _ON_CARDS = FOLDER.parent / "hangs" / "programs" / "on_cards.py"
 _RANKS = re.compile(r"(?<=nproc_per_node=)\d")
-_OF = {label(job): job for job in JOBS if stack() in job.stacks}
+_SILENT = {"10_rank_never_started": "legacy"}  # The store of torch 1.12 holds the GIL while it waits, and there is no launcher.
+_OF = {label(job): job for job in JOBS if stack() in job.stacks and _SILENT.get(label(job)) != stack()}
 
 
 class Case(NamedTuple):
