@@ -1,8 +1,20 @@
 """Ranks whose call at one number of a group is another one than that of most ranks: another operation, root, size or data type."""
 
-from typing import Dict, List, Sequence
+from typing import Dict, List, NamedTuple, Sequence
 
-from ddp_probe.watch.position import CallShape, Position
+from ddp_probe.read.ledger import Record
+from ddp_probe.watch.position import Position
+
+_OWN_SIZES = ("all_to_all", "all_to_all_single")  # Each rank may have other sizes.
+
+
+class CallShape(NamedTuple):
+    """What all ranks of a group have to have in common at one number."""
+
+    op: str
+    root: int
+    elements: int
+    dtype: str
 
 
 def unlike(group: str, members: Sequence[Position], patience: float) -> Dict[int, str]:
@@ -11,12 +23,16 @@ def unlike(group: str, members: Sequence[Position], patience: float) -> Dict[int
     for number in sorted(waiting):
         sides: Dict[CallShape, List[Position]] = {}
         for each in members:
-            made = each.places[group].calls.get(number)
-            if made is not None:
-                sides.setdefault(made, []).append(each)
+            record = each.places[group].calls.get(number)
+            if record is not None:
+                sides.setdefault(_made(record), []).append(each)
         if len(sides) > 1:  # the ranks make other calls
             return _told(group, number, len(members), sides)
     return {}
+
+
+def _made(record: Record) -> CallShape:
+    return CallShape(record.op, record.peer, 0 if record.op in _OWN_SIZES else record.elements, record.dtype)
 
 
 def _told(group: str, number: int, size: int, sides: Dict[CallShape, List[Position]]) -> Dict[int, str]:

@@ -13,17 +13,7 @@ OVER = (GONE, ENDED, FAILED)
 """States of a process that does not run any more."""
 
 _COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
-_OWN_SIZES = ("all_to_all", "all_to_all_single")  # Each rank may have other sizes.
 _BACKWARD = "backward"
-
-
-class CallShape(NamedTuple):
-    """What all ranks of a group have to have in common at one number."""
-
-    op: str
-    root: int
-    elements: int
-    dtype: str
 
 
 class Place(NamedTuple):
@@ -33,7 +23,7 @@ class Place(NamedTuple):
     op: str
     waits: bool  # It is in that call now.
     reached: int  # The highest number that it has begun; work may have been begun ahead.
-    calls: Dict[int, CallShape]  # Its last calls, by number.
+    calls: Dict[int, Record]  # Its last calls, by number.
 
 
 class Position(NamedTuple):
@@ -122,16 +112,12 @@ def _places(found: Ledger) -> Dict[str, Place]:
             continue
         before = places.get(record.group.id)
         calls = before.calls if before is not None else {}
-        calls[record.seq] = _made(record)
+        calls[record.seq] = record
         if before is not None and before.waits and not _blocks(record):
             places[record.group.id] = before._replace(reached=record.seq)
         else:
             places[record.group.id] = Place(record.seq, record.op, _blocks(record), record.seq, calls)
     return places
-
-
-def _made(record: Record) -> CallShape:
-    return CallShape(record.op, record.peer, 0 if record.op in _OWN_SIZES else record.elements, record.dtype)
 
 
 def _now(head: Header, state: str, ended_at: float) -> float:
