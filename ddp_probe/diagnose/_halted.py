@@ -19,7 +19,7 @@ _STOPPED = ("T", "t")
 
 def halted(run: Run, seen: View) -> Dict[int, str]:
     """Return the ranks whose process does not run, each with how that is known."""
-    found = {rank: how for rank, one in seen.ranks.items() for how in [_stopped(run, one) or _silent(one, seen)] if how}
+    found = {rank: how for rank, one in seen.ranks.items() for how in [_stopped(run, one) or _silent(run, one, seen)] if how}
     return found if len(found) < len(seen.ranks) else {}
 
 
@@ -31,8 +31,16 @@ def _stopped(run: Run, standing: Standing) -> str:
     return "is stopped (process %d is in state %s)" % (process.pid, state) if state in _STOPPED else ""
 
 
-def _silent(standing: Standing, seen: View) -> str:
-    """Say that a rank has written nothing although it should have said twice that it hangs, and others on its host have."""
+def _silent(run: Run, standing: Standing, seen: View) -> str:
+    """Say that a rank was there and has written nothing."""
+    death = run.death(standing.rank)
+    if standing.rank not in run.running and (death is None or not death.signal):
+        return ""  # It may have ended by itself at any time: nothing says that it was there until somebody ended it.
+    return _unheard(standing, seen)
+
+
+def _unheard(standing: Standing, seen: View) -> str:
+    """Say since when a rank has written nothing although it should have said twice that it hangs, and others on its host have."""
     process, after = standing.process, _after(standing.process)
     if (
         after is None

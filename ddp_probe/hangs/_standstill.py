@@ -37,6 +37,9 @@ class Standstill:
     def __init__(self, others: Others, after: float, recorder: Recorder, verdict: Callable[[Seen], str]) -> None:
         self._others = others
         self._after = after
+        self._grace = 2 * min(
+            1.0, after / 4
+        )  # The ranks' own watchers look as often: their stacks are written first, and the verdict names their lines.
         self._recorder = recorder
         self._verdict = verdict
         self._is_silent = not brief.is_wanted()
@@ -48,9 +51,9 @@ class Standstill:
         self.tell_over()
         newest = self._others.newest(time.monotonic_ns() - int(self._after * 1e9))
         self._hang.over(newest)
-        if newest and self._hang.is_due(_since(newest)):
+        if newest and self._hang.is_due(_since(newest) - self._grace):
             self._hang.pass_on(told=self._tell(newest))
-            while self._hang.is_due(_since(newest)):  # It was said late.
+            while self._hang.is_due(_since(newest) - self._grace):  # It was said late.
                 self._hang.pass_on(told=False)
 
     def tell_over(self) -> None:

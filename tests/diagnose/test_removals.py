@@ -79,7 +79,7 @@ def _causes(diagnosis: Diagnosis) -> Set[str]:
 
 def _wrong(whole: Diagnosis, part: Diagnosis, removal: Removal) -> str:
     dark = {
-        finding.cause for finding in part.findings if "without a last line" in finding.verdict
+        finding.cause for finding in part.findings if "without a last line" in finding.verdict or "left no last line" in finding.verdict
     }  # It says that it is not known why the rank ended.
     other = _causes(part) - _causes(whole) - (dark & {"rank_stopped_participating"})
     if other:

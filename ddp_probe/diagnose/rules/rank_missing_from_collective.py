@@ -2,6 +2,7 @@
 
 from typing import Iterator, List, Tuple, Union
 
+from ddp_probe import schema
 from ddp_probe.diagnose._loop_end import loop_end
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose._splits import BACKWARD, MISSING, UNKNOWN, Split
@@ -123,6 +124,9 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         one.cause = "uneven_batches"
     elif _stands(run, found):
         one.cause = "rank_stopped_participating"
+    elif found.there and all(_unknown_end(run, rank) for rank in found.there):
+        one.cause, one.confidence = "rank_stopped_participating", MEDIUM
+        one.verdict += " %s left no last line: whether it ended there is not known." % capital(named(found.there))
     yield one
 
 
@@ -181,3 +185,11 @@ def _undecided(run: Run, found: Split) -> Undecided:
         explains=explained(run),
         then=_STACKS % (named(found.unknown or found.there) + " is"),
     )
+
+
+def _unknown_end(run: Run, rank: int) -> bool:
+    """Tell whether nothing says that a rank was still there: no last line, no word of its launcher or of its watcher, and it does not run."""
+    process, death = view(run).ranks[rank].process, run.death(rank)
+    is_cut = bool(process.holes) or process.start is None
+    is_told = death is not None and not (death.signal and is_cut)
+    return process.ended is None and rank not in run.running and not is_told and not process.count(schema.HangSuspected)
