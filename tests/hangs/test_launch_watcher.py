@@ -58,7 +58,8 @@ class Job:
         return [process.wait(_GUARD) for process in self._processes]
 
     def end(self) -> None:
-        """End what still runs."""
+        """End what still runs; ranks outlive an agent that is killed, and go on to their end once they are released."""
+        self.released.touch()
         for process in self._processes:
             if process.poll() is None:
                 process.kill()
