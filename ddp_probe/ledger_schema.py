@@ -170,6 +170,12 @@ OPERATIONS: Tuple[Code, ...] = (
 )
 """Every operation that leaves a record, and what is recorded of its arguments; a code never changes."""
 
+PAIRED = frozenset(code.name for code in OPERATIONS if POINT_TO_POINT <= code.code < ABOUT_GROUPS)
+"""The operations of two ranks."""
+
+SENDS = frozenset(name for name in PAIRED if "send" in name)
+"""The half of them that sends."""
+
 PHASES: Tuple[Code, ...] = (
     Code(1, "dataloader", "Waiting for the next batch of a DataLoader; raised stands for its end."),
     Code(2, "backward", "torch.autograd.backward: the backward pass, with what DDP reduces in it."),

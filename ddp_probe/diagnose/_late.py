@@ -8,9 +8,11 @@ from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 from ddp_probe import schema
 from ddp_probe.diagnose._splits import BACKWARD, split
 from ddp_probe.diagnose.ledgers import Standing, view
+from ddp_probe.ledger_schema import PAIRED
 from ddp_probe.read.job_line import job_line
 from ddp_probe.read.ledger import Phase, Record
 from ddp_probe.read.model import LogLine, Run
+from ddp_probe.read.stacks import main_frames
 
 _PART = 5  # A phase is named if it took a fifth of the time.
 
@@ -68,7 +70,7 @@ def _stop(standing: Standing) -> Union[Record, Phase, None]:
 def _place(standing: Standing) -> Optional[Tuple[str, int]]:
     stop = _stop(standing)
     if isinstance(stop, Record):
-        return (stop.group.id, stop.seq) if stop.group is not None and "send" not in stop.op and "recv" not in stop.op else None
+        return (stop.group.id, stop.seq) if stop.group is not None and stop.seq and stop.op not in PAIRED else None
     return ("", stop.times) if stop is not None else None
 
 
@@ -89,6 +91,6 @@ def before(standing: Standing) -> Before:
     start = standing.wall(since) if since else standing.wall(entered)
     for told in reversed(standing.process.calls(schema.HangSuspected)):
         if start <= told.when <= standing.wall(entered):
-            site = next((job_line(thread.frames) for thread in told.begin.threads if thread.main), None)
+            site = job_line(main_frames(told.begin.threads))
             return Before(start, names, site, told.at, told.when)
     return Before(start, names)

@@ -12,6 +12,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._rank_branch import tree
 from ddp_probe.diagnose._waits import PEER_GONE, waited
 from ddp_probe.diagnose.ledgers import Standing
+from ddp_probe.read.stacks import main_frames
 
 _Loop = Union[ast.For, ast.AsyncFor]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -47,7 +48,7 @@ def _frames(standing: Standing) -> Sequence[schema.Site]:
     told = standing.process.final(schema.HangSuspected)
     if told is None or told.when < standing.ledger.moved + standing.process.offset:
         return ()
-    return next((thread.frames for thread in told.begin.threads if thread.main), ())
+    return main_frames(told.begin.threads)
 
 
 def _parted(one: Sequence[schema.Site], other: Sequence[schema.Site]) -> Optional[Tuple[schema.Site, schema.Site]]:

@@ -61,12 +61,12 @@ def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterato
     calls: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
     for call in calls:
         when = ledger.when(call.begin.mono_ns) if call.begin.mono_ns else call.when - process.offset
-        frames = _main(call.begin.threads)
+        frames = stacks.main_frames(call.begin.threads)
         if frames and when >= ledger.moved:
             yield _Look(when, frames, call.at)
     dump = stacks.dumped(process.file)
     if dump is not None and _is_new(process, ledger, dump.when, latest):
-        yield _Look(min(dump.when, latest), _main(dump.threads), LogLine(stacks.dump_of(process.file), 1), is_dump=True)
+        yield _Look(min(dump.when, latest), stacks.main_frames(dump.threads), LogLine(stacks.dump_of(process.file), 1), is_dump=True)
 
 
 def _is_new(process: LoggedProcess, ledger: RankLedger, when: float, latest: float) -> bool:
@@ -74,10 +74,6 @@ def _is_new(process: LoggedProcess, ledger: RankLedger, when: float, latest: flo
     if when > latest + _SLACK:
         return not process.count(schema.HangOver)
     return when + _SLACK >= ledger.moved
-
-
-def _main(threads: Sequence[schema.ThreadStack]) -> List[schema.Site]:
-    return next((thread.frames for thread in threads if thread.main), [])
 
 
 def _own(frames: Sequence[schema.Site]) -> _Frames:

@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 from ddp_probe.diagnose._halted import halted
 from ddp_probe.diagnose._rank_branch import branch
 from ddp_probe.diagnose.ledgers import Standing, View, view
+from ddp_probe.ledger_schema import PAIRED, SENDS
 from ddp_probe.read.ledger import Group, Record
 from ddp_probe.read.model import Run
-from ddp_probe.read.rank_ledger import SENDS, LedgerCall
+from ddp_probe.read.rank_ledger import LedgerCall
 
 # Each kind of split is one rule's.
 DIFFER, MISSING, LEFT, ALONE, PEER, CIRCLE = "differ", "missing", "left", "alone", "peer", "circle"
@@ -22,7 +23,6 @@ _SAME_SIZE = frozenset(
     "all_reduce all_reduce_coalesced broadcast reduce _all_gather_base all_gather_into_tensor all_gather_single _reduce_scatter_base "
     "reduce_scatter_tensor reduce_scatter_single".split()
 )
-PAIRS = frozenset(("send", "recv", "isend", "irecv", "send_object_list", "recv_object_list"))
 BACKWARD, FORWARD = "backward", "forward"
 PASSES = {BACKWARD: "backward", FORWARD: "DDP's forward"}
 _APART = 2.0  # Seconds by which ranks may be apart without being slow.
@@ -199,7 +199,7 @@ def _stalled(seen: View) -> Optional[Split]:
     known = [stall for stall in stalls if stall.there and not stall.unknown]
     if not known or any(stall.unknown and not stall.there for stall in stalls):
         return _unknown(stalls)
-    pairs = [stall for stall in known if stall.what in PAIRS]
+    pairs = [stall for stall in known if stall.what in PAIRED]
     if pairs:
         return _unpaired(pairs)
     known.sort(key=lambda one: (-len(one.here), one.when))
@@ -265,7 +265,7 @@ def _judged(seen: View, stall: _Stall, there: List[int]) -> Optional[Split]:
         return _made(stall, UNKNOWN, there, [])
     if all(standing.is_working or _still_moves(seen, standing, stall) for standing in missing):
         return _made(stall, WORKING, there, there)
-    if stall.what in PAIRS:
+    if stall.what in PAIRED:
         return _made(stall, LEFT if left else PEER, there, there)
     if len(there) > len(stall.here):
         return _made(stall, ALONE, there, list(stall.here), is_sure=len(left) == len(missing) or all(one.in_backward for one in missing))
@@ -289,7 +289,7 @@ def _in_collectives(seen: View) -> Iterator[_Stall]:
     waiting: Dict[str, Dict[int, Standing]] = {}
     for rank, standing in seen.ranks.items():
         inside = standing.inside
-        if inside is not None and inside.group is not None and standing.left is None and inside.op not in PAIRS:
+        if inside is not None and inside.group is not None and standing.left is None and inside.op not in PAIRED:
             waiting.setdefault(inside.group.id, {})[rank] = standing
     for name, (group, members) in seen.groups.items():
         inside_it = waiting.get(name) or _issued(seen, name, members)
@@ -330,7 +330,7 @@ def _in_pairs(seen: View) -> Iterator[_Stall]:
     """Yield the point-to-point calls whose partner has not made the other half."""
     for rank, standing in seen.ranks.items():
         inside = standing.inside
-        if inside is None or inside.op not in PAIRS or inside.group is None or inside.peer < 0 or standing.left is not None:
+        if inside is None or inside.op not in PAIRED or inside.group is None or inside.peer < 0 or standing.left is not None:
             continue
         peer = seen.ranks.get(inside.peer)
         made = peer.ledger.pairs.get((inside.group.id, rank, inside.op not in SENDS), 0) if peer is not None else 0

@@ -10,6 +10,7 @@ from ddp_probe import schema, settings
 from ddp_probe.diagnose._own_lines import OwnLine, own_line
 from ddp_probe.diagnose._waits import PEER_GONE, TIMED_OUT, starting, waited
 from ddp_probe.diagnose.words import clock, counted, named, place
+from ddp_probe.ledger_schema import PAIRED
 from ddp_probe.read.ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 from ddp_probe.read.rank_ledger import GroupCalls, RankLedger, ranks_of
@@ -193,11 +194,10 @@ def called(record: Record) -> str:
 def described(op: str, elements: int, dtype: str, root: int) -> str:
     """Return a call as a sentence has it: all_reduce of 16 float32 elements."""
     size = " of %s" % counted(elements, "%s element" % dtype if dtype else "element") if elements else ""
-    ends = " with rank %d" % root if op in _PAIRED else " from root %d" % root if root >= 0 else ""
+    ends = " with rank %d" % root if op in PAIRED else " from root %d" % root if root >= 0 else ""
     return op + size + ends
 
 
-_PAIRED = ("send", "recv", "isend", "irecv", "send_object_list", "recv_object_list")
 _SPOKEN = {
     "dataloader": "the DataLoader, waiting for a batch",
     "backward": "backward",

@@ -37,9 +37,8 @@ class Standstill:
     def __init__(self, others: Others, after: float, recorder: Recorder, verdict: Callable[[Seen], str]) -> None:
         self._others = others
         self._after = after
-        self._grace = 2 * min(
-            1.0, after / 4
-        )  # The ranks' own watchers look as often: their stacks are written first, and the verdict names their lines.
+        # The ranks' own watchers look every quarter: their stacks are written first, and the verdict names their lines.
+        self._grace = 2 * min(1.0, after / 4)
         self._recorder = recorder
         self._verdict = verdict
         self._is_silent = not brief.is_wanted()

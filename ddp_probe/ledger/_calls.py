@@ -200,7 +200,7 @@ def _seq(op: int, peer: int, known: Known, about_groups: Callable[[], int]) -> i
 
 # Their default is rank 0, which torch from 2.6 on writes as None.
 _ROOT_0 = frozenset(code.code for code in schema.OPERATIONS if code.name in _ROOTED)
-_SENDS = frozenset(code.code for code in schema.OPERATIONS if code.name in ("send", "isend", "send_object_list"))
+_SENDS = frozenset(code.code for code in schema.OPERATIONS if code.name in schema.SENDS)
 
 
 def _tensor_types() -> Any:

@@ -17,7 +17,6 @@ _FIELDS = ("left", "seq", "elements", "outer", "op", "device", "site")
 _LAST = 64  # Among this many last records is the latest that the job itself made.
 _OPEN = 32  # At most this many open calls are kept: the latest.
 _MANY = 1 << 20  # At most this many different calls are told apart.
-SENDS = frozenset(("send", "isend", "send_object_list"))
 _LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE, _SITE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
 
 
@@ -228,7 +227,7 @@ class _Kept:
     def _pair(self, row: Tuple[Any, ...]) -> None:
         record = ledger._record(row, self.texts)
         if record.group is not None:
-            key = (record.group.id, record.peer, record.op in SENDS)
+            key = (record.group.id, record.peer, record.op in schema.SENDS)
             self.pairs[key] = max(record.seq, self.pairs.get(key, 0))
 
     def finished(self) -> Dict[str, GroupCalls]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Iterator, List, NamedTuple, Optional, Union
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Union
 
 from ddp_probe import schema
 from ddp_probe.read._decode import decode
@@ -26,6 +26,11 @@ class RankStacks(NamedTuple):
     when: float  # Seconds since 1970 by the clock of its host.
     source: str  # ANSWER, HANG or DUMP.
     moved_on: bool = False  # The rank has said later that the hang is over.
+
+
+def main_frames(threads: Sequence[schema.ThreadStack]) -> List[schema.Site]:
+    """Return the stack of the main thread; empty if it is not among them."""
+    return next((thread.frames for thread in threads if thread.main), [])
 
 
 def answer(lines: bytes, file: str, request: int) -> Optional[RankStacks]:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
+from processes import kill_in, processes_in, run_in
 from registry import FOLDER, JOBS, Job, label, shell, stack
 
 from ddp_probe.diagnose import judge
@@ -117,18 +117,6 @@ def _place(job: Job, text: str) -> str:
     return "%s:%d" % (name, (before + between).count("\n") + 1)
 
 
-def _of(folder: Path) -> List[int]:
-    """Return the processes in the job's folder: the ranks of newer launchers have sessions of their own."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.readlink(str(entry / "cwd")).startswith(str(folder)):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
 class Run:
     """A job that was started, its one log of what it prints, and its run."""
 
@@ -140,7 +128,7 @@ class Run:
     @property
     def folder(self) -> str:
         """Return the run's folder."""
-        return str(next(path for path in self._root.iterdir() if path.is_dir() and not path.is_symlink()))
+        return run_in(self._root)
 
     def printed(self) -> str:
         """Return what it has printed so far."""
@@ -159,16 +147,12 @@ class Run:
     def end(self) -> List[int]:
         """End what it has started; return what is left of it then."""
         guard = time.monotonic() + _GUARD
-        while _of(self._folder) and time.monotonic() < guard:
-            for pid in _of(self._folder):
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
+        while processes_in(self._folder) and time.monotonic() < guard:
+            kill_in(self._folder)
             self.process.poll()
             time.sleep(0.05)
         self.process.wait()
-        return _of(self._folder)
+        return processes_in(self._folder)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Set
 
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
+from processes import run_in
 from schedule import seed
 
 from ddp_probe.diagnose import judge
@@ -29,6 +30,15 @@ _LEAVES = ("fails", "exits", "leaves", "killed")  # gloo tells the others at onc
 _OTHER_LENGTH = ("more", "double")  # gloo ends a rank that gets more than it expects, or the job hangs.
 _OTHER_ROOT = ("root",)  # The messages of some roots go together: the job goes on, with wrong numbers.
 _PARTS = ("skips", "receives", "gathers")
+_NAMES = {
+    "skips": ("broadcast",),
+    "root": ("broadcast",),
+    "more": ("others",),
+    "double": ("others",),
+    "killed": ("leaves",),
+    "loops": ("loops", "turns"),
+    "starves": ("reads",),
+}
 _FAULTS = (*_STAYS, *_LEAVES, *_OTHER_LENGTH, *_OTHER_ROOT, *_PARTS)
 
 
@@ -43,11 +53,11 @@ class Drawn(NamedTuple):
 
     @property
     def own(self) -> Set[int]:
-        """Return the lines that may be given for the guilty rank: that of the fault; if it makes no call there, also that of its last call."""
-        line = _LINES[
-            {"skips": "broadcast", "root": "broadcast", "more": "others", "double": "others", "killed": "leaves"}.get(self.fault, self.fault)
-        ]
-        return {line, _LINES["broadcast" if self.step else "joins"]} if self.fault in (*_STAYS, *_LEAVES) else {line}
+        """Return the lines that may be given for the guilty rank: that of the fault; if it leaves there, also that of its last call."""
+        names = _NAMES.get(self.fault, (self.fault,))
+        if self.fault in _LEAVES:
+            names = (*names, "broadcast" if self.step else "joins")
+        return {_LINES[name] for name in names}
 
     @property
     def others(self) -> int:
@@ -76,22 +86,23 @@ class Run:
     @property
     def folder(self) -> str:
         """Return the run's folder."""
-        return str(next(path for path in self._root.iterdir() if path.is_dir() and not path.is_symlink()))
+        return run_in(self._root)
 
     @property
     def is_over(self) -> bool:
         """Return whether the job has ended."""
         return self.process.poll() is not None
 
-    def wait(self) -> None:
-        """Wait until a rank has noticed that nothing moves, or until the job has ended."""
+    def wait(self, ranks: int) -> None:
+        """Wait until this many ranks have noticed that nothing moves, or until the job has ended."""
         guard = time.monotonic() + 200
-        while not self.is_over and not self._is_suspected():
+        while not self.is_over and self._suspecting() < ranks:
             assert time.monotonic() < guard, "The job neither hangs nor ends."
             time.sleep(0.1)
 
-    def _is_suspected(self) -> bool:
-        return any('"hang.suspected"' in path.read_text(encoding="utf-8") for path in self._root.glob("*/rank*.jsonl"))
+    def _suspecting(self) -> int:
+        logs = self._root.glob("[0-9]*/rank*.jsonl")  # `latest` is left out.
+        return sum('"hang.suspected"' in path.read_text(encoding="utf-8") for path in logs)
 
 
 @pytest.fixture
@@ -131,7 +142,7 @@ def test_the_rank_and_both_lines_are_told(number: int, start: Any) -> None:
     drawn = _draw(number)
     print(drawn)
     run = start(drawn)
-    run.wait()
+    run.wait(drawn.ranks if drawn.fault in _STAYS else 1)  # The stack of each rank that stays says its line.
     hangs = not run.is_over
     assert hangs or drawn.fault not in (*_STAYS, *_PARTS)
     finding = judge(load([run.folder])).findings[0]

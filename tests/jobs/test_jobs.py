@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from typing import Callable, Dict, List, NamedTuple
 
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
+from processes import kill_in, processes_in
 from registry import FOLDER, JOBS, Job, label, shell, stack
 
 
@@ -23,26 +23,6 @@ class Outcome(NamedTuple):
     left: List[int]
 
 
-def _processes_in(folder: Path) -> List[int]:
-    """Find by its folder whatever a job started: the ranks of newer launchers have sessions of their own."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.readlink(str(entry / "cwd")).startswith(str(folder)):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
-def _end(pids: List[int]) -> None:
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-
-
 def _outcome(job: Job, port: int, env: Dict[str, str], folder: Path) -> Outcome:
     started = time.monotonic()
     with open(str(folder) + ".log", "w+b") as log:
@@ -50,9 +30,9 @@ def _outcome(job: Job, port: int, env: Dict[str, str], folder: Path) -> Outcome:
         try:
             status = process.wait(timeout=job.seconds)
             seconds = time.monotonic() - started
-            left = _processes_in(folder)
+            left = processes_in(folder)
         finally:
-            _end(_processes_in(folder))
+            kill_in(folder)
             process.wait()
         log.seek(0)
         return Outcome(status, log.read().decode("utf-8", "replace"), seconds, left)

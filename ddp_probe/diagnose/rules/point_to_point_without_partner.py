@@ -3,12 +3,12 @@
 from typing import Iterator, Optional
 
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, stands, waiting
-from ddp_probe.diagnose._splits import PAIRS, PEER, Split
+from ddp_probe.diagnose._splits import PEER, Split
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import Example, Finding, Rule
 from ddp_probe.diagnose.words import capital, spans
+from ddp_probe.ledger_schema import PAIRED, SENDS
 from ddp_probe.read.model import Run
-from ddp_probe.read.rank_ledger import SENDS
 
 RULE = Rule(
     id="DDP635",
@@ -93,7 +93,7 @@ def _other_half(run: Run, found: Split) -> Optional[int]:
     """Return a rank that waits to send to the one that receives, or to receive from the one that sends."""
     for rank, standing in view(run).ranks.items():
         inside = standing.inside
-        waits = inside is not None and inside.op in PAIRS and inside.peer in found.here and rank not in found.there
+        waits = inside is not None and inside.op in PAIRED and inside.peer in found.here and rank not in found.there
         if inside is not None and waits and (inside.op in SENDS) != (found.what in SENDS):
             return rank
     return None

@@ -32,7 +32,7 @@ class Images(Dataset):
     def __getitem__(self, index: int) -> torch.Tensor:
         """Read one image."""
         if index == self.stuck:
-            time.sleep(3600)
+            time.sleep(3600)  # line: reads
         return torch.full((16,), float(index))
 
 
@@ -42,7 +42,7 @@ def stop(fault: str, rank: int, ranks: int, values: torch.Tensor) -> None:
         time.sleep(3600)  # line: sleeps
     elif fault == "loops":
         while True:  # line: loops
-            pass
+            pass  # line: turns
     elif fault == "receives":
         dist.recv(values, src=(rank + 1) % ranks)  # line: receives
     elif fault == "fails":
@@ -65,7 +65,7 @@ def train(fault: str, guilty: int, step: int, rank: int, ranks: int) -> None:
     loader = DataLoader(Images(step if fault == "starves" and rank == guilty else -1), batch_size=1)
     batches = iter(loader)
     for number in range(STEPS):
-        values = next(batches)[0]  # line: starves
+        values = next(batches)[0]
         now = fault if (rank, number) == (guilty, step) else ""
         stop(now, rank, ranks, values)
         values = other(now, values)
