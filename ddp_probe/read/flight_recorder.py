@@ -7,18 +7,27 @@ limit on its size, and what is not as expected is a sentence in `problem`, not a
 import os
 import re
 import stat
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import msgspec
 
-from ddp_probe.read import _plain_pickle
+from ddp_probe.checkpoints.machine import Machine
+from ddp_probe.checkpoints.model import BrokenError, UnknownError
+from ddp_probe.checkpoints.pickle_stream import PickleStream
+from ddp_probe.checkpoints.source import FileRange
+from ddp_probe.checkpoints.values import Mapping
 from ddp_probe.schema import Site
 
 _NAME = re.compile(r"rank_?(\d{1,7})(?:\.(?:json|pickle|pkl))?$")
+MOST_BYTES = 1 << 26
 _MOST_ENTRIES = 100_000
 _MOST_FRAMES = 64
 _MOST_CHARACTERS = 500
 _JSON = msgspec.json.Decoder()
+
+
+class _RefusedError(Exception):
+    """The file is not a dump that can be read."""
 
 
 class RecorderEntry(NamedTuple):
@@ -74,14 +83,11 @@ def read(path: str, rank: int) -> Recording:
         with open(path, "rb", opener=_opener) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return Recording(path, rank, problem="it is not a regular file")
-            data = file.read(_plain_pickle.MOST_BYTES + 1)
+            return Recording(path, rank, tuple(_entries(_loads(file))), _written(path))
     except OSError as exc:
         return Recording(path, rank, problem=exc.strerror or type(exc).__name__)
-    try:
-        entries = tuple(_entries(_loads(data)))
-    except _plain_pickle.RefusedError as exc:
-        return Recording(path, rank, problem=str(exc))
-    return Recording(path, rank, entries, _written(path))
+    except (_RefusedError, BrokenError, UnknownError) as exc:
+        return Recording(path, rank, problem=str(exc).rstrip("."))
 
 
 def _opener(path: str, flags: int) -> int:
@@ -102,29 +108,39 @@ def _written(path: str) -> float:
         return 0.0
 
 
-def _loads(data: bytes) -> Any:
-    if data[:1] != b"{":
-        return _plain_pickle.loads(data)
-    if len(data) > _plain_pickle.MOST_BYTES:
-        raise _plain_pickle.RefusedError("it has more than %d bytes" % _plain_pickle.MOST_BYTES)
+def _loads(file: BinaryIO) -> Any:
+    size = os.fstat(file.fileno()).st_size
+    if size > MOST_BYTES:
+        raise _RefusedError("it has %d bytes, more than %d" % (size, MOST_BYTES))
+    if file.read(1) != b"{":
+        return _unpickled(FileRange(file.fileno(), 0, size))
+    file.seek(0)
     try:
-        return _JSON.decode(data)
+        return _JSON.decode(file.read(MOST_BYTES))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
-        raise _plain_pickle.RefusedError("its JSON is broken: %s" % str(exc)[:100]) from None
+        raise _RefusedError("its JSON is broken: %s" % str(exc)[:100]) from None
+
+
+def _unpickled(source: FileRange) -> Any:
+    machine = Machine()
+    found = machine.run(PickleStream(source))
+    if machine.globals:
+        raise _RefusedError("it names %s, which plain data does not need" % next(iter(machine.globals))[:80])
+    return found
 
 
 def _entries(dump: Any) -> Iterator[RecorderEntry]:
-    found = dump.get("entries") if isinstance(dump, dict) else None
+    found = dump.get("entries") if isinstance(dump, (dict, Mapping)) else None
     if not isinstance(found, list):
-        raise _plain_pickle.RefusedError("it does not hold a list of entries")
+        raise _RefusedError("it does not hold a list of entries")
     for number, raw in enumerate(found[-_MOST_ENTRIES:], 1 + max(0, len(found) - _MOST_ENTRIES)):
-        entry = _entry(raw, number) if isinstance(raw, dict) else None
+        entry = _entry(raw, number) if isinstance(raw, (dict, Mapping)) else None
         if entry is None:
-            raise _plain_pickle.RefusedError("entry %d is not one of the Flight Recorder" % number)
+            raise _RefusedError("entry %d is not one of the Flight Recorder" % number)
         yield entry
 
 
-def _entry(raw: Dict[Any, Any], number: int) -> Optional[RecorderEntry]:
+def _entry(raw: Union[Dict[Any, Any], Mapping], number: int) -> Optional[RecorderEntry]:
     name, group = raw.get("profiling_name"), raw.get("process_group")
     if type(name) is not str or type(group) not in (list, tuple) or not group:
         return None
@@ -159,5 +175,5 @@ def _sizes(value: Any) -> Tuple[Tuple[int, ...], ...]:
 
 def _frames(value: Any) -> Iterator[Site]:
     for frame in value[:_MOST_FRAMES] if type(value) is list else ():
-        if isinstance(frame, dict):
+        if isinstance(frame, (dict, Mapping)):
             yield Site(_str(frame.get("filename")), _int(frame.get("line")), _str(frame.get("name")))

@@ -11,7 +11,7 @@ from typing import Any, Dict
 import pytest
 from schedule import seed
 
-from ddp_probe.read import _plain_pickle, flight_recorder
+from ddp_probe.read import flight_recorder
 
 FRAMES = [
     {"name": "all_reduce", "filename": "/torch/distributed/distributed_c10d.py", "line": 3245},
@@ -134,7 +134,7 @@ def test_a_broken_pickle_is_never_an_exception(tmp_path: Path) -> None:
 
 def test_a_file_that_is_too_large_or_no_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A dump over the limit, a pipe, and a file that is gone are each a sentence, at once."""
-    monkeypatch.setattr(_plain_pickle, "MOST_BYTES", 1000)
+    monkeypatch.setattr(flight_recorder, "MOST_BYTES", 1000)
     (tmp_path / "nccl_trace_rank_0").write_bytes(b"\x80\x02" + b"N" * 2000)
     (tmp_path / "nccl_trace_rank_1").write_bytes(b"{" + b" " * 2000)
     os.mkfifo(str(tmp_path / "nccl_trace_rank_2"))
