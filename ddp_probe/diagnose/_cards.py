@@ -5,7 +5,8 @@ from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe import schema
-from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 DUPLICATE = r"Duplicated? GPU (?:device|detected)[^\n]*?[Rr]ank \[?(?P<rank1>\d+)\]? and rank \[?(?P<rank2>\d+)\]?"
 NO_SUCH_CARD = (

@@ -6,7 +6,8 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import msgspec
 
 from ddp_probe import schema
-from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 STREAM = "<stream>"  # What a save into memory has for a path; mmengine writes the bytes to disk right after it.
 Saved = Tuple[LoggedProcess, "LoggedCall[schema.Save]"]

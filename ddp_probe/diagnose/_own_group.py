@@ -5,7 +5,8 @@ from typing import List, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS, Accelerator
 from ddp_probe.diagnose import change
-from ddp_probe.read.model import LoggedCall, LoggedProcess
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import LoggedProcess
 
 _NO_CUDA = "not torch.cuda.is_available()"
 _LOCAL = "int(os.environ['LOCAL_RANK'])"

@@ -11,7 +11,8 @@ from ddp_probe import schema
 from ddp_probe.own_code import foreign
 from ddp_probe.read import stacks
 from ddp_probe.read.job_line import job_line
-from ddp_probe.read.model import LoggedCall, LoggedProcess, LogLine
+from ddp_probe.read.logged_call import LoggedCall, LogLine
+from ddp_probe.read.model import LoggedProcess
 from ddp_probe.read.rank_ledger import RankLedger
 
 _TASK = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|valid|validate|validation|predict|inference|save|checkpoint|ckpt)(?:_|$)", re.IGNORECASE)

@@ -6,7 +6,8 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _wrap_changes, _wraps, change
 from ddp_probe.diagnose.rule import WARNING, Finding, Rule, shown
 from ddp_probe.diagnose.words import at, named
-from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import LoggedProcess, Run
 
 _Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
 

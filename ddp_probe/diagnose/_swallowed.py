@@ -4,7 +4,8 @@ import re
 from typing import Any, List, NamedTuple, Optional
 
 from ddp_probe import schema
-from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _SET_UP = (schema.InitDist, schema.InitProcessGroup, schema.SetDevice)
 _SYMPTOM = re.compile(

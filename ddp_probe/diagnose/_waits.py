@@ -7,7 +7,8 @@ from ddp_probe import schema
 from ddp_probe.diagnose._vendor_words import COMMUNICATION
 from ddp_probe.diagnose.words import clock, place
 from ddp_probe.own_code import foreign
-from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 PEER_GONE = "a peer is gone"  # What read/failures.py calls it.
 TIMED_OUT = re.compile(

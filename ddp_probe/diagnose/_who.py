@@ -4,7 +4,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from ddp_probe.diagnose.printed import Match, matches
 from ddp_probe.diagnose.rule import Rule
-from ddp_probe.read.model import Death, Failed, LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Death, Failed, LoggedProcess, Run
 
 
 def ranks(processes: Iterable[Optional[LoggedProcess]]) -> List[int]:

@@ -7,7 +7,8 @@ from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.words import at, counted, listed, place
-from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 # DDP's refusal of device_ids: torch 1.1 to 1.7 says "single-device CUDA modules" or "GPU modules", newer ones
 # "single-device/multiple-device GPU modules or CPU modules"; a terminal may have broken the line.

@@ -11,7 +11,8 @@ from ddp_probe.diagnose.rule import Undecided
 from ddp_probe.diagnose.words import by_number, clock, place, subject
 from ddp_probe.read import inside as carried
 from ddp_probe.read.failures import INTERRUPTED
-from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run, one_line
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, LoggedProcess, Run, one_line
 from ddp_probe.schema import Failure
 
 

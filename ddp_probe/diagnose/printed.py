@@ -7,7 +7,8 @@ from ddp_probe.diagnose._pattern import PatternMatch, searchable
 from ddp_probe.diagnose._root_cause import root_cause
 from ddp_probe.diagnose.rule import HIGH, LOW, Evidence, Finding, Printed, Rule, failed, first_of, line
 from ddp_probe.diagnose.words import cut
-from ddp_probe.read.model import Failed, LogLine, Run
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import Failed, Run
 
 
 class Match(NamedTuple):

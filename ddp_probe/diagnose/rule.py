@@ -5,7 +5,8 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import msgspec
 
 from ddp_probe.diagnose import change as changes
-from ddp_probe.read.model import Failed, LoggedCall, LogLine
+from ddp_probe.read.logged_call import LoggedCall, LogLine
+from ddp_probe.read.model import Failed
 from ddp_probe.schema import Site
 
 ERROR, WARNING = "error", "warning"

@@ -4,7 +4,8 @@ from typing import Dict, List, Tuple
 
 from ddp_probe import schema
 from ddp_probe.read import text
-from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 from ddp_probe.schema import Failure
 
 

@@ -6,7 +6,8 @@ from typing import Dict, List, Mapping, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.read.inside import inside
 from ddp_probe.read.job_line import job_line
-from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 from ddp_probe.schema import Failure
 
 # What a rank prints after a peer or its launcher has failed: never the first failure.

@@ -5,7 +5,8 @@ from typing import Dict, List, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.read._decode import decode
-from ddp_probe.read.model import Inventory, LoggedCall, LoggedProcess, LogLine
+from ddp_probe.read.logged_call import LoggedCall, LogLine
+from ddp_probe.read.model import Inventory, LoggedProcess
 
 _PHASES = {name: name for name in ("begin", "end", "error", "point")}
 _NOTHING: List[schema.Site] = []  # Shared by all; never modified.

@@ -5,7 +5,8 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe import schema
 from ddp_probe.read.ledger import LedgerSite, Record
-from ddp_probe.read.model import Death, LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Death, LoggedProcess, Run
 from ddp_probe.schema import Site
 
 ENDED, RUNNING, NO_END, NO_FILE = "ended", "running", "no end line", "no file"

@@ -1,7 +1,8 @@
 """The collection of programs that fail, one row each: how to start it, how it ends, what it prints, and the root cause that a diagnosis must name.
 
-Each program says in its docstring what is wrong in it. JOBS is the list; shell(job, port) is the line that starts one in an empty folder, with
-the stack's own python and torchrun first on PATH; stack() says which of the two stacks this interpreter has. Cards are those of tests/accelerator.
+One table, so the file is long. Each program says in its docstring what is wrong in it. JOBS is the list; shell(job, port) is the line that starts
+one in an empty folder, with the stack's own python and torchrun first on PATH; stack() says which of the two stacks this interpreter has. Cards are
+those of tests/accelerator.
 """
 
 from importlib import metadata

@@ -134,3 +134,25 @@ def _clean_slate():
     guard.forget()
     guard.on_fault = None
     switch.on = True
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Faults of an override are held back, as in a real run."""
+    monkeypatch.delenv("DDP_PROBE_STRICT", raising=False)
+
+
+@pytest.fixture
+def calls(lib):
+    """A function of the library that notes how it was called, and fails for the word fail."""
+    seen = []
+
+    def act(what, times=1, *rest, flag=False, **options):
+        """Do something."""
+        seen.append((what, times, rest, flag, options))
+        if what == "fail":
+            raise KeyError(what)
+        return what
+
+    lib.act = act
+    return seen

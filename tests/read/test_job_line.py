@@ -4,7 +4,8 @@ import pytest
 
 from ddp_probe.diagnose._waits import stood
 from ddp_probe.read.job_line import job_line
-from ddp_probe.read.model import Failed, LogLine
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import Failed
 from ddp_probe.schema import Site
 
 PACKAGES = "/env/lib/python3.11/site-packages/"

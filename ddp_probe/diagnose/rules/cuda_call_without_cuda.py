@@ -10,7 +10,8 @@ from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import cuda_call_without_cuda as recorded
 from ddp_probe.diagnose.words import listed, named, place
-from ddp_probe.read.model import Failed, LoggedCall, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, Run
 
 RULE = Rule(
     id="DDP203",

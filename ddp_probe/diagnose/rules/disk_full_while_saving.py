@@ -7,7 +7,8 @@ from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import disk_full_while_saving as recorded
 from ddp_probe.diagnose.words import cut, place
-from ddp_probe.read.model import Failed, LoggedCall, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, Run
 
 # Shared memory and file watches report the same error number, and are not a disk.
 _NO_DISK = r"shm|/torch_\d|SemLock|semaphore|inotify|multiprocessing/(?:synchronize|heap|context)"

@@ -8,7 +8,8 @@ from ddp_probe.diagnose._vendor_words import COMMUNICATION, VARIABLES
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, line
 from ddp_probe.diagnose.rules.recorded import environment_skew as recorded
 from ddp_probe.diagnose.words import counted, named
-from ddp_probe.read.model import Failed, LogLine, Run
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import Failed, Run
 
 _COMPARED = re.compile(r"^(TORCH_|GLOO_|UCX_|FI_|USE_LIBUV$|PYTORCH_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*|%s)" % VARIABLES)
 # These are meant to differ from rank to rank or host to host, or change only what is printed.

@@ -5,7 +5,8 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from ddp_probe.diagnose import _cards, _skew
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, line
 from ddp_probe.diagnose.rules.recorded import hardware_skew as recorded
-from ddp_probe.read.model import LoggedProcess, LogLine, Run
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import LoggedProcess, Run
 
 RULE = Rule(
     id="DDP811",

@@ -8,7 +8,8 @@ from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import init_process_group_twice as recorded
 from ddp_probe.diagnose.words import place
-from ddp_probe.read.model import LoggedCall, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Run
 
 RULE = Rule(
     id="DDP405",

@@ -9,7 +9,8 @@ from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, line, shown
 from ddp_probe.diagnose.rules.recorded import launched_without_launcher as recorded
 from ddp_probe.diagnose.words import at, counted
-from ddp_probe.read.model import LoggedCall, LoggedProcess, LogLine, Run
+from ddp_probe.read.logged_call import LoggedCall, LogLine
+from ddp_probe.read.model import LoggedProcess, Run
 
 _ACCELERATE = re.compile(r"(?:^|[/\\])accelerate(?:-launch)?$|accelerate[./\\]commands[./\\](?:launch|accelerate_cli)")
 _PROCESSES = re.compile(r"--num[-_]processes[= ](\d{1,6})\b")

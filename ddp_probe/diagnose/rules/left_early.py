@@ -9,7 +9,8 @@ from ddp_probe.diagnose.ledgers import as_site
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, Undecided, failed, line, shown
 from ddp_probe.diagnose.rules.recorded import left_early as recorded
 from ddp_probe.diagnose.words import capital, named, place
-from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _STEPS = "Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer."
 

@@ -9,7 +9,8 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose.rule import MEDIUM, Evidence, Example, Finding, Printed, Rule, line
 from ddp_probe.diagnose.rules.recorded import local_rank_argument as recorded
 from ddp_probe.diagnose.words import capital, named
-from ddp_probe.read.model import LoggedProcess, LogLine, Run
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.schema import Site
 
 _ARGUMENT = re.compile(r"^--local[-_]rank(=\d+)?$")

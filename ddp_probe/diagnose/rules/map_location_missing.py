@@ -9,7 +9,8 @@ from ddp_probe.diagnose.printed import Match
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.rules.recorded import map_location_missing as recorded
 from ddp_probe.diagnose.words import place
-from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.schema import Site
 
 _ROW = r"\|?\s*0\s+(?:N/A\s+N/A\s+)?\d+\s+C[^\n]*?"

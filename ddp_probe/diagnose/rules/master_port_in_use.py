@@ -9,7 +9,8 @@ from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.rules.recorded import master_port_in_use as recorded
 from ddp_probe.diagnose.words import capital, cut, named
-from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _TAKEN = r"EADDRINUSE|[Aa]ddress already in use"
 # The port as torch 2 writes it, and as torch 1 does.

@@ -7,7 +7,8 @@ from ddp_probe.diagnose import _vendor_words, _wraps, change
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.rules.recorded import mmengine_does_not_know_card as recorded
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import LoggedCall, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Run
 
 _VENDORS = _vendor_words.SPOKEN_OF + r"|\b(?:torch_dtu|topsrider)\b"  # and older names of Enflame's
 

@@ -7,7 +7,8 @@ from ddp_probe import schema
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.diagnose.rules.recorded import parameter_check_unanswered as recorded
-from ddp_probe.read.model import LoggedCall, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Run
 
 _ZERO = r"inconsistent 0 params\b"
 _TIMED_OUT = (

@@ -9,7 +9,8 @@ from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.diagnose.rules.recorded import rank_never_started as recorded
 from ddp_probe.diagnose.words import at, by_number, capital, named
-from ddp_probe.read.model import Failed, LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _MISSED = re.compile(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
 _MASTER = re.compile(r"trying to connect to|failed to connect|addresses of")  # Nobody was at the master's address: another matter.

@@ -8,7 +8,8 @@ from ddp_probe.diagnose._waits import last_seen
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import Example, Finding, Rule, first_of, line, shown
 from ddp_probe.diagnose.words import at, capital, named
-from ddp_probe.read.model import LoggedCall, LoggedProcess, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import LoggedProcess, Run
 
 _TIMED_OUT = re.compile(r"[Tt]imed out|[Tt]imeout|clients joined")
 _Wait = Tuple[LoggedProcess, "LoggedCall[schema.InitProcessGroup]"]

@@ -11,7 +11,8 @@ from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, failed, sho
 from ddp_probe.diagnose.rules.recorded import unused_parameters as recorded
 from ddp_probe.diagnose.words import by_number, capital, counted, listed, named, place
 from ddp_probe.own_code import package
-from ddp_probe.read.model import Failed, LoggedCall, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Failed, Run
 from ddp_probe.schema import Site
 
 RULE = Rule(

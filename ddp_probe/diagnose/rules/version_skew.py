@@ -5,7 +5,8 @@ from typing import Iterator, List, Optional
 from ddp_probe.diagnose import _skew
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, line
 from ddp_probe.diagnose.words import named
-from ddp_probe.read.model import LogLine, Run
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import Run
 
 # What the probe itself needs, and training does not.
 _ASIDE = frozenset(("wrapt", "msgspec", "structlog", "rich", "cloudpickle"))

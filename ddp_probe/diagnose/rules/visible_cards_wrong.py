@@ -8,7 +8,8 @@ from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, first_of, line, shown
 from ddp_probe.diagnose.rules.recorded import visible_cards_wrong as recorded
 from ddp_probe.diagnose.words import capital, named
-from ddp_probe.read.model import Failed, LoggedProcess, LogLine, Run
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _NONE_LEFT = r"No (?:CUDA|HIP|%s) (?:GPUs|devices) are available|device >= 0 && device < num_(?:gpus|devices)\b.* INTERNAL ASSERT FAILED" % CARDS
 

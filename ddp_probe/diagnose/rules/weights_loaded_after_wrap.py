@@ -8,7 +8,8 @@ from ddp_probe.diagnose._wraps import Wrapped
 from ddp_probe.diagnose.rule import MEDIUM, WARNING, Example, Finding, Rule, shown
 from ddp_probe.diagnose.rules.recorded import weights_loaded_after_wrap as recorded
 from ddp_probe.diagnose.words import named, place
-from ddp_probe.read.model import LoggedCall, Run
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import Run
 
 _SOON = 120.0  # Seconds after the wrap; a later load is rather an evaluation of the best checkpoint.
 

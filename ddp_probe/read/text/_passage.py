@@ -4,7 +4,8 @@ from collections import deque
 from typing import Deque, Dict, List, Optional, Tuple
 
 from ddp_probe.read.failures import consequence
-from ddp_probe.read.model import Failed, LogLine
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import Failed
 from ddp_probe.read.text._signs import QUIET, TROUBLE, rank_inside, weigh
 
 _AROUND = 3  # Quiet lines kept before and after a sign in a long log.

@@ -5,7 +5,8 @@ from typing import Dict, List, Optional, Tuple
 
 from ddp_probe.read.inside import inside
 from ddp_probe.read.job_line import job_line
-from ddp_probe.read.model import Failed, LogLine
+from ddp_probe.read.logged_call import LogLine
+from ddp_probe.read.model import Failed
 from ddp_probe.read.text._lines import BLANK, FINAL, FRAME, HEADER, LINK, PERHAPS_FINAL, SOURCE, TextLine, is_listing
 from ddp_probe.schema import Site
 

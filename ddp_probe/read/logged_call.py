@@ -1,0 +1,69 @@
+"""One call in the log of a rank: the events written before and after it, and their lines."""
+
+from typing import Generic, NamedTuple, Optional, TypeVar
+
+from ddp_probe import schema
+from ddp_probe.schema import Failure, Site
+
+E = TypeVar("E", bound=schema.Event)
+
+
+class LogLine(NamedTuple):
+    """The file and number of a log line."""
+
+    file: str
+    line: int
+
+
+WATCHERS = (schema.HangSuspected, schema.HangOver, schema.Stacks, schema.LauncherHang, schema.LauncherResumed)
+"""The events of the watchers in the ranks and in the launcher."""
+
+
+class LoggedCall(Generic[E]):
+    """One watched call, or one point in time: the events written before and after it."""
+
+    __slots__ = ("begin", "end", "file", "line", "line_after", "until", "when")
+
+    def __init__(self, begin: E, file: str, line: int, when: float) -> None:
+        self.begin = begin  # Written before the call; if that line is missing, the one written after it.
+        self.file = file
+        self.line = line
+        self.when = when  # Seconds since 1970 on the run's common clock.
+        self.end: Optional[E] = None  # Written after the call; None while it runs or hangs.
+        self.line_after = 0
+        self.until: Optional[float] = None
+
+    @property
+    def at(self) -> LogLine:
+        """Return the line written before the call. It is created on request: half a million of them would fill the memory."""
+        return LogLine(self.file, self.line)
+
+    @property
+    def ended_at(self) -> Optional[LogLine]:
+        """Return the line written after the call."""
+        return LogLine(self.file, self.line_after) if self.line_after else None
+
+    @property
+    def name(self) -> str:
+        """Return the event's name."""
+        return str(self.begin.__struct_config__.tag)
+
+    @property
+    def is_watchers(self) -> bool:
+        """Return whether a watcher wrote it while the job stood still, or after that: it is not what the job did."""
+        return isinstance(self.begin, WATCHERS)
+
+    @property
+    def failure(self) -> Optional[Failure]:
+        """Return the exception that the call raised."""
+        return self.end.failure if self.end is not None else None
+
+    @property
+    def open(self) -> bool:
+        """Return whether the call has not returned."""
+        return self.end is None
+
+    @property
+    def site(self) -> Optional[Site]:
+        """Return the line of the job that made the call."""
+        return self.begin.site or (self.end.site if self.end is not None else None)
