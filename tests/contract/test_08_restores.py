@@ -36,7 +36,7 @@ def pristine(run_program, tmp_path_factory):
     return path
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_order(run_program, clean_env, pristine, tmp_path, order):
     """After each restore every attribute and alias imported so far is the original; while active each call is written once, else none."""
@@ -47,6 +47,7 @@ def test_every_order(run_program, clean_env, pristine, tmp_path, order):
     assert (told["events"] > 0) == (order != "ARARTM")  # There the import comes when all is over.
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("order", OLD_WRAPT)
 def test_orders_under_wrapt_1(run_program, clean_env, pristine, old_wrapt, tmp_path, order):
     """The same holds under the 1.x line of wrapt."""

@@ -31,19 +31,29 @@ def launch(tmp_path: Path, torchrun: Callable[..., Any], armed: Callable[..., Di
     return run
 
 
+@pytest.fixture(scope="module")
+def failed(
+    tmp_path_factory: pytest.TempPathFactory, run_python: Callable[..., Any], armed: Callable[..., Dict[str, str]], free_port: Callable[[], int]
+) -> Any:
+    """What a launch that fails has said."""
+    folder = tmp_path_factory.mktemp("failed")
+    (folder / "job.py").write_text(_JOB)
+    command = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1", "--master_port=%d" % free_port()]
+    return run_python([*command, folder / "job.py", "fails"], env=armed(folder / "ddp_probe_runs"), cwd=folder, timeout=240)
+
+
 def _said(done: Any) -> List[str]:
     return [line for line in done.stderr.splitlines() if re.match(r"ddp_probe: (DDP\d|The whole|found|clear|undecided)", line)]
 
 
-def test_says_the_finding_and_how_to_read_on(launch: Callable[..., Any]) -> None:
+def test_says_the_finding_and_how_to_read_on(failed: Any) -> None:
     """A failed launch ends with one line per finding and the command for the whole report; the exit code and stdout stay torchrun's."""
-    done = launch("fails")
-    assert (done.returncode, done.stdout) == (1, "")
-    said = _said(done)
-    assert len(said) == 2, done.stderr
+    assert (failed.returncode, failed.stdout) == (1, "")
+    said = _said(failed)
+    assert len(said) == 2, failed.stderr
     assert re.search(r"DDP\d{3} .*ranks 0-1", said[0])
     assert said[1] == "ddp_probe: The whole report: python -m ddp_probe report"
-    assert done.stderr.rstrip().endswith(said[1])
+    assert failed.stderr.rstrip().endswith(said[1])
 
 
 @pytest.mark.parametrize("variable", [{"DDP_PROBE_REPORT": "off"}, {"DDP_PROBE_ECHO": "off"}], ids=str)
@@ -59,9 +69,9 @@ def test_says_nothing_of_a_launch_that_went_well(launch: Callable[..., Any]) -> 
     assert "ddp_probe" not in done.stderr
 
 
-def test_warning_names_the_command(launch: Callable[..., Any]) -> None:
+def test_warning_names_the_command(failed: Any) -> None:
     """What both ranks warn of is one line that says so and ends with the command that reads on."""
-    (warned,) = [line for line in launch("fails").stderr.splitlines() if "the wrap is about to fail" in line]
+    (warned,) = [line for line in failed.stderr.splitlines() if "the wrap is about to fail" in line]
     assert re.match(r"ddp_probe: rank [01] \(said once for all ranks of this host that see the same\) at ", warned)
     assert warned.endswith("Read on: python -m ddp_probe report")
 
