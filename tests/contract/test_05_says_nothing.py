@@ -42,6 +42,7 @@ def test_each_line_on_stderr_is_a_warning_in_a_file(training, read_events):
     assert all(line.startswith("rank ") and ". Read on: python -m ddp_probe report" in line for line in said)
 
 
+@pytest.mark.sample(4, of="failing ways")
 @pytest.mark.parametrize("way", WAYS)
 def test_stdout_of_a_failing_job_is_the_same(failures, way):
     """A job that fails leaves the same bytes on stdout."""

@@ -18,6 +18,7 @@ def test_a_rank_has_the_threads_of_the_watcher_and_no_child_more(training):
         assert plain["tasks"] <= probed["tasks"] <= plain["tasks"] + 2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("off", "more"),
     [({}, [_WATCHER]), ({"DDP_PROBE_HANG_AFTER": "off"}, []), ({"DDP_PROBE_LEDGER": "off"}, [])],

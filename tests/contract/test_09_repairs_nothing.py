@@ -11,6 +11,7 @@ def _comparable(text):
     return [re.sub(r"0x[0-9a-f]+", "0x", line) for line in kept]
 
 
+@pytest.mark.sample(4, of="failing ways")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failing_job_ends_the_same_way(failures, way):
     """Exit code and printed traceback, line by line, are those of the run without the probe."""
@@ -19,6 +20,7 @@ def test_a_failing_job_ends_the_same_way(failures, way):
     assert _comparable(probed.err) == _comparable(plain.err)
 
 
+@pytest.mark.sample(4, of="failing ways")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failing_job_leaves_a_file(failures, read_events, way):
     """Each of these runs leaves one file, which starts with process.start and holds no fault of the probe."""
@@ -35,11 +37,12 @@ def test_every_way_is_compared(run_program):
     assert (PROGRAMS / "failing.py").exists()
 
 
-def test_the_ways_do_fail(failures):
-    """Without the probe the ways end with the codes that their names say."""
-    codes = {way: failures[way]["plain"].code for way in WAYS}
-    assert codes["leave"] == 7
-    assert codes["terminated"] == -15
-    assert codes["thread"] == 0
-    assert all(codes[way] == 1 for way in ("wrap", "chained", "nested", "init_dist", "assertion"))
-    assert codes["interrupted"] not in (0, 1)
+@pytest.mark.sample(4, of="failing ways")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_way_does_fail(failures, way):
+    """Without the probe each way ends with the code that its name says."""
+    code = failures[way]["plain"].code
+    if way == "interrupted":
+        assert code not in (0, 1)
+    else:
+        assert code == {"leave": 7, "terminated": -15, "thread": 0}.get(way, 1)

@@ -125,6 +125,7 @@ MISSING: Dict[str, Tuple[str, str, str, str]] = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", list(MISSING))
 def test_a_missing_declaration_is_told(checkout: Any, name: str) -> None:
     """Nothing is printed, the exit code is 1, and one sentence says in which file to write what."""

@@ -28,7 +28,7 @@ def _name(case: Case) -> str:
     return case.runs[0].program
 
 
-@pytest.mark.sample(2, of="healthy jobs")
+@pytest.mark.sample(1, of="healthy jobs")
 @pytest.mark.parametrize("case", CASES, ids=_name)
 def test_nothing_but_atomic_save(case, launched, old_torch):
     """Rank 0 has saved atomically and said so once, no other rank has changed a call, and no other remedy has had anything to say.
@@ -50,7 +50,7 @@ def test_nothing_but_atomic_save(case, launched, old_torch):
     assert any("DDP_PROBE_FIX atomic-save: " in line for line in said)
 
 
-@pytest.mark.sample(2, of="healthy jobs")
+@pytest.mark.sample(1, of="healthy jobs")
 @pytest.mark.parametrize("case", CASES, ids=_name)
 def test_same_result_bit_for_bit(case, launched):
     """Every rank's final parameters, devices and number of steps are those of the run without remedies."""

@@ -4,6 +4,7 @@ import pytest
 from remedy_runs import checks
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("check", checks("placements"))
 def test_placement(check, checked):
     """A placement on a card is changed if its remedy is on and the placement would fail, and is left alone otherwise."""

@@ -38,7 +38,7 @@ def _name(case: Case) -> str:
 
 def _params(cases):
     """Four ranks cost twice as much and show the same but for their number: they run at night."""
-    drawn = pytest.mark.sample(2, of="trainings")
+    drawn = pytest.mark.sample(1, of="trainings")
     return [pytest.param(case, id=_name(case), marks=[drawn, *([pytest.mark.nightly] if case.runs[1].ranks > 2 else [])]) for case in cases]
 
 
