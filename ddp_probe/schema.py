@@ -361,7 +361,9 @@ class Wrap(Event, tag="ddp.init", kw_only=True, omit_defaults=True):
 
 
 class Load(Event, tag="checkpoint.load", kw_only=True, omit_defaults=True):
-    """A call of torch.load."""
+    """A call that reads a checkpoint."""
+
+    by: Annotated[str, _doc("What reads it; unset for torch.load.")] = ""
 
     file: Annotated[Optional[CheckpointFile], _doc("The file: its stat before the load, its contents after.")] = None
     map_location: Annotated[str, _doc("As given, described.")] = ""
@@ -373,13 +375,16 @@ class Load(Event, tag="checkpoint.load", kw_only=True, omit_defaults=True):
 
 
 class Save(Event, tag="checkpoint.save", kw_only=True, omit_defaults=True):
-    """A call of torch.save."""
+    """A call that writes a checkpoint."""
 
+    by: Annotated[str, _doc("What writes it; unset for torch.save.")] = ""
     path: Annotated[str, _doc("As given, secrets masked; <stream> for what is not a path.")] = ""
     existed: Annotated[Optional[bool], _doc("The file already existed.")] = None
     in_place: Annotated[Optional[bool], _doc("Written directly to the path, so that a reader can find it half written.")] = None
-    size: Annotated[Optional[int], _doc("Bytes afterwards.")] = None
-    inode: Annotated[Optional[int], _doc("The file's number on its disk.")] = None
+    size: Annotated[Optional[int], _doc("Bytes of the file that is there.")] = None
+    mtime: Annotated[Optional[float], _doc("Time of its last modification, as Unix time.")] = None
+    inode: Annotated[Optional[int], _doc("Its number on its disk.")] = None
+    free: Annotated[Optional[int], _doc("Bytes free on its disk after a save that failed.")] = None
 
 
 class Remedied(Event, tag="remedy.applied", kw_only=True, omit_defaults=True):

@@ -76,15 +76,23 @@ class Saves:
         if save.begin.path == STREAM:
             self._streams.append((process, save))
         elif save.begin.path:
-            self._by_path.setdefault(_whole(process, save.begin.path), []).append((process, save))
+            self._by_path.setdefault(whole(process, save.begin.path), []).append((process, save))
         if inode is not None:
             self._by_inode.setdefault((process.host, inode), []).append((process, save))
 
     def of(self, load: Broken) -> List[Saved]:
         """Return the saves of the file that a load is of: by the inode if one host has both, else by the path."""
         by_inode = self._by_inode.get((load.process.host, load.file.inode), []) if load.file.inode is not None else []
-        by_path = self._by_path.get(_whole(load.process, load.file.path), []) if load.file.path else []
+        by_path = self._by_path.get(whole(load.process, load.file.path), []) if load.file.path else []
         return list({id(save): (process, save) for process, save in (*by_inode, *by_path)}.values())
+
+    def of_path(self, process: LoggedProcess, path: str) -> List[Saved]:
+        """Return the saves to a path of a process, on every host."""
+        return self._by_path.get(whole(process, path), [])
+
+    def files(self) -> List[List[Saved]]:
+        """Return the saves of each file, by time."""
+        return [sorted(saves, key=lambda one: one[1].when) for saves in self._by_path.values()]
 
     def last_stream(self, load: Broken) -> Optional[Saved]:
         """Return the last save into memory before a load's end, by another process."""
@@ -113,7 +121,8 @@ def saved_before(saves: Saves, load: Broken) -> Optional[Saved]:
     return max(done, key=lambda one: one[1].until or 0.0) if done else None
 
 
-def _whole(process: LoggedProcess, path: str) -> str:
+def whole(process: LoggedProcess, path: str) -> str:
+    """Return a path of a process with all its folders."""
     return os.path.normpath(os.path.join(process.started.cwd, path))
 
 

@@ -50,6 +50,18 @@ def path_of(f: Any) -> Optional[str]:
     return str(f) if class_name(kind).rpartition(".")[0] in _PATHS else None
 
 
+def storage_path(f: Any, storage: Any = None) -> Optional[str]:
+    """Return the path in f; if it is not one, the folder of a reader or a writer of torch.distributed.checkpoint."""
+    if f is None and class_name(storage).startswith("torch.distributed.checkpoint."):
+        f = object.__getattribute__(storage, "__dict__").get("path")
+    return path_of(f)
+
+
+def is_checkpoint(head: bytes, size: int) -> bool:
+    """Tell by the first bytes whether a file of this size is a checkpoint."""
+    return _kind(head, size) in ("zip", "legacy", "pickle", "safetensors")
+
+
 def _note(found: CheckpointFile, status: os.stat_result) -> None:
     found.exists, found.mtime, found.inode = True, status.st_mtime, status.st_ino
     found.age = round(time.time() - status.st_mtime, 3)

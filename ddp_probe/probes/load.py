@@ -1,4 +1,4 @@
-"""torch.load: which file in which state, asked for with what, from where."""
+"""What reads a checkpoint: which file in which state, asked for with what, from which line."""
 
 import os
 from typing import Any, Optional
@@ -10,6 +10,9 @@ from ddp_probe.facts.versions import at_least
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
 
+_TORCH = "torch.serialization.load"
+_SAFETENSORS = "safetensors.torch.load_file"
+
 
 class Load(Probe):
     """Looks at the file's stat before, and into it once the load itself has opened and closed it; never unpickles.
@@ -20,12 +23,15 @@ class Load(Probe):
 
     name = "load"
     targets = ("torch.serialization:load",)
+    optional = ("safetensors.torch:load_file", "torch.distributed.checkpoint.state_dict_loader:load")
     events = (schema.Load,)
     cost = "Two stats and three reads of at most 64 KiB per load, and one of at most 1 MiB if no storage's device is named in the first of them."
 
     def begin(self, call: Call) -> schema.Load:
         """Record the file as it is now, and the arguments."""
         given = call.arguments()
+        if call.label != _TORCH:
+            return schema.Load(by=call.label, file=checkpoint.stat_of(_source(call)), map_location=_map_location(given.get("device")))
         weights_only = given.get("weights_only")
         return schema.Load(
             file=checkpoint.stat_of(given.get("f")),
@@ -41,10 +47,10 @@ class Load(Probe):
 
     def failed(self, call: Call, begun: Begun, exc: BaseException) -> schema.Load:
         """Record the same after a failure: a file that has grown since begin was being written."""
-        return self._after(call, begun, _opened(exc))
+        return self._after(call, begun, _opened(exc) if call.label == _TORCH else not isinstance(exc, OSError))
 
     def _after(self, call: Call, begun: Begun, opened: bool) -> schema.Load:
-        given = call.arguments().get("f")
+        given = _source(call)
         assert isinstance(begun.event, schema.Load)
         event = schema.Load()
         if opened or checkpoint.path_of(given) is None:
@@ -56,6 +62,14 @@ class Load(Probe):
         elif opened:
             event.file = seen
         return event
+
+
+def _source(call: Call) -> Any:
+    """Return the path or the stream that is read."""
+    given = call.arguments()
+    if call.label == _TORCH:
+        return given.get("f")
+    return checkpoint.storage_path(given.get("filename" if call.label == _SAFETENSORS else "checkpoint_id"), given.get("storage_reader"))
 
 
 def _opened(exc: BaseException) -> bool:

@@ -10,7 +10,7 @@ from ddp_probe.report import _imports
 _CALLED: Dict[str, "re.Pattern[str]"] = {
     change.WRAP: re.compile(r"(^|\.)\w*(DistributedDataParallel|DDP)$"),
     change.LOAD: re.compile(r"(^|\.)load$"),
-    change.SAVE: re.compile(r"(^|\.)save(_checkpoint)?$"),
+    change.SAVE: re.compile(r"(^|\.)save(_checkpoint|_file)?$"),
     change.GROUP: re.compile(r"(^|\.)init_process_group$"),
     change.SET_DEVICE: re.compile(r"(^|\.)set_device$"),
     change.RUNNER: re.compile(r"(^|\.)(\w*Runner|from_cfg|build)$"),

@@ -94,6 +94,8 @@ OTHERS = (
     Row("--local-rank", ("DDP403",), "10_local_rank_underscore", "", "python -m torch.distributed.launch " + TORCHRUN[9:], stacks=("new",)),
     Row("--local_rank", ("DDP403",), "10_local_rank_dash", "", "python -m torch.distributed.launch " + TORCHRUN[9:], stacks=("legacy",)),
     Row("a file that is being written", ("DDP503",), "06_load_while_written", "rank 1. loaded", TORCHRUN),
+    Row("a file that mmengine is writing", ("DDP503",), "mmengine_saves", "loaded", TORCHRUN),
+    Row("a file that all ranks write", ("DDP525",), "all_ranks_save", "saved 4", TORCHRUN),
     Row("a checkpoint from cuda:0", ("DDP513",), "11_cuda_checkpoint_without_map_location", ""),
     Row("names of the wrapper", ("DDP515",), "11_module_prefix", ""),
     Row("into the wrapper", ("DDP515",), "into_the_wrapper", "loaded", env=ONE),
@@ -106,6 +108,8 @@ _NO_CUDA = "the machine has no CUDA, and the simulated cards do not have this fa
 _PERSON = "the report says where to look; which line to change is for a person to see"
 _OUTSIDE = "the change is outside of the program and of its command: another file, package, host or cable"
 NOT_FOLLOWED: Dict[str, str] = {
+    "DDP523": _PERSON,
+    "DDP527": _OUTSIDE,
     "DDP421": "a signal to a process is no change of the job",
     "DDP641": "in which order the groups are used is for a person to choose",
     "DDP643": "where the tensor is used, and so where to wait, is in the job's own code",

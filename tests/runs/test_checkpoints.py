@@ -1,6 +1,7 @@
 """torch.load and torch.save of files in every state: what the file was, asked before the load, and how the load ended."""
 
 import pytest
+import torch
 from run_pieces import PROGRAMS, line_of
 
 
@@ -74,3 +75,50 @@ def test_saves(run):
     assert [event["existed"] for event in begins] == [False, True]
     assert ends[1]["size"] < ends[0]["size"]
     assert ends[1]["in_place"] is True
+
+
+@pytest.fixture(scope="module")
+def others(alone):
+    """What else writes and reads checkpoints, under the probe."""
+    run = alone("writers.py")
+    assert run.done.returncode == 0, run.done.stderr
+    return run
+
+
+def _spans(run, event):
+    """Return begin and end or error of each call, by who writes or reads and by path."""
+    events = run.events("rank00000", event)
+    ends = {each["span"]: each for each in events if each["phase"] != "begin"}
+    begins = [each for each in events if each["phase"] == "begin"]
+    return {(each.get("by", "").rpartition(".")[2], each.get("path") or each["file"]["path"]): (each, ends[each["span"]]) for each in begins}
+
+
+def test_other_writers(others):
+    """mmengine's backend and safetensors are recorded with path, size, time and inode; a file that is no checkpoint is not."""
+    saves = _spans(others, "checkpoint.save")
+    assert not [path for _, path in saves if path == "note.txt"]
+    begin, end = saves["put", "of_mmengine.pth"]
+    assert (begin["existed"], end["in_place"], end["size"] > 64 * 64 * 4) == (False, True, True)
+    assert begin["site"]["line"] == line_of("writers.py", 'save_checkpoint(STATE, "of_mmengine.pth")')
+    assert {"size", "mtime", "inode"} <= set(end)
+    begin, end = saves["save_file", "of.safetensors"]
+    assert (begin["existed"], begin["size"], begin["inode"] == end["inode"]) == (True, end["size"], end["in_place"])
+
+
+def test_other_readers(others):
+    """A file of safetensors is recorded as such, also one that is cut; its failure is that of the load."""
+    loads = _spans(others, "checkpoint.load")
+    assert loads["load_file", "of.safetensors"][1]["file"]["kind"] == "safetensors"
+    begin, after = loads["load_file", "cut.safetensors"]
+    assert (begin["file"]["size"], after["phase"], after["failure"]["type"].rpartition(".")[2]) == (100, "error", "SafetensorError")
+
+
+def test_folders_of_torch(others):
+    """Distributed checkpoints are recorded by their folder, whether it is named or hidden in a reader or a writer."""
+    saves, loads = _spans(others, "checkpoint.save"), _spans(others, "checkpoint.load")
+    if torch.__version__.startswith("1."):
+        assert not [by for by, _ in saves if by in ("save", "async_save")]
+        return
+    assert saves["save", "of_dcp"][1]["phase"] == "end"
+    assert loads["load", "of_dcp"][0]["file"]["kind"] == "directory"
+    assert saves["async_save", "of_async"][1]["phase"] == "end"

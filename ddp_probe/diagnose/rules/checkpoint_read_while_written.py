@@ -9,6 +9,7 @@ from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import checkpoint_read_while_written as recorded
 from ddp_probe.diagnose.words import capital, named, place
+from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -48,6 +49,9 @@ EXAMPLES = (
         answer="clear",
     ),
 )
+
+# What a save calls its path, by what writes it; the other ones write folders.
+_KEYWORDS = {"": "f", "put": "filename", "save_file": "filename"}
 
 
 def check(run: Run) -> Iterator[Finding]:
@@ -120,6 +124,11 @@ def _growth(load: Broken) -> str:
     return "went from %s to %s bytes" % (load.file.size, after.size)
 
 
+def _is_of_the_job(save: "LoggedCall[schema.Save]") -> bool:
+    """Tell whether the job's own line names the path: a hook of mmengine makes it up."""
+    return all(frame.function.rpartition(".")[2] == "save_checkpoint" for frame in save.begin.through)
+
+
 def _evidence(load: Broken, found: Race) -> List[Evidence]:
     size = "" if load.file.size is None else ", %d bytes then" % load.file.size
     items = [shown(load.call, "load of %s%s" % (load.file.path, size)), failed(load.failure)]
@@ -136,6 +145,9 @@ def _change(load: Broken, found: Race) -> change.Change:
     )
     if found.save is None or found.save.begin.path == STREAM:
         return ["Write to a temporary name first: torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path).", readers]
+    keyword = _KEYWORDS.get(found.save.begin.by.rpartition(".")[2])
+    if keyword is None or not _is_of_the_job(found.save):
+        return [readers]
     site = found.save.site
-    beside = change.Argument(site, change.SAVE, "f", "$was + '.tmp'", 1, was="path")
+    beside = change.Argument(site, change.SAVE, keyword, "$was + '.tmp'", 1, was="path")
     return [beside, change.Lines(site, ("os.replace($second + '.tmp', $second)",), ("os",), after=True, call=change.SAVE), readers]

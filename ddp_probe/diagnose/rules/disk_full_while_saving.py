@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import disk_full_while_saving as recorded
-from ddp_probe.diagnose.words import cut, place
+from ddp_probe.diagnose.words import counted, cut, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, Run
 
@@ -108,7 +108,13 @@ def _verdict(failure: Failed, save: "Optional[LoggedCall[schema.Save]]") -> str:
     size = getattr(save.end, "size", None) if save in failure.calls else None
     came = " after %d bytes" % size if size is not None else ""
     what = save.begin.path if save in failure.calls else "the checkpoint that it had saved into memory"
-    return "Rank %s could not write %s at %s: %s%s." % (failure.rank, what, place(save.site), words, came)
+    free = getattr(save.end, "free", None) if save in failure.calls else None
+    room = " Free on that disk afterwards: %s." % _size(free) if free is not None else ""
+    return "Rank %s could not write %s at %s: %s%s.%s" % (failure.rank, what, place(save.site), words, came, room)
+
+
+def _size(count: int) -> str:
+    return counted(count, "byte") if count < 1 << 20 else "%.1f GiB" % (count / (1 << 30))
 
 
 def _shown(save: "Optional[LoggedCall[schema.Save]]") -> "list[Evidence]":

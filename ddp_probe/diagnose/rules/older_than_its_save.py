@@ -1,0 +1,122 @@
+"""A rank loads a file that is older than the save of this run that should have made it."""
+
+from typing import Iterator, List, NamedTuple, Optional
+
+from ddp_probe import schema
+from ddp_probe.diagnose._loads import Saved, Saves
+from ddp_probe.diagnose._who import ranks
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, first_of, shown
+from ddp_probe.diagnose.words import capital, clock, named, place
+from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.model import LoggedProcess, Run
+
+_CLOCKS = 5.0  # Seconds that the clock of a file server may differ by.
+
+RULE = Rule(
+    id="DDP527",
+    slug="older-than-its-save",
+    cause="ranks_load_different_files",
+    title="A rank loads a file that is older than the save of this run that should have made it.",
+    symptom="Nothing fails: a rank goes on with the weights of an earlier run or of an earlier epoch.",
+    evidence=(
+        "A save of the same path has ended on another host before the load, and the file that is loaded was last modified before that save began."
+    ),
+    remedy=(
+        "Put the checkpoint into a folder that all hosts share. If they share it, its file system keeps old attributes: let the ranks wait at a "
+        "barrier after the save, and give each save a name of its own."
+    ),
+    needs=("checkpoint.load", "checkpoint.save"),
+    severity=WARNING,
+)
+
+EXAMPLES = (
+    Example(
+        "Rank 1 is on another host, whose disk has the file of an earlier run.",
+        """
+{"event":"process.start","rank":0,"host":"a","world_size":2,"ts":"2026-01-01T10:00:00Z"}
+{"event":"process.start","rank":1,"host":"b","world_size":2,"ts":"2026-01-01T10:00:00Z"}
+{"event":"checkpoint.save","phase":"begin","rank":0,"host":"a","span":1,"site":{"file":"t.py","line":9},"path":"/out/l.pth"}
+{"event":"checkpoint.save","phase":"end","rank":0,"host":"a","span":1,"size":70,"inode":4,"mtime":1767261603.0}
+{"event":"checkpoint.load","phase":"begin","rank":0,"host":"a","span":2,"site":{"file":"t.py","line":12},"file":{"path":"/out/l.pth","exists":true,"size":70,"inode":4,"mtime":1767261603.0}}
+{"event":"checkpoint.load","phase":"end","rank":0,"host":"a","span":2}
+{"event":"checkpoint.load","phase":"begin","rank":1,"host":"b","span":1,"site":{"file":"t.py","line":12},"file":{"path":"/out/l.pth","exists":true,"size":70,"inode":9,"mtime":1767200000.0}}
+{"event":"checkpoint.load","phase":"end","rank":1,"host":"b","span":1}
+{"event":"process.end","rank":0,"host":"a","exit_code":0}
+{"event":"process.end","rank":1,"host":"b","exit_code":0}
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "Rank 1 loads what rank 0 has saved.",
+        """
+{"event":"process.start","rank":0,"host":"a","world_size":2,"ts":"2026-01-01T10:00:00Z"}
+{"event":"process.start","rank":1,"host":"b","world_size":2,"ts":"2026-01-01T10:00:00Z"}
+{"event":"checkpoint.save","phase":"begin","rank":0,"host":"a","span":1,"site":{"file":"t.py","line":9},"path":"/out/l.pth"}
+{"event":"checkpoint.save","phase":"end","rank":0,"host":"a","span":1,"size":70,"inode":4,"mtime":1767261603.0}
+{"event":"checkpoint.load","phase":"begin","rank":0,"host":"a","span":2,"site":{"file":"t.py","line":12},"file":{"path":"/out/l.pth","exists":true,"size":70,"inode":4,"mtime":1767261603.0}}
+{"event":"checkpoint.load","phase":"end","rank":0,"host":"a","span":2}
+{"event":"checkpoint.load","phase":"begin","rank":1,"host":"b","span":1,"site":{"file":"t.py","line":12},"file":{"path":"/out/l.pth","exists":true,"size":70,"inode":4,"mtime":1767261603.0}}
+{"event":"checkpoint.load","phase":"end","rank":1,"host":"b","span":1}
+{"event":"process.end","rank":0,"host":"a","exit_code":0}
+{"event":"process.end","rank":1,"host":"b","exit_code":0}
+""",
+        answer="clear",
+    ),
+)
+
+
+class _Old(NamedTuple):
+    """A load of an old file, and the save that it missed."""
+
+    process: LoggedProcess
+    call: "LoggedCall[schema.Load]"
+    missed: Saved
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare each load with the last save of its path that had ended on another host."""
+    saves = Saves(run)
+    found: List[_Old] = []
+    for process in run.ranks.values():
+        for call in process.calls(schema.Load):
+            missed = _missed(saves, process, call)
+            if missed is not None:
+                found.append(_Old(process, call, missed))
+    if found:
+        yield _finding(found)
+
+
+def _missed(saves: Saves, process: LoggedProcess, call: "LoggedCall[schema.Load]") -> Optional[Saved]:
+    file = call.begin.file
+    if file is None or file.mtime is None or not file.path:
+        return None
+    ended = [one for one in saves.of_path(process, file.path) if one[1].until is not None and one[1].until <= call.when and one[1].failure is None]
+    if not ended:
+        return None
+    last = max(ended, key=lambda one: one[1].until or 0.0)
+    is_another = last[0].host != process.host and isinstance(last[1].end, schema.Save)
+    return last if is_another and file.mtime < last[1].when - _CLOCKS else None
+
+
+def _finding(found: List[_Old]) -> Finding:
+    process, call, (writer, save) = found[0]
+    file = call.begin.file or schema.CheckpointFile()
+    who = ranks(old.process for old in found)
+    return RULE.found(
+        ranks=who,
+        verdict="%s on %s %s %s of %s at %s, and not the one that rank %s saved on %s at %s, %s."
+        % (
+            capital(named(who)),
+            process.host,
+            "loads" if len(who) < 2 else "load",
+            file.path,
+            clock(file.mtime or 0.0),
+            place(call.site),
+            writer.rank,
+            writer.host,
+            place(save.site),
+            clock(save.when),
+        ),
+        evidence=[*first_of([shown(old.call, "load of %s" % file.path) for old in found]), shown(save, "save of %s" % save.begin.path)],
+        when=call.when,
+    )
