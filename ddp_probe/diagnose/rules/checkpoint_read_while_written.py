@@ -5,7 +5,9 @@ from typing import Iterator, List, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._loads import STREAM, Broken, Race, Saves, broken, race, survived
+from ddp_probe.diagnose._meetings import last_meeting
 from ddp_probe.diagnose._who import ranks
+from ddp_probe.diagnose.ledgers import as_site
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, failed, shown
 from ddp_probe.diagnose.rules.recorded import checkpoint_read_while_written as recorded
 from ddp_probe.diagnose.words import capital, named, place
@@ -134,6 +136,11 @@ def _evidence(load: Broken, found: Race) -> List[Evidence]:
     items = [shown(load.call, "load of %s%s" % (load.file.path, size)), failed(load.failure)]
     if found.save is not None:
         items.append(shown(found.save, "save into memory" if found.save.begin.path == STREAM else "save of %s" % found.save.begin.path))
+    if found.save is not None and found.writer is not None and found.overlap is not None:
+        met = last_meeting(found.writer, found.save.when, load.process, load.call.when)
+        if met is not None:
+            text = "the last collective before the load is number %d, %s%s: the save begins after it, so nothing lets the load wait for the save"
+            items.append(shown(load.call, text % (met.number, met.op, " at %s" % place(as_site(met.site)) if met.site is not None else "")))
     return items
 
 
