@@ -18,7 +18,7 @@ class Load(Probe):
     """Looks at the file's stat before, and into it once the load itself has opened and closed it; never unpickles.
 
     To open and close a file drops the POSIX locks that the job holds on it, so nothing is opened by its path before. That gives up one thing: of a
-    load that never returns only size, time and inode are known.
+    load that never returns only size, time and inode are known. What reads through safetensors.safe_open, a class of Rust, is not seen.
     """
 
     name = "load"
