@@ -16,13 +16,13 @@ from ddp_probe.report import event_line
 MISSING: Dict[str, Tuple[str, str, str, str]] = {
     "probe without cost": (
         "ddp_probe/probes/save.py",
-        '    cost = "Two stats per save."\n',
+        '    cost = "Two stats per save, and one of the file system if the save fails."\n',
         "",
         'ddp_probe/probes/save.py: Save has no cost. Write cost = "…" in the class:',
     ),
     "probe without targets": (
         "ddp_probe/probes/save.py",
-        '    targets = ("torch.serialization:save",)\n',
+        '    targets = ("torch.serialization:save", "mmengine.fileio.backends.local_backend:LocalBackend.put")\n',
         "",
         'ddp_probe/probes/save.py: Save has no targets. Write targets = ("module:qualname",) in the class:',
     ),
@@ -52,8 +52,8 @@ MISSING: Dict[str, Tuple[str, str, str, str]] = {
     ),
     "target without a colon": (
         "ddp_probe/probes/save.py",
-        '("torch.serialization:save",)',
-        '("torch.save",)',
+        '("torch.serialization:save", ',
+        '("torch.save", ',
         "ddp_probe/probes/save.py: Save has the target 'torch.save'. Write it as module:qualname.",
     ),
     "remedy without for_good": (
