@@ -1,5 +1,6 @@
 """Several ranks and one checkpoint: who writes, who reads, at which lines, and for how long both at once, whoever catches the failure."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any, Callable, Dict
@@ -26,13 +27,26 @@ def raced(
     return run
 
 
+def _replaces(folder: Path) -> bool:
+    """Tell whether the installed safetensors gives a new file the name of the old one, instead of writing into it."""
+    from safetensors.torch import save_file
+
+    inodes = set()
+    for _ in range(2):
+        save_file({}, str(folder / "a.safetensors"))
+        inodes.add(os.stat(str(folder / "a.safetensors")).st_ino)
+    return len(inodes) > 1
+
+
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("ranks", [2, 8])
 @pytest.mark.parametrize("handling", ["fails", "again"])
-@pytest.mark.parametrize("by", ["torch", "mmengine"])
-def test_both_lines_and_the_overlap_are_told(raced: Callable[..., Diagnosis], by: str, handling: str, ranks: int) -> None:
+@pytest.mark.parametrize("by", ["torch", "mmengine", "safetensors"])
+def test_both_lines_and_the_overlap_are_told(raced: Callable[..., Diagnosis], tmp_path: Path, by: str, handling: str, ranks: int) -> None:
     """The finding names a reader, its line, the writer's line and the milliseconds; a failure that the job caught and tried again is a warning."""
     pytest.importorskip(by)
+    if by == "safetensors" and _replaces(tmp_path):
+        pytest.skip("This safetensors writes beside the file and renames: there is no race.")
     finding = raced(by, handling, ranks).findings[0]
     assert (finding.id, finding.severity) == ("DDP503", WARNING if handling == "again" else ERROR)
     assert finding.ranks

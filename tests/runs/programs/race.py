@@ -1,6 +1,6 @@
 """Rank 0 saves while the other ranks, which wait for the file to appear, load it: race.py BY HANDLING RANKS PORT.
 
-BY is torch or mmengine. HANDLING is fails, or again: a load that fails is tried again. The ranks are forked from one process that has
+BY is torch, mmengine or safetensors. HANDLING is fails, or again: a load that fails is tried again. The ranks are forked from one process that has
 imported torch, so that eight of them cost one import. `# line: NAME` marks the lines that a verdict must name.
 """
 
@@ -21,19 +21,27 @@ def save(by: str, state: dict) -> None:
     """Write the file in place."""
     if by == "torch":
         torch.save(state, str(FILE))  # line: torch saves
-    else:
+    elif by == "mmengine":
         from mmengine.runner import save_checkpoint
 
         save_checkpoint(state, str(FILE))  # line: mmengine saves
+    else:
+        from safetensors.torch import save_file
+
+        save_file(state, str(FILE))  # line: safetensors saves
 
 
 def load(by: str) -> dict:
     """Read the file."""
     if by == "torch":
         return torch.load(str(FILE), map_location="cpu")  # line: torch loads
-    from mmengine.runner import CheckpointLoader
+    if by == "mmengine":
+        from mmengine.runner import CheckpointLoader
 
-    return CheckpointLoader.load_checkpoint(str(FILE), map_location="cpu")  # line: mmengine loads
+        return CheckpointLoader.load_checkpoint(str(FILE), map_location="cpu")  # line: mmengine loads
+    from safetensors.torch import load_file
+
+    return load_file(str(FILE))  # line: safetensors loads
 
 
 def read(by: str, handling: str) -> None:
