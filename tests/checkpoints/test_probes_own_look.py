@@ -1,13 +1,12 @@
 """What the probe itself sees of a hostile file, in the job's own process: a few reads, no exception, nothing executed."""
 
 import os
-import random
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
+from changed_files import for_changed_files
 from corpus_table import CORPUS, truth
-from schedule import seed
 from test_checkpoint_hostile import bombs, lies
 
 from ddp_probe.facts import checkpoint
@@ -38,17 +37,6 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> List[int]:
     return lengths
 
 
-def _changed(draw: random.Random, whole: bytes) -> bytes:
-    data = bytearray(whole)
-    if draw.random() < 0.4:
-        return bytes(data[: draw.randrange(len(data))])
-    for _ in range(draw.randrange(1, 6)):
-        at = draw.randrange(len(data))
-        piece = draw.choice([bytes([draw.randrange(256)]), b"\xff" * 8, bytes(8), b"PK\x05\x06", b"PK\x01\x02"])
-        data[at : at + len(piece)] = piece
-    return bytes(data)
-
-
 def _look(path: Path, data: bytes, counted: List[int]) -> str:
     path.write_bytes(data)
     counted.clear()
@@ -68,10 +56,10 @@ def test_hostile_files(tmp_path: Path, counted: List[int]) -> None:
 
 
 def test_changed_files(tmp_path: Path, counted: List[int], whole: bool) -> None:
-    """Files of torch with bytes changed or cut at random are looked at without an error of ours."""
-    draw = random.Random(seed())
+    """Files of torch with bytes changed or cut are looked at without an error of ours."""
+    errors = set()
     files = [(CORPUS / file).read_bytes() for file in sorted(truth())]
-    errors = {_look(tmp_path / "model.pth", _changed(draw, draw.choice(files)), counted) for _ in range(20_000 if whole else 500)}
+    for_changed_files(lambda data: errors.add(_look(tmp_path / "model.pth", data, counted)), files, 20_000 if whole else 200)
     assert errors == {""}
 
 
@@ -80,11 +68,12 @@ def test_a_job_that_loads_them(
 ) -> None:
     """A job that tries to load such files prints what it prints without the probe, and each load is recorded."""
     pytest.importorskip("torch")
-    draw = random.Random(seed())
-    files = [CORPUS / file for file in sorted(truth()) if file.endswith(".pt")]
+    files = [(CORPUS / file).read_bytes() for file in sorted(truth()) if file.endswith(".pt")]
     (tmp_path / "files").mkdir()
-    for number in range(40):
-        (tmp_path / "files" / ("%02d.pt" % number)).write_bytes(_changed(draw, draw.choice(files).read_bytes()))
+    made: List[bytes] = []
+    for_changed_files(made.append, files, 40)
+    for number, data in enumerate(made):
+        (tmp_path / "files" / ("%02d.pt" % number)).write_bytes(data)
     place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     (tmp_path / "load.py").write_text(_FORM + _LOADS)
     plain = run_python([tmp_path / "load.py", tmp_path / "files"], env=armed(None, **place), cwd=tmp_path)
@@ -93,5 +82,5 @@ def test_a_job_that_loads_them(
     assert (probed.returncode, probed.stdout) == (0, plain.stdout), probed.stderr
     (log,) = (tmp_path / "runs").rglob("rank00000.*.jsonl")
     events = read_events(log)
-    assert len([event for event in events if event["event"] == "checkpoint.load" and event["phase"] == "begin"]) == 40
+    assert len([event for event in events if event["event"] == "checkpoint.load" and event["phase"] == "begin"]) == len(made)
     assert not [event for event in events if event["event"] == "probe.fault"]
