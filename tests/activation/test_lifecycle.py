@@ -165,6 +165,6 @@ print(json.dumps(cut))
 def test_what_a_handler_cuts_short_is_completed(run_python: Any, clean_env: Any, tmp_path: Path) -> None:
     """A signal handler that raises in the middle of activate() or restore() leaves nothing that the next call does not complete."""
     pytest.importorskip("torch")
-    done = run_python(["-c", _CUT_SHORT, "7", "20"], env=clean_env(DDP_PROBE_DIR=str(tmp_path / "runs")), cwd=tmp_path, timeout=240)
+    done = run_python(["-c", _CUT_SHORT, "7", "10"], env=clean_env(DDP_PROBE_DIR=str(tmp_path / "runs")), cwd=tmp_path, timeout=240)
     assert done.returncode == 0, done.stderr
     assert all(json.loads(done.stdout).values()), done.stdout

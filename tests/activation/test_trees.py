@@ -63,6 +63,7 @@ def test_torch_distributed_launch(run_python, script, probe_env, runs, free_port
     assert runs.kinds() == ["launcher", "rank00000", "rank00001"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_mp_spawn(run_python, script, probe_env, runs, free_port, read_events, tmp_path, method):
     """Children that call init_process_group are promoted; the program that starts them writes as their launcher."""

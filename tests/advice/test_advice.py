@@ -40,7 +40,7 @@ def _follow(place: LogLine, run_python: Callable[..., Any]) -> None:
     assert [finding.verdict for finding in ended.diagnosis.findings if finding.severity == ERROR or finding.id in place.row.rules] == []
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("row", FOUND_FALSE, ids=lambda row: row.name)
 def test_what_was_false_once(row: Row, place: LogLine, run_python: Callable[..., Any]) -> None:
     """A job that fails, changed as the report says and in no other way, ends well."""

@@ -58,6 +58,7 @@ def test_orders_under_wrapt_1(run_program, clean_env, pristine, old_wrapt, tmp_p
     assert json.loads(done.stdout)["wrapt"] == old_wrapt[1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("program", ["twenty_times", "likeness"])
 def test_programs_under_wrapt_1(run_program, clean_env, old_wrapt, tmp_path, program):
     """Under the 1.x line of wrapt nothing is stacked, and a target is like its original."""

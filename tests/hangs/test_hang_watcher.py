@@ -35,6 +35,7 @@ def _main_stack(event: Dict[str, Any]) -> List[Any]:
     return [(Path(frame["file"]).name, frame["line"]) for frame in main["frames"]]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("code", [0, 7])
 def test_a_hang_is_told_with_its_lines_while_it_lasts(code: int, armed: Any, torchrun: Any, read_events: Any, tmp_path: Path) -> None:
     """Both ranks name their own line before the hang is over, the one in the collective with its number; then both say that it is over."""

@@ -27,6 +27,7 @@ def launched(tmp_path, torchrun, armed, read_events):
     return launch
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("how", "code", "signal"), [("killed", -9, "SIGKILL"), ("exits", 7, None)])
 def test_how_each_child_ended(launched, how, code, signal):
     """The first to fail is named with its exit code or signal, and its peers with the signal that the launcher sent."""

@@ -43,7 +43,7 @@ def _binary() -> bytes:
 _FAILURE = 'Traceback (most recent call last):\n  File "/train/t.py", line 3, in main\n    run()\nValueError: caf\u00e9 is closed\n'
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", ["train.log", "rank00000.node1.1.jsonl", "launcher.node1.jsonl"])
 @pytest.mark.parametrize(
     "content",

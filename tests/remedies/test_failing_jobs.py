@@ -28,7 +28,7 @@ def _name(case: Case) -> str:
     return case.runs[0].program
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES, ids=_name)
 def test_it_ends_well(case, launched, old_torch):
     """The job ends with status zero once the remedy is asked for, and every rank has recorded the remedy."""

@@ -56,6 +56,7 @@ def test_says_the_finding_and_how_to_read_on(failed: Any) -> None:
     assert failed.stderr.rstrip().endswith(said[1])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("variable", [{"DDP_PROBE_REPORT": "off"}, {"DDP_PROBE_ECHO": "off"}], ids=str)
 def test_is_switched_off(launch: Callable[..., Any], variable: Dict[str, str]) -> None:
     """DDP_PROBE_REPORT=off, or DDP_PROBE_ECHO=off, and nothing is said."""
