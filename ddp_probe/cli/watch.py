@@ -18,7 +18,8 @@ printed once.
   for      how long the rank that is there longest has been there
   steps/s  of the slowest: backward passes since the look before, or since the
            start in the first look
-  line     the line of the job
+  line     the line of the job; of a rank that stands out and is in no call, that
+           of the stacks it has written since it moved last
 
 --json prints one object: run, time (Unix time), over (all processes have
 ended), absent (ranks without a ledger), problems (file to what is wrong with

@@ -4,10 +4,15 @@ import os
 import time
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from ddp_probe.read import stacks
+from ddp_probe.read.job_line import job_line
+from ddp_probe.read.ledger import Header, LedgerSite
 from ddp_probe.watch import files, outliers
 from ddp_probe.watch import position as positions
 from ddp_probe.watch.glimpse import Glimpses
 from ddp_probe.watch.position import Position
+
+_SLACK = 0.1  # Seconds; file systems write coarse times.
 
 
 class Look(NamedTuple):
@@ -41,19 +46,22 @@ class LiveView:
             raise files.no_ledger(self.folders)
         ended_at = _last_written(self.folders)
         ranks: Dict[int, Tuple[int, Position]] = {}
+        headers: Dict[int, Tuple[str, Header]] = {}
         problems: Dict[str, str] = {}
         for path in paths:
             found = self._glimpses.of(path)
             if found.problem:
                 problems[path] = found.problem
             position = positions.of(found, ended_at)
-            born = found.header.wall_ns if found.header is not None else 0
-            if position is not None and (position.rank not in ranks or ranks[position.rank][0] <= born):
-                ranks[position.rank] = (born, position)
+            head = found.header
+            if position is not None and head is not None and (position.rank not in ranks or ranks[position.rank][0] <= head.wall_ns):
+                ranks[position.rank], headers[position.rank] = (head.wall_ns, position), (path, head)
         size = max(ranks.values(), key=lambda one: one[0])[1].world_size if ranks else 0
         chosen = [ranks[rank][1] for rank in sorted(ranks) if rank < size or size <= 0]  # A job may go on with fewer ranks.
         absent = [rank for rank in range(min(size, 1 << 20)) if rank not in ranks]
-        return Look(time.time(), chosen, self._speeds(chosen), outliers.reasons(chosen), absent, problems)
+        out = outliers.reasons(chosen)
+        chosen = [_nearer(each, *headers[each.rank]) if each.rank in out else each for each in chosen]
+        return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems)
 
     def _speeds(self, ranks: List[Position]) -> Dict[int, Optional[float]]:
         """Return steps a second since the look before, or since the start at the first one."""
@@ -70,6 +78,17 @@ class LiveView:
             return (position.step - before[1]) / max(now - before[2], 1e-3)
         lived = (position.since_ns - position.began_ns) / 1e9 + position.seconds
         return position.step / lived if lived > 0 else None
+
+
+def _nearer(position: Position, path: str, head: Header) -> Position:
+    """Return a rank that is in no call with the line of its last stacks: its ledger has only that of its last call."""
+    if position.state != positions.RUNNING or position.waits:
+        return position
+    found = stacks.recorded(files.log_of(path))
+    if found is None or found.when + _SLACK < (head.wall_ns + head.moved_ns - head.mono_ns) / 1e9:
+        return position
+    site = job_line(stacks.main_frames(found.threads))
+    return position if site is None else position._replace(site=LedgerSite(site.file, site.line, site.function))
 
 
 def _last_written(folders: List[str]) -> float:

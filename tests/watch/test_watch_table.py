@@ -39,6 +39,21 @@ def test_ranks_at_the_same_place_share_a_row_and_the_odd_one_comes_first(book: A
     assert (second.ranks, second.call, second.why) == ([0, 1, 2, 4, 5, 6, 7], "all_reduce 3", "")
 
 
+def test_a_rank_in_no_call_is_shown_where_its_stacks_are(book: Any, folder: Path) -> None:
+    """A rank that stands out is shown at the job's line of the stacks that it wrote since it moved last; older stacks say nothing."""
+    told = (
+        '{"event":"hang.suspected","phase":"point","ts":"%s","rank":%d,"threads":[{"name":"MainThread","main":true,"frames":'
+        '[{"file":"/job/train.py","line":9,"function":"main"},{"file":"/job/data.py","line":55,"function":"wait"}]}]}'
+    )
+    for rank, ago in ((0, 5), (1, 300)):
+        when = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(time.time() - ago))
+        book(rank, *returned(1, group="0-3"), world=4, lines=[told % (when, rank)])
+    for rank in (2, 3):
+        book(rank, Call(seq=2, group="0-3"), world=4)
+    lines = {each.rank: each.site and (each.site.file, each.site.line) for each in _look(folder).ranks}
+    assert lines == {0: ("/job/data.py", 55), 1: ("/job/train.py", 40), 2: ("/job/train.py", 40), 3: ("/job/train.py", 40)}
+
+
 def test_rank_0_is_not_right_by_itself(book: Any, folder: Path) -> None:
     """If most ranks are in another call than rank 0, rank 0 stands out."""
     for rank in range(4):
