@@ -303,9 +303,10 @@ def test_changed_files_never_raise(tmp_path: Path, whole: bool) -> None:
     """Files with bytes changed, put in or cut off always have a verdict."""
     files = [(CORPUS / file).read_bytes() for file in sorted(truth())]
     files += [data for _, made in bombs() for data in [made()] if len(data) < 20_000]
-    verdicts = set()
-    for_changed_files(lambda data: verdicts.add(one(tmp_path, data, deep=True).verdict), files, 20_000 if whole else 150)
-    assert verdicts == {WHOLE, BROKEN, UNKNOWN}
+    verdicts: List[str] = []
+    for_changed_files(lambda data: verdicts.append(one(tmp_path, data, deep=True).verdict), files, 20_000 if whole else 150)
+    assert set(verdicts) <= {WHOLE, BROKEN, UNKNOWN}
+    assert verdicts.count(BROKEN) > len(verdicts) / 4
 
 
 def test_a_judgement_takes_a_thread_without_harm(tmp_path: Path) -> None:

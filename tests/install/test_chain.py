@@ -76,7 +76,7 @@ def test_theirs_run_once(make_venv, tmp_path, which, via):
     assert chain.said() == said
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("fault", sorted(_RAISING))
 @pytest.mark.parametrize(("which", "via"), _WAYS)
 def test_theirs_raises_as_ever(make_venv, tmp_path, which, via, fault):

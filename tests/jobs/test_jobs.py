@@ -56,7 +56,7 @@ def outcome(
     return _outcome(job, free_port(), {**clean_env(PATH=path, PYTHONPATH=None, DDP_PROBE_STRICT=None), **cards}, folder)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("job", JOBS, ids=label)
 def test_job_fails_as_it_says(job: Job, outcome: Outcome) -> None:
     """A job ends by itself within its time limit, with the status and the texts that its row names, and leaves no process."""

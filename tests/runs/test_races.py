@@ -38,7 +38,7 @@ def _replaces(folder: Path) -> bool:
     return len(inodes) > 1
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ranks", [2, 8])
 @pytest.mark.parametrize("handling", ["fails", "again"])
 @pytest.mark.parametrize("by", ["torch", "mmengine", "safetensors"])
