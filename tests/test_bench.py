@@ -102,6 +102,7 @@ def test_a_row_is_measured(bench: Any, tmp_path: Path) -> None:
     assert 0 < write["result"] < event["result"] < span["result"]
 
 
+@pytest.mark.slow
 def test_the_analyser_of_torch_is_given_what_it_accepts(bench: Any, tmp_path: Path) -> None:
     """Torch's analyser reads every entry that the writer made of the ledgers, and parts the ranks as ours does, whichever side it blames."""
     pytest.importorskip("torch.distributed.flight_recorder")

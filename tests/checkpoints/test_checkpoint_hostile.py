@@ -118,6 +118,7 @@ def _tensor(shape: bytes, elements: bytes = b"K\x01") -> bytes:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "made"), list(bombs()), ids=lambda value: value if isinstance(value, str) else "")
 def test_a_bomb_has_a_verdict_in_bounded_memory(
     tmp_path: Path, run_python: Callable[..., Any], command: Callable[..., Any], name: str, made: Callable[[], bytes]

@@ -63,6 +63,7 @@ def test_changed_files(tmp_path: Path, counted: List[int], whole: bool) -> None:
     assert errors == {""}
 
 
+@pytest.mark.slow
 def test_a_job_that_loads_them(
     run_python: Callable[..., Any], armed: Callable[..., Dict[str, str]], read_events: Callable[..., List[Dict[str, Any]]], tmp_path: Path
 ) -> None:

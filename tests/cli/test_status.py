@@ -43,6 +43,7 @@ def test_the_targets_are_judged_without_importing_them(run_python):
     assert all(row["state"] == _static.PATCHED for row in targets if not row["optional"]), targets
 
 
+@pytest.mark.slow
 def test_what_is_judged_is_what_an_import_finds(run_python):
     """Each target said to be there is there once its module can be imported, and each one said to be absent is not."""
     code = (

@@ -188,6 +188,7 @@ def _watched(folder: str) -> Tuple[List[int], Dict[int, str]]:
     return [row["rank"] for row in found["ranks"] if row["stands_out"]] + found["absent"], sites
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("case", _LIVE, ids=lambda case: case.id)
 def test_the_ranks_and_both_lines_are_told_while_it_hangs(case: Case, run: Run) -> None:

@@ -10,6 +10,8 @@ from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 _JOB = Path(__file__).parent / "programs" / "until_released.py"
 _GUARD = 200.0
 _AGENT = ("-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_addr", "127.0.0.1")

@@ -19,6 +19,8 @@ from ddp_probe.diagnose.rule import Finding
 from ddp_probe.read import load
 from ddp_probe.watch.look import LiveView, Look
 
+pytestmark = pytest.mark.slow
+
 _PROGRAM = Path(__file__).parent / "programs" / "one_fault.py"
 _LINES = {
     found[1]: number for number, line in enumerate(_PROGRAM.read_text().splitlines(), 1) for found in [re.search(r"# line: (\w+)", line)] if found

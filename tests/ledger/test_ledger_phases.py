@@ -8,6 +8,8 @@ import pytest
 
 from ddp_probe.read import ledger
 
+pytestmark = pytest.mark.slow
+
 _PROGRAMS = Path(__file__).parent / "programs"
 _RUNNER = _PROGRAMS / "runner_phases.py"
 

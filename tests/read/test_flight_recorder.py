@@ -58,6 +58,7 @@ def test_json_is_read(tmp_path: Path) -> None:
     assert (found.problem, len(found.entries), found.entries[0].frames, found.entries[0].elements) == ("", 2, (), 12)
 
 
+@pytest.mark.slow
 def test_the_dump_of_torch_is_read(run_python: Any, clean_env: Any, tmp_path: Path) -> None:
     """What the recorder of the installed torch writes is read entry by entry: its own C++ makes the pickle."""
     program = (

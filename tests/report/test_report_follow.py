@@ -10,6 +10,8 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # Writes the lines of a recorded rank as its own, at a pace, and exits.
 _RANK = """
 import json, os, sys, time
