@@ -1,6 +1,6 @@
 """Ranks of one host load one path, and do not find the same file there."""
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose._loads import Saved, Saves, whole
@@ -95,7 +95,9 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _together(run: Run) -> Dict[_Key, List[_Seen]]:
+    """Return the loads to compare; ranks that load a path at a line more or less often than others do so for another reason."""
     found: Dict[_Key, List[_Seen]] = {}
+    times: Dict[Tuple[str, str, Tuple[str, int]], Set[int]] = {}
     for process in run.ranks.values():
         nth: Dict[Tuple[str, Tuple[str, int]], int] = {}
         for call in process.calls(schema.Load)[:_FIRST]:
@@ -106,7 +108,9 @@ def _together(run: Run) -> Dict[_Key, List[_Seen]]:
             nth[path, line] = nth.get((path, line), 0) + 1
             if _is_settled(call, file):
                 found.setdefault((process.host, path, line, nth[path, line]), []).append(_Seen(process, call, file))
-    return found
+        for (path, line), count in nth.items():
+            times.setdefault((process.host, path, line), set()).add(count)
+    return {key: loads for key, loads in found.items() if len(times[key[:3]]) == 1}
 
 
 def _is_settled(call: "LoggedCall[schema.Load]", file: schema.CheckpointFile) -> bool:

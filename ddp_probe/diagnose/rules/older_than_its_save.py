@@ -10,7 +10,7 @@ from ddp_probe.diagnose.words import capital, clock, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
 
-_CLOCKS = 5.0  # Seconds that the clock of a file server may differ by.
+_CLOCKS = 5.0  # Seconds that the clocks of two hosts, which write the times of their files, may differ by.
 
 RULE = Rule(
     id="DDP527",
@@ -19,7 +19,8 @@ RULE = Rule(
     title="A rank loads a file that is older than the save of this run that should have made it.",
     symptom="Nothing fails: a rank goes on with the weights of an earlier run or of an earlier epoch.",
     evidence=(
-        "A save of the same path has ended on another host before the load, and the file that is loaded was last modified before that save began."
+        "A save of the same path has ended on another host before the load, and the file that is loaded was last modified before the one that "
+        "the save made."
     ),
     remedy=(
         "Put the checkpoint into a folder that all hosts share. If they share it, its file system keeps old attributes: let the ranks wait at a "
@@ -94,8 +95,8 @@ def _missed(saves: Saves, process: LoggedProcess, call: "LoggedCall[schema.Load]
     if not ended:
         return None
     last = max(ended, key=lambda one: one[1].until or 0.0)
-    is_another = last[0].host != process.host and isinstance(last[1].end, schema.Save)
-    return last if is_another and file.mtime < last[1].when - _CLOCKS else None
+    made = last[1].end.mtime if isinstance(last[1].end, schema.Save) else None
+    return last if last[0].host != process.host and made is not None and file.mtime < made - _CLOCKS else None
 
 
 def _finding(found: List[_Old]) -> Finding:

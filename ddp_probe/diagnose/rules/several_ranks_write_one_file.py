@@ -103,8 +103,8 @@ def _others(saves: List[Saved], before: Saved, after: Saved) -> List[Saved]:
 
 
 def _is_file(save: schema.Save) -> bool:
-    """Tell whether one file is written: of a distributed checkpoint each rank writes its own files into one folder."""
-    return not save.by.startswith("torch.distributed.")
+    """Tell whether one file is written: of a distributed checkpoint each rank writes its own files into one folder, and a device keeps none."""
+    return not save.by.startswith("torch.distributed.") and not save.path.startswith("/dev/")
 
 
 def _change(first: Saved) -> change.Change:
