@@ -28,7 +28,8 @@ def test_a_wrong_name(rank_program, remedy_events, fix):
 def test_a_wrong_name_is_told_once_in_a_launch(torchrun, armed, tmp_path):
     """Of several ranks one tells the wrong name."""
     job = tmp_path / "job.py"
-    job.write_text(LOADED + "print('end')")
+    own_folder = "import os\nos.mkdir(os.environ['RANK'])\nos.chdir(os.environ['RANK'])\n"  # Or they would write one file at once.
+    job.write_text(own_folder + LOADED + "print('end')")
     done = torchrun(job, nproc=2, env=armed(tmp_path / "runs", DDP_PROBE_FIX="atomic-safe"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("end\n") == 2
