@@ -1,0 +1,24 @@
+"""The checks, one file each; walking the package is what lists them. Ids and slugs never change."""
+
+import importlib
+import pkgutil
+from functools import lru_cache
+from typing import Any, Dict, Tuple
+
+HUNDREDS: Dict[str, str] = {
+    "DOC1": "Python packages",
+    "DOC2": "accelerators and backends",
+    "DOC3": "this host",
+    "DOC4": "the environment of the launch",
+    "DOC5": "the probe itself",
+    "DOC6": "ranks that start and compute",
+    "DOC7": "the launch command",
+    "DOC8": "several hosts",
+}
+
+
+@lru_cache(maxsize=1)
+def modules() -> Tuple[Any, ...]:
+    """Return the modules of all checks, by id."""
+    names = [found.name for found in pkgutil.iter_modules(__path__, __name__ + ".") if not found.name.rpartition(".")[2].startswith("_")]
+    return tuple(sorted(map(importlib.import_module, names), key=lambda module: str(module.CHECK.id)))
