@@ -18,6 +18,7 @@ class Accelerator:
         "device_files",
         "device_types",
         "distributions",
+        "drivers",
         "environment",
         "mmengine_knows",
         "modules",
@@ -26,6 +27,7 @@ class Accelerator:
         "platform",
         "set_device",
         "smi",
+        "smi_list",
         "torch_attribute",
         "vendor",
         "visible",
@@ -42,6 +44,8 @@ class Accelerator:
         torch_attribute: str = "",  # "gcu" for torch.gcu
         backends: Tuple[str, ...] = (),  # names for init_process_group
         smi: str = "",  # the vendor's command line tool
+        smi_list: Tuple[str, ...] = (),  # the arguments with which it lists the cards, and last a pattern of the line of one card
+        drivers: Tuple[str, ...] = (),  # names below /sys/module, the likeliest first
         visible: Tuple[str, ...] = (),  # variables that limit which cards a process sees
         environment: Tuple[str, ...] = (),  # beginnings of further variables of its runtime; those of its backends are known
         device_files: Tuple[str, ...] = (),  # patterns below /dev
@@ -59,6 +63,8 @@ class Accelerator:
         self.torch_attribute = torch_attribute
         self.backends = backends
         self.smi = smi
+        self.smi_list = smi_list
+        self.drivers = drivers
         self.visible = visible
         self.device_files = device_files
         self.one_file_per_card = one_file_per_card
@@ -77,6 +83,7 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="gcu",
         backends=("eccl",),
         smi="efsmi",
+        drivers=("enflame",),
         visible=("TOPS_VISIBLE_DEVICES", "ENFLAME_VISIBLE_DEVICES", "GCU_VISIBLE_DEVICES"),
         environment=("TOPS_", "ENFLAME_", "GCU_", "ENABLE_I64_CHECK"),
         device_files=("gcu[0-9]*", "dtu[0-9]*"),
@@ -90,6 +97,8 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="npu",
         backends=("hccl",),
         smi="npu-smi",
+        smi_list=("info", "-l", r"NPU ID\s*:"),
+        drivers=("drv_davinci_intf",),
         visible=("ASCEND_RT_VISIBLE_DEVICES", "ASCEND_VISIBLE_DEVICES", "NPU_VISIBLE_DEVICES"),
         environment=("ASCEND_",),
         device_files=("davinci[0-9]*",),
@@ -104,6 +113,7 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="mlu",
         backends=("cncl",),
         smi="cnmon",
+        drivers=("cambricon_drv",),
         visible=("MLU_VISIBLE_DEVICES", "CAMBRICON_VISIBLE_DEVICES"),
         environment=("MLU_",),
         device_files=("cambricon_dev[0-9]*",),
@@ -118,6 +128,7 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="musa",
         backends=("mccl",),
         smi="mthreads-gmi",
+        drivers=("mtgpu",),
         visible=("MUSA_VISIBLE_DEVICES", "MTHREADS_VISIBLE_DEVICES"),
         environment=("MUSA_",),
         device_files=("mtgpu.[0-9]*", "mtgpu[0-9]*"),
@@ -143,6 +154,8 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="hpu",
         backends=("hccl",),
         smi="hl-smi",
+        smi_list=("-L", r"^\s*AIP \d+"),
+        drivers=("habanalabs",),
         visible=("HABANA_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES"),
         environment=("HABANA_", "PT_HPU_"),
         device_files=("accel/accel[0-9]*", "hl[0-9]*"),
@@ -157,6 +170,11 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="xpu",
         backends=("xccl", "ccl"),
         smi="xpu-smi",
+        smi_list=("discovery", r"Device Name:"),
+        drivers=(
+            "xe",
+            "i915",
+        ),
         visible=("ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR"),
         set_device=("torch.xpu:set_device", "intel_extension_for_pytorch.xpu:set_device"),
     ),
@@ -185,6 +203,8 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="cuda",
         backends=("nccl",),
         smi="rocm-smi",
+        smi_list=("--showid", r"^GPU\[\d+\]\s*:\s*Device ID"),
+        drivers=("amdgpu",),
         visible=("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
         environment=("RCCL_", "HSA_OVERRIDE_GFX_VERSION"),
         device_files=("kfd",),
@@ -199,6 +219,8 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="cuda",
         backends=("nccl",),
         smi="nvidia-smi",
+        smi_list=("-L", r"^GPU \d+:"),
+        drivers=("nvidia",),
         visible=("CUDA_VISIBLE_DEVICES",),
         environment=("CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_ORDER", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_HOME"),
         device_files=("nvidia[0-9]*",),

@@ -1,4 +1,4 @@
-"""Explains why DDP_PROBE=1 may have recorded nothing, by checking the start-up of a child interpreter."""
+"""Explains why DDP_PROBE=1 may have recorded nothing, by the checks of doctor that look at the probe itself."""
 
 import sys
 
@@ -13,21 +13,18 @@ def add(exc: ProbeError) -> None:
         why, remedy = _found()
     except Exception:  # this interpreter cannot start a child: report the original error
         return
-    if why:
-        exc.why = "%s %s" % (exc.why, why)
-        exc.what_to_do = "%s %s" % (remedy, exc.what_to_do)
+    exc.why = "%s %s" % (exc.why, why)
+    exc.what_to_do = "%s, then run the job again. %s" % (remedy.rstrip("."), exc.what_to_do) if remedy else exc.what_to_do
 
 
 def _found() -> "tuple[str, str]":
-    from ddp_probe.activation.installer import state
+    from ddp_probe.doctor.check import FAIL, WARN
+    from ddp_probe.doctor.checks import activator, launcher_recorded, run_folder_writable
+    from ddp_probe.doctor.host import Host, Request
 
-    found = state.state()
-    again = "Run python -m ddp_probe install, then run the job again."
-    if found.name == "active":
-        return found.because, again if found.because else ""
-    if found.missing:
-        return found.because, "Run %s -m pip install %s." % (sys.executable, " ".join(found.missing))
-    if found.name == "absent":
-        why = "The activator is not installed for %s: DDP_PROBE=1 alone records nothing there." % sys.executable
-        return why, "Run python -m ddp_probe install once; or, for one launch, python -m ddp_probe run -- COMMAND."
-    return "The activator is %s: %s" % (found.name, found.because), again
+    host = Host(Request())
+    for module in (activator, launcher_recorded, run_folder_writable):
+        answer = module.check(host)
+        if answer.status in (FAIL, WARN):
+            return answer.saw, answer.remedy
+    return "The probe is installed for %s and can write: no job with DDP_PROBE=1 was started from here." % sys.executable, ""

@@ -1,4 +1,4 @@
-"""Print a rule's page: meaning, symptom, and what to change. Without a RULE, list all rules.
+"""Print the page of a rule or of a check of doctor. Without a name, list all rules and checks.
 
 With a PATH, which is a run or a file of one, the page begins with what the rule
 found there and the change: as a diff of the job's own source for patch -p1, if
@@ -16,7 +16,7 @@ from ddp_probe.errors import UsageError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("name", nargs="?", metavar="RULE", help="a rule's id or name, such as DDP104 or submodule-left-behind")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="an id or a name, such as DDP104, submodule-left-behind or DOC301")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a run to apply the rule to")
 
 
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
 
     width = min(paint.width(), 110)
     if args.name is None:
-        _print(page.listing([rule_of(module) for module in modules()], width))
+        _print([*page.listing([rule_of(module) for module in modules()], width), *_checks(width)])
         return 0
     wanted = args.name.strip().lower().replace("_", "-")
     for module in modules():
@@ -36,11 +36,33 @@ def run(args: argparse.Namespace) -> int:
             own = _own(module, args.paths, width) if args.paths else []
             _print([*own, *page.page(rule, module.EXAMPLES, width)])
             return 0
+    if _is_check(wanted, width):
+        return 0
     for number, slug in RETIRED.items():
         if wanted in (number.lower(), slug):
             print("%s %s is retired: no rule has this name now." % (number, slug))
             return 0
     raise _unknown(args.name, [name for module in modules() for name in (rule_of(module).slug, rule_of(module).id)])
+
+
+def _checks(width: int) -> Iterable[Any]:
+    """Return the list of doctor's checks."""
+    from ddp_probe.doctor.checks import modules
+    from ddp_probe.report import doctor_page
+
+    return doctor_page.listing([module.CHECK for module in modules()], width)
+
+
+def _is_check(wanted: str, width: int) -> bool:
+    """Print the page of a check, if one has this id or name."""
+    from ddp_probe.doctor.checks import modules
+    from ddp_probe.report import doctor_page
+
+    for module in modules():
+        if wanted in (module.CHECK.id.lower(), module.CHECK.slug):
+            _print(doctor_page.page(module.CHECK, width))
+            return True
+    return False
 
 
 def _own(module: Any, paths: List[str], width: int) -> Iterable[Any]:

@@ -13,7 +13,7 @@ from typing import Dict, List
 
 from ddp_probe import settings
 from ddp_probe.activation.installer import locations
-from ddp_probe.cli import _armed
+from ddp_probe.doctor import armed
 from ddp_probe.errors import ProbeError, UsageError
 
 TAKES_COMMAND = True
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("The command to run is missing.", "Write it after two dashes: python -m ddp_probe run -- torchrun train.py")
     env = environment(dict(os.environ), args.dir)
     sys.stdout.flush()
-    why = _armed.why_not(args.command, env)
+    why = armed.why_not(args.command, env)
     if why:
         sys.stderr.write("ddp_probe: not active: %s Nothing will be recorded.\n" % why)
         env[settings.BROKEN.name] = "1"  # already reported

@@ -7,13 +7,11 @@ from ddp_probe.doctor.check import FAIL, SKIPPED, UNKNOWN, Answer, Check, Result
 from ddp_probe.doctor.host import Host
 
 
-def examine(host: Host, modules: Sequence[Any], *, live: bool = True, begin: Optional[Callable[[Check], None]] = None) -> Iterator[Result]:
+def examine(host: Host, modules: Sequence[Any], begin: Optional[Callable[[Check], None]] = None) -> Iterator[Result]:
     """Yield each check with its answer."""
     answers: Dict[str, Answer] = {}
     for module in modules:
         check: Check = module.CHECK
-        if check.live and not live:
-            continue
         if begin is not None:
             begin(check)
         started = time.monotonic()

@@ -1,4 +1,4 @@
-"""Shows the progress of reading on a terminal's stderr after the first second."""
+"""Shows the progress of long work on a terminal's stderr after the first second."""
 
 import sys
 import time
@@ -8,24 +8,22 @@ _AFTER, _EVERY = 1.0, 0.2  # Seconds.
 _CELLS = 30
 
 
-class Bar:
+class _Line:
     """One line that is redrawn and finally cleared."""
 
     def __init__(self, stream: Optional[TextIO] = None) -> None:
         self._stream = stream or sys.stderr
         self._shown = self._stream is not None and self._stream.isatty()
-        self._start = self._next = time.monotonic() + _AFTER
+        self._next = time.monotonic() + _AFTER
         self._drawn = False
 
-    def __call__(self, read: int, everything: int) -> None:
+    def draw(self, text: str) -> None:
         """Draw if it is due."""
         now = time.monotonic()
         if not self._shown or now < self._next:
             return
         self._next, self._drawn = now + _EVERY, True
-        part = read / everything if everything else 1.0
-        full = int(part * _CELLS)
-        self._stream.write("\rreading  [%s%s] %3d %% of %.1f MB" % ("#" * full, "-" * (_CELLS - full), part * 100, everything / 1e6))
+        self._stream.write("\r%-70s" % text)
         self._stream.flush()
 
     def clear(self) -> None:
@@ -34,3 +32,21 @@ class Bar:
             self._stream.write("\r%s\r" % (" " * 70))
             self._stream.flush()
             self._drawn = False
+
+
+class Bar(_Line):
+    """How much of all bytes has been read."""
+
+    def __call__(self, read: int, everything: int) -> None:
+        """Draw if it is due."""
+        part = read / everything if everything else 1.0
+        full = int(part * _CELLS)
+        self.draw("reading  [%s%s] %3d %% of %.1f MB" % ("#" * full, "-" * (_CELLS - full), part * 100, everything / 1e6))
+
+
+class Steps(_Line):
+    """Which of several steps is going on."""
+
+    def __call__(self, number: int, everything: int, name: str) -> None:
+        """Draw if it is due."""
+        self.draw("%d of %d: %s" % (number, everything, name[:50]))

@@ -181,5 +181,6 @@ def test_a_forgotten_install_is_told(run_python, tmp_path, command):
     """If there is no run because the activator was never installed, each command that needs one says so, and what to do."""
     done = run_python(["-m", "ddp_probe", command], cwd=tmp_path)
     assert done.returncode == 2
-    assert "The activator is not installed for %s: DDP_PROBE=1 alone records nothing there." % sys.executable in done.stderr
-    assert "  what to do: Run python -m ddp_probe install once; or, for one launch, python -m ddp_probe run -- COMMAND." in done.stderr
+    assert "Not installed for %s: DDP_PROBE=1 alone records nothing." % sys.executable in done.stderr
+    install = "%s -m ddp_probe install" % sys.executable
+    assert "  what to do: %s; or, for one launch, %s -m ddp_probe run -- COMMAND, then run the job again." % (install, sys.executable) in done.stderr

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import sys
-from typing import Dict, List, NamedTuple, Sequence
+from typing import Dict, List, Mapping, NamedTuple, Sequence
 
 from ddp_probe.activation.installer import child, needs
 
@@ -22,6 +22,12 @@ class _Start(NamedTuple):
     interpreter: List[str]  # With its options.
     tool: str  # A program that puts its own sitecustomize first on PYTHONPATH.
     folder: str  # The folder of that sitecustomize.
+
+
+def interpreter(command: Sequence[str], env: Mapping[str, str]) -> str:
+    """Return the first Python of a command; empty if none is found."""
+    found = _start(command, env.get("PATH", os.defpath)).interpreter
+    return found[0] if found else ""
 
 
 def why_not(command: Sequence[str], env: Dict[str, str]) -> str:

@@ -1,0 +1,101 @@
+"""Check this host before a job starts: packages, cards, driver, environment, and ranks that really start and compute.
+
+Without an argument it checks what a launch over all cards of this host needs;
+without a card, what one on the CPU needs. What follows -- is a launch command,
+which is read and not run: doctor -- torchrun --nproc_per_node=8 train.py
+
+The live checks run in child processes, each with a time limit, so that a crash
+or a hang of a driver is a finding. --static leaves them out: no card is used.
+
+Over several hosts, start it as a job of one rank per host; rank 0 prints one
+table: torchrun --nnodes=2 --nproc_per_node=1 ... -m ddp_probe doctor
+
+--json prints one object:
+  verdict   found, undecided or clear
+  checks    a list of id, slug, title, looks_at, status (ok, warn, fail,
+            unknown, skipped), saw, remedy, details, seconds
+  hosts     over several hosts: what each one answered; else absent
+
+'python -m ddp_probe explain DOC301' says what a check looks at.
+
+exit codes:
+  0  no check fails (some may warn)
+  1  a check fails
+  2  usage: the command line is wrong
+  3  no check fails, and one could not look
+"""
+
+import argparse
+import json
+import sys
+from typing import Any, List
+
+CODES = {"clear": 0, "found": 1, "undecided": 3}
+TAKES_COMMAND = True
+USAGE = "python -m ddp_probe doctor [OPTIONS] [-- COMMAND ...]"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--nproc", type=int, metavar="N", help="ranks on this host (default: the number of cards, or 2)")
+    parser.add_argument(
+        "--backend", default="", metavar="B", help="backend of the process group (default: the vendor's if it is registered, else gloo)"
+    )
+    parser.add_argument(
+        "--device", default="", metavar="D", help="device type, such as gcu, npu, cuda or cpu (default: the accelerator that shows itself)"
+    )
+    parser.add_argument("--static", action="store_true", help="use no card and start no rank")
+    parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds that a child may take (default: 60)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check, print."""
+    from ddp_probe.doctor.check import verdict
+    from ddp_probe.doctor.host import Host
+
+    _refuse(args)
+    host = Host(_request(args))
+    results = _examined(host, static=args.static)
+    if args.json:
+        print(json.dumps({"verdict": verdict(results), "checks": [result.as_json() for result in results]}, indent=1))
+    else:
+        from ddp_probe.report import doctor_page, paint
+
+        if hasattr(sys.stdout, "reconfigure"):  # A tool's output may contain characters that this locale cannot encode.
+            sys.stdout.reconfigure(errors="backslashreplace")
+        paint.write(doctor_page.lines(results, max(40, min(paint.width(), 110))))
+    return CODES[verdict(results)]
+
+
+def _refuse(args: argparse.Namespace) -> None:
+    from ddp_probe.errors import UsageError
+
+    if args.nproc is not None and args.nproc < 1:
+        raise UsageError("--nproc %d is not a valid number of ranks." % args.nproc, "Give a number from 1 up, or leave it out.")
+    if not args.time_limit > 0:
+        raise UsageError("--time-limit %g is not a valid time." % args.time_limit, "Give a number of seconds, such as 60.")
+
+
+def _request(args: argparse.Namespace) -> Any:
+    from ddp_probe.doctor import launch
+    from ddp_probe.doctor.host import Request
+
+    nproc = args.nproc
+    if nproc is None and args.command:
+        nproc = launch.read(args.command).number("nproc_per_node")
+    return Request(nproc, args.backend, args.device, tuple(args.command), args.time_limit)
+
+
+def _examined(host: Any, *, static: bool) -> List[Any]:
+    from ddp_probe.doctor.checks import modules
+    from ddp_probe.doctor.examine import examine
+    from ddp_probe.report.progress import Steps
+
+    every, steps = [module for module in modules() if not (static and module.CHECK.live)], Steps()
+    numbers = {module.CHECK.id: number for number, module in enumerate(every, 1)}
+    try:
+        return list(examine(host, every, begin=lambda check: steps(numbers[check.id], len(every), check.slug)))
+    finally:
+        steps.clear()
