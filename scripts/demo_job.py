@@ -1,5 +1,6 @@
 """The job that scripts/demo runs: two ranks, gloo, three steps, one checkpoint saved and loaded."""
 
+import gc
 import os
 import tempfile
 
@@ -24,4 +25,7 @@ with tempfile.TemporaryDirectory() as folder:  # One checkpoint a rank: torch.sa
     torch.save(model.module.state_dict(), path)
     model.module.load_state_dict(torch.load(path, map_location="cpu"))
 
-dist.destroy_process_group()  # gloo on torch 2.13 may abort at interpreter exit without it.
+# gloo on torch 2.13 may abort at the exit of the interpreter if the group, or a model that holds it, is still there.
+del model, optimizer, loss
+gc.collect()
+dist.destroy_process_group()

@@ -17,13 +17,13 @@ interpreters   every working CPython 3.8 to 3.13 of this machine, one each by re
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+import ports
 import pytest
 from light import pytest_collection_finish, pytest_runtest_setup
 from schedule import (
@@ -166,14 +166,8 @@ def run_python(clean_env: Callable[..., Dict[str, str]]) -> Callable[..., "subpr
 
 @pytest.fixture(scope="session")
 def free_port() -> Callable[[], int]:
-    """A TCP port that nothing listens on."""
-
-    def find() -> int:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return int(probe.getsockname()[1])
-
-    return find
+    """A TCP port that nothing listens on, and that nobody else takes before the job binds it."""
+    return ports.free_port
 
 
 @pytest.fixture

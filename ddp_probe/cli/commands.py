@@ -19,7 +19,7 @@ class Command(NamedTuple):
 COMMANDS: Tuple[Command, ...] = (
     Command("install", "ddp_probe.cli.install", "Install the activator for this Python, and prove that it works."),
     Command("status", "ddp_probe.cli.status", "Show what is installed, and what would be patched."),
-    Command("doctor", "ddp_probe.cli.doctor", "Check this host before a job starts: packages, cards, environment, ranks."),
+    Command("doctor", "ddp_probe.cli.doctor", "Check this host before a job starts, up to ranks that compute."),
     Command("run", "ddp_probe.cli.run", "Run one command under the probe; nothing is installed."),
     Command("report", "ddp_probe.cli.report", "Show what failed first, on which ranks, why, and what to change."),
     Command("watch", "ddp_probe.cli.watch", "Show where each rank of a running job stands, from its ledger."),

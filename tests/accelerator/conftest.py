@@ -46,7 +46,7 @@ def ranks(clean_env: Callable[..., Dict[str, str]], torchrun: Callable[..., Any]
             job = tmp_path / "job.py"
             job.write_text(script.replace("CARD", card), encoding="utf-8")
             script = job
-        done = torchrun(script, nproc=nproc, args=[tmp_path], env=clean_env(**env))
+        done = torchrun(script, nproc=nproc, args=[tmp_path], env=clean_env(**env), timeout=240)
         assert done.returncode == 0, done.stdout + done.stderr
         return [json.loads((tmp_path / ("rank%d.json" % rank)).read_text(encoding="utf-8")) for rank in range(nproc)]
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 _COLLECTIVES = """
-import json, os, sys
+import gc, json, os, sys
 import torch, torch_gcu
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -59,6 +59,7 @@ except Exception as exc:
     answer["mismatch"] = "%s: %s" % (type(exc).__name__, exc)
 with open(os.path.join(sys.argv[1], "rank%d.json" % rank), "w") as file:
     json.dump(answer, file)
+gc.collect()
 dist.destroy_process_group()
 """
 

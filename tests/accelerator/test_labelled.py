@@ -1,7 +1,7 @@
 """Labelled modules: DDP takes them for modules on a card, and trains them in the host's memory, on any torch."""
 
 _JOB = """
-import copy, json, os, sys
+import copy, gc, json, os, sys
 import torch, labelled
 import torch.distributed as dist
 from torch import nn
@@ -38,6 +38,8 @@ answer["plain"], answer["gcu"], answer["xla"] = train(model()), train(net), trai
 answer["wrong"], answer["types"], answer["cards"] = wrap("gcu:0", "gcu:0"), wrap("cpu", "gcu:0"), wrap("gcu:1", "gcu:0")
 with open(os.path.join(sys.argv[1], "rank%d.json" % rank), "w") as file:
     json.dump(answer, file)
+del net
+gc.collect()
 dist.destroy_process_group()
 """
 

@@ -10,7 +10,7 @@ from ddp_probe import read
 from ddp_probe.diagnose import judge
 
 TRAIN = """
-import os, sys, torch
+import gc, os, sys, torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, TensorDataset
@@ -23,6 +23,8 @@ def main():
     for (x,) in loader:
         model(x).sum().backward()
     print("rank", dist.get_rank(), "done", flush=True)
+    del model  # The wrapped model keeps the group's threads running, and torch 2.13 then may abort at the end.
+    gc.collect()
     dist.destroy_process_group()
 
 if __name__ == "__main__":
@@ -30,7 +32,7 @@ if __name__ == "__main__":
 """
 
 SPAWN = """
-import os, sys, torch
+import gc, os, sys, torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
@@ -38,6 +40,8 @@ def work(rank, port, method):
     dist.init_process_group("gloo", init_method="tcp://127.0.0.1:%s" % port, rank=rank, world_size=2)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
     model(torch.randn(2, 4)).sum().backward()
+    del model
+    gc.collect()
     dist.destroy_process_group()
 
 if __name__ == "__main__":

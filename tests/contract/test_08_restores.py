@@ -21,7 +21,7 @@ def old_wrapt(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wrapt")
     version = "1.14.1" if sys.version_info < (3, 11) else "1.15.0"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--target", str(folder), "wrapt==" + version]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=250, check=False)
     if done.returncode:
         pytest.skip("pip finds no wheel of wrapt %s here: %s" % (version, done.stdout.strip().splitlines()[-1:]))
     return folder, version

@@ -29,7 +29,7 @@ class Checkout:
         self._run = run_python
         self.env = env
 
-    def run(self, *words: Any, timeout: float = 150) -> Any:
+    def run(self, *words: Any, timeout: float = 240) -> Any:
         """Run a Python program of the copy."""
         return self._run(words, env=self.env, cwd=self.root, timeout=timeout)
 

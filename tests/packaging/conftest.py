@@ -15,7 +15,7 @@ import pytest
 import setuptools
 
 _BUILD_TOOLS = ("setuptools", "pkg_resources", "_distutils_hack", "wheel", "packaging")
-_OUTSIDE = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", "ddp_probe_runs")
+_OUTSIDE = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "ddp_probe_runs")
 
 
 @pytest.fixture(scope="session")

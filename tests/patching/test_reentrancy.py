@@ -66,7 +66,7 @@ def test_outermost_is_per_thread(lib, registry, recorder):
     def spawning(path):
         thread = threading.Thread(target=lambda: results.append(lib.load(path)))
         thread.start()
-        thread.join(10)
+        thread.join(60)
 
     lib.spawning = spawning
     registry.apply_all([(LOAD, observer), (Target("probed_lib", "spawning"), observer)])
@@ -129,7 +129,7 @@ def test_applying_while_others_call_loses_no_call(lib, recorder):
         assert registry.undo().ok
     stop.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert wrong == []
     assert lib.load.__code__ is original
     assert type(lib.load).__name__ == "function"

@@ -3,13 +3,15 @@
 import pytest
 
 JOB = """
-import os, signal, sys, torch
+import os, signal, sys, time, torch
+while os.environ["RANK"] == "1" and sys.argv[1] != "fine" and not os.path.exists("rank0.pt"):
+    time.sleep(0.01)  # Rank 0 must have a file of events before the launcher ends it.
 if os.environ["RANK"] == "1" and sys.argv[1] == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
 if os.environ["RANK"] == "1" and sys.argv[1] == "exits":
     sys.exit(7)
 torch.save({}, "rank%s.pt" % os.environ["RANK"])
-import time; time.sleep(60 if sys.argv[1] != "fine" else 0)
+time.sleep(60 if sys.argv[1] != "fine" else 0)
 """
 
 

@@ -80,8 +80,9 @@ latest.point_at("./mine")
     assert sorted(path.name for path in shared.iterdir()) == [".gitignore", "latest"]
 
 
-def test_after_a_failure_the_next_try_waits(make: Make, tmp_path: Path, capfd: Any) -> None:
-    """Within a second of a failed write nothing is tried, so that a sick file system costs the job next to nothing."""
+def test_after_a_failure_the_next_try_waits(make: Make, tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a time after a failed write nothing is tried, so that a sick file system costs the job next to nothing."""
+    monkeypatch.setattr(_writer, "_BACK_OFF", 1e6)
     (tmp_path / "run").write_text("", encoding="utf-8")
     recorder = make()
     recorder.point(schema.SetDevice())

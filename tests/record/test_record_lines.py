@@ -79,6 +79,7 @@ def test_start_writes_the_first_line_without_an_event(make: Make, lines_of: Line
 def test_begin_is_in_the_file_before_the_call_is_made(make: Make, lines_of: Lines) -> None:
     """When begin() returns another reader sees the line; end() ties to it by span and tells the seconds."""
     recorder = make()
+    before = time.monotonic()
     span = recorder.begin(schema.Wrap(wrapper="DDP"))
     begun = lines_of(recorder.path)[-1]
     time.sleep(0.01)
@@ -86,7 +87,7 @@ def test_begin_is_in_the_file_before_the_call_is_made(make: Make, lines_of: Line
     ended = lines_of(recorder.path)[-1]
     assert (begun["phase"], begun["span"], begun["wrapper"]) == ("begin", span.id, "DDP")
     assert (ended["event"], ended["phase"], ended["span"], ended["backend"]) == ("ddp.init", "end", span.id, "gloo")
-    assert 0.01 <= ended["seconds"] < 5
+    assert 0.01 <= ended["seconds"] <= time.monotonic() - before
 
 
 def test_a_failed_call_ends_with_its_failure(make: Make, lines_of: Lines) -> None:
@@ -157,7 +158,7 @@ def test_a_foreign_thread_does_not_enter_the_jobs_list_of_threads(make: Make, li
         done.release()
 
     _thread.start_new_thread(work, ())
-    assert done.acquire(timeout=10)
+    assert done.acquire(timeout=60)
     assert lines_of(recorder.path)[-1]["thread"].startswith("thread-")
     assert not [thread for thread in threading.enumerate() if "Dummy" in thread.name]
 

@@ -45,7 +45,7 @@ def test_a_signal_handler_that_logs_during_our_write(program: Program, files: Fi
     done = program(
         """
 import signal
-recorder = make(max_bytes=1 << 26)
+recorder = make(max_bytes=1 << 30)
 import itertools
 signals, count = itertools.count(1), [0]  # counted by next(), as handlers interrupt each other
 def handler(*_):
@@ -145,7 +145,7 @@ def test_a_fork_in_the_middle_of_other_threads_writes(program: Program, files: F
         """
 import threading, signal, warnings
 warnings.simplefilter("ignore")
-recorder = make(max_bytes=1 << 26)
+recorder = make(max_bytes=1 << 30)
 stop = []
 def work():
     while not stop:
@@ -156,7 +156,7 @@ for thread in threads: thread.start()
 for number in range(50):
     child = os.fork()
     if child == 0:
-        signal.alarm(20)
+        signal.alarm(60)
         if number % 2:
             recorder.forked()
         recorder.point(schema.SetDevice())

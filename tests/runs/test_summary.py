@@ -7,12 +7,13 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 _JOB = """
-import sys
+import signal, sys
 import torch.distributed as dist
 from torch import nn
 
 dist.init_process_group("gloo")
 if sys.argv[1:] == ["fails"]:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Each rank fails by itself, however early the other one has failed.
     nn.parallel.DistributedDataParallel(nn.Linear(2, 2), device_ids=[0])
 dist.barrier()
 dist.destroy_process_group()

@@ -92,6 +92,11 @@ def is_ours(path: str) -> bool:
     return bool(activator().is_ours(path))
 
 
+def is_foreign(path: str) -> bool:
+    """Tell whether somebody else wrote this file; one that another install writes or removes meanwhile is nobody's."""
+    return not is_ours(path) and os.path.lexists(path) and not is_ours(path) and os.path.lexists(path)
+
+
 def remove(folder: str) -> List[str]:
     """Remove what install wrote into a folder; return the files that went."""
     return list(activator().remove(folder))

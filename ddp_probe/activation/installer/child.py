@@ -59,7 +59,7 @@ def rivals(folder: str) -> Tuple[List[str], List[str]]:
     entries, path = _insist(_RIVALS, _environment())
     places = [os.path.realpath(entry) for entry in path]
     own = places.index(os.path.realpath(folder)) if os.path.realpath(folder) in places else len(places)
-    foreign = [(places.index(os.path.realpath(entry)), origin) for entry, origin in entries if not _files.is_ours(origin)]
+    foreign = [(places.index(os.path.realpath(entry)), origin) for entry, origin in entries if _files.is_foreign(origin)]
     return [origin for index, origin in foreign if index <= own], [origin for index, origin in foreign if index > own]
 
 

@@ -117,7 +117,7 @@ def _shadowed(path: str, winner: str) -> ProbeError:
 
 
 def _refuse_foreign(path: str) -> None:
-    if os.path.lexists(path) and not _files.is_ours(path):
+    if _files.is_foreign(path):
         raise _foreign(path)
 
 

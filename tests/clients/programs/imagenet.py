@@ -1,6 +1,7 @@
 """The shape of the ImageNet example: ranks that the environment numbers, by hand (RANK) or by SLURM, and a main() that somebody wrapped in a try."""
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -26,6 +27,8 @@ def main_worker(args: argparse.Namespace) -> None:
         print("rank %d step %d loss %.4f" % (rank, step, loss.item()), flush=True)
     total = torch.tensor([1.0])
     dist.all_reduce(total)
+    del model, optimizer, loss  # The wrapped model keeps the group's threads running, and torch 2.13 then may abort at the end.
+    gc.collect()
     dist.destroy_process_group()
 
 

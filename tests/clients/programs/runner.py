@@ -1,5 +1,6 @@
 """MMEngine's Runner under a launcher of its own (slurm or mpi), on a host without cards: what the scheduler and CUDA would say is simulated."""
 
+import gc
 import os
 import sys
 from typing import Dict
@@ -52,6 +53,8 @@ def main() -> None:
     )
     runner.train()  # way: ddp
     print("trained on rank %s" % os.environ["RANK"], flush=True)
+    del runner  # The wrapped model keeps the group's threads running, and torch 2.13 then may abort at the end.
+    gc.collect()
     torch.distributed.destroy_process_group()
 
 

@@ -1,5 +1,6 @@
 """The DDP tutorial: mp.spawn starts the ranks."""
 
+import gc
 import os
 import sys
 
@@ -29,6 +30,8 @@ def demo_basic(rank: int, world_size: int) -> None:
         loss.backward()
         optimizer.step()
         print("rank %d step %d loss %.4f" % (rank, step, loss.item()), flush=True)
+    del model, optimizer, loss  # The wrapped model keeps the group's threads running, and torch 2.13 then may abort at the end.
+    gc.collect()
     dist.destroy_process_group()
 
 

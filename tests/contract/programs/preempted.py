@@ -19,8 +19,8 @@ def handler(number, frame):
 
 signal.signal(signal.SIGTERM, handler)
 signal.signal(signal.SIGALRM, lambda number, frame: os.kill(os.getpid(), signal.SIGTERM))
-signal.setitimer(signal.ITIMER_REAL, 0.03)
 try:
+    signal.setitimer(signal.ITIMER_REAL, 0.03)
     for number in range(200):
         torch.save({"step": number}, "step.pt")
         time.sleep(0.005)

@@ -1,6 +1,8 @@
 """mmengine's Runner over two ranks on CPU: it fails in init_dist, fails in wrap_model, or trains, as the first argument says."""
 
+import gc
 import os
+import signal
 import sys
 import time
 from contextlib import suppress
@@ -60,11 +62,14 @@ def main():
         dist.init_process_group("gloo")
     runner = Runner(launcher="pytorch", **config())  # builds
     runner.train()
+    del runner  # The wrapped model keeps the group's threads running, and torch 2.13 then may abort at the end.
+    gc.collect()
     dist.destroy_process_group()
 
 
 def wait_for_both(mark="failed"):
-    """Wait until both ranks have failed, as torchrun ends the second one where it finds the first."""
+    """Wait until both ranks have failed, and outlive torchrun's SIGTERM until this one has written its last line."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with open(mark + os.environ["RANK"], "w"):
         pass
     for _ in range(600):
