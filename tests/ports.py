@@ -1,7 +1,8 @@
 """Hands out TCP ports, each once, that no other process of this machine takes before the test's job binds them.
 
 The kernel gives ports of its own range to whoever asks for any: a port of that range that was free a moment ago may be gone when the job, which
-first imports torch, binds it. These lie below the range, and a lock on a file says which process of which test run has one.
+first imports torch, binds it. These lie below the range, and below the ports that the remedy `rendezvous` derives; a lock on a file keeps other test
+runs away.
 """
 
 import fcntl
@@ -11,28 +12,18 @@ import random
 import socket
 import tempfile
 from pathlib import Path
-from typing import IO, Iterator, List
+from typing import Iterator, List
 
-_LOWEST = 12000
+_PORTS = range(10000, 20000)
 _KEPT = 200  # Ports whose lock is kept; the jobs of earlier ones have ended.
 
-_locks: List[IO[bytes]] = []
-
-
-def _range_end() -> int:
-    """Return where the kernel's own range begins."""
-    try:
-        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
-    except (OSError, ValueError):
-        return 32768
+_locks: List[int] = []
 
 
 def _candidates() -> Iterator[int]:
     """Yield the ports in a circle, from a place that each process draws for itself."""
-    every = range(_LOWEST, max(_range_end(), _LOWEST + 4000))
-    start = random.Random(os.urandom(8)).randrange(len(every))  # not a secret
-    for number in itertools.count(start):
-        yield every[number % len(every)]
+    for number in itertools.count(random.Random(os.urandom(8)).randrange(len(_PORTS))):
+        yield _PORTS[number % len(_PORTS)]
 
 
 _next = _candidates()
@@ -43,17 +34,17 @@ def free_port() -> int:
     folder = Path(tempfile.gettempdir(), "ddp_probe_test_ports")
     folder.mkdir(exist_ok=True)
     for port in _next:
-        lock = (folder / str(port)).open("ab")
+        lock = os.open(str(folder / str(port)), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             with socket.socket() as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(("", port))
         except OSError:
-            lock.close()
+            os.close(lock)
             continue
         _locks.append(lock)
         while len(_locks) > _KEPT:
-            _locks.pop(0).close()
+            os.close(_locks.pop(0))
         return port
     raise AssertionError("no port is free")

@@ -30,6 +30,12 @@ def _events(root: Path, read_events: Callable[..., List[Dict[str, Any]]], name: 
     return [[event for event in read_events(path) if event["event"] == name] for path in logs]
 
 
+def _after_init(root: Path, read_events: Callable[..., List[Dict[str, Any]]], name: str) -> List[List[Dict[str, Any]]]:
+    """Return the events after each rank has joined the group: on a busy machine one waits for the other there for seconds, too."""
+    joined = [events[-1]["mono_ns"] for events in _events(root, read_events, "dist.init_process_group")]
+    return [[event for event in events if event["mono_ns"] > since] for events, since in zip(_events(root, read_events, name), joined)]
+
+
 def _main_stack(event: Dict[str, Any]) -> List[Any]:
     (main,) = [thread for thread in event["threads"] if thread.get("main")]
     return [(Path(frame["file"]).name, frame["line"]) for frame in main["frames"]]
@@ -42,7 +48,7 @@ def test_a_hang_is_told_with_its_lines_while_it_lasts(code: int, armed: Any, tor
     env = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="2")
     done = torchrun(_HANG, args=("9", str(code)), env=env, timeout=200)
     assert (done.returncode != 0) == (code != 0), done.stderr
-    suspected, over = (_events(tmp_path / "runs", read_events, name) for name in ("hang.suspected", "hang.over"))
+    suspected, over = (_after_init(tmp_path / "runs", read_events, name) for name in ("hang.suspected", "hang.over"))
     assert [len(events) for events in over] == [1, 1]
     for events, (end,) in zip(suspected, over):
         assert events
@@ -62,6 +68,7 @@ def one_rank(armed: Any, run_python: Any, free_port: Any, tmp_path: Path) -> Cal
 
     def run(*words: str, after: str = "1", seconds: float = 250) -> str:
         env = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER=after, RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", FREE_PORT=str(free_port()))
+        env["DDP_PROBE_REPORT"] = "off"  # To join takes a busy machine longer than the shortest of these times, and a rank alone says so.
         done = run_python([str(_PROGRAMS / "one_rank.py"), *words], env=env, cwd=tmp_path, timeout=seconds)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
@@ -163,6 +170,15 @@ def test_a_slow_job_is_told_each_time_that_it_goes_on(armed: Any, torchrun: Any,
     assert (report.returncode, "clear" in report.stdout) == (0, True), report.stdout
 
 
+def _waits_for_a_stopped_one(root: Path, read_events: Callable[..., List[Dict[str, Any]]]) -> bool:
+    """Tell whether rank 1 is stopped, and rank 0 has told that it waits for it in the second collective."""
+    starts = _events(root, read_events, "process.start")
+    if len(starts) < 2 or not all(starts):
+        return False
+    state = Path("/proc/%d/stat" % starts[1][0]["pid"]).read_text().rpartition(")")[2].split()[0]
+    return state == "T" and any(event.get("number") == 2 for event in _events(root, read_events, "hang.suspected")[0])
+
+
 def test_a_stopped_process_is_told_while_the_job_hangs(armed: Any, run_python: Any, read_events: Any, free_port: Any, tmp_path: Path) -> None:
     """The report names the rank whose process is stopped, its state and the signal that lets it go on; after that signal the job ends well."""
     env = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="2")
@@ -170,7 +186,7 @@ def test_a_stopped_process_is_told_while_the_job_hangs(armed: Any, run_python: A
     job = subprocess.Popen([sys.executable, "-m", "torch.distributed.run", *where, str(_PROGRAMS / "one_stops.py")], env=env, cwd=tmp_path)
     try:
         end = time.monotonic() + 200
-        while not any(_events(tmp_path / "runs", read_events, "hang.suspected")[:1]):
+        while not _waits_for_a_stopped_one(tmp_path / "runs", read_events):
             assert time.monotonic() < end
             assert job.poll() is None
             time.sleep(0.1)

@@ -1,6 +1,7 @@
 """When a standstill of a host's ranks is said, by whom, in which words; and what a look at their ledgers costs."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,10 +53,10 @@ def test_a_standstill_is_said_once_and_then_its_end(book: _Make, others: Others,
     standstill.look()
     standstill.look()
     where = "Rank 0 is in all_reduce number 7 at train.py:20; rank 1 is in no collective, after all_reduce number 6 at train.py:9."
-    assert _said(capfd) == ["ddp_probe: No rank has moved for 30 s. " + where]
+    assert [re.sub(r"for 3\d s", "for 30 s", line) for line in _said(capfd)] == ["ddp_probe: No rank has moved for 30 s. " + where]
     missing.move()
     standstill.look()
-    assert _said(capfd) == ["ddp_probe: Rank 1 moves on after 30 s."]
+    assert [re.sub(r"after 3\d s", "after 30 s", line) for line in _said(capfd)] == ["ddp_probe: Rank 1 moves on after 30 s."]
     assert [event.ranks for event in log.events] == [[0, 1], [1]]
 
 
@@ -141,7 +142,8 @@ def test_only_the_launcher_of_the_lowest_rank_asks_for_the_report(book: _Make, o
     monkeypatch.setattr(os, "posix_spawn", None)
     log = Log()
     _standstill(others, log, _Verdict(str(tmp_path)).of).look()
-    assert log.events[0].said.startswith("No rank on this host has moved for 30 s. Ranks 1-2 are in all_reduce number 1 at train.py:40. Read on: ")
+    said = re.sub(r"for 3\d s", "for 30 s", log.events[0].said)  # A busy machine looks a second later.
+    assert said.startswith("No rank on this host has moved for 30 s. Ranks 1-2 are in all_reduce number 1 at train.py:40. Read on: ")
 
 
 @pytest.mark.parametrize("variable", ["DDP_PROBE_REPORT", "DDP_PROBE_ECHO"])

@@ -119,6 +119,11 @@ def test_what_is_hostile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not (tmp_path / "ran").exists()
 
 
+def _entries_of(data: bytes) -> Any:
+    """Return the entries of a dump as Python reads it; our reader has read it to its end, so it holds plain types only."""
+    return pickle.loads(data)["entries"]
+
+
 def test_a_broken_pickle_is_never_an_exception(tmp_path: Path) -> None:
     """A dump with bytes changed, cut or doubled at random is read or refused, in less steps than it has bytes."""
     chance = random.Random(seed())
@@ -130,7 +135,7 @@ def test_a_broken_pickle_is_never_an_exception(tmp_path: Path) -> None:
         path = tmp_path / "nccl_trace_rank_0"
         path.write_bytes(bytes(data[: chance.randrange(len(data) + 1)] if chance.random() < 0.3 else data))
         found = flight_recorder.read(str(path), 0)
-        assert found.entries or found.problem
+        assert found.entries or found.problem or _entries_of(data) == []
 
 
 def test_a_file_that_is_too_large_or_no_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def test_a_wrong_name_is_told_once_in_a_launch(torchrun, armed, tmp_path):
     job.write_text(own_folder + LOADED + "print('end')")
     done = torchrun(job, nproc=2, env=armed(tmp_path / "runs", DDP_PROBE_FIX="atomic-safe"))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("end\n") == 2
+    assert done.stdout.count("end") == 2  # Two ranks may write their words before their line breaks.
     assert done.stderr.count("auto, or some of ") == 1
 
 

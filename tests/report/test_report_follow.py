@@ -49,6 +49,9 @@ def job(tmp_path: Path, repo: Path) -> Any:
             process.stdin.write(_recorded(repo, name, rank))
             process.stdin.close()
             started.append(process)
+        while sum(file.read_bytes().endswith(b"\n") for file in folder.glob("rank*.jsonl")) < ranks:  # They are there before anybody looks.
+            assert all(process.poll() in (None, 0) for process in started)
+            time.sleep(0.01)
 
     yield start
     for process in started:

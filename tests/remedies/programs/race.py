@@ -1,4 +1,4 @@
-"""One side of a race for a checkpoint: `race.py save PAUSE` saves in a loop until the file stop is there, `race.py load COUNT` loads.
+"""One side of a race for a checkpoint: `race.py save PAUSE` saves in a loop until the file stop is there, `race.py load COUNT MET` loads.
 
 Each checkpoint consists of tensors filled with one number, the count of the save: a load that finds two numbers has read a mixture.
 """
@@ -25,13 +25,15 @@ def save(pause):
     return {"saves": count}
 
 
-def load(count):
-    """Load so many times; tell how many failed, how many were mixtures, and how many different checkpoints were met."""
+def load(count, enough):
+    """Load so many times, and on until so many different checkpoints were met; tell how many failed, how many were mixtures, how many were met."""
     while not os.path.exists(PATH):
         time.sleep(0.01)
     failed, mixed, met, kinds = 0, 0, set(), {}
     began = time.monotonic()
-    for _ in range(count):
+    loads = 0
+    while loads < count or len(met) < enough:
+        loads += 1
         try:
             state = torch.load(PATH, map_location="cpu")
         except Exception as exc:
@@ -42,8 +44,8 @@ def load(count):
         mixed += len(numbers) > 1 or len(state) != PARTS
         met |= numbers
     seconds = round(time.monotonic() - began, 1)
-    return {"loads": count, "failed": failed, "mixed": mixed, "met": len(met), "seconds": seconds, "kinds": kinds}
+    return {"loads": loads, "failed": failed, "mixed": mixed, "met": len(met), "seconds": seconds, "kinds": kinds}
 
 
 if __name__ == "__main__":
-    print(json.dumps(save(float(sys.argv[2])) if sys.argv[1] == "save" else load(int(sys.argv[2]))))
+    print(json.dumps(save(float(sys.argv[2])) if sys.argv[1] == "save" else load(int(sys.argv[2]), int(sys.argv[3]))))

@@ -55,7 +55,9 @@ def main(program):
     try:
         runpy.run_path(str(program), run_name="__main__")
     finally:
-        Path("rank%s.json" % rank).write_text(json.dumps(answer()), encoding="utf-8")
+        written = Path("rank%s.json.part" % rank)  # The launcher may end this rank at any moment.
+        written.write_text(json.dumps(answer()), encoding="utf-8")
+        written.replace("rank%s.json" % rank)
 
 
 if __name__ == "__main__":

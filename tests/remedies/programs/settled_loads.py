@@ -90,19 +90,22 @@ def check_a_file_that_is_completed():
     """Half a file is waited for until its other half has come; the wait is recorded."""
     torch.save(whole(), "whole.pth")
     data = Path("whole.pth").read_bytes()
+    part = len(data) // 4
+    written = [data[:part]]
+    Path("a.pth").write_bytes(written[0])
 
-    def write():
-        with open("a.pth", "wb") as file:
-            for start in range(0, len(data), len(data) // 4):
-                file.write(data[start : start + len(data) // 4])
-                file.flush()
-                time.sleep(0.15)
+    def write_on(span):
+        written.append(data[len(written) * part :][:part])
+        with open("a.pth", "ab") as file:
+            file.write(written[-1])
+        time.sleep(span)
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    time.sleep(0.05)
-    assert numbers(torch.load("a.pth")) == {1.0}
-    writer.join()
+    settled_load.time = types.SimpleNamespace(**{**vars(time), "sleep": write_on})
+    try:
+        assert numbers(torch.load("a.pth")) == {1.0}
+    finally:
+        settled_load.time = time
+    assert len(written) > 4
     (event,) = recorded()
     assert event["before"]["file"].endswith("not whole")
     assert event["after"]["file"].startswith("whole, after ")
