@@ -8,10 +8,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 MARK = "ddp_probe-doctor "
+PARENT = "_DDP_PROBE_DOCTOR"
+"""A variable that tells a child the process that started it."""
+
 _LAST_WORDS = 300  # Characters of the last line on stderr that are shown.
+_LAST_LINES = 8
+_TURN = 0.05  # Seconds between two looks at the children.
+_clock = time.monotonic
 _GRACE = 5.0  # Seconds that the kernel has to end a killed child.
 
 
@@ -22,6 +28,7 @@ class Told(NamedTuple):
     code: Optional[int]  # Its exit code; negative for a signal; None if it was still running at the time limit.
     last_words: str  # The last line of its stderr.
     seconds: float
+    last_lines: Tuple[str, ...] = ()  # The last lines of its stderr.
 
     @property
     def last(self) -> Dict[str, Any]:
@@ -48,19 +55,30 @@ class Child:
     def __init__(self, program: str, arguments: Sequence[str], environ: Mapping[str, str]) -> None:
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the child
         self._started = time.monotonic()
+        self._seconds: Optional[float] = None
         command = [sys.executable, "-m", "ddp_probe.doctor.programs." + program, *arguments]
-        self._process = subprocess.Popen(
-            command, env=_clean(environ), stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err, start_new_session=True
-        )
+        env = {**_clean(environ), PARENT: str(os.getpid())}
+        self._process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err, start_new_session=True)
         self._code: Optional[int] = None
 
-    def wait(self, until: float) -> Told:
-        """Wait until this time of time.monotonic(), then end it with all that it started."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._code = self._process.wait(max(0.0, until - time.monotonic()))
-        seconds = time.monotonic() - self._started
+    def poll(self) -> Optional[int]:
+        """Return its exit code, or None while it runs."""
+        if self._code is None:
+            self._code = self._process.poll()
+            self._seconds = None if self._code is None else time.monotonic() - self._started
+        return self._code
+
+    def said(self) -> List[Dict[str, Any]]:
+        """Return what it has said so far."""
+        return _answers(_text(self._out))
+
+    def told(self) -> Told:
+        """End it, and return what it said."""
+        code = self.poll()
+        seconds = time.monotonic() - self._started if self._seconds is None else self._seconds
         self.end()
-        return Told(_answers(self._out), self._code, _last_line(self._err), seconds)
+        lines = [line.strip()[:_LAST_WORDS] for line in _text(self._err).split("\n") if line.strip()][-_LAST_LINES:]
+        return Told(self.said(), code, lines[-1] if lines else "", seconds, tuple(lines))
 
     def end(self) -> None:
         """End it and what it started."""
@@ -70,17 +88,31 @@ class Child:
             self._process.wait(_GRACE)
 
 
-def together(programs: Sequence["tuple[str, Sequence[str], Mapping[str, str]]"], seconds: float) -> List[Told]:
-    """Run programs side by side, each with its arguments and environment; return what each said."""
+def together(
+    programs: Sequence["tuple[str, Sequence[str], Mapping[str, str]]"], seconds: float, *, after_failure: Optional[float] = None
+) -> List[Told]:
+    """Run programs side by side, each with its arguments and environment; return what each said.
+
+    Programs that wait for each other have `after_failure` seconds left once one of them has failed.
+    """
     children: List[Child] = []
     try:
         for program, arguments, environ in programs:
             children.append(Child(program, arguments, environ))
-        until = time.monotonic() + seconds
-        return [child.wait(until) for child in children]
+        _wait(children, seconds, after_failure)
+        return [child.told() for child in children]
     finally:
         for child in children:
             child.end()
+
+
+def _wait(children: Sequence[Child], seconds: float, after_failure: Optional[float]) -> None:
+    until = _clock() + seconds
+    failed = False
+    while any(child.poll() is None for child in children) and _clock() < until:
+        if after_failure is not None and not failed and any(child.poll() for child in children):
+            failed, until = True, min(until, _clock() + after_failure)
+        time.sleep(_TURN)
 
 
 def _clean(environ: Mapping[str, str]) -> Dict[str, str]:
@@ -88,20 +120,18 @@ def _clean(environ: Mapping[str, str]) -> Dict[str, str]:
     return {name: value for name, value in environ.items() if not name.startswith("DDP_PROBE")}
 
 
-def _answers(file: Any) -> List[Dict[str, Any]]:
-    file.seek(0)
-    lines = [line for line in file.read().decode("utf-8", "replace").split("\n") if MARK in line]
+def _text(file: Any) -> str:
+    """Return what is in a file; without seek, which would move the place where the child writes."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode("utf-8", "replace")
+
+
+def _answers(text: str) -> List[Dict[str, Any]]:
     found = []
-    for line in lines:
-        with contextlib.suppress(ValueError):  # a killed child may leave half a line
-            found.append(json.loads(line.partition(MARK)[2]))
+    for line in text.split("\n"):
+        if MARK in line:
+            with contextlib.suppress(ValueError):  # a killed child may leave half a line
+                found.append(json.loads(line.partition(MARK)[2]))
     return found
-
-
-def _last_line(file: Any) -> str:
-    file.seek(0)
-    lines = [line.strip() for line in file.read().decode("utf-8", "replace").split("\n") if line.strip()]
-    return lines[-1][:_LAST_WORDS] if lines else ""
 
 
 def _signal(number: int) -> str:

@@ -41,9 +41,11 @@ class Host:
         """Return what a program of programs/ says in a child."""
         return self.once((program, arguments), lambda: children.together([(program, arguments, self.environ)], self.request.seconds)[0])
 
-    def ask_together(self, key: str, programs: Sequence["tuple[str, Sequence[str], Mapping[str, str]]"]) -> List[Told]:
+    def ask_together(
+        self, key: str, programs: Sequence["tuple[str, Sequence[str], Mapping[str, str]]"], *, after_failure: Optional[float] = None
+    ) -> List[Told]:
         """Return what programs say that run side by side."""
-        return self.once(("together", key), lambda: children.together(programs, self.request.seconds))
+        return self.once(("together", key), lambda: children.together(programs, self.request.seconds, after_failure=after_failure))
 
     def read(self, *path: str) -> str:
         """Return the text of a small file, such as one of /proc; empty if it cannot be read."""

@@ -4,7 +4,8 @@ import importlib
 import sys
 from typing import Any, Dict, List
 
-from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.accelerators import ACCELERATORS, Accelerator
+from ddp_probe.doctor.programs._device import runtime_of
 from ddp_probe.doctor.programs._say import end_with_parent, say
 
 
@@ -13,12 +14,13 @@ def main(module: str = "") -> None:
     torch: Any = importlib.import_module("torch")
     answer: Dict[str, Any] = {"torch": str(torch.__version__), "file": str(torch.__file__), "built": _built(torch)}
     say(**answer)
+    plugin: Any = None
     if module:
         plugin = importlib.import_module(module)
         answer.update(module=module, module_version=str(getattr(plugin, "__version__", "")), module_file=str(getattr(plugin, "__file__", "")))
     answer["distributed"] = bool(torch.distributed.is_available())
     answer["backends"] = _backends(torch) if answer["distributed"] else []
-    answer["cards"] = {device: count for known in ACCELERATORS for device, count in _cards(torch, known.torch_attribute)}
+    answer["cards"] = {device: count for known in ACCELERATORS for device, count in _cards(torch, known, plugin if module in known.modules else None)}
     say(**answer)
 
 
@@ -37,15 +39,15 @@ def _backends(torch: Any) -> List[str]:
     return sorted({*built, *registered})
 
 
-def _cards(torch: Any, attribute: str) -> "List[tuple[str, int]]":
+def _cards(torch: Any, known: Accelerator, plugin: Any) -> "List[tuple[str, int]]":
     """Return how many cards torch counts; a runtime that cannot say counts none."""
-    runtime = getattr(torch, attribute, None) if attribute else None
-    if runtime is None or attribute == "mps":
+    runtime = runtime_of(torch, plugin, known.torch_attribute)
+    if runtime is None or known.torch_attribute == "mps":
         return []
     try:
-        return [(attribute, int(runtime.device_count()))]
+        return [(known.torch_attribute, int(runtime.device_count()))]
     except Exception:
-        return [(attribute, 0)]
+        return [(known.torch_attribute, 0)]
 
 
 if __name__ == "__main__":
