@@ -1,0 +1,115 @@
+"""Meets the doctors of the other ranks of a launch, tries the links between hosts, and says what all have said."""
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from typing import Any, Dict, NamedTuple
+
+from ddp_probe.doctor.programs import _links
+from ddp_probe.doctor.programs._agent_store import share_port
+from ddp_probe.doctor.programs._hub import Hub
+from ddp_probe.doctor.programs._say import end_with_parent, say, stage
+from ddp_probe.doctor.programs._wire import Line, listen
+
+_AGAIN = 0.2  # Seconds between two tries to connect: rank 0 may not listen yet.
+_ONE_TRY = 15.0
+_MARGIN = 60.0  # Seconds for the links, after all have come.
+
+
+class Task(NamedTuple):
+    """What the parent wants; a file holds it as JSON."""
+
+    rank: int
+    world: int
+    address: str  # MASTER_ADDR
+    port: int  # MASTER_PORT
+    agent_key: str  # The key in the store of torchrun's agent, if the agent holds MASTER_PORT.
+    run: str  # Launches with another name do not meet.
+    seconds: float  # How long to wait for other ranks.
+    facts: Dict[str, Any]  # What the parent found on this host.
+
+
+def main(path: str) -> None:
+    """Meet, and say what came of it."""
+    with open(path, encoding="utf-8") as file:
+        task = Task(**json.load(file))
+    holding = _hold(task) if task.rank == 0 else None
+    port = _port(task) if holding is None else holding[1]
+    line = _connect(task, port)
+    with stage("meet"):
+        _hello(task, line)
+        roster = line.receive(task.seconds + _MARGIN)
+        if "refused" in roster:
+            raise RuntimeError(roster["refused"])
+        line.send({"links": _links.try_links(task.rank, roster["ranks"], task.address)})
+        everything = line.receive(task.seconds + _MARGIN)
+    line.close()
+    if holding is not None:
+        holding[0].join()
+    say(meeting=everything)
+    os._exit(0)  # threads that wait for connections end with the process
+
+
+def _hold(task: Task) -> "tuple[threading.Thread, int]":
+    """Hold the meeting in a thread, at MASTER_PORT if it is free for that, and return the port."""
+    with stage("listen"):
+        listening = listen(0 if task.agent_key else task.port)
+        port = int(listening.getsockname()[1])
+    if task.agent_key:
+        with stage("store"):
+            share_port(task.address, task.port, task.agent_key, task.seconds, port)
+    hub = Hub(listening, task.world, task.run)
+    thread = threading.Thread(target=hub.hold, args=(task.seconds,), daemon=True)
+    thread.start()
+    return thread, port
+
+
+def _port(task: Task) -> int:
+    if not task.agent_key:
+        return task.port
+    with stage("store"):
+        return share_port(task.address, task.port, task.agent_key, task.seconds)
+
+
+def _connect(task: Task, port: int) -> Line:
+    """Connect to rank 0, which may start later."""
+    until = time.monotonic() + task.seconds
+    say(own=_links.route(task.address))
+    with stage("connect"):
+        while True:
+            try:
+                return Line(socket.create_connection((task.address, port), max(0.1, min(_ONE_TRY, until - time.monotonic()))))
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(_AGAIN)
+
+
+def _hello(task: Task, line: Line) -> None:
+    address, interface = _links.route(task.address)
+    about = {"facts": task.facts, "gloo": _links.gloo_address()}
+    said = {**about, "rank": task.rank, "world": task.world, "run": task.run, "host": socket.gethostname(), "identity": _identity()}
+    line.send(
+        {
+            **said,
+            "address": address,
+            "interface": interface,
+            "port": _links.answer_others(task.rank),
+            "facts": task.facts,
+            "gloo": _links.gloo_address(),
+        }
+    )
+
+
+def _identity() -> str:
+    """Return what tells this host from the others; containers of one machine are hosts if each has a network of its own."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return "%s %s" % (file.read().strip(), os.readlink("/proc/self/ns/net"))
+
+
+if __name__ == "__main__":
+    end_with_parent()
+    main(*sys.argv[1:])
