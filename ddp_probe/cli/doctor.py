@@ -28,7 +28,7 @@ exit codes:
 import argparse
 import json
 import sys
-from typing import Any, List
+from typing import Any, Callable, Dict, Iterable, List
 
 CODES = {"clear": 0, "found": 1, "undecided": 3}
 TAKES_COMMAND = True
@@ -52,21 +52,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check, print."""
-    from ddp_probe.doctor.check import verdict
+    from ddp_probe.doctor import meeting
     from ddp_probe.doctor.host import Host
 
     _refuse(args)
+    if hasattr(sys.stdout, "reconfigure"):  # A tool's output may contain characters that this locale cannot encode.
+        sys.stdout.reconfigure(errors="backslashreplace")
     host = Host(_request(args))
-    results = _examined(host, static=args.static)
-    if args.json:
-        print(json.dumps({"verdict": verdict(results), "checks": [result.as_json() for result in results]}, indent=1))
-    else:
-        from ddp_probe.report import doctor_page, paint
+    return _of_hosts(host, args) if meeting.is_launch(host) else _of_one(host, args)
 
-        if hasattr(sys.stdout, "reconfigure"):  # A tool's output may contain characters that this locale cannot encode.
-            sys.stdout.reconfigure(errors="backslashreplace")
-        paint.write(doctor_page.lines(results, max(40, min(paint.width(), 110))))
+
+def _of_one(host: Any, args: argparse.Namespace) -> int:
+    """Check this host alone."""
+    from ddp_probe.doctor.check import verdict
+    from ddp_probe.report import doctor_page
+
+    results = _examined(host, lambda check: not (args.static and check.live) and not check.of_hosts)
+    _print(args, verdict(results), results, {}, lambda width: doctor_page.lines(results, width))
     return CODES[verdict(results)]
+
+
+def _of_hosts(host: Any, args: argparse.Namespace) -> int:
+    """Check this host as one of a launch; rank 0 prints what all of them say."""
+    from ddp_probe.doctor import meeting
+    from ddp_probe.report import doctor_hosts, doctor_page
+
+    own = _examined(host, lambda check: not check.live and not check.of_hosts) if meeting.leads_host(host) else []
+    met = meeting.gather(host, own)
+    together = _examined(host, lambda check: check.of_hosts)
+    verdict = meeting.verdict_of_all(met, together)
+    if met.rank == 0:
+        _print(
+            args, verdict, together, {"hosts": met.as_json()}, lambda width: [*doctor_hosts.lines(met, width), *doctor_page.lines(together, width)]
+        )
+    elif met.error:
+        sys.stderr.write("ddp_probe: doctor of rank %d: %s\n" % (met.rank, next(result.answer.saw for result in together)))
+    return CODES[verdict]
+
+
+def _print(args: argparse.Namespace, verdict: str, results: List[Any], more: Dict[str, Any], page: Callable[[int], Iterable[Any]]) -> None:
+    from ddp_probe.report import paint
+
+    if args.json:
+        print(json.dumps({"verdict": verdict, "checks": [result.as_json() for result in results], **more}, indent=1))
+    else:
+        paint.write(page(max(40, min(paint.width(), 110))))
 
 
 def _refuse(args: argparse.Namespace) -> None:
@@ -88,12 +118,12 @@ def _request(args: argparse.Namespace) -> Any:
     return Request(nproc, args.backend, args.device, tuple(args.command), args.time_limit)
 
 
-def _examined(host: Any, *, static: bool) -> List[Any]:
+def _examined(host: Any, wanted: Callable[[Any], bool]) -> List[Any]:
     from ddp_probe.doctor.checks import modules
     from ddp_probe.doctor.examine import examine
     from ddp_probe.report.progress import Steps
 
-    every, steps = [module for module in modules() if not (static and module.CHECK.live)], Steps()
+    every, steps = [module for module in modules() if wanted(module.CHECK)], Steps()
     numbers = {module.CHECK.id: number for number, module in enumerate(every, 1)}
     try:
         return list(examine(host, every, begin=lambda check: steps(numbers[check.id], len(every), check.slug)))

@@ -7,7 +7,7 @@ import shutil
 from typing import List, NamedTuple, Optional
 
 from ddp_probe.accelerators import ACCELERATORS, Accelerator, by_device_type
-from ddp_probe.doctor.children import Told
+from ddp_probe.doctor.children import ChildAnswer
 from ddp_probe.doctor.host import Host
 
 
@@ -60,7 +60,7 @@ def _accelerator(host: Host) -> Optional[Accelerator]:
     return next((by_device_type(device) for device, number in counted.items() if number), None)
 
 
-def torch_facts(host: Host) -> Told:
+def torch_facts(host: Host) -> ChildAnswer:
     """Return what torch says after the vendor's module was imported, if there is one."""
     known = accelerator(host)
     module = importable_module(known) if known else ""

@@ -26,6 +26,7 @@ class Check(NamedTuple):
     remedy: str  # What to do in general; an answer says it with names and numbers.
     needs: Tuple[str, ...] = ()  # Slugs of checks without which this one cannot look: it is skipped if one of them fails.
     live: bool = False  # It uses cards, or starts ranks: left out with --static.
+    of_hosts: bool = False  # It compares the hosts of a launch.
 
     def ok(self, saw: str, *details: str) -> Answer:
         """Return that it is as it has to be."""

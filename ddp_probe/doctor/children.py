@@ -21,7 +21,7 @@ _clock = time.monotonic
 _GRACE = 5.0  # Seconds that the kernel has to end a killed child.
 
 
-class Told(NamedTuple):
+class ChildAnswer(NamedTuple):
     """What a child said before it ended."""
 
     answers: List[Dict[str, Any]]  # One for each line that it printed for us, in order.
@@ -72,13 +72,13 @@ class Child:
         """Return what it has said so far."""
         return _answers(_text(self._out))
 
-    def told(self) -> Told:
+    def told(self) -> ChildAnswer:
         """End it, and return what it said."""
         code = self.poll()
         seconds = time.monotonic() - self._started if self._seconds is None else self._seconds
         self.end()
         lines = [line.strip()[:_LAST_WORDS] for line in _text(self._err).split("\n") if line.strip()][-_LAST_LINES:]
-        return Told(self.said(), code, lines[-1] if lines else "", seconds, tuple(lines))
+        return ChildAnswer(self.said(), code, lines[-1] if lines else "", seconds, tuple(lines))
 
     def end(self) -> None:
         """End it and what it started."""
@@ -90,7 +90,7 @@ class Child:
 
 def together(
     programs: Sequence["tuple[str, Sequence[str], Mapping[str, str]]"], seconds: float, *, after_failure: Optional[float] = None
-) -> List[Told]:
+) -> List[ChildAnswer]:
     """Run programs side by side, each with its arguments and environment; return what each said.
 
     Programs that wait for each other have `after_failure` seconds left once one of them has failed.

@@ -4,7 +4,7 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from ddp_probe.doctor import children
-from ddp_probe.doctor.children import Told
+from ddp_probe.doctor.children import ChildAnswer
 
 _T = TypeVar("_T")
 
@@ -37,13 +37,13 @@ class Host:
         found: _T = self._found[key]
         return found
 
-    def ask(self, program: str, *arguments: str) -> Told:
+    def ask(self, program: str, *arguments: str) -> ChildAnswer:
         """Return what a program of programs/ says in a child."""
         return self.once((program, arguments), lambda: children.together([(program, arguments, self.environ)], self.request.seconds)[0])
 
     def ask_together(
         self, key: str, programs: Sequence["tuple[str, Sequence[str], Mapping[str, str]]"], *, after_failure: Optional[float] = None
-    ) -> List[Told]:
+    ) -> List[ChildAnswer]:
         """Return what programs say that run side by side."""
         return self.once(("together", key), lambda: children.together(programs, self.request.seconds, after_failure=after_failure))
 

@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.doctor.check import FAIL
-from ddp_probe.doctor.children import Told
+from ddp_probe.doctor.children import ChildAnswer
 
 
 class MetHost(NamedTuple):
@@ -51,7 +51,7 @@ class HostMeeting(NamedTuple):
         return {**named, "hosts": [host._asdict() for host in self.hosts], "cut": [link._asdict() for link in self.cut]}
 
 
-def made_of(told: Told, rank: int, world: int, place: str) -> HostMeeting:
+def made_of(told: ChildAnswer, rank: int, world: int, place: str) -> HostMeeting:
     """Return the meeting that a child has told of."""
     all_said = told.last.get("meeting")
     if told.code != 0 or all_said is None:
@@ -69,7 +69,7 @@ def alone(rank: int, world: int, place: str, why: str) -> HostMeeting:
     return HostMeeting(rank, world, place, [], [], [], [], {}, why)
 
 
-def _why(told: Told) -> str:
+def _why(told: ChildAnswer) -> str:
     stage = next((str(said["stage"]) for said in reversed(told.answers) if "stage" in said), "start")
     own = next((said["own"] for said in told.answers if "own" in said), ["", ""])
     by = " from %s" % _own(own) if own[0] else ""

@@ -1,4 +1,4 @@
-"""What the environment and the launch command say of a launch: who starts the ranks, how many, on how many hosts, and where they meet."""
+"""What the environment and the launch command say of a launch: its launcher, its ranks and hosts, and at which address they meet."""
 
 import os
 import re
@@ -17,7 +17,7 @@ _SWITCHES = frozenset(
 )
 
 
-class Launch(NamedTuple):
+class ParsedCommand(NamedTuple):
     """A launch command, read."""
 
     words: Tuple[str, ...]
@@ -35,7 +35,7 @@ class Launch(NamedTuple):
         return int(text) if text.isdigit() else None
 
 
-def read(words: Sequence[str]) -> Launch:
+def read(words: Sequence[str]) -> ParsedCommand:
     """Read a command line."""
     variables, rest = _assignments(list(words))
     python = rest[0] if rest and _PYTHON.match(os.path.basename(rest[0])) else ""
@@ -44,10 +44,10 @@ def read(words: Sequence[str]) -> Launch:
     if launcher not in _TORCHRUN:
         is_program = found.kind in ("script", "module") and not launcher
         script = found.name if is_program and (python or found.name.endswith(".py")) else ""
-        return Launch(tuple(words), variables, python, launcher, {}, script, found.kind == "module", found.args)
+        return ParsedCommand(tuple(words), variables, python, launcher, {}, script, found.kind == "module", found.args)
     options, after = _options(list(found.args))
     script = after[0] if after else ""
-    return Launch(tuple(words), variables, python, launcher, options, script, "m" in options or "module" in options, tuple(after[1:]))
+    return ParsedCommand(tuple(words), variables, python, launcher, options, script, "m" in options or "module" in options, tuple(after[1:]))
 
 
 def _assignments(words: List[str]) -> Tuple[Dict[str, str], List[str]]:
@@ -76,7 +76,7 @@ def _options(words: List[str]) -> Tuple[Dict[str, str], List[str]]:
     return found, words[1:] if words[:1] == ["--"] else words
 
 
-def of(host: Host) -> Optional[Launch]:
+def of(host: Host) -> Optional[ParsedCommand]:
     """Return the launch command that doctor was given, or None."""
     return host.once("launch", lambda: read(host.request.command)) if host.request.command else None
 

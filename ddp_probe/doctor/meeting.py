@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Sequence
 from ddp_probe.activation.roles import rank_info
 from ddp_probe.doctor import children
 from ddp_probe.doctor.check import FAIL, OK, UNKNOWN, Result
-from ddp_probe.doctor.children import Told
+from ddp_probe.doctor.children import ChildAnswer
 from ddp_probe.doctor.facts_of_host import facts
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import HostMeeting, alone, made_of
@@ -62,7 +62,7 @@ def _brief(result: Result) -> Dict[str, Any]:
     return {name: said[name] for name in (("id", "slug", "status") if said["status"] == OK else ("id", "slug", "status", "saw", "remedy"))}
 
 
-def _ask(task: Dict[str, Any], host: Host) -> Told:
+def _ask(task: Dict[str, Any], host: Host) -> ChildAnswer:
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(task, file)
         file.flush()

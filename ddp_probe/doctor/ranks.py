@@ -5,7 +5,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.doctor import children
 from ddp_probe.doctor.check import Answer, Check
-from ddp_probe.doctor.children import Told
+from ddp_probe.doctor.children import ChildAnswer
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import LivePlan, plan
 from ddp_probe.doctor.words import counted, named
@@ -40,7 +40,7 @@ class Launch(NamedTuple):
     """What the ranks of the job said."""
 
     plan: LivePlan
-    told: List[Told]  # By rank.
+    told: List[ChildAnswer]  # By rank.
 
     def facts(self, stage: str) -> Dict[int, Dict[str, Any]]:
         """Return what each rank that ended a stage found in it."""
@@ -81,7 +81,7 @@ def fault(host: Host) -> Optional[RankFault]:
     return host.once("fault", lambda: _fault(launch(host).told))
 
 
-def _fault(told: Sequence[Told]) -> Optional[RankFault]:
+def _fault(told: Sequence[ChildAnswer]) -> Optional[RankFault]:
     unfinished = [rank for rank, each in enumerate(told) if each.code != 0]
     if not unfinished:
         return None
@@ -95,7 +95,7 @@ def _fault(told: Sequence[Told]) -> Optional[RankFault]:
     return RankFault(stage, tuple(first), _how(told[first[0]], stage, error), error, others, told[first[0]].last_lines)
 
 
-def _first(told: Sequence[Told], unfinished: Sequence[int]) -> List[int]:
+def _first(told: Sequence[ChildAnswer], unfinished: Sequence[int]) -> List[int]:
     """Return the ranks that failed by themselves: killed ones, else those with the first error, else those that came least far."""
     killed = [rank for rank in unfinished if (told[rank].code or 0) < 0]
     if killed:
@@ -110,7 +110,7 @@ def _first(told: Sequence[Told], unfinished: Sequence[int]) -> List[int]:
     return [rank for rank in unfinished if STAGES.index(_reached(told[rank])) == least]
 
 
-def _how(told: Told, stage: str, error: str) -> str:
+def _how(told: ChildAnswer, stage: str, error: str) -> str:
     if error:
         return "failed in %s: %s" % (stage, error.rstrip("."))
     if told.code is None:
@@ -118,16 +118,16 @@ def _how(told: Told, stage: str, error: str) -> str:
     return "%s in %s" % (told.how(), stage)
 
 
-def _reached(told: Told) -> str:
+def _reached(told: ChildAnswer) -> str:
     """Return the stage that a rank began last."""
     return next((str(said["stage"]) for said in reversed(told.answers) if "stage" in said), STAGES[0])
 
 
-def _error(told: Told) -> str:
+def _error(told: ChildAnswer) -> str:
     return str(told.last.get("error", ""))
 
 
-def _ended(told: Told, stage: str) -> Optional[Dict[str, Any]]:
+def _ended(told: ChildAnswer, stage: str) -> Optional[Dict[str, Any]]:
     return next((said for said in told.answers if said.get("stage") == stage and said.get("phase") == "end"), None)
 
 

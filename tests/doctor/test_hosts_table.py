@@ -4,7 +4,7 @@ from ddp_probe.accelerators import by_device_type
 from ddp_probe.doctor import ranks
 from ddp_probe.doctor.check import verdict
 from ddp_probe.doctor.checks import own_card_each
-from ddp_probe.doctor.children import Told
+from ddp_probe.doctor.children import ChildAnswer
 from ddp_probe.doctor.examine import examine
 from ddp_probe.doctor.host import Host, Request
 from ddp_probe.doctor.host_meeting import made_of
@@ -21,7 +21,7 @@ def _said(name, identity, failed=False):
 def _met():
     came = {"0": _said("one", "x", True), "1": {**_said("one", "x"), "facts": {}}, "2": _said("two", "y", True), "4": _said("two", "z")}
     everything = {"ranks": came, "found": {}, "strangers": []}
-    return made_of(Told([{"meeting": everything}], 0, "", 1.0), 0, 5, "10.0.0.9:29500")
+    return made_of(ChildAnswer([{"meeting": everything}], 0, "", 1.0), 0, 5, "10.0.0.9:29500")
 
 
 def test_one_row_per_host():
@@ -54,7 +54,7 @@ def test_two_numbers_of_one_card():
     known = by_device_type("gcu")
     host.once("plan", lambda: LivePlan("gcu,xla", "gcu", "torch_gcu", 2, 2, "eccl", known))
     said = [{"stage": "set_device", "phase": "end", "card": "gcu:%d" % rank, "identity": "GCU-7"} for rank in range(2)]
-    host.once("launch", lambda: ranks.Launch(host.once("plan", dict), [Told([each], 0, "", 1.0) for each in said]))
+    host.once("launch", lambda: ranks.Launch(host.once("plan", dict), [ChildAnswer([each], 0, "", 1.0) for each in said]))
     (result,) = examine(host, [own_card_each])
     assert verdict([result]) == "found"
     assert result.answer.saw == "Ranks 0-1 have one card, GCU-7."

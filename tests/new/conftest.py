@@ -15,6 +15,7 @@ _FILES = (
     "tests/conftest.py",
     "tests/costs.py",
     "tests/light.py",
+    "tests/ports.py",
     "tests/schedule.py",
     "tests/test_schema.py",
     "tests/test_accelerators.py",

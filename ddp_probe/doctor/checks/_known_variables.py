@@ -40,7 +40,7 @@ _SHORT = 12
 def meant_by(name: str) -> str:
     """Return the known name that this one is a misspelling of; empty if it is known, or like none.
 
-    Two letters may differ, one in a short name: NCCL_IB_TC is no misspelling of NCCL_IB_SL.
+    Two letters may differ, one in a short name: NCCL_IB_TC is not taken for NCCL_IB_SL.
     """
     upper = name.upper()
     if name in ALL or name in OTHERS:

@@ -3,7 +3,7 @@
 from typing import List, Sequence, Tuple
 
 from ddp_probe.doctor.check import Answer, Check
-from ddp_probe.doctor.children import Told
+from ddp_probe.doctor.children import ChildAnswer
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import LivePlan, asked_and_absent, plan, without
 from ddp_probe.doctor.words import counted
@@ -44,18 +44,18 @@ def _why(made: LivePlan) -> str:
     return "torch counts no %s card" % made.known.name if made.known else "nothing on this host shows an accelerator"
 
 
-def _name(made: LivePlan, index: int, told: Told) -> str:
+def _name(made: LivePlan, index: int, told: ChildAnswer) -> str:
     """Return what torch calls the card, also if the child ended before it could say."""
     said = next((str(each["card"]) for each in told.answers if "card" in each), "%s:%d" % (made.device, index))
     return said if made.cards else "The CPU"
 
 
-def _subject(made: LivePlan, index: int, told: Told) -> str:
+def _subject(made: LivePlan, index: int, told: ChildAnswer) -> str:
     name = _name(made, index, told)
     return "Card " + name if made.cards else name
 
 
-def _problem(name: str, told: Told) -> str:
+def _problem(name: str, told: ChildAnswer) -> str:
     """Return what is wrong with a card as a sentence; empty if nothing is."""
     at = next((str(each["stage"]) for each in reversed(told.answers) if "stage" in each), "import")
     if told.last.get("error"):
@@ -79,5 +79,5 @@ def _remedy(host: Host, bad: List[int]) -> str:
     return "%sTo train without it, set %s and start %s." % (tool, hidden, counted(count, "rank"))
 
 
-def _identities(told: Sequence[Told]) -> Tuple[str, ...]:
+def _identities(told: Sequence[ChildAnswer]) -> Tuple[str, ...]:
     return tuple("%s: %s" % (each.last["card"], each.last["identity"]) for each in told if each.last.get("identity"))

@@ -14,6 +14,7 @@ CHECK = Check(
     looks_at="The address that gloo takes on each host: that of GLOO_SOCKET_IFNAME, else the one that the host's own name resolves to.",
     remedy="Set GLOO_SOCKET_IFNAME to the interface between the hosts.",
     needs=("hosts-meet",),
+    of_hosts=True,
 )
 _LOOPBACK = ("127.", "::1")
 

@@ -14,6 +14,7 @@ CHECK = Check(
     title="All ranks of the launch come to MASTER_ADDR:MASTER_PORT.",
     looks_at="The doctor of every rank connects to that of rank 0, as the ranks of a job do, and each is waited for until the time limit.",
     remedy="Start doctor on every host with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and another RANK each.",
+    of_hosts=True,
 )
 _TURNED_AWAY = "Give each host a RANK of its own (torchrun: --node_rank), and all hosts the same WORLD_SIZE, MASTER_ADDR and MASTER_PORT."
 

@@ -15,6 +15,7 @@ CHECK = Check(
     looks_at="Each host listens on a port of its choice, as backends do, and each other host connects to it.",
     remedy="Open all ports between these hosts, as backends let the system choose a port.",
     needs=("hosts-meet",),
+    of_hosts=True,
 )
 _LISTED = 8
 

@@ -46,7 +46,7 @@ def check(host: Host) -> Answer:
     return CHECK.ok("%s declares --local%srank, as torch %s passes it." % (path, passed, version))
 
 
-def _with_torchrun(spellings: "list[str]", text: str, found: launch.Launch) -> Answer:
+def _with_torchrun(spellings: "list[str]", text: str, found: launch.ParsedCommand) -> Answer:
     if spellings and "LOCAL_RANK" not in text:
         return CHECK.warn(
             "%s takes the local rank from --local%srank, which torchrun does not pass: every rank gets the default." % (found.script, spellings[0]),

@@ -34,7 +34,7 @@ def check(host: Host) -> Answer:
     return CHECK.fail("%s does not exist, seen from %s." % (found.script, os.getcwd()), _similar(found.script))
 
 
-def path_of(found: launch.Launch) -> str:
+def path_of(found: launch.ParsedCommand) -> str:
     """Return the program's file; empty if it is a module or missing."""
     return found.script if found.script and not found.is_module and os.path.isfile(found.script) else ""
 

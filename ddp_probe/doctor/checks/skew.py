@@ -15,6 +15,7 @@ CHECK = Check(
     looks_at="What each host says of itself; the clocks, by asking each host for the time.",
     remedy="Make the hosts alike.",
     needs=("hosts-meet",),
+    of_hosts=True,
 )
 _FATAL = ("torch", "vendor module", "backends")  # Ranks that differ in these do not understand each other.
 _CLOCK = 2.0  # Seconds. Nothing breaks, but logs cannot be compared.

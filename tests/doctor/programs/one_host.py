@@ -31,7 +31,7 @@ def meet(wanted):
     """Return what this rank's doctor says of the meeting."""
     from ddp_probe.doctor.check import Answer, Check, Result
     from ddp_probe.doctor.checks import modules
-    from ddp_probe.doctor.children import Told
+    from ddp_probe.doctor.children import ChildAnswer
     from ddp_probe.doctor.examine import examine
     from ddp_probe.doctor.host import Host, Request
     from ddp_probe.doctor.meeting import gather, verdict_of_all
@@ -39,7 +39,7 @@ def meet(wanted):
 
     host = Host(Request(device="cpu", seconds=wanted["seconds"]))
     if "facts" in wanted:
-        host.once(("torch_facts", ()), lambda: Told([wanted["facts"]], 0, "", 0.0))
+        host.once(("torch_facts", ()), lambda: ChildAnswer([wanted["facts"]], 0, "", 0.0))
     planted = Check("DOC999", "planted", "A check of this host.", "", "Repair it.")
     results = [Result(planted, Answer(wanted.get("check", "ok"), "It is planted.", "Repair it."), 0.0)]
     meeting = gather(host, results)
