@@ -1,12 +1,12 @@
 """Finds the accelerator of this host from device files, installed modules, tools and variables; torch is asked last."""
 
 import glob
-import importlib.util
 import os
 import shutil
 from typing import List, NamedTuple, Optional
 
 from ddp_probe.accelerators import ACCELERATORS, Accelerator, by_device_type
+from ddp_probe.doctor import packages
 from ddp_probe.doctor.children import ChildAnswer
 from ddp_probe.doctor.host import Host
 
@@ -23,7 +23,7 @@ class Signs(NamedTuple):
 def signs(host: Host, known: Accelerator) -> Signs:
     """Return the signs of one accelerator."""
     tool = shutil.which(known.smi, path=host.environ.get("PATH", os.defpath)) if known.smi else None
-    return Signs(device_files(host, known), importable_module(known), tool or "", [name for name in known.visible if name in host.environ])
+    return Signs(device_files(host, known), importable_module(host, known), tool or "", [name for name in known.visible if name in host.environ])
 
 
 def device_files(host: Host, known: Accelerator) -> List[str]:
@@ -32,15 +32,9 @@ def device_files(host: Host, known: Accelerator) -> List[str]:
     return sorted(set(found), key=lambda path: (len(path), path))
 
 
-def importable_module(known: Accelerator) -> str:
+def importable_module(host: Host, known: Accelerator) -> str:
     """Return the vendor's module that is installed; nothing is imported."""
-    for name in known.modules:
-        try:
-            if importlib.util.find_spec(name) is not None:
-                return name
-        except (ImportError, ValueError):
-            continue
-    return ""
+    return next((name for name in known.modules if packages.of(host).origin(name)), "")
 
 
 def accelerator(host: Host) -> Optional[Accelerator]:
@@ -63,7 +57,7 @@ def _accelerator(host: Host) -> Optional[Accelerator]:
 def torch_facts(host: Host) -> ChildAnswer:
     """Return what torch says after the vendor's module was imported, if there is one."""
     known = accelerator(host)
-    module = importable_module(known) if known else ""
+    module = importable_module(host, known) if known else ""
     return host.ask("torch_facts", module) if module else host.ask("torch_facts")
 
 

@@ -1,11 +1,10 @@
 """What hosts of one job have to have in common: versions, the driver, backends, cards, and the variables that decide how ranks talk."""
 
 import sys
-from importlib import metadata
-from typing import Any, Dict, List
+from typing import Any, Dict, Tuple
 
 from ddp_probe.accelerators import runtime_variables, visible_variables
-from ddp_probe.doctor import cards
+from ddp_probe.doctor import cards, packages
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import plan
 
@@ -20,7 +19,7 @@ def facts(host: Host) -> Dict[str, Any]:
     """Return the facts of this host."""
     told = cards.torch_facts(host).last
     known = cards.accelerator(host)
-    versions = {name: _version(name) for name in _PACKAGES}
+    versions = {name: packages.of(host).version(name) for name in _PACKAGES}
     return {
         "Python": "%d.%d.%d" % sys.version_info[:3],
         **versions,
@@ -34,17 +33,10 @@ def facts(host: Host) -> Dict[str, Any]:
     }
 
 
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def _driver(host: Host) -> str:
-    """Return the version of the kernel module, which has the accelerator's or its vendor's name."""
+    """Return the version of the kernel module."""
     known = cards.accelerator(host)
-    names: List[str] = [known.name, known.vendor.lower(), "amdgpu"] if known else []
+    names: Tuple[str, ...] = known.drivers if known else ()
     found = (host.read(host.sys, "module", name, "version").strip() for name in names if name)
     return next((each for each in found if each), "")
 

@@ -45,7 +45,7 @@ def _plan(host: Host) -> LivePlan:
     if known is None or not count:
         return LivePlan("cpu", "", "", 0, host.request.nproc or _RANKS, backend, known)
     types = ",".join(known.device_types) or known.name
-    return LivePlan(types, known.torch_attribute, cards.importable_module(known), count, host.request.nproc or count, backend, known)
+    return LivePlan(types, known.torch_attribute, cards.importable_module(host, known), count, host.request.nproc or count, backend, known)
 
 
 def _backend(host: Host, known: Optional[Accelerator]) -> str:

@@ -134,7 +134,7 @@ def make_venv(
     """Make a virtual environment that holds a copy of the package: a copy of one that is made once."""
 
     def make(which: str = "own", system: bool = False) -> Venv:
-        path = tmp_path / ("venv-" + which)
+        path = tmp_path / ("venv-%s-%d" % (which, len(list(tmp_path.glob("venv-*")))))
         shutil.copytree(_original(_base(which, interpreters), system), path, symlinks=True)
         return Venv(path, clean_env)
 

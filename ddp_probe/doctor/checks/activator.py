@@ -15,9 +15,14 @@ CHECK = Check(
 )
 
 
-def check(_: Host) -> Answer:
+def found_here(host: Host) -> state.State:
+    """Return what the installer finds for this Python."""
+    return host.once("activator", state.state)
+
+
+def check(host: Host) -> Answer:
     """Ask the installer."""
-    found = state.state()
+    found = found_here(host)
     if found.missing:
         return CHECK.fail(found.because or "Packages are missing.", "%s -m pip install %s" % (sys.executable, " ".join(found.missing)))
     if found.name == "active":

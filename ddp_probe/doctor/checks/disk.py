@@ -32,6 +32,8 @@ def check(host: Host) -> Answer:
     low, shown = [], []
     for path, name in folders.items():
         found = os.statvfs(path)
+        if not found.f_blocks:  # /proc and its like hold no files of anybody.
+            continue
         free = found.f_frsize * found.f_bavail
         shown.append("%s (%s): %s free" % (name, path, in_bytes(free)))
         if free < _LEAST or (found.f_files > 0 and found.f_favail < _INODES):

@@ -2,10 +2,12 @@
 
 import os
 import shutil
+import sys
 from typing import List
 
 from ddp_probe.doctor import armed
 from ddp_probe.doctor.check import Answer, Check
+from ddp_probe.doctor.checks import activator
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -27,6 +29,10 @@ def check(host: Host) -> Answer:
     python = armed.interpreter(command, host.environ)
     if not python:
         return CHECK.skipped("The Python that %s starts cannot be told." % command[0])
+    if os.path.dirname(os.path.abspath(python)) == os.path.dirname(os.path.abspath(sys.executable)):
+        return CHECK.skipped("%s starts this Python, which DOC501 looks at." % os.path.basename(command[0]))
+    if activator.found_here(host).name not in ("active", "outdated"):
+        return CHECK.skipped("The probe is not installed for this Python either.")
     why = armed.why_not(command, {**host.environ, "DDP_PROBE": "1"})
     if not why:
         return CHECK.ok("%s starts %s, and is recorded." % (os.path.basename(command[0]), python))

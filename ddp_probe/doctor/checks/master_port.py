@@ -23,7 +23,7 @@ def check(host: Host) -> Answer:
     if not text:
         return CHECK.skipped("No port is given: torchrun takes 29500, or a free one with --standalone.")
     if not text.isdigit() or not 0 <= int(text) < 1 << 16:
-        return CHECK.fail("%r is not a valid port." % text, "Use a number from 1024 to 65535, such as 29501.")
+        return CHECK.fail("%r is not a valid port." % text, "Choose a port from 1024 to 65535: %s" % _other(host))
     port = int(text)
     if port == 0:
         return CHECK.ok("Port 0 lets the launcher choose a free one.")

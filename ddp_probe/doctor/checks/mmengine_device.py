@@ -17,7 +17,7 @@ CHECK = Check(
 def check(host: Host) -> Answer:
     """Ask mmengine in a child."""
     known = cards.accelerator(host)
-    told = host.ask("mmengine_facts", cards.importable_module(known) if known else "")
+    told = host.ask("mmengine_facts", cards.importable_module(host, known) if known else "")
     if told.last.get("installed") is False:
         return CHECK.skipped("mmengine is not installed.")
     if not told.ended_well:

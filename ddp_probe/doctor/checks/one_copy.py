@@ -1,13 +1,13 @@
 """Each package is there once, and the installed one is the one that is imported."""
 
-import importlib.util
 import os
 import sys
-from importlib import metadata
-from typing import Dict, Iterator, List, Tuple
+from typing import Iterator, List, Tuple
 
+from ddp_probe.doctor import packages
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
+from ddp_probe.doctor.packages import Packages
 
 CHECK = Check(
     id="DOC102",
@@ -16,74 +16,50 @@ CHECK = Check(
     looks_at="The metadata of all distributions on the path, and the folder that each package would be imported from.",
     remedy="Uninstall the copies that are not wanted, and start the job from a folder without a package of that name.",
 )
-_PACKAGES = ("torch", "mmengine", "mmcv", "mmdet", "mmseg", "mmcls", "mmpretrain", "accelerate", "lightning", "deepspeed", "transformers")
 _FULL = ("mmcv", "mmcv-full", "mmcv-lite")  # All bring the module mmcv.
 
 
-def check(_: Host) -> Answer:
+def check(host: Host) -> Answer:
     """Compare what is installed with what would be imported."""
-    found = list(problems())
+    told = packages.of(host)
+    found = list(_problems(told))
     if found:
         return CHECK.fail(" ".join(saw for saw, _ in found), " ".join(remedy for _, remedy in found))
-    return CHECK.ok("No package of %s is there twice, and none is shadowed." % ", ".join(name for name in _PACKAGES if _spec(name)))
+    there = ", ".join(name for name in packages.KNOWN if told.origin(name))
+    return CHECK.ok("%s: each is there once, and none is shadowed." % there if there else "None of %s is installed." % ", ".join(packages.KNOWN))
 
 
-def problems() -> Iterator[Tuple[str, str]]:
+def _problems(told: Packages) -> Iterator[Tuple[str, str]]:
     """Yield what is wrong with a sentence that cures it."""
-    installed = _installed()
-    for name, places in sorted(installed.items()):
-        if name in _PACKAGES and len(places) > 1:
-            shown = ", ".join("%s in %s" % (version, folder) for version, folder in places)
+    for name in packages.KNOWN:
+        places = told.places(name)
+        if len(places) > 1:
+            shown = ", ".join("%s in %s" % place for place in places)
             yield "%s is installed %d times: %s." % (name, len(places), shown), _keep_one(name, places)
-    both = [name for name in _FULL if name in installed]
+    both = [name for name in _FULL if told.places(name)]
     if len(both) > 1:
         yield (
             "%s are both installed, and both bring the module mmcv." % " and ".join(both),
             "Keep one: %s -m pip uninstall -y %s, then install the wanted one again." % (sys.executable, " ".join(both)),
         )
-    for name in _PACKAGES:
-        yield from _shadowed(name, installed.get(name, []))
+    for name in packages.KNOWN:
+        yield from _shadowed(name, told)
 
 
-def _keep_one(name: str, places: "List[Tuple[str, str]]") -> str:
-    kept = places[0]
+def _keep_one(name: str, places: List[Tuple[str, str]]) -> str:
     others = ["%s/%s and %s/%s-%s.dist-info" % (folder, name, folder, name, version) for version, folder in places[1:]]
-    return "Python imports %s in %s. Remove the other: %s; or take its folder off PYTHONPATH." % (kept[0], kept[1], "; ".join(others))
+    return "Python imports %s in %s. Remove the other: %s; or take its folder off PYTHONPATH." % (*places[0], "; ".join(others))
 
 
-def _installed() -> Dict[str, List[Tuple[str, str]]]:
-    """Return version and folder of every distribution by name, in the order of the path."""
-    found: Dict[str, List[Tuple[str, str]]] = {}
-    for one in metadata.distributions():
-        name = (one.metadata["Name"] or "").lower().replace("_", "-")
-        place = (one.version, os.path.realpath(str(one.locate_file(""))))
-        if place not in found.setdefault(name, []):
-            found[name].append(place)
-    return found
-
-
-def _shadowed(name: str, places: "List[Tuple[str, str]]") -> Iterator[Tuple[str, str]]:
-    """Yield it if the module does not come from a folder of its distribution."""
-    origin = _spec(name)
-    if not origin or not places or len(places) > 1:
+def _shadowed(name: str, told: Packages) -> Iterator[Tuple[str, str]]:
+    """Yield it if the module does not come from the folder of its distribution; an editable installation has no package there."""
+    origin, places = told.origin(name), told.places(name)
+    if not origin or len(places) != 1:
         return
     folder = os.path.realpath(os.path.dirname(os.path.dirname(origin)))
-    if folder != places[0][1] and _is_installed_as_files(name, places[0][1]):
+    if folder != places[0][1] and os.path.isdir(os.path.join(places[0][1], name)):
         yield (
             "'import %s' takes %s, not %s %s in %s." % (name, os.path.dirname(origin), name, *places[0]),
-            "Start the job from another folder than %s, or take that folder off PYTHONPATH; or uninstall the other copy if this source tree is meant."
+            "Start the job from another folder than %s, or take that folder off PYTHONPATH; or uninstall the other copy if this one is meant."
             % folder,
         )
-
-
-def _is_installed_as_files(name: str, folder: str) -> bool:
-    """Tell it from an editable installation, whose folder holds no package."""
-    return os.path.isdir(os.path.join(folder, name))
-
-
-def _spec(name: str) -> str:
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        return ""
-    return (spec.origin or "") if spec else ""

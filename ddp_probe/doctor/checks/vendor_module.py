@@ -19,7 +19,7 @@ def check(host: Host) -> Answer:
     known = cards.accelerator(host)
     if known is None or not known.modules:
         return CHECK.skipped("torch itself supports %s." % cards.device_type(known) if known else "No accelerator shows itself.")
-    module = cards.importable_module(known)
+    module = cards.importable_module(host, known)
     if not module:
         names = " or ".join(known.modules)
         return CHECK.fail(

@@ -1,11 +1,12 @@
 """The versions of torch, mmengine, mmcv and numpy fit each other."""
 
 import re
-from importlib import metadata
 from typing import Iterator, Optional, Tuple
 
+from ddp_probe.doctor import packages
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
+from ddp_probe.doctor.packages import Packages
 
 CHECK = Check(
     id="DOC103",
@@ -14,47 +15,41 @@ CHECK = Check(
     looks_at="The metadata of what is installed.",
     remedy="Install versions that fit.",
 )
-_Version = Optional[Tuple[int, ...]]
 
 
-def check(_: Host) -> Answer:
+def check(host: Host) -> Answer:
     """Compare the versions that are known not to fit."""
-    found = list(_misfits())
+    told = packages.of(host)
+    found = list(_misfits(told))
     if found:
         return CHECK.warn(" ".join(saw for saw, _ in found), " ".join(remedy for _, remedy in found))
-    there = ["%s %s" % (name, _text(name)) for name in ("torch", "mmengine", "mmcv", "mmcv-full", "numpy") if _text(name)]
+    there = ["%s %s" % (name, told.version(name)) for name in ("torch", "mmengine", "mmcv", "mmcv-full", "numpy") if told.version(name)]
     return CHECK.ok("Nothing is known against %s together." % ", ".join(there))
 
 
-def _misfits() -> Iterator[Tuple[str, str]]:
-    torch, mmengine, mmcv, numpy = (_version(name) for name in ("torch", "mmengine", "mmcv", "numpy"))
+def _misfits(told: Packages) -> Iterator[Tuple[str, str]]:
+    torch, mmengine, mmcv, numpy = (_numbers(told.version(name)) for name in ("torch", "mmengine", "mmcv", "numpy"))
     if torch and mmengine and torch >= (2, 6) and mmengine <= (0, 10, 7):
         yield (
             "mmengine %s cannot resume from its own checkpoints with torch %s: torch.load refuses their classes (weights_only)."
-            % (_text("mmengine"), _text("torch")),
+            % (told.version("mmengine"), told.version("torch")),
             "If a job resumes, start it with DDP_PROBE=1 DDP_PROBE_FIX=weights-only.",
         )
     if torch and numpy and torch < (2, 3) and numpy >= (2,):
         yield (
             "torch %s was compiled for numpy 1, and numpy %s is installed: tensor.numpy() and DataLoader workers fail."
-            % (_text("torch"), _text("numpy")),
+            % (told.version("torch"), told.version("numpy")),
             'Install an older numpy: python -m pip install "numpy<2".',
         )
     if mmcv and mmcv >= (2,) and not mmengine:
-        yield "mmcv %s needs mmengine, which is not installed." % _text("mmcv"), "python -m pip install mmengine"
-    if _version("mmcv-full") and mmengine:
+        yield "mmcv %s needs mmengine, which is not installed." % told.version("mmcv"), "python -m pip install mmengine"
+    if told.version("mmcv-full") and mmengine:
         yield (
-            "mmcv-full %s is of mmcv 1, which has its own Runner, and mmengine %s is installed." % (_text("mmcv-full"), _text("mmengine")),
+            "mmcv-full %s is of mmcv 1, which has its own Runner, and mmengine %s is installed."
+            % (told.version("mmcv-full"), told.version("mmengine")),
             "For mmengine, replace it by mmcv 2: python -m pip uninstall -y mmcv-full; python -m pip install 'mmcv>=2'.",
         )
 
 
-def _text(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
-def _version(name: str) -> _Version:
-    return tuple(int(part) for part in re.findall(r"\d+", _text(name).partition("+")[0])[:3]) or None
+def _numbers(version: str) -> Optional[Tuple[int, ...]]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3]) or None
