@@ -12,8 +12,8 @@ from typing import Any, Callable, Dict, List, Optional, Set
 from ddp_probe.accelerators import ACCELERATORS, Accelerator
 from ddp_probe.facts.installed import importable
 from ddp_probe.facts.loaded import contents, namespace
-from ddp_probe.facts.secrets import masked
 from ddp_probe.facts.versions import version_of
+from ddp_probe.masking.secrets import masked
 from ddp_probe.ours import ours
 from ddp_probe.schema import Card
 

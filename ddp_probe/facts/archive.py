@@ -4,7 +4,7 @@ import re
 import struct
 from typing import Callable, Iterator, List, NamedTuple, Optional
 
-from ddp_probe.facts._expression import Expression
+from ddp_probe.masking.expression import Expression
 
 ReadAt = Callable[[int, int], bytes]  # (offset, number of bytes)
 

@@ -12,7 +12,7 @@ from typing import Any, List, NamedTuple, Optional
 
 from ddp_probe.facts import archive
 from ddp_probe.facts.describe import class_name
-from ddp_probe.facts.secrets import masked
+from ddp_probe.masking.secrets import masked
 from ddp_probe.ours import ours
 from ddp_probe.schema import CheckpointFile
 

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterable, Tuple
 
 from ddp_probe.facts._classes import bases, class_name, qualname
 from ddp_probe.facts.loaded import contents, namespace
-from ddp_probe.facts.secrets import MASK, masked, secret_name
+from ddp_probe.masking.secrets import MASK, masked, secret_name
 from ddp_probe.ours import ours
 
 __all__ = ["class_name", "describe", "describe_mapping"]

@@ -4,7 +4,7 @@ import os
 from typing import Dict, Mapping, Optional, Tuple
 
 from ddp_probe import accelerators
-from ddp_probe.facts.secrets import masked, secret_name
+from ddp_probe.masking.secrets import masked, secret_name
 
 _CHARACTERS = 1000
 _VARIABLES = 400

@@ -6,7 +6,7 @@ from typing import Any, Callable, List, Optional, Tuple
 from ddp_probe.facts._classes import bases, class_contents, class_name
 from ddp_probe.facts.call_site import PROBE, module_of, site, within
 from ddp_probe.facts.describe import describe
-from ddp_probe.facts.secrets import masked
+from ddp_probe.masking.secrets import masked
 from ddp_probe.ours import ours
 from ddp_probe.schema import Failure, Site
 

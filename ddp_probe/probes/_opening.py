@@ -9,8 +9,8 @@ from ddp_probe import schema, settings
 from ddp_probe.facts import birth
 from ddp_probe.facts.accelerator_state import accelerators
 from ddp_probe.facts.environment import environment
-from ddp_probe.facts.secrets import mask, mask_argv
 from ddp_probe.facts.versions import versions
+from ddp_probe.masking.secrets import mask, mask_argv
 from ddp_probe.ours import ours
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 from ddp_probe import schema
 from ddp_probe.activation.targets import LAUNCH
 from ddp_probe.facts.describe import describe
-from ddp_probe.facts.secrets import mask_argv, masked
+from ddp_probe.masking.secrets import mask_argv, masked
 from ddp_probe.ours import ours
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe

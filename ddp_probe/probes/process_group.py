@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional
 from ddp_probe import schema
 from ddp_probe.facts.describe import class_name, describe
 from ddp_probe.facts.groups import default_group, group_backends, group_name, is_group
-from ddp_probe.facts.secrets import masked
+from ddp_probe.masking.secrets import masked
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
 

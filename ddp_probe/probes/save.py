@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 from ddp_probe import schema
 from ddp_probe.facts.checkpoint import is_checkpoint, storage_path
-from ddp_probe.facts.secrets import masked
+from ddp_probe.masking.secrets import masked
 from ddp_probe.ours import ours
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe

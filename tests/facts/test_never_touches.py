@@ -4,7 +4,8 @@ LOOK = """
 import os, random, sys, threading
 import torch, mmengine.dist, mmengine.device
 from ddp_probe.facts import accelerator_state, call_site, checkpoint, describe, environment, failure
-from ddp_probe.facts import installed, placement, secrets, versions
+from ddp_probe.facts import installed, placement, versions
+from ddp_probe.masking import secrets
 
 PATH = sys.argv[1]
 torch.save({"w": torch.zeros(5)}, PATH)

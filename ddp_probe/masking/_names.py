@@ -3,7 +3,7 @@
 import re
 from typing import List
 
-from ddp_probe.facts._expression import Expression
+from ddp_probe.masking.expression import Expression
 
 # If a variable's or an option's name contains one of these words, its value is a secret.
 _WORDS = frozenset(

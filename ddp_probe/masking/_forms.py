@@ -7,7 +7,7 @@ when a text contains its gate, a few characters without which it cannot match: a
 import re
 from typing import Any, Tuple
 
-from ddp_probe.facts._expression import Expression
+from ddp_probe.masking.expression import Expression
 
 MASK = "***"
 

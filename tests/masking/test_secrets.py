@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from secret_sets import COMMANDS, HARMLESS, SECRET, SEEN, TEXTS, UNSEEN
 
-from ddp_probe.facts.secrets import mask, mask_argv, masked, secret_name
+from ddp_probe.masking.secrets import mask, mask_argv, masked, secret_name
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 

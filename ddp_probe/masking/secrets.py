@@ -3,9 +3,9 @@
 import re
 from typing import Any, Iterable, List, Optional
 
-from ddp_probe.facts._expression import Expression
-from ddp_probe.facts._secret_forms import MASK, mask_forms, perhaps_random, random_looking
-from ddp_probe.facts._secret_names import names_several, perhaps_secret, secret_in_text, secret_name
+from ddp_probe.masking._forms import MASK, mask_forms, perhaps_random, random_looking
+from ddp_probe.masking._names import names_several, perhaps_secret, secret_in_text, secret_name
+from ddp_probe.masking.expression import Expression
 
 __all__ = ["MASK", "mask", "mask_argv", "masked", "secret_name"]
 
