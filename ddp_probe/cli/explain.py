@@ -1,6 +1,6 @@
 """Print the page of a rule or of a check of doctor. Without a name, list all rules and checks.
 
-With a PATH, which is a run or a file of one, the page begins with what the rule
+With a PATH, which is a run, a file of one or an archive of 'bundle', the page begins with what the rule
 found there and the change: as a diff of the job's own source for patch -p1, if
 the source is available, and as shell lines, such as variables to set and the
 command to start the job.
@@ -70,17 +70,19 @@ def _own(module: Any, paths: List[str], width: int) -> Iterable[Any]:
     from ddp_probe import read
     from ddp_probe.diagnose import judge
     from ddp_probe.diagnose.rules import rule_of
+    from ddp_probe.read import bundled
     from ddp_probe.report import found, safe
     from ddp_probe.report.layout import StyledLine
     from ddp_probe.report.paths import Paths
 
-    diagnosis, names = judge(read.load(paths), [module]), Paths()
-    rule = rule_of(module)
-    yield StyledLine("%s %s in %s" % (rule.id, rule.slug, safe.line(diagnosis.run.name) or "this log"), "strong")
-    if not diagnosis.findings:
-        yield StyledLine("The rule finds nothing in it.")
-    for finding in diagnosis.findings:
-        yield from found.cause(finding, diagnosis, width, names, 3)
+    with bundled.opened(paths) as inside:
+        diagnosis, names = judge(read.load(inside), [module]), Paths()
+        rule = rule_of(module)
+        yield StyledLine("%s %s in %s" % (rule.id, rule.slug, safe.line(diagnosis.run.name) or "this log"), "strong")
+        if not diagnosis.findings:
+            yield StyledLine("The rule finds nothing in it.")
+        for finding in diagnosis.findings:
+            yield from found.cause(finding, diagnosis, width, names, 3)
     yield StyledLine("")
 
 

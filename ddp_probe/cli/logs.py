@@ -2,7 +2,7 @@
 
 RUN is the name of a run in DDP_PROBE_DIR (default: ddp_probe_runs in this
 folder), the beginning of a name, latest, a run's folder, a file of one, or a
-shell pattern; several are read as one run. The default is the newest run.
+shell pattern, or an archive of 'bundle'; several are read as one run. The default is the newest run.
 
 A line is: time (UTC), rank (L: a launcher), event and phase, the important
 fields, and the line of the job. In a terminal it is cut to the width; in a pipe
@@ -54,12 +54,19 @@ def run(args: argparse.Namespace) -> int:
     """Select, merge, print; report omitted lines on stderr."""
     if hasattr(sys.stdout, "reconfigure"):  # A log may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
-    files = _files(args.paths)
+    from ddp_probe.read import bundled
+
+    with bundled.opened(args.paths) as paths:
+        return _show(args, paths)
+
+
+def _show(args: argparse.Namespace, paths: List[str]) -> int:
+    files = _files(paths)
     choice = _Choice(chosen(args.rank), args.event, _since(args.since, files) if args.since else None, errors=args.errors, raw=args.raw)
     show = _printer(args.raw)
     read = _print(files, choice, show, quiet=args.follow)
     if args.follow:
-        _follow(args.paths or [os.path.dirname(files[0])], read, choice, show)
+        _follow(paths or [os.path.dirname(files[0])], read, choice, show)
     return 0
 
 

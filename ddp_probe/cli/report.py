@@ -1,8 +1,9 @@
 """Show what failed first, on which ranks, at which line, why, and what to change.
 
 PATH is a run's folder (one per host if there are several), a file of one, a
-shell pattern, or the plain log of a job that ran without the probe. The default
-is the newest run in DDP_PROBE_DIR (default: ddp_probe_runs in this folder).
+shell pattern, an archive of 'bundle', or the plain log of a job that ran
+without the probe. The default is the newest run in DDP_PROBE_DIR (default:
+ddp_probe_runs in this folder).
 
 exit codes:
   0  clear: every rank ended normally, and no rule found anything
@@ -54,15 +55,17 @@ def _run(args: argparse.Namespace) -> int:
         return follow.follow(args.paths, _form(args))
     from ddp_probe import read
     from ddp_probe.diagnose import judge
+    from ddp_probe.read import bundled
     from ddp_probe.report.progress import Bar
 
-    bar = Bar()
-    try:
-        found = read.load(args.paths, bar)
-    finally:
-        bar.clear()
-    diagnosis = judge(found)
-    show(diagnosis, _form(args))
+    with bundled.opened(args.paths) as paths:
+        bar = Bar()
+        try:
+            found = read.load(paths, bar)
+        finally:
+            bar.clear()
+        diagnosis = judge(found)
+        show(diagnosis, _form(args))
     return diagnosis.exit_code
 
 

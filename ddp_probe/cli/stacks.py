@@ -1,6 +1,6 @@
 """Show the Python stacks of all ranks as one tree, while the job runs or hangs, or as a hang left them.
 
-RUN is a run as 'report' takes it; the default is the newest one that runs on
+RUN is a run as 'report' takes it, or an archive of 'bundle'; the default is the newest one that runs on
 this host, else the newest. Ranks that run are asked by a file in the run's
 folder (ask/stacks.N), and answer in their logs: no signal, no ptrace. Of other
 ranks, and of those that do not answer, the last stacks are shown that a
@@ -19,7 +19,7 @@ exit codes: 0 shown, 2 no run, or no stacks of any rank
 
 import argparse
 import sys
-from typing import Any, List
+from typing import Any, List, Optional
 
 from ddp_probe.errors import UnusableError
 
@@ -39,12 +39,19 @@ def run(args: argparse.Namespace) -> int:
     """Ask, wait, print."""
     if hasattr(sys.stdout, "reconfigure"):  # A path may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
+    from ddp_probe.read import bundled
+
+    with bundled.opened([args.run] if args.run else []) as paths:
+        return _show(args, paths[0] if paths else None, 0.0 if bundled.current() is not None else min(args.wait, 3600.0))
+
+
+def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
     from ddp_probe.cli import _rank_choice
     from ddp_probe.report import paint, stack_page
     from ddp_probe.watch import ask, files
 
-    folders = files.folders(args.run)
-    collected = ask.collect(folders, _rank_choice.chosen(args.rank), min(args.wait, 3600.0))
+    folders = files.folders(path)
+    collected = ask.collect(folders, _rank_choice.chosen(args.rank), wait)
     if not collected.found:
         raise _nothing(collected, folders[0])
     if args.folded:

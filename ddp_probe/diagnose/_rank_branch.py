@@ -1,14 +1,13 @@
 """Tells from the job's own source, if it is here, whether a call stands in a branch that only some ranks take: under `if rank == 0`."""
 
 import ast
-import os
 import re
 from typing import Iterator, List, Optional, Tuple
 
+from ddp_probe.read import job_source
 from ddp_probe.read.ledger import LedgerSite
 
 _RANK = re.compile(r"(?:^|_|\b)rank(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
-_MOST = 1 << 20
 
 
 def branch(site: Optional[LedgerSite]) -> Optional[int]:
@@ -26,12 +25,10 @@ def branch(site: Optional[LedgerSite]) -> Optional[int]:
 
 def tree(file: str) -> Optional[ast.AST]:
     """Return the syntax tree of a file of the job, if it is here."""
+    found = job_source.read(file)
     try:
-        if os.path.getsize(file) > _MOST:
-            return None
-        with open(file, encoding="utf-8") as stream:
-            return ast.parse(stream.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        return ast.parse(found.text) if found is not None else None
+    except (SyntaxError, ValueError, RecursionError):
         return None
 
 

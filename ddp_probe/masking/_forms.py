@@ -25,6 +25,13 @@ _PREFIXES = tuple(
     access-sandbox- access-development- access-production- tk- maxmind_ AKIA ASIA ABIA ACCA A3T
     """.split()
 )
+# A part of a path is masked only for a prefix that no word has, with a long run of letters and digits: a diagnosis needs the names of folders.
+_IN_PATHS = tuple(
+    """
+    ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- hf_ xoxa- xoxb- xoxe- xoxp- xapp- sk-ant- sk-proj- sk_live_ sk_test_ rk_live_ npm_
+    pypi- AKIA ASIA AIza nvapi- dop_v1_ r8_ gsk_ xai- hvs. ya29. lin_api_ sbp_ figd_ phc_ dapi dckr_pat_ glc_ glsa_ whsec_ shpat_ sntrys_ pul-
+    """.split()
+)
 _TOKEN = Expression(r"(?<![\w/.-])[A-Za-z0-9][\w./+~-]{11,}=*")
 _LONG = re.compile(r"[\w+=~-]{12}")  # Minimum length of a vendor's key.
 
@@ -64,6 +71,10 @@ _FORMS = (
         r"\1?" + MASK,
     ),
     _Form(("?",), r"\?(?=[^\s'\"?]{0,200}=|[\w%+/.~-]{16})[^\s'\"<>]+", "?" + MASK),
+    _Form(
+        tuple("/" + prefix.lower() for prefix in _IN_PATHS),
+        r"(?<=/)(?:%s)(?=[\w-]{0,200}[0-9])(?=[\w-]{0,200}[A-Za-z0-9]{16})[\w-]+" % "|".join(map(re.escape, _IN_PATHS)),
+    ),
     _Form(("hf_", "api_org", "ico-"), r"\bhf_(?:(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6,}|[a-z]{20,})|\b(?:hf|api_org|ico)[_-][A-Za-z]{30,}"),
     _Form(
         ("ey", "zxlk"),

@@ -7,7 +7,7 @@ from ddp_probe.masking._forms import MASK, mask_forms, perhaps_random, random_lo
 from ddp_probe.masking._names import names_several, perhaps_secret, secret_in_text, secret_name
 from ddp_probe.masking.expression import Expression
 
-__all__ = ["MASK", "mask", "mask_argv", "masked", "secret_name"]
+__all__ = ["MASK", "mask", "mask_argv", "mask_value", "masked", "secret_name"]
 
 _ARGUMENTS = 200
 _CHARACTERS = 1000
@@ -108,6 +108,13 @@ def masked(text: str, limit: int) -> str:
         head = head[:end] if end > limit else head
     head = mask(head)
     return head[: max(limit - 3, 0)] + "..." if cut or len(head) > limit else head
+
+
+def mask_value(name: str, value: str) -> str:
+    """Return the value of a variable, an option or a field of this name with credentials masked."""
+    if secret_name(name) and value and not _harmless(name, value):
+        return MASK
+    return mask(value)
 
 
 class _CommandLine:

@@ -5,6 +5,7 @@ import platform
 from functools import lru_cache
 from typing import List, Optional
 
+from ddp_probe.read import bundled
 from ddp_probe.read.model import LoggedProcess
 
 _STATE, _START_TIME = 0, 19  # Among the fields after the name in brackets, which may contain spaces and brackets.
@@ -13,7 +14,10 @@ _SLACK = 2.0  # How many seconds the kernel's start time may be after the first 
 
 
 def alive(process: LoggedProcess) -> bool:
-    """Return whether the process still runs, as far as this host knows."""
+    """Return whether the process still runs, as far as this host knows; of a bundle: whether it ran when that was made."""
+    bundle = bundled.current()
+    if bundle is not None:
+        return process.end is None and process.death is None and bool(bundle.state(process.host, process.pid))
     if process.end is not None or process.death is not None or process.host != platform.node() or process.pid <= 0:
         return False
     try:
@@ -28,6 +32,9 @@ def alive(process: LoggedProcess) -> bool:
 
 def kernel_state(pid: int, host: str, born: int, boot: str) -> Optional[str]:
     """Return the kernel's letter for a process's state, T for a stopped one; empty if it is gone, None if it ran on another host or boot."""
+    bundle = bundled.current()
+    if bundle is not None:
+        return bundle.state(host, pid)
     if host != platform.node() or boot not in ("", _boot()):
         return None
     now = _status(pid)

@@ -15,6 +15,7 @@ from ddp_probe.read import _ledger_bytes, ledger_lines
 _PAGE = 1 << 12
 _STATES = schema.names(schema.STATES)
 _OPERATIONS = schema.names(schema.OPERATIONS)
+settled = _ledger_bytes.settled
 _layout = lru_cache(maxsize=16)(schema.layout)
 
 

@@ -5,10 +5,9 @@ import gc
 import json
 import os
 import stat
-import time
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
-from ddp_probe.read import children, clocks, failures, find, fold, launches, ledger_text, rank_ledger, text
+from ddp_probe.read import bundled, children, clocks, failures, find, fold, launches, ledger_text, rank_ledger, text
 from ddp_probe.read._lines import lines
 from ddp_probe.read.model import Inventory, LoggedProcess, Run
 from ddp_probe.read.shape import shape
@@ -46,14 +45,14 @@ def _load(paths: Sequence[str], progress: Optional[Progress]) -> Run:
     sources = find.sources(paths)
     run = Run()
     run.folders = sources.folders
-    run.inventory.unreadable.update(sources.unreadable)
+    run.inventory.unreadable.update({**sources.unreadable, **bundled.unreadable()})
     meter = _Meter([*sources.events, *sources.texts], progress)
     processes = [process for file in sources.events for process in [_process(file, run.inventory, meter)] if process is not None]
     for file in sources.texts:
         _text(file, run, meter)
     for process in processes:
         process.ledger_file = rank_ledger.find(process.file)
-    run.read_at = time.time()
+    run.read_at = bundled.read_at()
     return assemble(run, processes, sources.launch)
 
 

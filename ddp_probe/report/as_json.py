@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional
 import msgspec
 
 from ddp_probe.diagnose import Diagnosis, Evidence, Finding
+from ddp_probe.read import bundled
 from ddp_probe.read.model import Run
 from ddp_probe.report import inventory, remedies
 from ddp_probe.report.rank_state import RankState, rank_states
@@ -159,7 +160,7 @@ def _finding(finding: Finding) -> FindingForm:
 
 
 def _evidence(item: Evidence) -> EvidenceForm:
-    return EvidenceForm(item.file, item.line, item.site, item.text)
+    return EvidenceForm(bundled.shown(item.file), item.line, item.site, item.text)
 
 
 def _inventory(run: Run, states: List[RankState]) -> InventoryForm:
@@ -169,18 +170,18 @@ def _inventory(run: Run, states: List[RankState]) -> InventoryForm:
         run.name,
         inventory.launcher(run),
         sorted({process.host for process in processes if process.host}),
-        run.folders,
-        read.files,
+        list(map(bundled.shown, run.folders)),
+        list(map(bundled.shown, read.files)),
         read.lines + sum(log.lines for log in run.texts),
         read.bytes,
         run.expected,
         len(run.processes),
         run.missing,
         inventory.ends(states),
-        read.skipped,
-        read.unreadable,
+        {bundled.shown(file): reasons for file, reasons in read.skipped.items()},
+        {bundled.shown(file): why for file, why in read.unreadable.items()},
         inventory.unknown(processes),
         len(run.earlier),
         read.clock_spread,
-        read.notes,
+        list(map(bundled.shown, read.notes)),
     )

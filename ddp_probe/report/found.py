@@ -8,6 +8,7 @@ from ddp_probe.diagnose import Diagnosis, Evidence, Finding
 from ddp_probe.diagnose.rule import ERROR, HIGH
 from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.diagnose.words import named
+from ddp_probe.read import bundled
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.report import inventory, own_change, ranks, safe, source
 from ddp_probe.report.layout import StyledLine, item, more, paragraph, sentence
@@ -38,7 +39,9 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths) -> I
             yield from item(paths(text), width)
         yield from more(len(finding.consequences) - _CONSEQUENCES)
     command = "  more: python -m ddp_probe explain %s" % finding.id
-    with_run = " ".join([command, *(inventory.near(folder) for folder in diagnosis.run.folders)])
+    bundle = bundled.current()
+    places = diagnosis.run.folders if bundle is None else [bundle.name]
+    with_run = " ".join([command, *map(inventory.near, places)])
     yield StyledLine(with_run if len(with_run) <= width else command, QUIET)  # On one line, so that it can be copied.
 
 

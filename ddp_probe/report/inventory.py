@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
+from ddp_probe.read import bundled
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.report.rank_state import NO_FILE, RankState
 from ddp_probe.report.ranks import hosts, who
@@ -40,7 +41,7 @@ def rows(run: Run, rank_states: List[RankState]) -> Iterator[Tuple[str, str]]:
     if run.inventory.clock_spread is not None and run.inventory.clock_spread >= 0.001:
         yield "clocks", "the hosts' clocks are %.3f s apart; all times are aligned to one clock" % run.inventory.clock_spread
     for note in run.inventory.notes:
-        yield "note", note
+        yield "note", bundled.shown(note)
 
 
 def ends(rank_states: List[RankState]) -> Dict[str, List[int]]:
@@ -107,11 +108,11 @@ def unknown(processes: Iterable[LoggedProcess]) -> Dict[str, int]:
 
 def near(path: str, run: Optional[Run] = None) -> str:
     """Return the shortest usable path: only the file name if one folder or one file was read."""
-    path = os.path.normpath(path)
+    path = os.path.normpath(bundled.shown(path))
     folder, name = os.path.split(path)
-    if run is not None and len(run.folders) == 1 and os.path.normpath(run.folders[0]) == folder:
+    if run is not None and len(run.folders) == 1 and os.path.normpath(bundled.shown(run.folders[0])) == folder:
         return name
-    if run is not None and [os.path.normpath(file) for file in run.inventory.files] == [path]:
+    if run is not None and [os.path.normpath(bundled.shown(file)) for file in run.inventory.files] == [path]:
         return name
     here = os.getcwd() + os.sep
     return path[len(here) :] if path.startswith(here) and len(path) > len(here) else path

@@ -9,9 +9,8 @@ import os
 from typing import Dict, List, Optional
 
 from ddp_probe.diagnose import Finding, change
+from ddp_probe.read import job_source
 from ddp_probe.report import source_edits
-
-_LARGEST = 2_000_000  # Bytes; hand-written files are smaller.
 
 
 def diff(finding: Finding, width: int = 3) -> List[str]:
@@ -52,11 +51,6 @@ def _name(path: str) -> str:
 
 
 def _source(path: str) -> Optional[List[str]]:
-    """Return a file's lines. A path in a log cannot be trusted: only Python files of a plausible size are read."""
-    try:
-        if not path.endswith(".py") or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST:
-            return None
-        with open(path, encoding="utf-8") as file:
-            return file.read().splitlines()
-    except (OSError, UnicodeDecodeError, ValueError):
-        return None
+    """Return the lines of a Python file."""
+    found = job_source.read(path) if path.endswith(".py") else None
+    return found.text.splitlines() if found is not None else None

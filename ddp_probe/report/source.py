@@ -6,13 +6,13 @@ import textwrap
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.diagnose.words import clock
+from ddp_probe.read import job_source
 from ddp_probe.read.model import Run
 from ddp_probe.report import safe
 from ddp_probe.report.layout import StyledLine
 from ddp_probe.report.paint import BAD, QUIET, STRONG, WARN
 from ddp_probe.schema import Site
 
-_LARGEST = 2_000_000  # Bytes; hand-written files are smaller.
 _AROUND = 2  # Lines before and after.
 _LONGEST = 160  # Characters of one line.
 _CARETS = 70  # Maximum columns of carets: more would wrap in a terminal.
@@ -28,17 +28,12 @@ class Source(NamedTuple):
 def of(site: Site, run: Run) -> Optional[Source]:
     """Return the source of a site; None if the file is not available or has no such line."""
     path = _absolute(site.file, run)
-    try:
-        # A path in a log cannot be trusted: only Python files of a plausible size are read.
-        if not path.endswith(".py") or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST:
-            return None
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
-        changed = os.stat(path).st_mtime
-    except (OSError, UnicodeDecodeError, ValueError):
+    found = job_source.read(path) if path.endswith(".py") else None
+    lines = found.text.splitlines() if found is not None else []
+    if found is None or not 0 < site.line <= len(lines):
         return None
     began = _began(run)
-    return Source(lines, changed if began and changed > began else 0.0) if 0 < site.line <= len(lines) else None
+    return Source(lines, found.changed if began and found.changed > began else 0.0)
 
 
 def frame(site: Site, source: Source) -> Iterator[StyledLine]:

@@ -173,3 +173,15 @@ def test_time_grows_with_length_alone(seed):
     rounds = [[seconds((seed * size)[:size]) for size in (8000, 16000)] for _ in range(3)]
     once, twice = map(min, zip(*rounds))
     assert twice < 3 * once + 0.01
+
+
+@pytest.mark.parametrize(("form", "shown"), [("/data/ghp_%s/x.py", "/data/***/x.py"), ("C:/a/hf_%s", "C:/a/***"), ("runs/AKIA%s/y", "runs/***/y")])
+def test_token_in_a_path_is_masked(form, shown):
+    """A folder's name that is a vendor's key is masked, and the rest of the path stands."""
+    assert mask(form % "ABCDEFGHIJ1234567890") == shown
+
+
+@pytest.mark.parametrize("path", ["/data/npm_config_cache_v1/x.py", "/a/pypi-mirror-2024/b", "/x/dapi-2017/keypoints/y.pth", "/home/pul-2/z"])
+def test_folder_with_a_prefix_stands(path):
+    """A folder's name that only begins like a key is not masked."""
+    assert mask(path) == path

@@ -1,0 +1,134 @@
+"""Write one masked archive of a run, to attach to an issue, and print an environment block to paste into it.
+
+RUN is a run as 'report' takes it, the plain log of a job too; the default is the
+newest run. The archive holds the logs, ledgers (as text), stacks, lists of
+models' parameters, dumps of the Flight Recorder, the report as text and as JSON,
+the environment block, the parts of the job's source that the report looks into,
+and, if the run is of this host, doctor's table without live checks. 'report',
+'logs', 'stacks' and 'explain RULE' read it on any machine:
+
+  python -m ddp_probe report ddp_probe-RUN.tar.gz
+
+Before it is written, the listing says what it holds, what was masked, and what
+was left out. Masked is whatever looks like a credential, by its name, its form
+or its place, and the values that this shell's environment has under names such
+as HF_TOKEN. Names of users, hosts and folders are not: read the listing, and
+look into the archive, before you publish it. --list writes nothing.
+
+The archive has at most 20 MiB, or --max-bytes. What does not fit is cut from the
+middle of the largest logs, in whole lines, or left out.
+
+--json prints one object: file (null with --list), bytes, differs (how the report
+over the bundle differs from the one over the run; empty if it does not),
+environment (Markdown), and bundle, which is bundle.json of the archive.
+
+exit codes: 0 written or listed, 2 nothing to bundle, or it cannot be written
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+from typing import Any
+
+from ddp_probe.errors import UsageError
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_SMALLEST = 1 << 14
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("paths", nargs="*", metavar="RUN", help="a run's name, folder or files, or a plain log; default: the newest run")
+    parser.add_argument("-o", "--output", metavar="FILE", default="", help="the archive; default: ddp_probe-RUN.tar.gz in this folder")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
+    parser.add_argument("--max-bytes", metavar="N", default="20M", help="most bytes of the archive, such as 5M; default 20M")
+    parser.add_argument("--no-source", action="store_true", help="leave out the job's source; the report over the bundle may say less")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--list", action="store_true", help="print the listing, and write nothing")
+    what.add_argument("--env-only", action="store_true", help="print the environment block alone: of RUN, or of this host if none is named")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make it, list it, write it."""
+    if hasattr(sys.stdout, "reconfigure"):  # A log may contain characters that this locale cannot encode.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if args.env_only and not args.paths:
+        return _host(args)
+    from ddp_probe.bundle import archive, make
+    from ddp_probe.report.progress import Bar
+
+    if args.output and not (args.list or args.env_only):
+        archive.refuse_taken(args.output, force=args.force)
+    bar = Bar()
+    request = make.Request(args.paths, args.output, _bytes(args.max_bytes), source=not args.no_source)
+    with make.prepared(request, bar) as made:
+        bar.clear()
+        if args.env_only:
+            print(json.dumps({"environment": made.environment}) if args.json else made.environment, end="\n" if args.json else "")
+            return 0
+        if not args.list:
+            archive.refuse_taken(made.output, force=args.force)
+        closed = None
+        try:
+            if not args.json:
+                _list(made)
+        except BrokenPipeError as exc:  # 'bundle | head' still writes the archive.
+            closed = exc
+        if not args.list:
+            archive.place(made.packed, made.output, force=args.force)
+        if closed is not None:
+            raise closed
+        _end(made, args)
+    return 0
+
+
+def _host(args: argparse.Namespace) -> int:
+    """Print the environment block of this host."""
+    from ddp_probe.bundle import environment
+    from ddp_probe.bundle.masker import Masker
+
+    text = environment.block(environment.of_host(Masker(os.environ)))
+    print(json.dumps({"environment": text}) if args.json else text, end="\n" if args.json else "")
+    return 0
+
+
+def _list(made: Any) -> None:
+    from ddp_probe.bundle.contents import KINDS
+    from ddp_probe.report import bundle_page, paint
+    from ddp_probe.report.layout import StyledLine, sentence
+
+    width = max(40, min(paint.width(), 110))
+    page = list(bundle_page.lines(made.manifest, [kind[:3] for kind in KINDS], width))
+    if made.differs:
+        page += [StyledLine(""), *sentence(made.differs, width, style=paint.WARN)]
+    paint.write(page)
+    print("\nTo paste into an issue:\n\n%s" % made.environment)
+    sys.stdout.flush()
+
+
+def _end(made: Any, args: argparse.Namespace) -> None:
+    from ddp_probe.report import bundle_page
+
+    if args.json:
+        import msgspec
+
+        found = {"file": None if args.list else made.output, "bytes": made.size, "differs": made.differs, "environment": made.environment}
+        print(json.dumps({**found, "bundle": msgspec.to_builtins(made.manifest)}, indent=1))
+        return
+    size = bundle_page.size(made.size)
+    if args.list:
+        print("Nothing was written: --list. The archive would have %s." % size)
+        return
+    print("Written: %s, %s.\nTo read it on any machine:\n  python -m ddp_probe report %s" % (made.output, size, made.output))
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", text.strip().lower())
+    count = int(found[1]) * _UNITS[found[2]] if found else 0
+    if count < _SMALLEST:
+        raise UsageError("--max-bytes %s is not a valid size." % text, "Write a number of at least %d, such as 500k or 20M." % _SMALLEST)
+    return count

@@ -1,0 +1,71 @@
+"""The listing of a bundle: what it holds, what was masked, what was left out."""
+
+import os
+from typing import Dict, Iterator, List, Sequence
+
+from ddp_probe.read.bundled import HeldFile, Manifest
+from ddp_probe.report import safe
+from ddp_probe.report.layout import StyledLine, item, sentence
+from ddp_probe.report.paint import STRONG, WARN
+
+_SHOWN = 12  # Rows of one part of the listing; --json has all of them.
+
+
+def lines(manifest: Manifest, kinds: Sequence["tuple[str, str, str]"], width: int) -> Iterator[StyledLine]:
+    """Yield the listing; each kind is its name, and what one and several files of it are called."""
+    yield from sentence("run %s: what the bundle holds" % (manifest.run or "without a name"), width, style=STRONG)
+    for kind, one, many in kinds:
+        files = [file for file in manifest.files if file.kind == kind]
+        if files:
+            yield from _kind(files, one if len(files) == 1 else many, width)
+    yield StyledLine("")
+    yield from _masked(manifest, width)
+    yield from _left_out(manifest, width)
+
+
+def _kind(files: List[HeldFile], name: str, width: int) -> Iterator[StyledLine]:
+    names = [os.path.basename(file.path) for file in files]
+    shown = ", ".join(safe.line(each, 80) for each in names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
+    yield from item("%d %s, %s: %s" % (len(files), name, size(sum(file.bytes for file in files)), shown), width)
+
+
+def _masked(manifest: Manifest, width: int) -> Iterator[StyledLine]:
+    yield StyledLine("what was masked", STRONG)
+    for found, when in ((manifest.masked, "for this bundle"), (manifest.already_masked, "by the probe, when it was written")):
+        if not found:
+            yield from item("nothing %s" % when, width)
+        for place, count in _most(found):
+            yield from item("%s in %s, %s" % ("1 value" if count == 1 else "%d values" % count, place, when), width)
+        if len(found) > _SHOWN:
+            yield from item("more in %d other places, %s; --json lists them" % (len(found) - _SHOWN, when), width)
+    yield from item("names of users, hosts and folders are not masked", width)
+
+
+def _left_out(manifest: Manifest, width: int) -> Iterator[StyledLine]:
+    cut = [file for file in manifest.files if file.bytes_left_out]
+    if not (cut or manifest.left_out or manifest.unreadable):
+        return
+    yield StyledLine("")
+    yield StyledLine("what is not in it", WARN)
+    for file in cut[:_SHOWN]:
+        what = "lines to which the report does not look, of" if file.path.startswith("source/") else "from the middle of"
+        yield from item("%s %s %s" % (size(file.bytes_left_out), what, file.path), width)
+    if len(cut) > _SHOWN:
+        yield from item("the middle of %d more files; --json lists them" % (len(cut) - _SHOWN), width)
+    rows = {**manifest.left_out, **manifest.unreadable}
+    for path, why in list(rows.items())[:_SHOWN]:
+        yield from item("%s: %s" % (path, why), width)
+    if len(rows) > _SHOWN:
+        yield from item("%d more files; --json lists them" % (len(rows) - _SHOWN), width)
+
+
+def _most(found: Dict[str, int]) -> List["tuple[str, int]"]:
+    return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:_SHOWN]
+
+
+def size(count: int) -> str:
+    """Return a number of bytes as a person reads it."""
+    for unit, one in (("MB", 1e6), ("kB", 1e3)):
+        if count >= one:
+            return "%.1f %s" % (count / one, unit)
+    return "%d bytes" % count
