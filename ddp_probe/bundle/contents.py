@@ -98,9 +98,12 @@ def _folder(folder: str, place: str, found: Contents) -> None:
 def _names(folder: str) -> Iterator[str]:
     """Yield the files of a run's folder and of the folders in it."""
     for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False):
+        if not entry.is_dir(follow_symlinks=False):
+            yield entry.name
+            continue
+        try:
             yield from (entry.name + "/" + inner.name for inner in os.scandir(entry.path) if not inner.is_dir(follow_symlinks=False))
-        else:
+        except OSError:  # Somebody else's folder.
             yield entry.name
 
 

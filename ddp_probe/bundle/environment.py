@@ -48,7 +48,7 @@ def of_run(diagnosis: Diagnosis, masker: Masker, *, is_here: bool) -> Rows:
     rows += list(_accelerators(run)) or [("accelerator", "none shows itself" if run.processes else "")]
     rows += [("vendor tools", host_table.tools() if is_here else "")]
     rows += list(_variables(run))
-    return [(label, masker.text(text, "the environment block")) for label, text in rows]
+    return [(label, masker.page(text)) for label, text in rows]
 
 
 def of_host(masker: Masker) -> Rows:
@@ -56,7 +56,7 @@ def of_host(masker: Masker) -> Rows:
     rows = [("ddp_probe", ddp_probe.__version__), ("Python", "%s (%s), %s" % (platform.python_version(), sys.implementation.name, sys.executable))]
     rows += [("platform", _platform()), *host_table.rows(), ("CPUs", str(len(os.sched_getaffinity(0)))), ("vendor tools", host_table.tools())]
     rows += [("", "%s=%s" % variable) for variable in host_table.variables()]
-    return [(label, masker.text(text, "the environment block")) for label, text in rows]
+    return [(label, masker.page(text)) for label, text in rows]
 
 
 def command(run: Run) -> str:

@@ -1,7 +1,6 @@
 """What doctor says of this host without touching a card. Nothing else in this package knows doctor."""
 
 import contextlib
-import json
 import os
 from functools import lru_cache
 from importlib import metadata
@@ -24,11 +23,11 @@ def _host() -> Host:
     return Host(Request(seconds=_SECONDS))
 
 
-def table() -> Tuple[str, str]:
-    """Return doctor's static table as text and as JSON."""
+def table() -> Tuple[str, List[Dict[str, Any]]]:
+    """Return doctor's static table as text, and as `doctor --json` has it."""
     results: List[Result] = list(examine(_host(), checks.modules(), live=False))
     lines = [line for result in results for line in _lines(result)]
-    return "\n".join(lines) + "\n", json.dumps([result.as_json() for result in results], indent=1) + "\n"
+    return "\n".join(lines) + "\n", [result.as_json() for result in results]
 
 
 def _lines(result: Result) -> Iterator[str]:

@@ -15,7 +15,7 @@ from ddp_probe.bundle import archive, bounds, contents, pages, quoted, stage
 from ddp_probe.bundle.masker import Masker
 from ddp_probe.bundle.stage import Staged
 from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.errors import UnusableError
+from ddp_probe.errors import UnusableError, UsageError
 from ddp_probe.masking.secrets import MASK
 from ddp_probe.read import alive, bundled, find, job_source, load
 from ddp_probe.read.bundled import HeldFile, Manifest
@@ -50,7 +50,15 @@ class Prepared(NamedTuple):
 def prepared(request: Request, progress: Optional[Progress] = None) -> Iterator[Prepared]:
     """Make the archive in a temporary folder, so that everything about it can be said before it is written anywhere."""
     with tempfile.TemporaryDirectory(prefix="ddp_probe-bundle-") as scratch:
-        yield _Maker(request, scratch, progress).made()
+        try:
+            found = _Maker(request, scratch, progress).made()
+        except OSError as exc:
+            raise UnusableError(
+                what="The bundle cannot be made.",
+                why="%s: %s" % (exc.strerror or exc, exc.filename or scratch),
+                what_to_do="It is made in a temporary folder; TMPDIR names another one.",
+            ) from exc
+        yield found
 
 
 class _Reading(NamedTuple):
@@ -64,6 +72,8 @@ class _Maker:
     """One bundle in the making."""
 
     def __init__(self, request: Request, scratch: str, progress: Optional[Progress]) -> None:
+        for path in filter(bundled.is_bundle, request.paths):
+            raise UsageError("%s is a bundle already." % path, "Name the run itself, or send the bundle as it is.")
         self._request = request
         self._progress = progress
         self._masker = Masker(os.environ)
@@ -116,7 +126,7 @@ class _Maker:
         for process in (*run.processes, *run.earlier):
             if alive.alive(process):
                 start = process.started
-                manifest.states["%s/%d" % (process.host, process.pid)] = (
+                manifest.states["%s/%d" % (text(process.host, "a host's name"), process.pid)] = (
                     alive.kernel_state(process.pid, process.host, start.born or 0, start.boot) or "R"
                 )
         for name in self._contents.others:
@@ -127,7 +137,7 @@ class _Maker:
         for number, path in enumerate(sorted(sources)):
             name = "source/%d-%s" % (number, _file_name(os.path.basename(path)))
             self._manifest.sources[self._masker.text(path, "a path")] = name
-        masked = [self._masker.lines(sources[path].text.encode("utf-8"), "source of the job") for path in sorted(sources)]
+        masked = [self._masker.lines(sources[path].text.encode("utf-8"), "the job's source") for path in sorted(sources)]
         whole = self._written(sources, masked)
         before = self._reading()
         lines = quoted.places(before.diagnosis)

@@ -37,6 +37,14 @@ class Masker:
                 self._memory[text] = found
         return self._counted(text, found, where)
 
+    def page(self, text: str) -> str:
+        """Return a text of the bundle's own pages masked; most of it has been counted where it came from."""
+        return self._mask(text)
+
+    def fields(self, rows: List[Dict[str, Any]]) -> Any:
+        """Return rows of a page masked field by field."""
+        return self._fields(rows, "doctor's table")
+
     def event(self, line: bytes) -> bytes:
         """Return a line of a log, of a ledger or of a model, masked field by field; a line that is not JSON is masked as text."""
         try:

@@ -1,5 +1,6 @@
 """The pages of the bundle itself: the report over what is in it, the environment block, and doctor's table if the run is of this host."""
 
+import json
 from typing import Dict
 
 from ddp_probe.bundle import environment, host_table
@@ -22,8 +23,8 @@ def of(diagnosis: Diagnosis, masker: Masker, *, is_here: bool) -> Dict[str, str]
     }
     if is_here:
         text, rows = host_table.table()
-        pages["doctor.txt"] = masker.lines(text.encode("utf-8"), "doctor's table").decode("utf-8")
-        pages["doctor.json"] = masker.event(rows.encode("utf-8")).decode("utf-8")
+        pages["doctor.txt"] = "".join(map(masker.page, text.splitlines(keepends=True)))
+        pages["doctor.json"] = json.dumps(masker.fields(rows), indent=1) + "\n"
     return pages
 
 

@@ -56,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.read import bundled
 
+    if args.follow:
+        bundled.refuse(args.paths, "--follow")
     with bundled.opened(args.paths) as paths:
         return _show(args, paths)
 

@@ -49,13 +49,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from ddp_probe.read import bundled
+
     if args.follow:
         from ddp_probe.report import follow
 
+        bundled.refuse(args.paths, "--follow")
         return follow.follow(args.paths, _form(args))
     from ddp_probe import read
     from ddp_probe.diagnose import judge
-    from ddp_probe.read import bundled
     from ddp_probe.report.progress import Bar
 
     with bundled.opened(args.paths) as paths:

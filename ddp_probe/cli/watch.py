@@ -59,9 +59,11 @@ def run(args: argparse.Namespace) -> int:
     """Look once, or until the job ends."""
     if hasattr(sys.stdout, "reconfigure"):  # A path in a ledger may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
+    from ddp_probe.read import bundled
     from ddp_probe.report import paint, watch_json, watch_live, watch_table
     from ddp_probe.watch import files, look
 
+    bundled.refuse([args.run] if args.run else [], "'watch'")
     folders = files.folders(args.run)
     live = look.LiveView(folders)
     name = os.path.basename(folders[0])

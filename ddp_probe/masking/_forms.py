@@ -36,6 +36,9 @@ _TOKEN = Expression(r"(?<![\w/.-])[A-Za-z0-9][\w./+~-]{11,}=*")
 _LONG = re.compile(r"[\w+=~-]{12}")  # Minimum length of a vendor's key.
 
 
+_NOT_YET = r"(?!\*\*\*(?:[\s'\"<>,;:.)\]}]|$))"  # What is masked already stays as it is, and so does the punctuation behind it.
+
+
 class _Form:
     """A pattern, the replacement for its match, and the characters without which it cannot match."""
 
@@ -67,10 +70,10 @@ _FORMS = (
     ),
     _Form(
         ("://",),
-        r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s?#'\"]{0,500})(?:\?|#(?=[\w./-]*[=0-9]))[^\s'\"<>]+",
+        r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s?#'\"]{0,500})(?:\?|#(?=[\w./-]*[=0-9]))" + _NOT_YET + r"[^\s'\"<>]+",
         r"\1?" + MASK,
     ),
-    _Form(("?",), r"\?(?=[^\s'\"?]{0,200}=|[\w%+/.~-]{16})[^\s'\"<>]+", "?" + MASK),
+    _Form(("?",), r"\?" + _NOT_YET + r"(?=[^\s'\"?]{0,200}=|[\w%+/.~-]{16})[^\s'\"<>]+", "?" + MASK),
     _Form(
         tuple("/" + prefix.lower() for prefix in _IN_PATHS),
         r"(?<=/)(?:%s)(?=[\w-]{0,200}[0-9])(?=[\w-]{0,200}[A-Za-z0-9]{16})[\w-]+" % "|".join(map(re.escape, _IN_PATHS)),

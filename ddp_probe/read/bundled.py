@@ -96,10 +96,19 @@ def unreadable() -> Dict[str, str]:
     return {os.path.join(_OPEN[-1].folder, path): why for path, why in _OPEN[-1].manifest.unreadable.items()} if _OPEN else {}
 
 
+def refuse(paths: Sequence[str], what: str) -> None:
+    """Refuse to do with a bundle what needs a run that goes on."""
+    for path in paths:
+        if is_bundle(_numbered(path)[0]):
+            raise UsageError(
+                "%s is a bundle, which does not change." % path, "'python -m ddp_probe report %s' says what it holds; %s needs a run." % (path, what)
+            )
+
+
 @contextlib.contextmanager
 def opened(paths: Sequence[str]) -> Iterator[List[str]]:
     """Yield the paths to read: those inside the bundle if one is named, else the same."""
-    bundle = next((path for path in paths if _is_bundle(_numbered(path)[0])), None)
+    bundle = next((path for path in paths if is_bundle(_numbered(path)[0])), None)
     if bundle is None:
         yield list(paths)
         return
@@ -132,7 +141,8 @@ def _numbered(path: str) -> Tuple[str, str]:
     return (path, "") if match is None or os.path.lexists(path) else (match[1], match[2])
 
 
-def _is_bundle(path: str) -> bool:
+def is_bundle(path: str) -> bool:
+    """Return whether a path is that of a bundle, packed or not."""
     return os.path.isfile(os.path.join(path, MANIFEST)) if os.path.isdir(path) else unpack.looks_packed(path)
 
 

@@ -8,6 +8,7 @@ from ddp_probe.report import safe
 from ddp_probe.report.layout import StyledLine, item, sentence
 from ddp_probe.report.paint import STRONG, WARN
 
+_NAMED = 3  # Of more than two more files, this many are named.
 _SHOWN = 12  # Rows of one part of the listing; --json has all of them.
 
 
@@ -25,7 +26,8 @@ def lines(manifest: Manifest, kinds: Sequence["tuple[str, str, str]"], width: in
 
 def _kind(files: List[HeldFile], name: str, width: int) -> Iterator[StyledLine]:
     names = [os.path.basename(file.path) for file in files]
-    shown = ", ".join(safe.line(each, 80) for each in names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
+    count = len(names) if len(names) <= _NAMED + 2 else _NAMED
+    shown = ", ".join(safe.line(each, 80) for each in names[:count]) + (" and %d more" % (len(names) - count) if len(names) > count else "")
     yield from item("%d %s, %s: %s" % (len(files), name, size(sum(file.bytes for file in files)), shown), width)
 
 
@@ -48,8 +50,8 @@ def _left_out(manifest: Manifest, width: int) -> Iterator[StyledLine]:
     yield StyledLine("")
     yield StyledLine("what is not in it", WARN)
     for file in cut[:_SHOWN]:
-        what = "lines to which the report does not look, of" if file.path.startswith("source/") else "from the middle of"
-        yield from item("%s %s %s" % (size(file.bytes_left_out), what, file.path), width)
+        what = "%s of %s: lines into which the report does not look" if file.path.startswith("source/") else "%s from the middle of %s"
+        yield from item(what % (size(file.bytes_left_out), file.path), width)
     if len(cut) > _SHOWN:
         yield from item("the middle of %d more files; --json lists them" % (len(cut) - _SHOWN), width)
     rows = {**manifest.left_out, **manifest.unreadable}

@@ -172,3 +172,32 @@ def test_two_bundles(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bundle", "-o", "b.tgz"]) == 0
     assert cli.main(["report", "b.tgz", _NAME]) == 2
     assert "A bundle is read alone." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["report", "--follow"], ["logs", "--follow"], ["watch"]])
+def test_what_needs_a_run(here: Path, command: List[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What looks at a run while it goes on refuses a bundle, and says what reads it."""
+    assert cli.main(["bundle", "-o", "b.tgz"]) == 0
+    assert cli.main([*command, "b.tgz"]) == 2
+    assert "b.tgz is a bundle, which does not change." in capsys.readouterr().err
+
+
+def test_bundle_of_a_bundle(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bundle is not bundled again."""
+    assert cli.main(["bundle", "-o", "b.tgz"]) == 0
+    assert cli.main(["bundle", "b.tgz", "-o", "c.tgz"]) == 2
+    assert "b.tgz is a bundle already." in capsys.readouterr().err
+
+
+def test_temporary_folder_that_cannot_be_written(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """If the temporary folder takes nothing more, the error names it and says what to do."""
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(28, "No space left on device", "/tmp/x")
+
+    monkeypatch.setattr("ddp_probe.bundle.stage.part", full)
+    assert cli.main(["bundle", "-o", "b.tgz"]) == 2
+    err = capsys.readouterr().err
+    assert "No space left on device" in err
+    assert "TMPDIR" in err
+    assert not (here / "b.tgz").exists()

@@ -53,7 +53,7 @@ def test_secrets_of_a_real_job(
     assert "source/0-train.py" in files
     assert json.loads(report(run)[1])["verdict"] == json.loads(report(tmp_path / "b.tar.gz")[1])["verdict"] == "found"
     held = json.loads(files[bundled.MANIFEST])
-    assert held["masked"]["source of the job"] == 3
+    assert held["masked"]["the job's source"] == 3
     assert sum(held["already_masked"].values()) > 2
 
 

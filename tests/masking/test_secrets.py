@@ -185,3 +185,16 @@ def test_token_in_a_path_is_masked(form, shown):
 def test_folder_with_a_prefix_stands(path):
     """A folder's name that only begins like a key is not masked."""
     assert mask(path) == path
+
+
+@pytest.mark.parametrize("text", [*PLANTED, *TEXTS])
+@pytest.mark.parametrize("after", ["", "; rank 0 lost it.", "), and more"])
+def test_masking_twice_is_masking_once(text, after):
+    """What is masked already is not masked again, so that a bundle says what the run says."""
+    once = mask(text % SECRET + after)
+    assert mask(once) == once
+
+
+def test_something_behind_a_mask_is_still_masked():
+    """A query that only begins with the mask is not taken for masked."""
+    assert SECRET not in mask("https://host/x?***%s=1" % SECRET)
