@@ -58,12 +58,12 @@ def of(sources: find.Sources) -> Contents:
     """Return what a bundle of these files holds."""
     found = Contents([], [], {}, [])
     names: Dict[str, str] = {}
-    for folder in sources.folders:
-        names[folder] = _free("run/" + (os.path.basename(os.path.abspath(folder)) or "run"), list(names.values()))
+    for folder in map(os.path.abspath, sources.folders):
+        names[folder] = _free("run/" + (os.path.basename(folder) or "run"), list(names.values()))
         found.paths.append(names[folder])
         _folder(folder, names[folder], found)
     for file in sources.events:
-        if os.path.dirname(file) not in names:
+        if os.path.dirname(os.path.abspath(file)) not in names:
             found.paths.append(_file(file, found))
     for file in sources.texts:
         place = _free("text/" + os.path.basename(file), found.paths)

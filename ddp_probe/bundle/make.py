@@ -214,4 +214,6 @@ def _file_name(text: str) -> str:
 def _difference(first: Diagnosis, second: Diagnosis) -> str:
     """Say how the report over the bundle differs from the one over the run: what was cut may have been the evidence."""
     one, other = (" and ".join(finding.id for finding in each.findings) or each.verdict for each in (first, second))
-    return "" if one == other else "The report over the run says %s, and over this bundle %s." % (one, other)
+    return (
+        "" if one == other else "The report over the run says %s, and over this bundle %s. --max-bytes lets more of the run into it." % (one, other)
+    )

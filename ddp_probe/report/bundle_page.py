@@ -25,10 +25,7 @@ def lines(manifest: Manifest, kinds: Sequence["tuple[str, str, str]"], width: in
 
 
 def _kind(files: List[HeldFile], name: str, width: int) -> Iterator[StyledLine]:
-    names = [os.path.basename(file.path) for file in files]
-    count = len(names) if len(names) <= _NAMED + 2 else _NAMED
-    shown = ", ".join(safe.line(each, 80) for each in names[:count]) + (" and %d more" % (len(names) - count) if len(names) > count else "")
-    yield from item("%d %s, %s: %s" % (len(files), name, size(sum(file.bytes for file in files)), shown), width)
+    yield from item("%d %s, %s: %s" % (len(files), name, size(sum(file.bytes for file in files)), _some([file.path for file in files])), width)
 
 
 def _masked(manifest: Manifest, width: int) -> Iterator[StyledLine]:
@@ -49,16 +46,23 @@ def _left_out(manifest: Manifest, width: int) -> Iterator[StyledLine]:
         return
     yield StyledLine("")
     yield StyledLine("what is not in it", WARN)
-    for file in cut[:_SHOWN]:
-        what = "%s of %s: lines into which the report does not look" if file.path.startswith("source/") else "%s from the middle of %s"
-        yield from item(what % (size(file.bytes_left_out), file.path), width)
-    if len(cut) > _SHOWN:
-        yield from item("the middle of %d more files; --json lists them" % (len(cut) - _SHOWN), width)
-    rows = {**manifest.left_out, **manifest.unreadable}
-    for path, why in list(rows.items())[:_SHOWN]:
-        yield from item("%s: %s" % (path, why), width)
-    if len(rows) > _SHOWN:
-        yield from item("%d more files; --json lists them" % (len(rows) - _SHOWN), width)
+    for kind in dict.fromkeys(file.kind for file in cut):
+        files = [file for file in cut if file.kind == kind]
+        what = "%s of %s: lines into which the report does not look" if kind == "source" else "%s from the middle of %s"
+        yield from item(what % (size(sum(file.bytes_left_out for file in files)), _some([file.path for file in files])), width)
+    reasons: Dict[str, List[str]] = {}
+    for path, why in (*manifest.left_out.items(), *manifest.unreadable.items()):
+        reasons.setdefault(why, []).append(path)
+    for why, paths in list(reasons.items())[:_SHOWN]:
+        yield from item("%s: %s" % (_some(paths), why), width)
+    if len(reasons) > _SHOWN:
+        yield from item("%d more files; --json lists them" % sum(map(len, list(reasons.values())[_SHOWN:])), width)
+
+
+def _some(paths: List[str]) -> str:
+    names = [os.path.basename(path) for path in paths]
+    count = len(names) if len(names) <= _NAMED + 2 else _NAMED
+    return ", ".join(safe.line(each, 80) for each in names[:count]) + (" and %d more" % (len(names) - count) if len(names) > count else "")
 
 
 def _most(found: Dict[str, int]) -> List["tuple[str, int]"]:

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 
+from ddp_probe import cli
 from ddp_probe.bundle import make, stage
 from ddp_probe.errors import UnusableError
 from ddp_probe.read import bundled, unpack
@@ -87,3 +88,22 @@ def test_same_run_gives_the_same_archive(tmp_path: Path, large: Path) -> None:
         with make.prepared(make.Request([str(large)], "b.tar.gz")) as made:
             packed.append([(file.path, file.bytes) for file in made.manifest.files])
     assert packed[0] == packed[1]
+
+
+def test_listing_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The listing of many files is as short as that of a few, each file goes in once, and what the cut changed in the report is said."""
+    run = tmp_path / "run"
+    run.mkdir()
+    lines = next(RECORDED.parent.glob("00_healthy_ddp/rank00000*.jsonl")).read_text().splitlines(keepends=True)
+    noise = ['{"event":"probe.warning","phase":"point","seq":%d,"text":"%x"}\n' % (len(lines) - 1 + n, _RANDOM.getrandbits(4000)) for n in range(20)]
+    text = "".join([*lines[:-1], *noise, lines[-1].replace('"seq":%d' % (len(lines) - 1), '"seq":%d' % (len(lines) + 19))])
+    for rank in range(40):
+        own = text.replace('"rank":0', '"rank":%d' % rank).replace('"world_size":2', '"world_size":40')
+        (run / ("rank%05d.h.%d.jsonl" % (rank, rank))).write_text(own)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.main(["bundle", "run/", "--list", "--max-bytes", "100k"]) == 0
+    out = " ".join(capsys.readouterr().out.partition("### Environment")[0].split())
+    assert "40 logs" in out
+    assert "from the middle of rank00000.h.0.jsonl, rank00001.h.1.jsonl, rank00002.h.2.jsonl and 37 more" in out
+    assert "and over this bundle undecided." in out
