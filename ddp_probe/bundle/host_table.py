@@ -1,19 +1,17 @@
 """What doctor says of this host without touching a card. Nothing else in this package knows doctor."""
 
-import contextlib
 import os
 from functools import lru_cache
-from importlib import metadata
 from typing import Any, Dict, Iterator, List, Tuple
 
 from ddp_probe.accelerators import ACCELERATORS
-from ddp_probe.doctor import cards, checks
-from ddp_probe.doctor.check import Result
+from ddp_probe.doctor import cards, checks, packages
 from ddp_probe.doctor.examine import examine
 from ddp_probe.doctor.host import Host, Request
-from ddp_probe.report.layout import wrap
+from ddp_probe.report import doctor_page
 
 _SECONDS = 30.0
+_WIDTH = 80
 _DISTRIBUTIONS = ("mmengine", "mmcv", "mmcv-full", "accelerate", "transformers", "lightning", "deepspeed", "numpy")
 
 
@@ -25,15 +23,8 @@ def _host() -> Host:
 
 def table() -> Tuple[str, List[Dict[str, Any]]]:
     """Return doctor's static table as text, and as `doctor --json` has it."""
-    results: List[Result] = list(examine(_host(), checks.modules(), live=False))
-    lines = [line for result in results for line in _lines(result)]
-    return "\n".join(lines) + "\n", [result.as_json() for result in results]
-
-
-def _lines(result: Result) -> Iterator[str]:
-    yield from wrap("%-8s %s %s: %s" % (result.answer.status, result.check.id, result.check.slug, result.answer.saw), 80, "", " " * 9)
-    if result.answer.remedy:
-        yield from wrap("what to do: " + result.answer.remedy, 80, " " * 9, " " * 9)
+    results = list(examine(_host(), checks.static()))
+    return "\n".join(line.text for line in doctor_page.lines(results, _WIDTH)) + "\n", [result.as_json() for result in results]
 
 
 def _facts() -> Dict[str, Any]:
@@ -57,8 +48,8 @@ def rows() -> Iterator[Tuple[str, str]]:
     if facts.get("module"):
         yield str(facts["module"]), str(facts.get("module_version", ""))
     for name in _DISTRIBUTIONS:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            yield name, metadata.version(name)
+        if packages.of(_host()).version(name):
+            yield name, packages.of(_host()).version(name)
     found = list(_accelerators(facts.get("cards", {})))
     yield from found or [("accelerator", "none shows itself")]
 

@@ -5,11 +5,11 @@ import shlex
 from typing import Any, Dict, List, Optional, Sequence
 
 from ddp_probe.doctor.check import FAIL, WARN, Result
-from ddp_probe.doctor.checks import modules
+from ddp_probe.doctor.checks import static
 from ddp_probe.doctor.examine import examine
 from ddp_probe.doctor.host import Host, Request
 
-STATIC = [module for module in modules() if not module.CHECK.live and not module.CHECK.of_hosts]
+STATIC = static()
 
 
 class Planter:

@@ -22,3 +22,8 @@ def modules() -> Tuple[Any, ...]:
     """Return the modules of all checks, by id."""
     names = [found.name for found in pkgutil.iter_modules(__path__, __name__ + ".") if not found.name.rpartition(".")[2].startswith("_")]
     return tuple(sorted(map(importlib.import_module, names), key=lambda module: str(module.CHECK.id)))
+
+
+def static() -> Tuple[Any, ...]:
+    """Return the modules of the checks that use no card, start no rank and need no other host."""
+    return tuple(module for module in modules() if not module.CHECK.live and not module.CHECK.of_hosts)
