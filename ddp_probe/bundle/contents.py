@@ -37,7 +37,7 @@ BY_NAME = {kind.name: kind for kind in KINDS}
 _EMPTY = ("ask/", "said/")  # Folders of empty files: requests for stacks, and warnings that were printed.
 
 
-class Part(NamedTuple):
+class BundledFile(NamedTuple):
     """One file of the run, and its place in the bundle."""
 
     kind: str
@@ -48,7 +48,7 @@ class Part(NamedTuple):
 class Contents(NamedTuple):
     """What goes in, the paths to give to a reader, and what stays out."""
 
-    parts: List[Part]
+    parts: List[BundledFile]
     paths: List[str]
     unreadable: Dict[str, str]
     others: List[str]  # Files of the run's folders that are of no kind.
@@ -68,7 +68,7 @@ def of(sources: find.Sources) -> Contents:
     for file in sources.texts:
         place = _free("text/" + os.path.basename(file), found.paths)
         found.paths.append(place)
-        found.parts.append(Part(TEXT, file, place))
+        found.parts.append(BundledFile(TEXT, file, place))
     inside = {os.path.realpath(folder): place for folder, place in names.items()}
     for path, why in sources.unreadable.items():
         parent = inside.get(os.path.realpath(os.path.dirname(path)), "elsewhere")
@@ -90,7 +90,7 @@ def _folder(folder: str, place: str, found: Contents) -> None:
         path = os.path.join(folder, name)
         kind = RECORDER if path in recorder else kind_of(name)
         if kind:
-            found.parts.append(Part(kind, path, "%s/%s" % (place, name)))
+            found.parts.append(BundledFile(kind, path, "%s/%s" % (place, name)))
         elif not name.startswith(_EMPTY):
             found.others.append(name)
 
@@ -121,5 +121,5 @@ def _file(file: str, found: Contents) -> str:
     for name in sorted(os.listdir(os.path.dirname(file) or ".")):
         own = name == os.path.basename(file)
         if own or (name.startswith(base + ".") and kind_of(name) in (LEDGER, STACKS)):
-            found.parts.append(Part(LOG if own else kind_of(name), os.path.join(os.path.dirname(file), name), "%s/%s" % (folder, name)))
+            found.parts.append(BundledFile(LOG if own else kind_of(name), os.path.join(os.path.dirname(file), name), "%s/%s" % (folder, name)))
     return "%s/%s" % (folder, os.path.basename(file))

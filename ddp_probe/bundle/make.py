@@ -26,7 +26,7 @@ _TRIES = 6
 Progress = Callable[[int, int], None]
 
 
-class Request(NamedTuple):
+class BundleRequest(NamedTuple):
     """What a person asked for."""
 
     paths: Sequence[str]
@@ -47,7 +47,7 @@ class Prepared(NamedTuple):
 
 
 @contextlib.contextmanager
-def prepared(request: Request, progress: Optional[Progress] = None) -> Iterator[Prepared]:
+def prepared(request: BundleRequest, progress: Optional[Progress] = None) -> Iterator[Prepared]:
     """Make the archive in a temporary folder, so that everything about it can be said before it is written anywhere."""
     with tempfile.TemporaryDirectory(prefix="ddp_probe-bundle-") as scratch:
         try:
@@ -71,7 +71,7 @@ class _Reading(NamedTuple):
 class _Maker:
     """One bundle in the making."""
 
-    def __init__(self, request: Request, scratch: str, progress: Optional[Progress]) -> None:
+    def __init__(self, request: BundleRequest, scratch: str, progress: Optional[Progress]) -> None:
         for path in filter(bundled.is_bundle, request.paths):
             raise UsageError("%s is a bundle already." % path, "Name the run itself, or send the bundle as it is.")
         self._request = request

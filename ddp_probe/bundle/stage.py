@@ -32,12 +32,12 @@ class Staged(NamedTuple):
     cut: int  # Bytes that its middle has lost.
 
 
-def place_of(part: contents.Part, masker: Masker) -> str:
+def place_of(part: contents.BundledFile, masker: Masker) -> str:
     """Return the place of a file with what looks like a credential taken out of its name."""
     return "/".join(masker.text(name, "the name of a file").replace(MASK, "masked") for name in part.place.split("/"))
 
 
-def part(one: contents.Part, place: str, root: str, masker: Masker) -> Staged:
+def part(one: contents.BundledFile, place: str, root: str, masker: Masker) -> Staged:
     """Write one file of the run."""
     try:
         found = os.stat(one.file)
@@ -61,7 +61,7 @@ def write(root: str, place: str, data: bytes, kind: str, changed: float) -> Stag
     return Staged(kind, place, len(data), len(zlib.compress(data, 6)), 0)
 
 
-def _masked(one: contents.Part, masker: Masker) -> Tuple[bytes, int]:
+def _masked(one: contents.BundledFile, masker: Masker) -> Tuple[bytes, int]:
     if one.kind == contents.LEDGER:
         return _ledger(one.file, masker), 0
     if one.kind == contents.RECORDER:

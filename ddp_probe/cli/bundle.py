@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output and not (args.list or args.env_only):
         archive.refuse_taken(args.output, force=args.force)
     bar = Bar()
-    request = make.Request(args.paths, args.output, _bytes(args.max_bytes), source=not args.no_source)
+    request = make.BundleRequest(args.paths, args.output, _bytes(args.max_bytes), source=not args.no_source)
     with make.prepared(request, bar) as made:
         bar.clear()
         if args.env_only:

@@ -37,7 +37,7 @@ def bundle() -> Callable[..., Path]:
     """Take paths to bundle and the archive to write; return it."""
 
     def made(paths: List[Path], output: Path, **options: Any) -> Path:
-        with make.prepared(make.Request(list(map(str, paths)), str(output), **options)) as found:
+        with make.prepared(make.BundleRequest(list(map(str, paths)), str(output), **options)) as found:
             archive.place(found.packed, str(output), force=False)
         return output
 

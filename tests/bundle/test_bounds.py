@@ -85,7 +85,7 @@ def test_same_run_gives_the_same_archive(tmp_path: Path, large: Path) -> None:
     """Two bundles of one run differ in nothing but the time at which they were made."""
     packed = []
     for _ in range(2):
-        with make.prepared(make.Request([str(large)], "b.tar.gz")) as made:
+        with make.prepared(make.BundleRequest([str(large)], "b.tar.gz")) as made:
             packed.append([(file.path, file.bytes) for file in made.manifest.files])
     assert packed[0] == packed[1]
 

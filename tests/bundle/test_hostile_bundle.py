@@ -103,6 +103,7 @@ def test_cut_archive(share: float, archive: Callable[..., Path], capsys: pytest.
         b"\x1f\x8b\x08garbage" * 9,
         gzip.compress(os.urandom(2048)),
     ],
+    ids=["empty", "page", "log", "nothing", "garbage", "random"],
 )
 def test_not_a_tar(data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is not an archive at all is refused with what to do."""
