@@ -45,7 +45,7 @@ class BundledFile(NamedTuple):
     place: str
 
 
-class Contents(NamedTuple):
+class BundleContents(NamedTuple):
     """What goes in, the paths to give to a reader, and what stays out."""
 
     parts: List[BundledFile]
@@ -54,9 +54,9 @@ class Contents(NamedTuple):
     others: List[str]  # Files of the run's folders that are of no kind.
 
 
-def of(sources: find.Sources) -> Contents:
+def of(sources: find.Sources) -> BundleContents:
     """Return what a bundle of these files holds."""
-    found = Contents([], [], {}, [])
+    found = BundleContents([], [], {}, [])
     names: Dict[str, str] = {}
     for folder in map(os.path.abspath, sources.folders):
         names[folder] = _free("run/" + (os.path.basename(folder) or "run"), list(names.values()))
@@ -84,7 +84,7 @@ def _free(place: str, taken: List[str]) -> str:
     return free
 
 
-def _folder(folder: str, place: str, found: Contents) -> None:
+def _folder(folder: str, place: str, found: BundleContents) -> None:
     recorder = set(flight_recorder.find([folder]).values())
     for name in sorted(_names(folder)):
         path = os.path.join(folder, name)
@@ -114,7 +114,7 @@ def kind_of(name: str) -> str:
     return next((kind.name for kind in KINDS if any(fnmatch.fnmatchcase(name, pattern) for pattern in kind.patterns)), "")
 
 
-def _file(file: str, found: Contents) -> str:
+def _file(file: str, found: BundleContents) -> str:
     """Take a single log with what lies beside it; return its place."""
     folder = _free("run/files", [os.path.dirname(part.place) for part in found.parts if os.path.basename(part.place) == os.path.basename(file)])
     base = re.sub(r"\.jsonl$", "", os.path.basename(file))

@@ -21,11 +21,16 @@ def patched():
         yield monkeypatch
 
 
+_CHILDREN = 6  # Of packages, of torch, and of four cards.
+
+
 @pytest.fixture(scope="module")
 def broken(gcu_env, clean_env, patched):  # noqa: F811  # the fixture above
     """The answers on four cards, of which card 1 hangs and card 2 crashes."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        Clock(monkeypatch, lambda started: len(started) == 5 and [stage(child) for child in started if child.poll() is None] == ["set_device"])
+        Clock(
+            monkeypatch, lambda started: len(started) == _CHILDREN and [stage(child) for child in started if child.poll() is None] == ["set_device"]
+        )
         return run(Host(Request(seconds=SECONDS), on_cards(gcu_env, clean_env, **_FAULTS))), left_running()
 
 

@@ -40,7 +40,7 @@ def test_a_rank_and_its_stage_are_named(gcu_env, clean_env, monkeypatch, fault):
     """A rank that is killed, crashes or hangs is named with its stage; only the check of that stage fails, and no process is left."""
     monkeypatch.syspath_prepend(str(PLUGIN))
     monkeypatch.setattr(ranks, "_AFTER_FAILURE", 0.5)
-    Clock(monkeypatch, lambda started: [stage(child) for child in started[1:]] == ["init_process_group", "set_device"])
+    Clock(monkeypatch, lambda started: [stage(child) for child in started[-2:]] == ["init_process_group", "set_device"])
     host = Host(Request(seconds=SECONDS), on_cards(gcu_env, clean_env, TOPS_VISIBLE_DEVICES="0,1", RANK_FAULT=fault + ":1"))
     results = {result.check.slug: result for result in examine(host, _LAUNCHED)}
     saw, expected = _FAULTS[fault]
