@@ -34,7 +34,7 @@ _FAULTS = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("fault", sorted(_FAULTS))
 def test_a_rank_and_its_stage_are_named(gcu_env, clean_env, monkeypatch, fault):  # noqa: F811  # the fixture above
     """A rank that is killed, crashes or hangs is named with its stage; only the check of that stage fails, and no process is left."""
