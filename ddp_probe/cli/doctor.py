@@ -1,4 +1,4 @@
-"""Check this host before a job starts: packages, cards, driver, environment, and ranks that really start and compute.
+"""Check this host before a job starts, from its packages to ranks that compute.
 
 Without an argument it checks what a launch over all cards of this host needs;
 without a card, what one on the CPU needs. What follows -- is a launch command,
