@@ -78,7 +78,7 @@ def _options(words: List[str]) -> Tuple[Dict[str, str], List[str]]:
 
 def of(host: Host) -> Optional[ParsedCommand]:
     """Return the launch command that doctor was given, or None."""
-    return host.once("launch", lambda: read(host.request.command)) if host.request.command else None
+    return host.once("command", lambda: read(host.request.command)) if host.request.command else None
 
 
 def variable(host: Host, name: str) -> str:

@@ -12,6 +12,7 @@ from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by 
 from live import LIVE, PLUGIN, SECONDS, Clock, left_running, on_cards, run, stage, statuses
 
 from ddp_probe.doctor import children, ranks
+from ddp_probe.doctor.checks import world_size_by_hand
 from ddp_probe.doctor.examine import examine
 from ddp_probe.doctor.host import Host, Request
 
@@ -51,7 +52,8 @@ def test_a_rank_and_its_stage_are_named(gcu_env, clean_env, monkeypatch, fault):
 
 def test_a_backend_that_is_absent(clean_env):
     """The backend of a vendor whose module is not there fails group-starts, and the remedy names a backend that is there; nothing else fails."""
-    host = Host(Request(backend="eccl", device="cpu", seconds=SECONDS), clean_env())
+    host = Host(Request(backend="eccl", device="cpu", seconds=SECONDS, command=("torchrun", "--nproc_per_node=2", "train.py")), clean_env())
+    assert world_size_by_hand.check(host).status == "ok"  # A launch command is looked at beside.
     results = {result.check.slug: result for result in examine(host, _LAUNCHED)}
     assert statuses(results) == {"group-starts": "fail", **_AFTER_GROUP, "own-card-each": "skipped"}
     answer = results["group-starts"].answer
