@@ -3,12 +3,12 @@
 import socket
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from ddp_probe.diagnose.words import counted, named, subject
 from ddp_probe.doctor import children
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.children import ChildAnswer
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import LivePlan, plan
-from ddp_probe.doctor.words import counted, named
 
 STAGES = ("import", "set_device", "init_process_group", "all_reduce", "broadcast", "barrier", "ddp", "bandwidth", "destroy_process_group")
 """In the order in which a rank goes through them."""
@@ -32,8 +32,8 @@ class RankFault(NamedTuple):
     @property
     def text(self) -> str:
         """One sentence."""
-        waiting = ["%s waited in %s" % (named(ranks).lower(), stage) for stage, ranks in self.others.items()]
-        return "%s %s%s." % (named(self.ranks), self.how, "".join("; " + each for each in waiting))
+        waiting = ["%s waited in %s" % (named(ranks), stage) for stage, ranks in self.others.items()]
+        return "%s %s%s." % (subject(self.ranks), self.how, "".join("; " + each for each in waiting))
 
 
 class Launch(NamedTuple):
@@ -141,7 +141,7 @@ def shared_cards(host: Host) -> str:
     ranks_of: Dict[str, List[int]] = {}
     for rank, found in launch(host).facts("set_device").items():
         ranks_of.setdefault(found["identity"] or found["card"], []).append(rank)
-    return " ".join("%s have one card, %s." % (named(each), card) for card, each in ranks_of.items() if len(each) > 1)
+    return " ".join("%s have one card, %s." % (subject(each), card) for card, each in ranks_of.items() if len(each) > 1)
 
 
 def judge(host: Host, check: Check, stages: Sequence[str], remedy: str = "") -> Optional[Answer]:

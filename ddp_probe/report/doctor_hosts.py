@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Dict, Iterator, List, Sequence, Tuple
 
+from ddp_probe.diagnose.words import counted, spans
 from ddp_probe.doctor.check import FAIL, OK, SKIPPED, UNKNOWN, WARN
 from ddp_probe.doctor.host_meeting import HostMeeting, MetHost
-from ddp_probe.doctor.words import counted, spans
 from ddp_probe.report import paint, safe
 from ddp_probe.report.layout import StyledLine, columns, wrap
 

@@ -2,11 +2,11 @@
 
 from typing import List, Sequence, Tuple
 
+from ddp_probe.diagnose.words import counted
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.children import ChildAnswer
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import LivePlan, asked_and_absent, plan, without
-from ddp_probe.doctor.words import counted
 
 CHECK = Check(
     id="DOC601",

@@ -2,11 +2,11 @@
 
 from typing import Iterator
 
+from ddp_probe.diagnose.words import counted, named, spans, subject
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import HostMeeting
 from ddp_probe.doctor.meeting import gather, is_launch, missing
-from ddp_probe.doctor.words import counted, named, spans
 
 CHECK = Check(
     id="DOC801",
@@ -28,7 +28,7 @@ def check(host: Host) -> Answer:
     met = gather(host, ())
     if met.error:
         return _alone(met)
-    hosts = ", ".join("%s (%s)" % (each.name, named(each.ranks).lower()) for each in met.hosts)
+    hosts = ", ".join("%s (%s)" % (each.name, named(each.ranks)) for each in met.hosts)
     wrong = [*_strangers(met), *_absent(met, host.request.seconds)]
     if wrong:
         return CHECK.fail("%s There were %s." % (" ".join(wrong), hosts), _remedy(met))
@@ -37,7 +37,7 @@ def check(host: Host) -> Answer:
 
 def _absent(met: HostMeeting, seconds: float) -> Iterator[str]:
     if met.absent:
-        yield "%s of %d did not come to %s within %.0f s." % (named(met.absent), met.world, met.place, seconds)
+        yield "%s of %d did not come to %s within %.0f s." % (subject(met.absent), met.world, met.place, seconds)
 
 
 def _strangers(met: HostMeeting) -> Iterator[str]:

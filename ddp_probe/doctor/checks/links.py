@@ -2,11 +2,11 @@
 
 from typing import List, Tuple
 
+from ddp_probe.diagnose.words import counted
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import CutLink
 from ddp_probe.doctor.meeting import gather, is_launch
-from ddp_probe.doctor.words import counted
 
 CHECK = Check(
     id="DOC802",
