@@ -1,0 +1,1 @@
+"""What scripts/record_jobs and scripts/gpu_check share: keeping what a job has left, without the names of this machine."""
