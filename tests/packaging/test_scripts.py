@@ -33,7 +33,7 @@ def no_python(tmp_path: Path) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("name", ["scripts/test", "scripts/demo", "scripts/start_8card_training.sh"])
+@pytest.mark.parametrize("name", ["scripts/test", "scripts/demo", "scripts/start_8card_training.sh", "scripts/gpu_check"])
 def test_help(script: Callable[..., Any], name: str) -> None:
     """--help prints the usage in at most 80 columns, builds nothing and ends with 0."""
     done = script(name, "--help")
