@@ -43,6 +43,7 @@ class Lifecycle:
         self._hook: Optional[ImportHook] = None
         self._unfinished: Optional[Callable[[], Any]] = None
         self._loaded = False
+        self._before_torch: List[str] = []
         self._forks_watched = False
 
     def happened(self, event: str, *given: Any) -> Any:
@@ -90,11 +91,21 @@ class Lifecycle:
         self._enter(PROMOTED, lambda: self._promote(ThisProcess.become_program, late=True))
 
     def watch(self, names: List[str], late: bool) -> None:
-        """Load what watches these modules and patch them; late: they were imported before."""
+        """Load what watches these modules and patch them; late: they were imported before.
+
+        Modules that come before torch wait for it: the first line says which versions, builds and cards this process really has.
+        """
+        if "torch" not in sys.modules:
+            self._before_torch += names
+            return
         from ddp_probe.activation.own_imports import own_modules
 
+        early, self._before_torch = self._before_torch, []
         with own_modules():
-            self.load_session().ready(names, late)
+            session = self.load_session()
+            if early:
+                session.ready(early, True)
+            session.ready(names, late)
 
     def wait_for_group(self, names: List[str], _late: bool) -> None:
         """Put the function in place that tells of init_process_group, and load nothing else."""
@@ -165,6 +176,7 @@ class Lifecycle:
         certificate = self.session.restore() if self.session is not None else None
         self.session = self.process = self._hook = None
         self._loaded = False
+        self._before_torch = []
         return certificate
 
     def _watch_forks(self) -> None:

@@ -23,7 +23,7 @@ def _host() -> Host:
 
 def table() -> Tuple[str, List[Dict[str, Any]]]:
     """Return doctor's static table as text, and as `doctor --json` has it."""
-    results = list(examine(_host(), checks.static()))
+    results = sorted(examine(_host(), checks.static()), key=lambda result: result.check.id)
     return "\n".join(line.text for line in doctor_page.lines(results, _WIDTH)) + "\n", [result.as_json() for result in results]
 
 

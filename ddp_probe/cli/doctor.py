@@ -124,8 +124,13 @@ def _examined(host: Any, wanted: Callable[[Any], bool]) -> List[Any]:
     from ddp_probe.report.progress import Steps
 
     every, steps = [module for module in modules() if wanted(module.CHECK)], Steps()
-    numbers = {module.CHECK.id: number for number, module in enumerate(every, 1)}
+    begun: List[str] = []
+
+    def begin(check: Any) -> None:
+        begun.append(check.slug)
+        steps(len(begun), len(every), check.slug)
+
     try:
-        return list(examine(host, every, begin=lambda check: steps(numbers[check.id], len(every), check.slug)))
+        return sorted(examine(host, every, begin=begin), key=lambda result: str(result.check.id))
     finally:
         steps.clear()

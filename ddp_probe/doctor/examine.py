@@ -1,4 +1,4 @@
-"""Runs the checks in their order; one whose need is not met is skipped, and says which."""
+"""Runs the checks, those first that others need; one whose need is not met is skipped, and says which."""
 
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
@@ -7,16 +7,32 @@ from ddp_probe.doctor.check import FAIL, SKIPPED, UNKNOWN, Answer, Check, Result
 from ddp_probe.doctor.host import Host
 
 
-def examine(host: Host, modules: Sequence[Any], begin: Optional[Callable[[Check], None]] = None) -> Iterator[Result]:
-    """Yield each check with its answer."""
+def examine(host: Host, modules: Sequence[Any], *, begin: Optional[Callable[[Check], None]] = None) -> Iterator[Result]:
+    """Yield each check with its answer, those first that others need."""
     answers: Dict[str, Answer] = {}
-    for module in modules:
+    for module in _in_order(modules):
         check: Check = module.CHECK
         if begin is not None:
             begin(check)
         started = time.monotonic()
         answers[check.slug] = answer = _answer(host, module, check, answers)
         yield Result(check, answer, time.monotonic() - started)
+
+
+def _in_order(modules: Sequence[Any]) -> List[Any]:
+    """Return the modules so that each comes after those that it needs, and otherwise in their order."""
+    named = {module.CHECK.slug: module for module in modules}
+    found: Dict[str, Any] = {}
+
+    def add(module: Any) -> None:
+        for slug in module.CHECK.needs:
+            if slug in named and slug not in found:
+                add(named[slug])
+        found.setdefault(module.CHECK.slug, module)
+
+    for module in modules:
+        add(module)
+    return list(found.values())
 
 
 def _answer(host: Host, module: Any, check: Check, answers: Dict[str, Answer]) -> Answer:

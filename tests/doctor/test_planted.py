@@ -156,6 +156,7 @@ def test_shared_memory_that_is_small(clean_env: Callable[..., Dict[str, str]]) -
 def _dev(tmp_path: Path, *names: str) -> str:
     for name in names:
         (tmp_path / name).touch()
+    (tmp_path / "shm").mkdir(exist_ok=True)
     return str(tmp_path)
 
 
@@ -166,6 +167,7 @@ def test_visible_cards(planter: Planter, tmp_path: Path) -> None:
         host = planter.host(environ={"CUDA_VISIBLE_DEVICES": value}, dev=dev)
         answer = visible_cards.check(host)
         assert answer.status == "fail", value
+        assert list(planter.failing(host)) == ["visible-cards"]  # That torch counts no card follows from it.
         repaired = planter.host(dev=dev)
         repaired.environ = followed(answer.remedy, dict(host.environ))
         assert visible_cards.check(repaired).status == "ok", answer

@@ -68,9 +68,11 @@ class Checkout:
 def checkout(repo: Path, tmp_path: Path, run_python: Callable[..., Any], clean_env: Callable[..., Dict[str, str]]) -> Checkout:
     """A checkout of its own, with DDP_PROBE_STRICT=1."""
     root = tmp_path / "checkout"
-    ignored = shutil.ignore_patterns("__pycache__", "collected", "programs", "*.so")
-    for name in (*_FOLDERS, *("tests/" + name for name in _TESTS)):
-        shutil.copytree(str(repo / name), str(root / name), ignore=ignored)
+    for name in _FOLDERS:
+        shutil.copytree(str(repo / name), str(root / name), ignore=shutil.ignore_patterns("__pycache__"))
+    for name in _TESTS:
+        ignored = shutil.ignore_patterns("__pycache__", "collected", "programs", "*.so")
+        shutil.copytree(str(repo / "tests" / name), str(root / "tests" / name), ignore=ignored)
     for name in _FILES:
         shutil.copy(str(repo / name), str(root / name))
     return Checkout(root, run_python, clean_env(PYTHONPATH=str(root), PYTHONDONTWRITEBYTECODE="1"))

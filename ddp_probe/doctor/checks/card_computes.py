@@ -14,7 +14,7 @@ CHECK = Check(
     title="Each card multiplies two matrices as the CPU does; without a card, the CPU does it.",
     looks_at="One child per card, side by side: it chooses the card, computes on it, copies the result back and compares it.",
     remedy="Look at the card with the tool of its vendor, and restart its driver or the host.",
-    needs=("torch-imports",),
+    needs=("torch-imports", "vendor-module"),
     live=True,
 )
 

@@ -12,7 +12,7 @@ CHECK = Check(
     remedy=(
         "Start the container with the cards (--gpus all, --device=/dev/..., --gres of the scheduler), or choose the CPU: --device cpu --backend gloo."
     ),
-    needs=("torch-imports", "vendor-module"),
+    needs=("torch-imports", "vendor-module", "visible-cards", "device-files-open"),
 )
 
 

@@ -14,7 +14,7 @@ CHECK = Check(
     title="One rank per card starts, chooses its card, and joins the process group; without cards, two ranks do.",
     looks_at="Ranks on this host with the environment of the job: import, set_device, init_process_group.",
     remedy="Read the last lines of the rank below. With --backend gloo --device cpu, doctor shows whether the host is the cause.",
-    needs=("torch-imports", "card-computes"),
+    needs=("torch-imports", "card-computes", "backend-registered"),
     live=True,
 )
 STAGES = ("import", "set_device", "init_process_group")

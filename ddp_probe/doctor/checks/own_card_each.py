@@ -14,7 +14,7 @@ CHECK = Check(
     title="Each rank has a card of its own.",
     looks_at="The card that each rank of group-starts chose: its UUID or its bus id if the runtime says it, else its number.",
     remedy="Start one rank per card, and let each call set_device(LOCAL_RANK).",
-    needs=("torch-imports", "card-computes"),
+    needs=("torch-imports", "card-computes", "ranks-and-cards"),
     live=True,
 )
 

@@ -26,6 +26,9 @@ def train() -> None:
         optimizer.step()
         optimizer.zero_grad()
     print("rank %d of %d: %.4f" % (rank, accelerator.num_processes, accelerator.gather(loss.detach()).mean()), flush=True)
+    del loss
+    # The wrapped model keeps the group's threads running, and torch 2.13 then may abort at the end.
+    model, optimizer, loader = accelerator.free_memory(model, optimizer, loader)
     accelerator.end_training()
 
 
