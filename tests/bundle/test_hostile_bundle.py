@@ -5,6 +5,7 @@ import io
 import json
 import os
 import tarfile
+import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
@@ -51,12 +52,17 @@ def test_good_archive_is_read(archive: Callable[..., Path], capsys: pytest.Captu
 @pytest.mark.parametrize(
     "name", ["../evil", "b/../../evil", "/tmp/evil-of-a-bundle", "b//evil", "b/./evil", "b\\evil", "b/" + "x" * 500, "b/x\x07/../y"]
 )
-def test_name_that_leads_out(name: str, archive: Callable[..., Path], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_name_that_leads_out(
+    name: str, archive: Callable[..., Path], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A name that leads out of the folder is refused, and nothing is written there."""
+    (tmp_path / "above" / "temporary").mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "above" / "temporary"))
     code, err = _report(archive(_member(name, b"x")), capsys)
     assert code == 2
     assert "could lead out of its folder" in err
-    assert not list(tmp_path.parent.rglob("*evil*"))
+    assert not list(tmp_path.rglob("*evil*"))
+    assert not Path("/tmp/evil-of-a-bundle").exists()  # one of the names
     assert not os.path.exists("/tmp/evil-of-a-bundle")
 
 
