@@ -1,26 +1,27 @@
-"""Write one masked archive of a run, to attach to an issue, and print an environment block to paste into it.
+"""Write one masked archive of a run, and print an environment block to paste.
 
-RUN is a run as 'report' takes it, the plain log of a job too; the default is the
-newest run. The archive holds the logs, ledgers (as text), stacks, lists of
-models' parameters, dumps of the Flight Recorder, the report as text and as JSON,
-the environment block, the parts of the job's source that the report looks into,
-and, if the run is of this host, doctor's table without live checks. 'report',
-'logs', 'stacks' and 'explain RULE' read it on any machine:
+RUN is a run as 'report' takes it, the plain log of a job too; the default is
+the newest run. The archive holds the logs, ledgers (as text), stacks, lists
+of models' parameters, dumps of the Flight Recorder, the report as text and as
+JSON, the environment block, the parts of the job's source that the report
+looks into, and, if the run is of this host, doctor's table without live
+checks. 'report', 'logs', 'stacks' and 'explain RULE' read it on any machine:
 
   python -m ddp_probe report ddp_probe-RUN.tar.gz
 
-Before it is written, the listing says what it holds, what was masked, and what
-was left out. Masked is whatever looks like a credential, by its name, its form
-or its place, and the values that this shell's environment has under names such
-as HF_TOKEN. Names of users, hosts and folders are not: read the listing, and
-look into the archive, before you publish it. --list writes nothing.
+Before it is written, the listing says what it holds, what was masked, and
+what was left out. Masked is whatever looks like a credential, by its name,
+its form or its place, and the values that this shell's environment has under
+names such as HF_TOKEN. Names of users, hosts and folders are not: read the
+listing, and look into the archive, before you publish it. --list writes
+nothing.
 
-The archive has at most 20 MiB, or --max-bytes. What does not fit is cut from the
-middle of the largest logs, in whole lines, or left out.
+The archive has at most 20 MiB, or --max-bytes. What does not fit is cut from
+the middle of the largest logs, in whole lines, or left out.
 
---json prints one object: file (null with --list), bytes, differs (how the report
-over the bundle differs from the one over the run; empty if it does not),
-environment (Markdown), and bundle, which is bundle.json of the archive.
+--json prints one object: file (null with --list), bytes, differs (how the
+report over the bundle differs from the one over the run; empty if it does
+not), environment (Markdown), and bundle, which is bundle.json of the archive.
 
 exit codes: 0 written or listed, 2 nothing to bundle, or it cannot be written
 """

@@ -1,9 +1,9 @@
-"""Print the page of a rule or of a check of doctor. Without a name, list all rules and checks.
+"""Print the page of a rule, or of a check of doctor; without a name, list all.
 
-With a PATH, which is a run, a file of one or an archive of 'bundle', the page begins with what the rule
-found there and the change: as a diff of the job's own source for patch -p1, if
-the source is available, and as shell lines, such as variables to set and the
-command to start the job.
+With a PATH, which is a run, a file of one or an archive of 'bundle', the page
+begins with what the rule found there and the change: as a diff of the job's
+own source for patch -p1, if the source is available, and as shell lines, such
+as variables to set and the command to start the job.
 """
 
 import argparse

@@ -37,6 +37,13 @@ def gather(host: Host, results: Sequence[Result]) -> HostMeeting:
     return host.once("meeting", lambda: _gather(host, results))
 
 
+def why_not_compared(host: Host) -> str:
+    """Return why there is nothing to compare; empty if several hosts have met."""
+    if not is_launch(host):
+        return "This is not one rank of several."
+    return "All ranks are on one host." if len(gather(host, ()).hosts) < 2 else ""
+
+
 def _gather(host: Host, results: Sequence[Result]) -> HostMeeting:
     here = rank_info(host.environ)
     rank, world = here.rank or 0, here.world_size or 1

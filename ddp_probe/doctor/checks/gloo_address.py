@@ -5,7 +5,7 @@ from typing import Dict, List
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import MetHost
-from ddp_probe.doctor.meeting import gather, is_launch
+from ddp_probe.doctor.meeting import gather, why_not_compared
 
 CHECK = Check(
     id="DOC804",
@@ -21,11 +21,10 @@ _LOOPBACK = ("127.", "::1")
 
 def check(host: Host) -> Answer:
     """Look for loopback addresses."""
-    if not is_launch(host):
-        return CHECK.skipped("This is not one rank of several.")
+    because = why_not_compared(host)
+    if because:
+        return CHECK.skipped(because)
     met = gather(host, ())
-    if len(met.hosts) < 2:
-        return CHECK.skipped("All ranks are on one host.")
     bad = [each for each in met.hosts if each.gloo.startswith(_LOOPBACK)]
     if not bad:
         return CHECK.ok("Gloo takes an address of each host that is not a loopback.")

@@ -6,7 +6,7 @@ from ddp_probe.diagnose.words import counted
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import CutLink
-from ddp_probe.doctor.meeting import gather, is_launch
+from ddp_probe.doctor.meeting import gather, why_not_compared
 
 CHECK = Check(
     id="DOC802",
@@ -22,11 +22,10 @@ _LISTED = 8
 
 def check(host: Host) -> Answer:
     """Look at the links that the hosts tried."""
-    if not is_launch(host):
-        return CHECK.skipped("This is not one rank of several.")
+    because = why_not_compared(host)
+    if because:
+        return CHECK.skipped(because)
     met = gather(host, ())
-    if len(met.hosts) < 2:
-        return CHECK.skipped("All ranks are on one host.")
     pairs = _pairs(met.cut)
     if pairs:
         shown = " ".join(_sentence(links) for links in pairs[:_LISTED])
