@@ -1,5 +1,6 @@
 """Rank 0's side of the meeting: waits for all ranks, tells them of each other, and collects what each found."""
 
+import os
 import socket
 import threading
 from typing import Any, Callable, Dict, List
@@ -16,6 +17,7 @@ class Hub:
 
     def __init__(self, listening: socket.socket, world: int, run: str) -> None:
         self._listening, self._world, self._run = listening, world, run
+        self.token = os.urandom(8).hex()  # By which it knows its own rank 0: another host's may connect first.
         self._changed = threading.Condition()
         self._came: Dict[int, Dict[str, Any]] = {}
         self._strangers: List[Dict[str, Any]] = []
@@ -80,6 +82,7 @@ class Hub:
         """Take a rank in; one that came twice, or belongs to another launch, is noted."""
         with self._changed:
             rank, fits = said["rank"], said["world"] == self._world and said["run"] == self._run
+            fits = fits and (rank != 0 or said["token"] == self.token)
             if fits and rank not in self._came and 0 <= rank < self._world and not self._roster:
                 self._came[rank] = said
                 self._changed.notify_all()

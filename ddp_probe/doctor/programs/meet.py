@@ -40,7 +40,7 @@ def main(path: str) -> None:
     port = _port(task) if holding is None else holding[1]
     line = _connect(task, port)
     with stage("meet"):
-        _hello(task, line)
+        _hello(task, line, holding[2] if holding is not None else "")
         roster = line.receive(task.seconds + _MARGIN)
         if "refused" in roster:
             raise RuntimeError(roster["refused"])
@@ -53,8 +53,8 @@ def main(path: str) -> None:
     os._exit(0)  # threads that wait for connections end with the process
 
 
-def _hold(task: Task) -> "tuple[threading.Thread, int]":
-    """Hold the meeting in a thread, at MASTER_PORT if it is free for that, and return the port."""
+def _hold(task: Task) -> "tuple[threading.Thread, int, str]":
+    """Hold the meeting in a thread, at MASTER_PORT if it is free for that; return the thread, the port and the token of its rank 0."""
     with stage("listen"):
         listening = listen(0 if task.agent_key else task.port)
         port = int(listening.getsockname()[1])
@@ -64,7 +64,7 @@ def _hold(task: Task) -> "tuple[threading.Thread, int]":
     hub = Hub(listening, task.world, task.run)
     thread = threading.Thread(target=hub.hold, args=(task.seconds,), daemon=True)
     thread.start()
-    return thread, port
+    return thread, port, hub.token
 
 
 def _port(task: Task) -> int:
@@ -88,20 +88,11 @@ def _connect(task: Task, port: int) -> Line:
             time.sleep(_AGAIN)
 
 
-def _hello(task: Task, line: Line) -> None:
+def _hello(task: Task, line: Line, token: str) -> None:
     address, interface = _links.route(task.address)
-    about = {"facts": task.facts, "gloo": _links.gloo_address()}
-    said = {**about, "rank": task.rank, "world": task.world, "run": task.run, "host": socket.gethostname(), "identity": _identity()}
-    line.send(
-        {
-            **said,
-            "address": address,
-            "interface": interface,
-            "port": _links.answer_others(task.rank),
-            "facts": task.facts,
-            "gloo": _links.gloo_address(),
-        }
-    )
+    said = {"rank": task.rank, "world": task.world, "run": task.run, "token": token, "host": socket.gethostname(), "identity": _identity()}
+    about = {"address": address, "interface": interface, "facts": task.facts, "gloo": _links.gloo_address()}
+    line.send({**said, **about, "port": _links.answer_others(task.rank)})
 
 
 def _identity() -> str:
