@@ -46,7 +46,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     reader = sys.modules.get("ddp_probe.read.load")
     if reader is not None:
-        assert reader._without_collector
-        reader._without_collector = _collector_off
+        assert reader.without_collector
+        reader.without_collector = _collector_off
     gc.collect()
     gc.freeze()

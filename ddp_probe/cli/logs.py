@@ -248,6 +248,6 @@ def _since(text: str, files: List[str]) -> float:
 def _end(files: List[str]) -> float:
     """Return the time of the run's last event."""
     from ddp_probe.read import ends
-    from ddp_probe.read.fold import seconds
+    from ddp_probe.read.stamp import seconds
 
     return max((seconds(str(ends.last(file).get("ts", ""))) or 0.0 for file in files), default=0.0)

@@ -24,10 +24,10 @@ def halted(run: Run, seen: View) -> Dict[int, str]:
 
 
 def _stopped(run: Run, standing: Standing) -> str:
-    process, start = standing.process, standing.process.started
+    process = standing.process
     if standing.rank not in run.running or process.pid <= 0:
         return ""
-    state = alive.kernel_state(process.pid, process.host, start.born or 0, start.boot)
+    state = alive.state_of(process)
     return "is stopped (process %d is in state %s)" % (process.pid, state) if state in _STOPPED else ""
 
 

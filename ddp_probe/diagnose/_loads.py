@@ -84,7 +84,7 @@ class Saves:
         """Return the saves of the file that a load is of: by the inode if one host has both, else by the path."""
         by_inode = self._by_inode.get((load.process.host, load.file.inode), []) if load.file.inode is not None else []
         by_path = self._by_path.get(whole(load.process, load.file.path), []) if load.file.path else []
-        return list({id(save): (process, save) for process, save in (*by_inode, *by_path)}.values())
+        return list({save: (process, save) for process, save in (*by_inode, *by_path)}.values())
 
     def of_path(self, process: LoggedProcess, path: str) -> List[Saved]:
         """Return the saves to a path of a process, on every host."""

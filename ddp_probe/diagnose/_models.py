@@ -8,6 +8,7 @@ import msgspec
 
 from ddp_probe import schema
 from ddp_probe.diagnose._wraps import Wrapped
+from ddp_probe.read import held_files
 from ddp_probe.read.model import Run
 
 _BYTES = 1 << 26  # A list longer than this is not read.
@@ -53,8 +54,8 @@ def parameters(run: Run, wrapped: Wrapped) -> Optional[List[Parameter]]:
     digest = wrapped.placement.digest
     if not digest.isalnum():  # It becomes a file's name.
         return None
-    for folder in run.folders:
-        found = _read(os.path.join(folder, "models", digest + ".json"))
+    for folder in dict.fromkeys((os.path.dirname(wrapped.process.file), *run.folders)):
+        found = _read(held_files.place(os.path.join(folder, "models", digest + ".json")))
         if found is not None and len(found) == wrapped.placement.parameters:
             return found
     return None

@@ -20,8 +20,8 @@ def deaths(run: Run) -> Dict[int, Death]:
 
 def through(run: Run, calls: "Iterable[LoggedCall[Any]]") -> List[Failed]:
     """Return the failures that went through one of these calls."""
-    known = {id(call) for call in calls}
-    return [failure for failure in run.failures if any(id(call) in known for call in failure.calls)]
+    known = set(calls)
+    return [failure for failure in run.failures if any(call in known for call in failure.calls)]
 
 
 def told(rule: Rule, run: Run) -> Iterator[Match]:

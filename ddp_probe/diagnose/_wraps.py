@@ -75,8 +75,8 @@ def refused(run: Run, chosen: Sequence[Wrapped]) -> List[Wrapped]:
 
 def failures(run: Run, chosen: Sequence[Wrapped]) -> List[Failed]:
     """Return the failures that went through these calls."""
-    asked = {id(wrapped.call) for wrapped in chosen}
-    return [failure for failure in run.failures if any(id(call) in asked for call in failure.calls)]
+    asked = {wrapped.call for wrapped in chosen}
+    return [failure for failure in run.failures if any(call in asked for call in failure.calls)]
 
 
 def later(_run: Run, wrapped: Wrapped, text: str) -> List[Failed]:

@@ -1,7 +1,8 @@
 """Looks for the texts of a rule in failures: exceptions that a probe recorded, and passages of a plain log."""
 
 from functools import lru_cache
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from weakref import WeakKeyDictionary
 
 from ddp_probe.diagnose._pattern import PatternMatch, searchable
 from ddp_probe.diagnose._root_cause import root_cause
@@ -25,10 +26,24 @@ def _search(pattern: str, text: str) -> Optional[PatternMatch]:
     return searchable(pattern).search(text)
 
 
+_TEXTS: "WeakKeyDictionary[Run, Tuple[List[Failed], List[Tuple[str, Failed]], Set[str]]]" = WeakKeyDictionary()
+
+
+def _fatal(run: Run) -> Tuple[List[Tuple[str, Failed]], Set[str]]:
+    """Return the failures that were not survived, each with its text, and the different texts: a hundred thousand ranks may say the same."""
+    known = _TEXTS.get(run)
+    if known is None or known[0] is not run.failures:
+        found = [(failure.text, failure) for failure in run.failures if failure.fatal]
+        known = _TEXTS[run] = (run.failures, found, {text for text, _ in found})
+    return known[1], known[2]
+
+
 def matches(rule: Rule, run: Run) -> List[Match]:
     """Return the failures that carry one of the rule's texts; of those that a probe recorded, the ones that were not survived."""
+    found, texts = _fatal(run)
+    likely = {text for text in texts if any(_search(printed.pattern, text) is not None for printed in rule.printed)}
     beside: Dict[Tuple[str, str], bool] = {}
-    return [match for failure in run.failures if failure.fatal for match in _of(rule, failure, run, beside)]
+    return [match for text, failure in found if text in likely for match in _of(rule, failure, run, beside)] if likely else []
 
 
 def _of(rule: Rule, failure: Failed, run: Run, beside: Dict[Tuple[str, str], bool]) -> Iterator[Match]:

@@ -15,6 +15,8 @@ _SLACK = 2.0  # How many seconds the kernel's start time may be after the first 
 
 def alive(process: LoggedProcess) -> bool:
     """Return whether the process still runs, as far as this host knows; of a bundle: whether it ran when that was made."""
+    if process.state is not None:
+        return process.end is None and process.death is None and bool(process.state)
     bundle = bundled.current()
     if bundle is not None:
         return process.end is None and process.death is None and bool(bundle.state(process.host, process.pid))
@@ -28,6 +30,13 @@ def alive(process: LoggedProcess) -> bool:
         return False
     now = _status(process.pid)
     return not now or (now[_STATE] not in _GONE and _same(process, now))
+
+
+def state_of(process: LoggedProcess) -> Optional[str]:
+    """Return the kernel's letter for a process as it is now, or as it was when it was folded; None if this host cannot tell."""
+    if process.state is not None:
+        return process.state
+    return kernel_state(process.pid, process.host, process.started.born or 0, process.started.boot) if process.pid > 0 else None
 
 
 def kernel_state(pid: int, host: str, born: int, boot: str) -> Optional[str]:

@@ -13,8 +13,8 @@ import msgspec
 
 from ddp_probe.read import ledger, rank_ledger
 from ddp_probe.read._lines import lines
-from ddp_probe.read.fold import seconds
 from ddp_probe.read.model import Inventory
+from ddp_probe.read.stamp import seconds
 
 _ALL_PIECES = 64 << 20  # Bytes of all files together in memory at a time.
 _PIECE = 1 << 18

@@ -59,7 +59,7 @@ def consequence(words: str) -> str:
 
 def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[Failed]:
     found: Dict[Tuple[str, str], Failed] = {}
-    calls = [call for call in process.every() if call.failure is not None and call.until is not None]
+    calls = [call for call in process.kept.failed(process.offset) if call.until is not None]
     for call in sorted(calls, key=lambda call: (call.until or 0.0, -call.at.line)):
         failure = call.failure
         assert failure is not None
@@ -100,7 +100,7 @@ def _last_words(failed: Failed, process: LoggedProcess) -> bool:
     if process.exit_code is not None or process.end is None:
         return False
     calls = [call for call in process.every() if not call.name.startswith(("process.", "probe.")) and not call.is_watchers]
-    return bool(calls) and any(call is calls[-1] for call in failed.calls)
+    return bool(calls) and any(call == calls[-1] for call in failed.calls)
 
 
 def _outlived(failed: Failed, process: LoggedProcess) -> bool:

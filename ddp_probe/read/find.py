@@ -12,7 +12,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe import ledger_schema, settings
 from ddp_probe.errors import UnusableError
-from ddp_probe.read import launches
+from ddp_probe.read import fold_file, launches
 
 PATTERNS = ("rank*.jsonl", "launcher*.jsonl")
 _EMPTY = "It contains no file of the probe (%s)." % ", ".join(PATTERNS)
@@ -28,6 +28,7 @@ class Sources(NamedTuple):
     folders: List[str]
     unreadable: Dict[str, str]
     launch: int = 0  # Number of the requested launch in these files, from 1; 0 if none was requested.
+    folds: List[str] = []  # Files that hold what was kept of the files of a host.
 
 
 class NoRunError(UnusableError):
@@ -98,14 +99,15 @@ def _fault(folder: str) -> str:
 
 def sources(paths: Sequence[str]) -> Sources:
     """Return the files for the paths of a command line."""
-    found = Sources([], [], [], {})
+    found = Sources([], [], [], {}, 0, [])
     matched = [_matches(path) for path in paths] if paths else [([newest()], 0)]
     named = [path for matches, _ in matched for path in matches]
     for path in named:
         _take(path, found, alone=len(named) == 1)
-    if not (found.events or found.texts) and all(why == _EMPTY for why in found.unreadable.values()):
+    if not (found.events or found.texts or found.folds) and all(why == _EMPTY for why in found.unreadable.values()):
         raise UnusableError(what="There is no run in %s." % named[0], why=_EMPTY, what_to_do=_LIST)
-    return Sources(_once(found.events), _once(found.texts), _once(found.folders), found.unreadable, max(number for _, number in matched))
+    files = (_once(found.events), _once(found.texts), _once(found.folders))
+    return Sources(*files, found.unreadable, max(number for _, number in matched), _once(found.folds))
 
 
 def _matches(path: str) -> Tuple[List[str], int]:
@@ -159,7 +161,7 @@ def _take(path: str, found: Sources, *, alone: bool) -> None:
         _take_ledger(path, found)
         return
     if not os.path.isdir(path):
-        (found.events if _is_events(path) else found.texts).append(path)
+        (found.folds if fold_file.is_fold(path) else found.events if _is_events(path) else found.texts).append(path)
         return
     try:
         os.listdir(path)
@@ -172,6 +174,10 @@ def _take(path: str, found: Sources, *, alone: bool) -> None:
         parts = launches.beside(path, lambda: runs(siblings)) if alone else [path]
         found.folders.extend(parts)
         found.events.extend(file for part in parts for file in _event_files(part))
+        return
+    folds = sorted(glob.glob(os.path.join(glob.escape(path), "*" + fold_file.SUFFIX)))
+    if folds:
+        found.folds.extend(folds)
         return
     below = runs(path)
     if below:  # a folder of runs: the newest, as without a path

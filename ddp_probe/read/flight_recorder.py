@@ -16,6 +16,7 @@ from ddp_probe.checkpoints.model import BrokenError, UnknownError
 from ddp_probe.checkpoints.pickle_stream import PickleStream
 from ddp_probe.checkpoints.source import FileRange
 from ddp_probe.checkpoints.values import Mapping
+from ddp_probe.read import held_files
 from ddp_probe.schema import Site
 
 _NAME = re.compile(r"rank_?(\d{1,7})(?:\.(?:json|pickle|pkl))?$")
@@ -80,7 +81,7 @@ def find(folders: Iterable[str]) -> Dict[int, str]:
 def read(path: str, rank: int) -> Recording:
     """Read one dump."""
     try:
-        with open(path, "rb", opener=_opener) as file:
+        with open(held_files.place(path), "rb", opener=_opener) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return Recording(path, rank, problem="it is not a regular file")
             return Recording(path, rank, tuple(_entries(_loads(file))), _written(path))
@@ -96,14 +97,15 @@ def _opener(path: str, flags: int) -> int:
 
 def _names(folder: str) -> List[str]:
     try:
-        return os.listdir(folder)
+        held = held_files.names(folder)
+        return os.listdir(folder) if held is None else held
     except OSError:
         return []
 
 
 def _written(path: str) -> float:
     try:
-        return os.stat(path).st_mtime
+        return os.stat(held_files.place(path)).st_mtime
     except OSError:
         return 0.0
 

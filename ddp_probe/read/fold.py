@@ -1,186 +1,85 @@
-"""Folds the lines of one file into the summary of a process."""
+"""Writes the fold of a run: what the reader keeps of the processes of this host. `report` reads the folds of all hosts as one run.
 
-from datetime import datetime, timezone
-from typing import Dict, List, Optional, Tuple
+A fold stands for a folder: FOLD/rank00003.node1.77.jsonl is a log that was folded, and what lay beside that log is read by such a path.
+"""
 
-from ddp_probe import schema
-from ddp_probe.read._decode import decode
-from ddp_probe.read.logged_call import LoggedCall, LogLine
-from ddp_probe.read.model import Inventory, LoggedProcess
+import os
+from typing import BinaryIO, Dict, Iterator, Optional, Sequence
 
-_PHASES = {name: name for name in ("begin", "end", "error", "point")}
-_NOTHING: List[schema.Site] = []  # Shared by all; never modified.
-_SITES: Dict[Tuple[str, int, str], schema.Site] = {}
-_MANY = 10000  # At most this many different call sites are shared; beyond that each event keeps its own.
-_WORDS, _FRAMES = 1 << 14, 200  # Characters of a message and frames of a traceback that are kept; a probe does not write more.
-_COMPARED = (schema.HangSuspected, schema.Stacks)  # By the clock that the ledger has too.
-_OPEN = 1000  # At most this many calls without an end; a file with more was not written by the probe.
+from ddp_probe.errors import UnusableError
+from ddp_probe.read import find, flight_recorder, fold_file, host_fold, ledger, process_files, stacks
+from ddp_probe.read.fold_file import Contents
+from ddp_probe.read.load import without_collector
+from ddp_probe.read.model import Inventory
+from ddp_probe.read.process_files import Meter, Progress
+from ddp_probe.read.shared import Shared
+
+_MODELS = "models"
 
 
-class Fold:
-    """Takes the lines of one file in order; can continue when the file has grown."""
+def write(paths: Sequence[str], target: BinaryIO, progress: Optional[Progress] = None, cores: int = 0) -> int:
+    """Fold the run at these paths, the newest run if there are none; return the number of its processes."""
+    sources = find.sources(paths)
+    if sources.texts or sources.folds:
+        _refuse((sources.texts or sources.folds)[0], is_text=bool(sources.texts))
+    with without_collector():
+        inventory, meter = Inventory(), Meter(sources.events, progress)
+        inventory.unreadable.update(sources.unreadable)
+        processes = process_files.read(sources.events, inventory, Shared(), meter, cores)
+        places = _Places(sources.folders)
+        folded = host_fold.fold(processes, inventory, sources.folders, sources.launch, places.of)
+    held = places.held([process.file for process in processes], [process.ledger_file for process in processes])
+    fold_file.write(target, host_fold.encode(folded), (one for name, path in held for one in _contents(name, path)))
+    return len(processes)
 
-    def __init__(self, file: str, inventory: Inventory) -> None:
-        self.process = LoggedProcess(file)
-        self._inventory = inventory
-        self._base: Optional[float] = None
-        self._untimed = 0
-        self._last_line = 0
-        self._numbered = 0
-        self._highest = -1
-        self._last_hole = 0
 
-    def line(self, number: int, text: bytes, whole: bool) -> None:
-        """Add one line."""
-        found = decode(text)
-        if found.event is not None:
-            self._event(found.event, number)
-        elif found.unknown:
-            self.process.unknown[found.unknown] = self.process.unknown.get(found.unknown, 0) + 1
-        elif whole or found.fault != "not JSON":
-            self._inventory.skip(self.process.file, found.fault)
-        else:
-            self._inventory.skip(self.process.file, "torn")
+def _refuse(path: str, *, is_text: bool) -> None:
+    raise UnusableError(
+        what="%s cannot be folded." % path,
+        why="It was not written by the probe." if is_text else "It is a fold already.",
+        what_to_do="Name a run's folder. 'python -m ddp_probe report %s' reads the file as it is." % path,
+    )
 
-    def _event(self, event: schema.Event, line: int) -> None:
-        process, phase = self.process, event.phase
-        process.lines += 1
-        self._number(event.seq, line)
-        _shorten(event)
-        when = self._when(event)
-        if phase == "begin":
-            call = LoggedCall(event, process.file, line, when)
-            process.keep(call)
-            if event.span is not None and len(process.open) < _OPEN:
-                process.open[event.span] = call
-        elif phase in ("end", "error"):
-            begun = process.open.pop(event.span, None) if event.span is not None else None
-            call = begun or LoggedCall(event, process.file, line, when)
-            if begun is None:
-                process.keep(call)
-            call.end, call.line_after, call.until = event, line, when
-            if phase == "error":
-                process.keep_failed(call)
-        else:
-            call = LoggedCall(event, process.file, line, when)
-            call.end, call.line_after, call.until = event, line, when
-            process.keep(call)
-            self._point(event, when)
-        process.last, process.last_when = event, when
-        self._last_line = line
 
-    def _number(self, seq: int, line: int) -> None:
-        """Track sequence numbers; two threads may write their lines in either order."""
-        if seq < 0:
+class _Places:
+    """The names that files have in a fold: those in the run's folder, with a number before it if there are several folders."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = list(folders)
+        self._prefixes: Dict[str, str] = {folder: "%d/" % number if number else "" for number, folder in enumerate(folders)}
+
+    def of(self, path: str) -> str:
+        """Return the name of a file."""
+        folder, name = os.path.split(path)
+        if not path:
+            return ""
+        if folder not in self._prefixes:
+            self._prefixes[folder] = "%d/" % len(self._prefixes) if self._prefixes else ""
+        return self._prefixes[folder] + name
+
+    def held(self, logs: Sequence[str], ledgers: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Yield the files that a rule may look into, each with its name in the fold."""
+        for path in (*(stacks.dump_of(log) for log in logs), *filter(None, ledgers)):
+            yield self.of(path), path
+        for folder in self._folders:
+            models = os.path.join(folder, _MODELS)
+            names = sorted(os.listdir(models)) if os.path.isdir(models) else []
+            for name in names:
+                yield "%s%s/%s" % (self._prefixes[folder], _MODELS, name), os.path.join(models, name)
+        for dump in flight_recorder.find(self._folders).values():
+            yield self.of(dump), dump
+
+
+def _contents(name: str, path: str) -> Iterator[Contents]:
+    """Yield what a fold holds of a file; a ledger without what its process is writing, and without the end of its ring if that is empty."""
+    try:
+        if not os.path.isfile(path):
             return
-        self._numbered += 1
-        if seq > self._highest + 1:
-            self._last_hole = line
-        self._highest = max(self._highest, seq)
-
-    def _lighten(self, event: schema.Event) -> None:
-        """Share equal values and drop those no longer needed: each decoded line has its own copies."""
-        process = self.process
-        event.phase = _PHASES.get(event.phase, event.phase)
-        event.ts = ""
-        if not isinstance(event, _COMPARED):
-            event.mono_ns = 0
-        if event.host == process.host:
-            event.host = process.host
-        if event.run == process.run:
-            event.run = process.run
-        if event.pid == process.pid:
-            event.pid = process.pid
-        if event.rank == process.rank:
-            event.rank = process.rank
-        if event.world_size == process.world_size:
-            event.world_size = process.world_size
-        if not event.through:
-            event.through = _NOTHING
-        if event.site is not None:
-            event.site = _site(event.site)
-
-    def _point(self, event: schema.Event, when: float) -> None:
-        process = self.process
-        if isinstance(event, (schema.ProcessStart, schema.LauncherStart)):
-            if process.start is None:
-                process.start, process.start_when = event, when
-                self._identity(event)
-        elif isinstance(event, (schema.ProcessEnd, schema.LauncherEnd)):
-            process.end = event
-        elif isinstance(event, schema.Full):
-            process.full = True
-
-    def _identity(self, event: schema.Event) -> None:
-        process = self.process
-        process.rank, process.local_rank, process.world_size = event.rank, event.local_rank, event.world_size
-        process.host, process.pid, process.run = event.host, event.pid, event.run
-
-    def _when(self, event: schema.Event) -> float:
-        """Use the monotonic clock, and the wall clock only once: the wall clock can be set while a job runs."""
-        if not event.mono_ns:
-            stamp = seconds(event.ts)
-            self._untimed += 1
-            return stamp if stamp is not None else float(self._untimed)
-        if self._base is None:
-            stamp = seconds(event.ts)
-            self._base = 0.0 if stamp is None else stamp - event.mono_ns * 1e-9
-        return self._base + event.mono_ns * 1e-9
-
-    def finish(self) -> LoggedProcess:
-        """Return the process; if its first line is missing, its last line identifies it."""
-        last = self.process.last
-        self.process.last_at = LogLine(self.process.file, self._last_line)
-        self.process.holes = max(0, self._highest + 1 - self._numbered)
-        if self.process.holes:
-            self._close_over_holes()
-        if self.process.start is None and last is not None:
-            self._identity(last)
-        if self.process.world_size is None and last is not None:  # A child of mp.spawn learns it from init_process_group.
-            self.process.world_size = last.world_size
-        for call in self.process.every():
-            self._lighten(call.begin)
-            if call.end is not None and call.end is not call.begin:
-                self._lighten(call.end)
-        return self.process
-
-    def _close_over_holes(self) -> None:
-        """Treat a call that began before a gap as returned: its end may be in the missing lines, and the process continued."""
-        for span, call in list(self.process.open.items()):
-            if call.line < self._last_hole:
-                call.end = type(call.begin)()
-                del self.process.open[span]
-
-
-def _shorten(event: schema.Event) -> None:
-    """Cut an exception's message to the length that a probe writes: rules search it."""
-    if event.failure is not None:
-        event.failure.message = _short(event.failure.message)
-        del event.failure.frames[_FRAMES // 2 : max(len(event.failure.frames) - _FRAMES // 2, _FRAMES // 2)]
-    if isinstance(event, schema.LauncherChild):
-        event.message = _short(event.message)
-
-
-def _short(message: str) -> str:
-    return message if len(message) <= _WORDS else "%s … %s" % (message[: _WORDS * 3 // 4], message[-_WORDS // 4 :])
-
-
-def seconds(stamp: str) -> Optional[float]:
-    """Return an RFC 3339 time as seconds since 1970."""
-    for form in ("%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ"):
-        try:
-            return datetime.strptime(stamp, form).replace(tzinfo=timezone.utc).timestamp()
-        except ValueError:
-            continue
-    return None
-
-
-def _site(site: schema.Site) -> schema.Site:
-    """Return one shared object per line of the job; all ranks make the same calls."""
-    key = (site.file, site.line, site.function)
-    known = _SITES.get(key)
-    if known is None:
-        if len(_SITES) < _MANY:
-            _SITES[key] = site
-        return site
-    return known
+        if path.endswith(".ledger"):
+            data = ledger.settled(path).rstrip(b"\0")
+        else:
+            with open(path, "rb") as file:
+                data = file.read(fold_file.LARGEST)
+        yield Contents(name, data, os.stat(path).st_mtime)
+    except OSError:
+        return

@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, O
 
 from ddp_probe import schema
 from ddp_probe.read import ends
-from ddp_probe.read.fold import seconds
 from ddp_probe.read.model import LoggedProcess
+from ddp_probe.read.stamp import seconds
 
 _APART = 600.0  # Maximum seconds between the starts of two parts.
 _SKEW = 5.0  # Maximum seconds between the clocks of two hosts.
@@ -124,16 +124,38 @@ def split(processes: Sequence[LoggedProcess]) -> List[List[LoggedProcess]]:
     folders: Dict[str, List[LoggedProcess]] = {}
     for process in processes:
         folders.setdefault(os.path.dirname(process.file), []).append(process)
-    groups: List[Tuple[List[Part], List[LoggedProcess]]] = []
+    groups: List[_Group] = []
     for folder, own in sorted(folders.items(), key=lambda item: min(process.start_when for process in item[1])):
         part = _part(folder, own)
-        fitting = [group for group in groups if not any(_other(each, part) and not same(each, part) for each in group[0])]
-        if fitting:
-            fitting[-1][0].append(part)
-            fitting[-1][1].extend(own)
+        fitting = [group for group in groups if group.takes(part)]
+        if not fitting:
+            groups.append(_Group(part))
         else:
-            groups.append(([part], list(own)))
-    return [launch for _, group in groups for launch in _in_turn(group)]
+            fitting[-1].add(part)
+        (fitting or groups)[-1].processes.extend(own)
+    return [launch for group in groups for launch in _in_turn(group.processes)]
+
+
+class _Group:
+    """The parts of one launch, or of several that were named together."""
+
+    def __init__(self, part: Part) -> None:
+        self.processes: List[LoggedProcess] = []
+        self._parts = [part]
+        self._keys: Optional[FrozenSet[_Key]] = part.keys  # Those of each part; None if they differ.
+        self._ranks = set(part.ranks)
+
+    def takes(self, part: Part) -> bool:
+        """Return whether a part can belong here. Ten thousand hosts have one rendezvous, and no rank twice: then they need not be compared."""
+        if part.keys == self._keys and self._ranks.isdisjoint(part.ranks):
+            return True
+        return not any(_other(each, part) and not same(each, part) for each in self._parts)
+
+    def add(self, part: Part) -> None:
+        """Take a part in."""
+        self._parts.append(part)
+        self._keys = self._keys if part.keys == self._keys else None
+        self._ranks |= part.ranks
 
 
 def _part(folder: str, processes: List[LoggedProcess]) -> Part:

@@ -4,26 +4,27 @@ import contextlib
 import gc
 import json
 import os
-import stat
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-from ddp_probe.read import bundled, children, clocks, failures, find, fold, launches, ledger_text, rank_ledger, text
+from ddp_probe.read import bundled, children, clocks, failures, find, folds, launches, ledger_text, process_files, text
 from ddp_probe.read._lines import lines
-from ddp_probe.read.model import Inventory, LoggedProcess, Run
+from ddp_probe.read.model import LoggedProcess, Run
+from ddp_probe.read.process_files import Meter, Progress
+from ddp_probe.read.process_reader import ProcessReader
 from ddp_probe.read.shape import shape
+from ddp_probe.read.shared import Shared
 
 _LATER = 600.0
-Progress = Callable[[int, int], None]  # bytes read, total bytes
 
 
-def load(paths: Sequence[str] = (), progress: Optional[Progress] = None) -> Run:
-    """Read the run at these paths; the newest run if there are none."""
-    with _without_collector():
-        return _load(paths, progress)
+def load(paths: Sequence[str] = (), progress: Optional[Progress] = None, cores: int = 0) -> Run:
+    """Read the run at these paths, the newest run if there are none, on at most this many cores, all of them if it is 0."""
+    with without_collector():
+        return _load(paths, progress, cores)
 
 
 @contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """Disable the garbage collector: while reading it finds almost nothing, and scanning millions of objects takes longer than reading them.
 
     A failure and its process refer to each other, so objects of an earlier reading are collected first: `report --follow` reads many times.
@@ -41,19 +42,21 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _load(paths: Sequence[str], progress: Optional[Progress]) -> Run:
+def _load(paths: Sequence[str], progress: Optional[Progress], cores: int) -> Run:
     sources = find.sources(paths)
     run = Run()
     run.folders = sources.folders
     run.inventory.unreadable.update({**sources.unreadable, **bundled.unreadable()})
-    meter = _Meter([*sources.events, *sources.texts], progress)
-    processes = [process for file in sources.events for process in [_process(file, run.inventory, meter)] if process is not None]
+    run.read_at = bundled.read_at()
+    shared, meter = Shared(), Meter([*sources.events, *sources.texts, *sources.folds], progress)
+    processes = process_files.read(sources.events, run.inventory, shared, meter, cores)
     for file in sources.texts:
         _text(file, run, meter)
-    for process in processes:
-        process.ledger_file = rank_ledger.find(process.file)
-    run.read_at = bundled.read_at()
-    return assemble(run, processes, sources.launch)
+    number = sources.launch
+    if sources.folds:
+        of_folds, asked = folds.read(sources.folds, run, shared, meter)
+        processes, number = [*processes, *of_folds], number or asked
+    return assemble(run, processes, number)
 
 
 def assemble(run: Run, processes: List[LoggedProcess], number: int = 0) -> Run:
@@ -74,7 +77,8 @@ def _chosen(run: Run, processes: List[LoggedProcess], number: int) -> List[Logge
     chosen = found[number - 1]
     known = set(map(id, chosen))
     run.others = [process for process in processes if id(process) not in known and not process.is_launcher]
-    run.folders = [folder for folder in run.folders if any(os.path.dirname(process.file) == folder for process in chosen)]
+    used = {os.path.dirname(process.file) for process in chosen}
+    run.folders = [folder for folder in run.folders if any(one == folder or one.startswith(folder + os.sep) for one in used)]
     run.inventory.notes.append(_one_of(number, found))
     return chosen
 
@@ -118,14 +122,15 @@ def _world(ledgers: Dict[int, bytes], events: List[Dict[str, Any]]) -> int:
 
 def _processes(events: List[Dict[str, Any]], run: Run, ledgers: Dict[int, bytes]) -> Iterator[LoggedProcess]:
     """Yield the processes that these events and ledgers are of."""
-    folds: Dict[str, fold.Fold] = {}
+    readers: Dict[str, ProcessReader] = {}
+    shared = Shared()
     for number, told in enumerate(events):
         event: Dict[str, Any] = {"phase": "point", "mono_ns": (number + 1) * 10**9, "host": "node1", **told}
         is_launcher = event["event"].startswith("launcher.") and event.get("rank") is None
         name = "launcher.%s.jsonl" % event["host"] if is_launcher else "rank%05d.%s.jsonl" % (event.get("rank") or 0, event["host"])
-        reader = folds.setdefault(name, fold.Fold(name, run.inventory))
+        reader = readers.setdefault(name, ProcessReader(name, run.inventory, shared))
         reader.line(reader.process.lines + 1, json.dumps(event).encode(), True)
-    for reader in folds.values():
+    for reader in readers.values():
         process = reader.finish()
         data = None if process.is_launcher or process.rank is None else ledgers.get(process.rank)
         if data is not None:
@@ -133,59 +138,8 @@ def _processes(events: List[Dict[str, Any]], run: Run, ledgers: Dict[int, bytes]
         yield process
 
 
-class _Meter:
-    """Reports how many of all bytes have been read."""
-
-    def __init__(self, files: Iterable[str], progress: Optional[Progress]) -> None:
-        self._progress = progress
-        self._read = 0
-        self._all = sum(_size(file) for file in files) if progress else 0
-
-    def add(self, count: int) -> None:
-        self._read += count
-        if self._progress is not None:
-            self._progress(self._read, max(self._all, self._read))
-
-
-def _size(file: str) -> int:
-    try:
-        return os.stat(file).st_size
-    except OSError:
-        return 0
-
-
-def _process(file: str, inventory: Inventory, meter: _Meter) -> Optional[LoggedProcess]:
-    fault = _unreadable(file)
-    reader = fold.Fold(file, inventory)
-    if not fault:
-        try:
-            with open(file, "rb") as stream:
-                read = 0
-                for number, line, whole in lines(stream):
-                    reader.line(number, line, whole)
-                    read += len(line)
-                    if read >= 1 << 18:
-                        meter.add(read)
-                        reader.process.bytes, read = reader.process.bytes + read, 0
-                reader.process.bytes += read
-                meter.add(read)
-        except OSError as exc:
-            fault = exc.strerror or str(exc)
-    if fault:
-        inventory.unreadable[file] = fault
-        return None
-    process = reader.finish()
-    inventory.files.append(file)
-    inventory.lines += process.lines
-    inventory.bytes += process.bytes
-    if not process.lines:
-        inventory.unreadable[file] = "It contains no event."
-        return None
-    return process
-
-
-def _text(file: str, run: Run, meter: _Meter) -> None:
-    fault = _unreadable(file)
+def _text(file: str, run: Run, meter: Meter) -> None:
+    fault = process_files.unreadable(file)
     if not fault:
         try:
             with open(file, "rb") as stream:
@@ -193,17 +147,8 @@ def _text(file: str, run: Run, meter: _Meter) -> None:
             run.texts.append(log)
             run.inventory.notes.extend(text.left_out(log))
             run.inventory.files.append(file)
-            meter.add(_size(file))
+            meter.add(process_files.size(file))
             return
         except OSError as exc:
             fault = exc.strerror or str(exc)
     run.inventory.unreadable[file] = fault
-
-
-def _unreadable(file: str) -> str:
-    """Return why a file cannot be read; opening a pipe or a device would block forever."""
-    try:
-        mode = os.stat(file).st_mode
-    except OSError as exc:
-        return exc.strerror or str(exc)
-    return "" if stat.S_ISREG(mode) else "Not a regular file."

@@ -24,14 +24,23 @@ class LoggedCall(Generic[E]):
 
     __slots__ = ("begin", "end", "file", "line", "line_after", "until", "when")
 
-    def __init__(self, begin: E, file: str, line: int, when: float) -> None:
+    def __init__(
+        self, begin: E, file: str, line: int, when: float, end: Optional[E] = None, line_after: int = 0, until: Optional[float] = None
+    ) -> None:
         self.begin = begin  # Written before the call; if that line is missing, the one written after it.
         self.file = file
         self.line = line
         self.when = when  # Seconds since 1970 on the run's common clock.
-        self.end: Optional[E] = None  # Written after the call; None while it runs or hangs.
-        self.line_after = 0
-        self.until: Optional[float] = None
+        self.end = end  # Written after the call; None while it runs or hangs.
+        self.line_after = line_after
+        self.until = until
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both stand for one call: it is made again each time that it is asked for."""
+        return isinstance(other, LoggedCall) and self.line == other.line and self.file == other.file
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.line))
 
     @property
     def at(self) -> LogLine:

@@ -1,49 +1,18 @@
 """The reader's model of one launch: a summary of each process, and its failures, all on one clock."""
 
 import re
-from collections import deque
 from operator import attrgetter
-from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple, Type, cast
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple, Type
 
 from ddp_probe import schema
 from ddp_probe.read import rank_ledger
+from ddp_probe.read.kept_calls import NO_CALLS
 from ddp_probe.read.ledger import Ledger
 from ddp_probe.read.logged_call import E, LoggedCall, LogLine
 from ddp_probe.read.rank_ledger import RankLedger
 from ddp_probe.schema import Site
 
 _WORD = re.compile(r"\w")
-
-# For each kind of event, a process keeps this many first and last calls and this many failures: ten thousand ranks must fit in memory.
-FIRST, LAST, FAILURES = 8, 8, 16
-
-_line = attrgetter("line")
-
-
-class _Kept:
-    """The kept calls of one kind: the first, the last, and the failed ones."""
-
-    __slots__ = ("count", "failed", "failures", "first", "last")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.failures = 0
-        self.first: List[LoggedCall[Any]] = []
-        self.last: Optional[Deque[LoggedCall[Any]]] = None  # Created when needed: most kinds occur once or twice.
-        self.failed: List[LoggedCall[Any]] = []
-
-    def add(self, call: LoggedCall[Any]) -> None:
-        self.count += 1
-        if len(self.first) < FIRST:
-            self.first.append(call)
-            return
-        if self.last is None:
-            self.last = deque(maxlen=LAST)
-        self.last.append(call)
-
-    def all(self) -> List[LoggedCall[Any]]:
-        calls = {id(call): call for call in (*self.first, *self.failed, *(self.last or ()))}
-        return sorted(calls.values(), key=_line)
 
 
 class Death(NamedTuple):
@@ -65,7 +34,6 @@ class LoggedProcess:
     """One file: a rank, a solo program, or a launcher."""
 
     __slots__ = (
-        "_kept",
         "_ledger",
         "bytes",
         "death",
@@ -75,9 +43,10 @@ class LoggedProcess:
         "full",
         "holes",
         "host",
-        "last",
+        "kept",
         "last_at",
         "last_when",
+        "last_world_size",
         "ledger_data",
         "ledger_file",
         "lines",
@@ -89,6 +58,7 @@ class LoggedProcess:
         "run",
         "start",
         "start_when",
+        "state",
         "unknown",
         "world_size",
     )
@@ -104,22 +74,23 @@ class LoggedProcess:
         self.start: Optional[schema.Event] = None  # ProcessStart or LauncherStart
         self.start_when = 0.0
         self.end: Optional[schema.Event] = None  # ProcessEnd or LauncherEnd
-        self.last: Optional[schema.Event] = None
         self.last_at = LogLine(file, 0)
         self.last_when = 0.0
+        self.last_world_size: Optional[int] = None  # In its last line.
         self.lines = 0
         self.bytes = 0
         self.full = False  # The file reached DDP_PROBE_MAX_BYTES; later events are not in it.
         self.holes = 0  # How many lines are missing, by their sequence numbers.
         self.offset = 0.0  # Seconds added to this host's clock.
-        self.open: Dict[int, LoggedCall[Any]] = {}
+        self.open: Tuple[LoggedCall[Any], ...] = ()  # Calls that have not returned, by the clock of its host.
         self.unknown: Dict[str, int] = {}  # Events of an unknown version, by name.
         self.death: Optional[Death] = None
         self.failures: List[Failed] = []  # The process's own, by time.
-        self._kept: Dict[str, _Kept] = {}
+        self.kept = NO_CALLS
         self.ledger_file = ""  # The ledger of collectives beside the log; empty if there is none.
         self.ledger_data: Optional[bytes] = None  # Its bytes, in an example.
         self._ledger: Optional[RankLedger] = None
+        self.state: Optional[str] = None  # Of a fold: the kernel's letter for it when that was made; None if that is not known.
 
     # --- for rules
 
@@ -133,38 +104,39 @@ class LoggedProcess:
             self._ledger = found
         return self._ledger
 
+    def hold_ledger(self, file: str, found: RankLedger) -> None:
+        """Take what was kept of its ledger when it was folded."""
+        self.ledger_file, self._ledger = file, found
+
     def whole_ledger(self) -> Ledger:
         """Return all that the ledger holds, read again."""
         return rank_ledger.whole(self.ledger_file, self.ledger_data)
 
     def calls(self, kind: Type[E]) -> List["LoggedCall[E]"]:
         """Return the kept calls of a kind, in order: the first eight, the last eight, and the failed ones."""
-        kept = self._kept.get(str(kind.__struct_config__.tag))
-        return cast("List[LoggedCall[E]]", kept.all() if kept else [])
+        return self.kept.of(str(kind.__struct_config__.tag), self.offset)
 
     def first(self, kind: Type[E]) -> Optional["LoggedCall[E]"]:
         """Return the first call of a kind."""
-        calls = self.calls(kind)
-        return calls[0] if calls else None
+        return self.kept.one(str(kind.__struct_config__.tag), 0, self.offset)
 
     def final(self, kind: Type[E]) -> Optional["LoggedCall[E]"]:
         """Return the last call of a kind."""
-        calls = self.calls(kind)
-        return calls[-1] if calls else None
+        return self.kept.one(str(kind.__struct_config__.tag), -1, self.offset)
 
     def count(self, kind: Type[schema.Event]) -> int:
         """Return how many calls of a kind there were, kept or not."""
-        kept = self._kept.get(str(kind.__struct_config__.tag))
-        return kept.count if kept else 0
+        kept = self.kept.kinds.get(str(kind.__struct_config__.tag))
+        return kept.all if kept else 0
 
     def count_failed(self, kind: Type[schema.Event]) -> int:
         """Return how many calls of a kind have failed, kept or not."""
-        kept = self._kept.get(str(kind.__struct_config__.tag))
-        return kept.failures if kept else 0
+        kept = self.kept.kinds.get(str(kind.__struct_config__.tag))
+        return kept.failed if kept else 0
 
     def every(self) -> Iterator["LoggedCall[Any]"]:
-        """Yield all kept calls, in the order of the file."""
-        yield from sorted((call for kept in self._kept.values() for call in kept.all()), key=_line)
+        """Return all kept calls, in the order of the file."""
+        return self.kept.every(self.offset)
 
     @property
     def started(self) -> schema.ProcessStart:
@@ -196,38 +168,21 @@ class LoggedProcess:
     @property
     def alone(self) -> bool:
         """Return whether this is a solo program that never joined a group of several ranks."""
-        return self.started.role == "solo" and (self.last is None or (self.last.world_size or 1) < 2)
+        return self.started.role == "solo" and (self.last_world_size or 1) < 2
 
     @property
     def waiting(self) -> Optional["LoggedCall[Any]"]:
         """Return the innermost call that has not returned."""
-        return max(self.open.values(), key=_line) if self.open and self.end is None else None
+        inner = max(self.open, key=attrgetter("line")) if self.open and self.end is None else None
+        return None if inner is None else LoggedCall(inner.begin, inner.file, inner.line, inner.when + self.offset)
 
     # --- for the reader
-
-    def keep(self, call: "LoggedCall[Any]") -> None:
-        """Add a call."""
-        kept = self._kept.get(call.name)
-        if kept is None:
-            kept = self._kept[call.name] = _Kept()
-        kept.add(call)
-
-    def keep_failed(self, call: "LoggedCall[Any]") -> None:
-        """Note that a call failed."""
-        kept = self._kept.get(call.name)
-        if kept is not None:
-            kept.failures += 1
-        if kept is not None and len(kept.failed) < FAILURES:
-            kept.failed.append(call)
 
     def shift(self, seconds: float) -> None:
         """Shift this process to the common clock."""
         self.offset += seconds
         self.start_when += seconds
         self.last_when += seconds
-        for call in self.every():
-            call.when += seconds
-            call.until = None if call.until is None else call.until + seconds
 
 
 class Failed:
@@ -321,6 +276,14 @@ class Inventory:
         """Count a line that could not be read."""
         reasons = self.skipped.setdefault(file, {})
         reasons[reason] = reasons.get(reason, 0) + count
+
+    def add(self, other: Any, prefix: str = "") -> None:
+        """Add what another inventory says; the names of its files get the prefix."""
+        self.files += [prefix + file for file in other.files]
+        self.lines += other.lines
+        self.bytes += other.bytes
+        self.skipped.update({prefix + file: reasons for file, reasons in other.skipped.items()})
+        self.unreadable.update({prefix + file: why for file, why in other.unreadable.items()})
 
 
 class Run:

@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.read import _ledger_bytes, ledger
+from ddp_probe.read import _ledger_bytes, held_files, ledger
 from ddp_probe.read.ledger import Group, Ledger, LedgerSite, Phase, Record
 
 _FIELDS = ("left", "seq", "elements", "outer", "op", "device", "site")
@@ -120,7 +120,7 @@ def _beside(base: str) -> str:
 
 def whole(path: str, data: Optional[bytes] = None) -> Ledger:
     """Return all that a ledger holds."""
-    return ledger.parse(data, path) if data is not None else ledger.read(path)
+    return ledger.parse(data, path) if data is not None else ledger.read(held_files.place(path))
 
 
 def read(path: str, data: Optional[bytes] = None) -> RankLedger:
@@ -221,7 +221,7 @@ class _Kept:
             return None
         calls = self.groups.setdefault(record.group.id, GroupCalls(record.group, record.seq))
         call = LedgerCall(record.op, record.elements, record.tensors, record.dtype, record.peer, record.site)
-        found = self._met[row[_ELEMENTS:_DEVICE]] = calls, calls.numbers, _number(call)
+        found = self._met[row[_ELEMENTS:_DEVICE]] = calls, calls.numbers, number_of(call)
         return found
 
     def _pair(self, row: Tuple[Any, ...]) -> None:
@@ -237,7 +237,13 @@ class _Kept:
         return self.groups
 
 
-def _number(call: LedgerCall) -> int:
+def call_of(number: int) -> Optional[LedgerCall]:
+    """Return the call that GroupCalls have this number for; None for one that is not known."""
+    return _CALLS[number] if number else None
+
+
+def number_of(call: LedgerCall) -> int:
+    """Return the number that GroupCalls have for a call."""
     found = _NUMBERS.get(call)
     if found is None:
         if len(_CALLS) >= _MANY:

@@ -5,9 +5,10 @@ import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Union
 
 from ddp_probe import schema
+from ddp_probe.read import held_files
 from ddp_probe.read._decode import decode
 from ddp_probe.read.faulthandler_text import threads as threads_of_text
-from ddp_probe.read.fold import seconds
+from ddp_probe.read.stamp import seconds
 
 _EVENTS = (b'"event":"hang.suspected"', b'"event":"stacks"')
 _OVER = b'"event":"hang.over"'
@@ -57,7 +58,7 @@ def dumped(log: str) -> Optional[RankStacks]:
     """Return the last stacks that faulthandler has written beside a log."""
     path = dump_of(log)
     found = threads_of_text(_bytes(path).decode("utf-8", "replace"))
-    return RankStacks(rank_of(log), found, os.stat(path).st_mtime, DUMP) if found else None
+    return RankStacks(rank_of(log), found, os.stat(held_files.place(path)).st_mtime, DUMP) if found else None
 
 
 def rank_of(file: str) -> int:
@@ -99,7 +100,7 @@ def _of(event: _WithThreads, file: str, *, moved_on: bool) -> RankStacks:
 
 def _bytes(path: str) -> bytes:
     try:
-        with open(path, "rb") as stream:
+        with open(held_files.place(path), "rb") as stream:
             return stream.read(_LARGEST)
     except OSError:
         return b""

@@ -4,7 +4,7 @@ from typing import Dict, Iterator, List, Sequence
 
 from ddp_probe.read import ends
 from ddp_probe.read.events import TimedLine, head_of
-from ddp_probe.read.fold import seconds
+from ddp_probe.read.stamp import seconds
 
 _CHUNK = 1 << 20
 

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
-from ddp_probe.read import bundled
+from ddp_probe.read import bundled, fold_file
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.report.rank_state import NO_FILE, RankState
 from ddp_probe.report.ranks import hosts, who
@@ -113,6 +113,8 @@ def near(path: str, run: Optional[Run] = None) -> str:
     if run is not None and len(run.folders) == 1 and os.path.normpath(bundled.shown(run.folders[0])) == folder:
         return name
     if run is not None and [os.path.normpath(bundled.shown(file)) for file in run.inventory.files] == [path]:
+        return name
+    if run is not None and fold_file.SUFFIX + os.sep in path:  # Its name says on which host it is.
         return name
     here = os.getcwd() + os.sep
     return path[len(here) :] if path.startswith(here) and len(path) > len(here) else path

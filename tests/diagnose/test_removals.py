@@ -11,9 +11,10 @@ from registry import JOBS, label
 from schedule import seed
 
 from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.read import fold
 from ddp_probe.read.load import assemble
 from ddp_probe.read.model import Run
+from ddp_probe.read.process_reader import ProcessReader
+from ddp_probe.read.shared import Shared
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 FAULTS = ("", "model_on_cpu", "killed", "missing", "other_model", "env_skew")
@@ -59,18 +60,18 @@ def _read(folder: Path) -> Files:
 
 def _judged(files: Files) -> Diagnosis:
     run = Run()
-    folds = []
+    readers, shared = [], Shared()
     for name, lines in files.items():
         if name.endswith(_LEDGER):
             continue
-        reader = fold.Fold(name, run.inventory)
+        reader = ProcessReader(name, run.inventory, shared)
         own = name.replace(".jsonl", _LEDGER)
         if own in files:
             reader.process.ledger_file, reader.process.ledger_data = own, b"".join(files[own])
         for number, line in enumerate(lines, 1):
             reader.line(number, line, True)
-        folds.append(reader)
-    return judge(assemble(run, [process for reader in folds for process in [reader.finish()] if process.lines]))
+        readers.append(reader)
+    return judge(assemble(run, [process for reader in readers for process in [reader.finish()] if process.lines]))
 
 
 def _causes(diagnosis: Diagnosis) -> Set[str]:

@@ -1,0 +1,118 @@
+"""The form of a file that holds a fold, and behind it files that a rule may look into, each compressed alone."""
+
+import os
+import struct
+import zlib
+from typing import BinaryIO, Iterable, List, NamedTuple, Optional, Tuple
+
+import msgspec
+
+SUFFIX = ".fold"
+LARGEST = 1 << 30  # Bytes of a fold, or of one held file, uncompressed.
+_MAGIC = b"ddp_probe fold 1\n"
+_SIZES = struct.Struct("<QQ")  # Of the fold, and of the list of held files, compressed.
+_LEVEL = 6
+
+
+class InvalidFoldError(ValueError):
+    """These bytes are not a fold that this version reads."""
+
+
+class HeldFile(NamedTuple):
+    """A file behind the fold."""
+
+    name: str
+    offset: int
+    packed: int
+    changed: float
+
+
+class Contents(NamedTuple):
+    """A file to hold: its name, what is in it, and when it was changed."""
+
+    name: str
+    data: bytes
+    changed: float
+
+
+_LIST = msgspec.msgpack.Decoder(List[HeldFile])
+
+
+def write(target: BinaryIO, fold: bytes, held: Iterable[Contents]) -> None:
+    """Write a fold, and the files that it holds."""
+    table: List[HeldFile] = []
+    bodies: List[bytes] = []
+    offset = 0
+    for one in held:
+        bodies.append(zlib.compress(one.data, _LEVEL))
+        table.append(HeldFile(one.name, offset, len(bodies[-1]), one.changed))
+        offset += len(bodies[-1])
+    main, names = zlib.compress(fold, _LEVEL), zlib.compress(msgspec.msgpack.encode(table), _LEVEL)
+    for part in (_MAGIC, _SIZES.pack(len(main), len(names)), main, names, *bodies):
+        target.write(part)
+
+
+def is_fold(path: str) -> bool:
+    """Return whether a file begins as a fold does."""
+    try:
+        with open(path, "rb", opener=_opener) as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def read(path: str) -> bytes:
+    """Return the fold in a file."""
+    with open(path, "rb", opener=_opener) as file:
+        main, _, _ = _sizes(file)
+        return _unpacked(file.read(main), main)
+
+
+def held_files(path: str) -> List[HeldFile]:
+    """Return the list of the files behind a fold, each with its place in the file; an empty list if it cannot be read."""
+    try:
+        with open(path, "rb", opener=_opener) as file:
+            main, names, begin = _sizes(file)
+            file.seek(main, os.SEEK_CUR)
+            found = _LIST.decode(_unpacked(file.read(names), names))
+    except (OSError, InvalidFoldError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return []
+    return [one._replace(offset=begin + one.offset) for one in found]
+
+
+def held_data(path: str, one: HeldFile) -> Optional[bytes]:
+    """Return what is in a file behind a fold; None if that is not whole."""
+    try:
+        with open(path, "rb", opener=_opener) as file:
+            file.seek(one.offset)
+            return _unpacked(file.read(min(one.packed, LARGEST)), one.packed)
+    except (OSError, ValueError, OverflowError):
+        return None
+
+
+def _opener(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # Opening a pipe would block until something writes to it.
+
+
+def _sizes(file: BinaryIO) -> Tuple[int, int, int]:
+    """Return the sizes of the fold and of the list, and where the held files begin."""
+    head = file.read(len(_MAGIC) + _SIZES.size)
+    if not head.startswith(_MAGIC) or len(head) < len(_MAGIC) + _SIZES.size:
+        raise InvalidFoldError("It does not begin as a fold does.")
+    main, names = _SIZES.unpack(head[len(_MAGIC) :])
+    if max(main, names) > LARGEST:
+        raise InvalidFoldError("It says that it is larger than %d bytes." % LARGEST)
+    return main, names, len(head) + main + names
+
+
+def _unpacked(data: bytes, size: int) -> bytes:
+    if len(data) < size:
+        raise InvalidFoldError("The file ends too early.")
+    machine = zlib.decompressobj()
+    try:
+        found = machine.decompress(data, LARGEST)
+    except zlib.error as exc:
+        raise InvalidFoldError("It cannot be decompressed: %s." % exc) from exc
+    if machine.unconsumed_tail or not machine.eof:
+        raise InvalidFoldError("It is larger than %d bytes, or not whole." % LARGEST)
+    return found

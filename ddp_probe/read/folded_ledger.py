@@ -1,0 +1,158 @@
+"""What is kept of a rank's ledger, as plain values: equal groups, sites, calls and sequences of calls of all ranks are written once."""
+
+import sys
+from array import array
+from typing import Any, Dict, List, Optional, Tuple
+
+import msgspec
+
+from ddp_probe.read import rank_ledger
+from ddp_probe.read.ledger import Group, LedgerSite, Phase, Record
+from ddp_probe.read.rank_ledger import GroupCalls, LedgerCall, RankLedger
+
+_Row = Tuple[Any, ...]  # A record or a phase with numbers for its group and its site; 0 for none.
+_CALL = LedgerCall._fields.index("site")
+_GROUP, _SITE = Record._fields.index("group"), Record._fields.index("site")
+_PHASE_SITE = Phase._fields.index("site")
+
+
+class FoldedLedger(msgspec.Struct, array_like=True):
+    """A RankLedger with numbers for what ranks share."""
+
+    problem: str
+    pid: int
+    rank: int
+    groups: List[Tuple[int, int, int, Optional[_Row]]]  # Group, first number, sequence of calls, last record.
+    pairs: List[Tuple[str, int, bool, int]]
+    last: Optional[_Row]
+    open: List[_Row]
+    phases: List[_Row]
+    torn: int
+    closed: bool
+    moved: float
+    base: float
+    dropped: List[Tuple[str, int, int]]
+
+
+class LedgerTables(msgspec.Struct):
+    """What the folded ledgers share; the numbers begin with 1."""
+
+    groups: List[Group] = []
+    sites: List[LedgerSite] = []
+    calls: List[_Row] = []
+    sequences: List[bytes] = []
+
+
+class LedgerFolder:
+    """Folds ledgers into one set of tables."""
+
+    def __init__(self) -> None:
+        self.tables = LedgerTables()
+        self._numbers: Dict[Any, int] = {}
+
+    def fold(self, found: RankLedger) -> FoldedLedger:
+        """Return a ledger as plain values."""
+        groups = [(self._group(calls.group), calls.first, self._sequence(calls.numbers), self._record(calls.last)) for calls in found.groups.values()]
+        return FoldedLedger(
+            found.problem,
+            found.pid,
+            found.rank,
+            groups,
+            [(*key, number) for key, number in found.pairs.items()],
+            self._record(found.last),
+            [row for record in found.open for row in [self._record(record)] if row is not None],
+            [_replaced(phase, {_PHASE_SITE: self._site(phase.site)}) for phase in found.phases],
+            found.torn,
+            found.closed,
+            found.moved,
+            found.base,
+            [(op, self._site(site), count) for (op, site), count in found.dropped.items()],
+        )
+
+    def _record(self, record: Optional[Record]) -> Optional[_Row]:
+        return None if record is None else _replaced(record, {_GROUP: self._group(record.group), _SITE: self._site(record.site)})
+
+    def _group(self, group: Optional[Group]) -> int:
+        return 0 if group is None else self._number(("group", group.id, group.size, group.ranks, group.nth, group.name), self.tables.groups, group)
+
+    def _site(self, site: Optional[LedgerSite]) -> int:
+        return 0 if site is None else self._number(site, self.tables.sites, site)
+
+    def _sequence(self, numbers: "array[int]") -> int:
+        key = numbers.tobytes()
+        if key in self._numbers:
+            return self._numbers[key]
+        own = array("I", [self._call(rank_ledger.call_of(number)) for number in numbers])
+        return self._number(key, self.tables.sequences, _little(own).tobytes())
+
+    def _call(self, call: Optional[LedgerCall]) -> int:
+        if call is None:
+            return 0
+        known = self._numbers.get(call)
+        return known if known is not None else self._number(call, self.tables.calls, _replaced(call, {_CALL: self._site(call.site)}))
+
+    def _number(self, key: Any, table: List[Any], value: Any) -> int:
+        known = self._numbers.get(key)
+        if known is None:
+            table.append(value)
+            known = self._numbers[key] = len(table)
+        return known
+
+
+class LedgerUnfolder:
+    """Makes ledgers of folded ones; `sequences` holds those of other folds, so that equal ones are one object."""
+
+    def __init__(self, tables: LedgerTables, sequences: "Dict[bytes, array[int]]") -> None:
+        self._groups: List[Optional[Group]] = [None, *tables.groups]
+        self._sites: List[Optional[LedgerSite]] = [None, *tables.sites]
+        calls = [LedgerCall(*_replaced(row, {_CALL: self._sites[row[_CALL]]})) for row in tables.calls]
+        numbers = [0, *(rank_ledger.number_of(call) for call in calls)]
+        self._sequences: List[array[int]] = [array("I"), *(_shared(data, numbers, sequences) for data in tables.sequences)]
+
+    def unfold(self, path: str, found: FoldedLedger) -> RankLedger:
+        """Return what is kept of the ledger."""
+        groups: Dict[str, GroupCalls] = {}
+        for number, first, sequence, last in found.groups:
+            group = self._groups[number] or Group()
+            calls = groups[group.id] = GroupCalls(group, first)
+            calls.numbers, calls.last = self._sequences[sequence], self._record(last)
+        return RankLedger(
+            path,
+            found.problem,
+            found.pid,
+            found.rank,
+            groups,
+            {(group, peer, sends): number for group, peer, sends, number in found.pairs},
+            self._record(found.last),
+            tuple(record for row in found.open for record in [self._record(row)] if record is not None),
+            tuple(Phase(*_replaced(row, {_PHASE_SITE: self._sites[row[_PHASE_SITE]]})) for row in found.phases),
+            found.torn,
+            found.closed,
+            found.moved,
+            found.base,
+            {(op, self._sites[site]): count for op, site, count in found.dropped},
+        )
+
+    def _record(self, row: Optional[_Row]) -> Optional[Record]:
+        return None if row is None else Record(*_replaced(row, {_GROUP: self._groups[row[_GROUP]], _SITE: self._sites[row[_SITE]]}))
+
+
+def _replaced(row: Tuple[Any, ...], fields: Dict[int, Any]) -> _Row:
+    """Return a row with other values in some places."""
+    return tuple(fields.get(place, value) for place, value in enumerate(row))
+
+
+def _shared(data: bytes, numbers: List[int], known: "Dict[bytes, array[int]]") -> "array[int]":
+    """Return a sequence in the numbers of this process."""
+    theirs = array("I")
+    theirs.frombytes(data)
+    own = array("I", [numbers[number] for number in _little(theirs)])
+    return known.setdefault(own.tobytes(), own)
+
+
+def _little(numbers: "array[int]") -> "array[int]":
+    """Return numbers in the byte order of a file, or back."""
+    if sys.byteorder == "big":
+        numbers = numbers[:]
+        numbers.byteswap()
+    return numbers

@@ -1,0 +1,139 @@
+"""Makes equal parts of many processes one object: ten thousand ranks write the same events, but for who wrote them and when."""
+
+import typing
+from array import array
+from functools import lru_cache
+from typing import Any, Dict, List, Optional, Tuple, Type, Union
+
+import msgspec
+
+from ddp_probe import schema
+from ddp_probe.read.kept_calls import Kind
+
+_MANY = 1 << 12  # At most this many different values of one kind are remembered.
+_TRIED = 1 << 9  # After this many, a kind of value of which fewer than one in eight was known is not looked up any more.
+_COMPARED = (schema.HangSuspected, schema.Stacks)  # By the clock that the ledger has too.
+_PHASES = {name: name for name in ("begin", "end", "error", "point")}
+_NOTHING: Tuple[List[Any], Dict[Any, Any]] = ([], {})  # Shared by all; never modified.
+_ENCODE = msgspec.msgpack.Encoder().encode
+
+Part = Union[List[Any], Dict[Any, Any], msgspec.Struct]
+
+
+class _Known:
+    """The different values of one kind: an event's name, or a field of it."""
+
+    __slots__ = ("_found", "_hits", "_tried")
+
+    def __init__(self) -> None:
+        self._found: Dict[bytes, Any] = {}
+        self._tried = self._hits = 0
+
+    def get(self, key: bytes) -> Any:
+        """Return the value of this key, or None."""
+        self._tried += 1
+        known = self._found.get(key)
+        if known is not None:
+            self._hits += 1
+        return known
+
+    def add(self, key: bytes, value: Any) -> None:
+        """Remember a value, unless there are too many."""
+        if len(self._found) < _MANY:
+            self._found[key] = value
+
+    @property
+    def pays(self) -> bool:
+        """Return whether values are likely to be known: the files that ranks load may all be different."""
+        return self._tried < _TRIED or self._hits * 8 > self._tried
+
+
+class Shared:
+    """The parts that the processes of one run share."""
+
+    def __init__(self) -> None:
+        self._events: Dict[Tuple[type, str], _Known] = {}
+        self._parts: Dict[Tuple[type, str], _Known] = {}
+        self._texts: Dict[str, str] = {}
+        self._kinds: Dict[Tuple[Tuple[str, Kind], ...], Dict[str, Kind]] = {}
+        self._lines: Dict[bytes, array[int]] = {}
+        self.sequences: Dict[bytes, array[int]] = {}  # Of collectives, of ledgers from folds.
+
+    def event(self, event: schema.Event) -> schema.Event:
+        """Return an event without who wrote it and when, which its process and its call know."""
+        lighten(event)
+        return self.lightened(event)
+
+    def lightened(self, event: schema.Event) -> schema.Event:
+        """Return an equal event if there is one."""
+        known = self._known(self._events, event, event.phase)
+        if not known.pays:
+            self._share_parts(event)
+            return event
+        key = _ENCODE(event)
+        found: Optional[schema.Event] = known.get(key)
+        if found is None:
+            self._share_parts(event)
+            known.add(key, event)
+        return found or event
+
+    def kinds(self, kinds: Dict[str, Kind]) -> Dict[str, Kind]:
+        """Return equal kinds if there are some."""
+        return self._kinds.setdefault(tuple(kinds.items()), kinds)
+
+    def lines(self, lines: "array[int]") -> "array[int]":
+        """Return equal line numbers if there are some."""
+        key = lines.tobytes()
+        if len(self._lines) >= _MANY:
+            return self._lines.get(key, lines)
+        return self._lines.setdefault(key, lines)
+
+    def _share_parts(self, event: schema.Event) -> None:
+        for name in _parts_of(type(event)):
+            value = getattr(event, name)
+            if value is not None:
+                setattr(event, name, self._part(value, self._known(self._parts, event, name)) if value else _NOTHING[isinstance(value, dict)])
+
+    def _part(self, value: Part, known: _Known) -> Part:
+        key = _ENCODE(value) if known.pays else b""
+        found: Optional[Part] = known.get(key) if key else None
+        if found is not None:
+            return found
+        if isinstance(value, dict):
+            value = {name: self.text(text) if isinstance(text, str) else text for name, text in value.items()}
+        if key:
+            known.add(key, value)
+        return value
+
+    @staticmethod
+    def _known(of: Dict[Tuple[type, str], _Known], event: schema.Event, name: str) -> _Known:
+        key = (type(event), name)
+        found = of.get(key)
+        if found is None:
+            found = of[key] = _Known()
+        return found
+
+    def text(self, text: str) -> str:
+        """Return an equal text if there is one."""
+        return self._texts.setdefault(text, text) if len(self._texts) < _MANY else self._texts.get(text, text)
+
+
+@lru_cache(maxsize=None)
+def _parts_of(kind: Type[schema.Event]) -> Tuple[str, ...]:
+    """Return the fields that hold other values than numbers and texts."""
+    return tuple(name for name, value in typing.get_type_hints(kind).items() if name in kind.__struct_fields__ and not _is_plain(value))
+
+
+def _is_plain(kind: Any) -> bool:
+    own = typing.get_args(kind) if typing.get_origin(kind) is Union else (kind,)
+    return all(each in (str, int, float, bool, type(None)) for each in own)
+
+
+def lighten(event: schema.Event) -> None:
+    """Take out of an event who wrote it and when."""
+    event.phase = _PHASES.get(event.phase, event.phase)
+    event.ts = event.host = event.run = ""
+    event.seq, event.pid = -1, 0
+    event.rank = event.local_rank = event.world_size = event.span = event.seconds = None
+    if not isinstance(event, _COMPARED):
+        event.mono_ns = 0
