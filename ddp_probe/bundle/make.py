@@ -77,7 +77,7 @@ class _Maker:
         self._request = request
         self._progress = progress
         self._masker = Masker(os.environ)
-        self._sources = find.sources(request.paths)
+        self._sources = find.files(request.paths, "bundle")
         self._contents = contents.of(self._sources)
         if not self._contents.parts:
             raise UnusableError(what="There is nothing to bundle.", why="None of the files can be read.", what_to_do="'report' says why.")

@@ -105,7 +105,7 @@ def _failed(entry: Any) -> bool:
 def _files(paths: List[str]) -> List[str]:
     from ddp_probe.read import find
 
-    sources = find.sources(paths)
+    sources = find.files(paths, "logs")
     for path, why in sources.unreadable.items():
         raise UsageError("There is nothing to read at %s: %s" % (_safe(path), _safe(why)), "'python -m ddp_probe runs' lists the runs.")
     if sources.texts:

@@ -1,8 +1,8 @@
 """Show what failed first, on which ranks, at which line, why, and what to change.
 
 PATH is a run's folder (one per host if there are several), a file of one, a
-shell pattern, an archive of 'bundle', or the plain log of a job that ran
-without the probe. The default is the newest run in DDP_PROBE_DIR (default:
+shell pattern, an archive of 'bundle', folds that 'gather' has brought together,
+or the plain log of a job that ran without the probe. The default is the newest run in DDP_PROBE_DIR (default:
 ddp_probe_runs in this folder).
 
 exit codes:
@@ -17,7 +17,7 @@ import sys
 from typing import Any
 
 from ddp_probe import settings
-from ddp_probe.errors import ProbeError
+from ddp_probe.errors import ProbeError, UsageError
 
 UNDECIDED = 3
 
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object; docs/report.json is its schema")
     form.add_argument("--brief", action="store_true", help="print one line per finding, or one line: clear, or undecided with the reasons")
+    parser.add_argument("--cores", type=int, default=0, metavar="N", help="read on at most N cores (default: all that this process may use)")
     parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job")
 
 
@@ -51,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     from ddp_probe.read import bundled
 
+    if args.cores < 0:
+        raise UsageError("--cores %d is not a valid number of cores." % args.cores, "Give a number from 1 up, or leave it out.")
     if args.follow:
         from ddp_probe.report import follow
 
@@ -63,7 +66,7 @@ def _run(args: argparse.Namespace) -> int:
     with bundled.opened(args.paths) as paths:
         bar = Bar()
         try:
-            found = read.load(paths, bar)
+            found = read.load(paths, bar, args.cores)
         finally:
             bar.clear()
         diagnosis = judge(found)

@@ -5,15 +5,19 @@ from typing import Dict, List, Tuple
 from ddp_probe import schema
 from ddp_probe.read import text
 from ddp_probe.read.logged_call import LogLine
-from ddp_probe.read.model import Failed, LoggedProcess, Run
+from ddp_probe.read.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.schema import Failure
 
 
 def reported(run: Run) -> Dict[int, Failed]:
     """Return the children's exceptions that only launchers report: multiprocessing catches them and passes their text to the parent."""
     found: Dict[int, Failed] = {}
+    first: Dict[str, Death] = {}
+    for death in run.deaths:
+        if death.first:
+            first.setdefault(death.host, death)
     for launcher in run.launchers:
-        child = next((death for death in run.deaths if death.first and death.host == launcher.host), None)
+        child = first.get(launcher.host)
         for failure, when, at in _raised(launcher):
             if child is None or child.rank is None or not failure.type.endswith("ProcessRaisedException"):
                 continue

@@ -11,7 +11,7 @@ import stat
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe import ledger_schema, settings
-from ddp_probe.errors import UnusableError
+from ddp_probe.errors import UnusableError, UsageError
 from ddp_probe.read import fold_file, launches
 
 PATTERNS = ("rank*.jsonl", "launcher*.jsonl")
@@ -108,6 +108,17 @@ def sources(paths: Sequence[str]) -> Sources:
         raise UnusableError(what="There is no run in %s." % named[0], why=_EMPTY, what_to_do=_LIST)
     files = (_once(found.events), _once(found.texts), _once(found.folders))
     return Sources(*files, found.unreadable, max(number for _, number in matched), _once(found.folds))
+
+
+def files(paths: Sequence[str], what: str) -> Sources:
+    """Return the files for a command that needs them themselves, by its name."""
+    found = sources(paths)
+    if found.folds:
+        raise UsageError(
+            "%s is a fold, which keeps what a report needs and no lines." % found.folds[0],
+            "'python -m ddp_probe report' reads it. %s needs the run's own files: name their folder." % what,
+        )
+    return found
 
 
 def _matches(path: str) -> Tuple[List[str], int]:

@@ -68,7 +68,10 @@ class FoldedInventory(msgspec.Struct):
 
 
 class HostFold(msgspec.Struct):
-    """Some processes of a run."""
+    """Some processes of a run.
+
+    fold: What the reader keeps of the files of one host, as one file that can be sent. The folds of all hosts are read as one run.
+    """
 
     fold: int  # The version of this form.
     ddp_probe: str = ""

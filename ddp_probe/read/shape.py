@@ -63,7 +63,8 @@ def _elsewhere(run: Run) -> List[int]:
     seen = {process.started.environment.get("GROUP_RANK", "") for process in run.processes} - {""}
     if nodes <= max(1, len(seen), len(run.launchers)):
         return []
-    return [rank for rank in run.missing if rank not in _of_nodes_seen(run)]
+    of_nodes_seen = _of_nodes_seen(run)
+    return [rank for rank in run.missing if rank not in of_nodes_seen]
 
 
 def _of_nodes_seen(run: Run) -> Set[int]:
@@ -80,6 +81,7 @@ def _deaths(run: Run) -> List[Death]:
     found: Dict[Tuple[str, Optional[int], Optional[int]], Death] = {}
     ranks = {(process.host, process.pid): process.rank for process in (*run.earlier, *run.processes)}
     by_local = {(process.host, process.local_rank): process.rank for process in run.processes}
+    alone = _is_one_host(run)
     for launcher in run.launchers:
         for call in launcher.calls(schema.LauncherChild):
             reported = call.begin
@@ -89,7 +91,7 @@ def _deaths(run: Run) -> List[Death]:
             if rank is None:
                 rank = ranks.get((launcher.host, reported.child_pid or 0), by_local.get((launcher.host, reported.child_local_rank)))
             if rank is None:
-                rank = before.rank if before else _only_host(run, reported.child_local_rank)
+                rank = before.rank if before else (reported.child_local_rank if alone else None)
             found[key] = Death(
                 rank,
                 reported.child_local_rank,
@@ -108,23 +110,25 @@ def _deaths(run: Run) -> List[Death]:
 def _joined(run: Run, reported: Set[Optional[int]]) -> List[Death]:
     """Return the children of mp.spawn, which returns without an exception only if each child exits with code 0."""
     found = []
+    by_host: Dict[str, List[LoggedProcess]] = {}
+    for process in run.processes:
+        if process.started.role == "promoted":
+            by_host.setdefault(process.host, []).append(process)
     for launcher in run.launchers:
         for call in launcher.calls(schema.LauncherGroup):
             if call.end is None or call.until is None or call.failure is not None or call.end.children or not call.begin.entrypoint:
                 continue
-            children = [process for process in run.processes if process.host == launcher.host and process.started.role == "promoted"]
-            for child in children:
+            for child in by_host.get(launcher.host, ()):
                 if call.when <= child.start_when and child.last_when <= call.until and child.pid not in reported:
                     at = call.ended_at or call.at
                     found.append(Death(child.rank, child.local_rank, child.pid, child.host, 0, "", "", False, call.until, at))
     return found
 
 
-def _only_host(run: Run, local_rank: Optional[int]) -> Optional[int]:
-    """Return the rank of a local rank; on a single host they are equal."""
+def _is_one_host(run: Run) -> bool:
+    """Return whether the launch has one host, on which ranks and local ranks are equal."""
     agents = [call.begin for launcher in run.launchers for call in launcher.calls(schema.LauncherAgent)]
-    alone = len(run.launchers) == 1 and all(agent.nnodes in ("", "1:1") for agent in agents)
-    return local_rank if alone else None
+    return len(run.launchers) == 1 and all(agent.nnodes in ("", "1:1") for agent in agents)
 
 
 def _attach(run: Run) -> None:

@@ -26,10 +26,10 @@ class _Known:
     __slots__ = ("_found", "_hits", "_tried")
 
     def __init__(self) -> None:
-        self._found: Dict[bytes, Any] = {}
+        self._found: Dict[Any, Any] = {}
         self._tried = self._hits = 0
 
-    def get(self, key: bytes) -> Any:
+    def get(self, key: Any) -> Any:
         """Return the value of this key, or None."""
         self._tried += 1
         known = self._found.get(key)
@@ -37,7 +37,7 @@ class _Known:
             self._hits += 1
         return known
 
-    def add(self, key: bytes, value: Any) -> None:
+    def add(self, key: Any, value: Any) -> None:
         """Remember a value, unless there are too many."""
         if len(self._found) < _MANY:
             self._found[key] = value
@@ -54,7 +54,7 @@ class Shared:
     def __init__(self) -> None:
         self._events: Dict[Tuple[type, str], _Known] = {}
         self._parts: Dict[Tuple[type, str], _Known] = {}
-        self._texts: Dict[str, str] = {}
+        self._names: Dict[str, _Known] = {}
         self._kinds: Dict[Tuple[Tuple[str, Kind], ...], Dict[str, Kind]] = {}
         self._lines: Dict[bytes, array[int]] = {}
         self.sequences: Dict[bytes, array[int]] = {}  # Of collectives, of ledgers from folds.
@@ -88,11 +88,15 @@ class Shared:
             return self._lines.get(key, lines)
         return self._lines.setdefault(key, lines)
 
-    def _share_parts(self, event: schema.Event) -> None:
-        for name in _parts_of(type(event)):
-            value = getattr(event, name)
-            if value is not None:
-                setattr(event, name, self._part(value, self._known(self._parts, event, name)) if value else _NOTHING[isinstance(value, dict)])
+    def _share_parts(self, of: msgspec.Struct) -> None:
+        """Share the values in the fields of an event, or of a part of it, that has no equal."""
+        for name in _fields_of(type(of)):
+            value = getattr(of, name)
+            if isinstance(value, str):
+                if value:
+                    setattr(of, name, self._equal(self._known(self._parts, of, name), value))
+            elif value is not None:
+                setattr(of, name, self._part(value, self._known(self._parts, of, name)) if value else _NOTHING[isinstance(value, dict)])
 
     def _part(self, value: Part, known: _Known) -> Part:
         key = _ENCODE(value) if known.pays else b""
@@ -100,33 +104,47 @@ class Shared:
         if found is not None:
             return found
         if isinstance(value, dict):
-            value = {name: self.text(text) if isinstance(text, str) else text for name, text in value.items()}
+            value = {name: self._value(name, text) for name, text in value.items()}
+        elif isinstance(value, msgspec.Struct):
+            self._share_parts(value)
         if key:
             known.add(key, value)
         return value
 
+    def _value(self, name: str, value: Any) -> Any:
+        return self._equal(self._names.setdefault(name, _Known()), value) if isinstance(value, str) else value
+
     @staticmethod
-    def _known(of: Dict[Tuple[type, str], _Known], event: schema.Event, name: str) -> _Known:
-        key = (type(event), name)
+    def _equal(known: _Known, text: str) -> str:
+        if not known.pays:
+            return text
+        found: Any = known.get(text)
+        if found is None:
+            known.add(text, text)
+        return text if found is None else str(found)
+
+    def text(self, text: str) -> str:
+        """Return an equal text if there is one."""
+        return self._equal(self._names.setdefault("", _Known()), text)
+
+    @staticmethod
+    def _known(of: Dict[Tuple[type, str], _Known], value: msgspec.Struct, name: str) -> _Known:
+        key = (type(value), name)
         found = of.get(key)
         if found is None:
             found = of[key] = _Known()
         return found
 
-    def text(self, text: str) -> str:
-        """Return an equal text if there is one."""
-        return self._texts.setdefault(text, text) if len(self._texts) < _MANY else self._texts.get(text, text)
-
 
 @lru_cache(maxsize=None)
-def _parts_of(kind: Type[schema.Event]) -> Tuple[str, ...]:
-    """Return the fields that hold other values than numbers and texts."""
-    return tuple(name for name, value in typing.get_type_hints(kind).items() if name in kind.__struct_fields__ and not _is_plain(value))
+def _fields_of(kind: Type[msgspec.Struct]) -> Tuple[str, ...]:
+    """Return the fields that hold other values than numbers."""
+    return tuple(name for name, value in typing.get_type_hints(kind).items() if name in kind.__struct_fields__ and not _is_number(value))
 
 
-def _is_plain(kind: Any) -> bool:
+def _is_number(kind: Any) -> bool:
     own = typing.get_args(kind) if typing.get_origin(kind) is Union else (kind,)
-    return all(each in (str, int, float, bool, type(None)) for each in own)
+    return all(each in (int, float, bool, type(None)) for each in own)
 
 
 def lighten(event: schema.Event) -> None:

@@ -59,7 +59,7 @@ def _newest(printer: "_Printer") -> str:
 
 
 def _sizes(paths: Sequence[str]) -> List[Tuple[str, int]]:
-    sources = find.sources(paths)
+    sources = find.files(paths, "--follow")
     found = []
     for file in (*sources.events, *sources.texts):
         try:

@@ -15,7 +15,7 @@ _RANK = re.compile(r"rank(\d+)\.")
 
 def folders(run: Optional[str]) -> List[str]:
     """Return the folders of a run; of a single file, the folder that it is in. Without a name, a run that runs on this host comes first."""
-    sources = find.sources([run or _newest()])
+    sources = find.files([run or _newest()], "This command")
     inside = [os.path.dirname(file) or "." for file in (*sources.events, *sources.texts)]
     return list(dict.fromkeys(map(os.path.abspath, sources.folders or inside)))
 

@@ -30,6 +30,7 @@ GLOSSARY: Dict[str, str] = {
     "promoted": "ddp_probe.activation._stand_in",
     "run": "ddp_probe.read.model.Run",
     "launch": "ddp_probe.read.model.Run#launch",
+    "fold": "ddp_probe.read.host_fold.HostFold#fold",
     "generation": "ddp_probe.read.model.Run#generation",
     "rule": "ddp_probe.diagnose.rule.Rule",
     "finding": "ddp_probe.diagnose.rule.Finding",

@@ -32,6 +32,7 @@ class Launch(NamedTuple):
     guilty: int
     began: int  # Unix time in nanoseconds.
     records: int = 0  # Calls in each rank's ledger; 0: there is no ledger.
+    folds: bool = False  # Each host's files are replaced by their fold.
 
     @property
     def name(self) -> str:

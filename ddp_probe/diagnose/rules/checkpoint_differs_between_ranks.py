@@ -84,21 +84,24 @@ class _Seen(NamedTuple):
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare the loads that all ranks of a host make at one line, the first with the first and so on."""
-    saves = Saves(run)
-    for loads in _together(run).values():
+    hosts: Dict[str, List[LoggedProcess]] = {}
+    for process in run.ranks.values():
+        hosts.setdefault(process.host, []).append(process)
+    groups = (loads for processes in hosts.values() for loads in _together(processes).values())  # One host at a time: there may be ten thousand.
+    for loads in groups:
         states: Dict[_State, List[_Seen]] = {}
         for seen in loads:
             states.setdefault(seen.state, []).append(seen)
         if len(states) > 1:
-            yield _finding(sorted(states.values(), key=lambda group: group[0].file.mtime or 0.0), saves)
+            yield _finding(sorted(states.values(), key=lambda group: group[0].file.mtime or 0.0), Saves(run))
             return
 
 
-def _together(run: Run) -> Dict[_Key, List[_Seen]]:
+def _together(processes: List[LoggedProcess]) -> Dict[_Key, List[_Seen]]:
     """Return the loads to compare; ranks that load a path at a line more or less often than others do so for another reason."""
     found: Dict[_Key, List[_Seen]] = {}
     times: Dict[Tuple[str, str, Tuple[str, int]], Set[int]] = {}
-    for process in run.ranks.values():
+    for process in processes:
         nth: Dict[Tuple[str, Tuple[str, int]], int] = {}
         for call in process.calls(schema.Load)[:_FIRST]:
             file, site = call.begin.file, call.site
