@@ -2,8 +2,8 @@
 
 PATH is a run's folder (one per host if there are several), a file of one, a
 shell pattern, an archive of 'bundle', folds that 'gather' has brought together,
-or the plain log of a job that ran without the probe. The default is the newest run in DDP_PROBE_DIR (default:
-ddp_probe_runs in this folder).
+or the plain log of a job that ran without the probe. The default is the newest
+run in DDP_PROBE_DIR (default: ddp_probe_runs in this folder).
 
 exit codes:
   0  clear: every rank ended normally, and no rule found anything
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object; docs/report.json is its schema")
     form.add_argument("--brief", action="store_true", help="print one line per finding, or one line: clear, or undecided with the reasons")
-    parser.add_argument("--cores", type=int, default=0, metavar="N", help="read on at most N cores (default: all that this process may use)")
+    parser.add_argument("--cores", type=int, default=0, metavar="N", help="read on at most N cores (default: all)")
     parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job")
 
 

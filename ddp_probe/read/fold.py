@@ -8,7 +8,7 @@ from typing import BinaryIO, Dict, Iterator, Optional, Sequence
 
 from ddp_probe.errors import UnusableError
 from ddp_probe.read import find, flight_recorder, fold_file, host_fold, ledger, process_files, stacks
-from ddp_probe.read.fold_file import Contents
+from ddp_probe.read.fold_file import FoldMember
 from ddp_probe.read.load import without_collector
 from ddp_probe.read.model import Inventory
 from ddp_probe.read.process_files import Meter, Progress
@@ -70,7 +70,7 @@ class _Places:
             yield self.of(dump), dump
 
 
-def _contents(name: str, path: str) -> Iterator[Contents]:
+def _contents(name: str, path: str) -> Iterator[FoldMember]:
     """Yield what a fold holds of a file; a ledger without what its process is writing, and without the end of its ring if that is empty."""
     try:
         if not os.path.isfile(path):
@@ -80,6 +80,6 @@ def _contents(name: str, path: str) -> Iterator[Contents]:
         else:
             with open(path, "rb") as file:
                 data = file.read(fold_file.LARGEST)
-        yield Contents(name, data, os.stat(path).st_mtime)
+        yield FoldMember(name, data, os.stat(path).st_mtime)
     except OSError:
         return

@@ -18,7 +18,7 @@ class InvalidFoldError(ValueError):
     """These bytes are not a fold that this version reads."""
 
 
-class HeldFile(NamedTuple):
+class FoldEntry(NamedTuple):
     """A file behind the fold."""
 
     name: str
@@ -27,7 +27,7 @@ class HeldFile(NamedTuple):
     changed: float
 
 
-class Contents(NamedTuple):
+class FoldMember(NamedTuple):
     """A file to hold: its name, what is in it, and when it was changed."""
 
     name: str
@@ -35,17 +35,17 @@ class Contents(NamedTuple):
     changed: float
 
 
-_LIST = msgspec.msgpack.Decoder(List[HeldFile])
+_LIST = msgspec.msgpack.Decoder(List[FoldEntry])
 
 
-def write(target: BinaryIO, fold: bytes, held: Iterable[Contents]) -> None:
+def write(target: BinaryIO, fold: bytes, held: Iterable[FoldMember]) -> None:
     """Write a fold, and the files that it holds."""
-    table: List[HeldFile] = []
+    table: List[FoldEntry] = []
     bodies: List[bytes] = []
     offset = 0
     for one in held:
         bodies.append(zlib.compress(one.data, _LEVEL))
-        table.append(HeldFile(one.name, offset, len(bodies[-1]), one.changed))
+        table.append(FoldEntry(one.name, offset, len(bodies[-1]), one.changed))
         offset += len(bodies[-1])
     main, names = zlib.compress(fold, _LEVEL), zlib.compress(msgspec.msgpack.encode(table), _LEVEL)
     for part in (_MAGIC, _SIZES.pack(len(main), len(names)), main, names, *bodies):
@@ -68,7 +68,7 @@ def read(path: str) -> bytes:
         return _unpacked(file.read(main), main)
 
 
-def held_files(path: str) -> List[HeldFile]:
+def held_files(path: str) -> List[FoldEntry]:
     """Return the list of the files behind a fold, each with its place in the file; an empty list if it cannot be read."""
     try:
         with open(path, "rb", opener=_opener) as file:
@@ -80,7 +80,7 @@ def held_files(path: str) -> List[HeldFile]:
     return [one._replace(offset=begin + one.offset) for one in found]
 
 
-def held_data(path: str, one: HeldFile) -> Optional[bytes]:
+def held_data(path: str, one: FoldEntry) -> Optional[bytes]:
     """Return what is in a file behind a fold; None if that is not whole."""
     try:
         with open(path, "rb", opener=_opener) as file:
@@ -95,7 +95,7 @@ def _opener(path: str, flags: int) -> int:
 
 
 def _sizes(file: BinaryIO) -> Tuple[int, int, int]:
-    """Return the sizes of the fold and of the list, and where the held files begin."""
+    """Return the sizes of the fold and of the list, and the offset of the first held file."""
     head = file.read(len(_MAGIC) + _SIZES.size)
     if not head.startswith(_MAGIC) or len(head) < len(_MAGIC) + _SIZES.size:
         raise InvalidFoldError("It does not begin as a fold does.")

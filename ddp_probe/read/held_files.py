@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Dict, List, Optional
 
 from ddp_probe.read import fold_file
-from ddp_probe.read.fold_file import SUFFIX, HeldFile
+from ddp_probe.read.fold_file import SUFFIX, FoldEntry
 
 _INSIDE = SUFFIX + "/"
-_LISTS = 64  # So many lists of held files are remembered: rules look at a few ranks.
+_LISTS = 64  # At most this many lists of held files are remembered: rules look at a few ranks.
 
 
 def place(path: str) -> str:
@@ -26,7 +26,7 @@ def names(folder: str) -> Optional[List[str]]:
 
 
 @lru_cache(maxsize=_LISTS)
-def _files(fold: str) -> Dict[str, HeldFile]:
+def _files(fold: str) -> Dict[str, FoldEntry]:
     return {one.name: one for one in fold_file.held_files(fold)}
 
 

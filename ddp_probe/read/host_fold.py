@@ -16,7 +16,7 @@ from ddp_probe import schema
 from ddp_probe.read import alive
 from ddp_probe.read.fold_file import InvalidFoldError
 from ddp_probe.read.folded_ledger import FoldedLedger, LedgerFolder, LedgerTables, LedgerUnfolder
-from ddp_probe.read.kept_calls import KeptCalls, Kind
+from ddp_probe.read.kept_calls import KeptCalls, KeptKind
 from ddp_probe.read.logged_call import LoggedCall, LogLine
 from ddp_probe.read.model import Inventory, LoggedProcess
 from ddp_probe.read.shared import Shared
@@ -145,7 +145,7 @@ class _Folder:
             known = self._numbers[id(event)] = len(self._events)
         return known
 
-    def _kinds_of(self, kinds: Dict[str, Kind]) -> int:
+    def _kinds_of(self, kinds: Dict[str, KeptKind]) -> int:
         if id(kinds) not in self._kinds:
             self._kinds[id(kinds)] = len(self._found)
             self._found.append(kinds)
@@ -182,7 +182,7 @@ class _Unfolder:
     def __init__(self, found: HostFold, shared: Shared, prefix: str) -> None:
         self._found, self._shared, self._prefix = found, shared, prefix
         self._events: List[Any] = [None, *map(shared.lightened, found.events)]
-        self._kinds = [shared.kinds({name: Kind(*kind) for name, kind in kinds.items()}) for kinds in found.kinds]
+        self._kinds = [shared.kinds({name: KeptKind(*kind) for name, kind in kinds.items()}) for kinds in found.kinds]
         self._ledgers = LedgerUnfolder(found.ledgers, shared.sequences)
 
     def processes(self) -> List[LoggedProcess]:

@@ -20,7 +20,7 @@ _NEVER = float("nan")
 _line = attrgetter("line")
 
 
-class Kind(NamedTuple):
+class KeptKind(NamedTuple):
     """The calls of one kind: the place of the first kept one, how many are kept, how many there were, and how many of those failed."""
 
     first: int
@@ -77,14 +77,14 @@ class GrowingCalls:
             if len(kind.failed) < FAILURES:
                 kind.failed.append(call)
 
-    def finished(self, world_size: int) -> "Tuple[Dict[str, Kind], List[LoggedCall[Any]]]":
+    def finished(self, world_size: int) -> "Tuple[Dict[str, KeptKind], List[LoggedCall[Any]]]":
         """Return the kinds and the calls that they keep, one kind after another."""
         most = MOST if world_size <= _VERY_MANY else _FEW
-        kinds: Dict[str, Kind] = {}
+        kinds: Dict[str, KeptKind] = {}
         calls: List[LoggedCall[Any]] = []
         for name, growing in self._kinds.items():
             kept = growing.all(most)
-            kinds[name] = Kind(len(calls), len(kept), growing.count, growing.failures)
+            kinds[name] = KeptKind(len(calls), len(kept), growing.count, growing.failures)
             calls += kept
         return kinds, calls
 
@@ -95,7 +95,7 @@ class KeptCalls:
     __slots__ = ("events", "file", "kinds", "lines", "times")
 
     def __init__(
-        self, file: str, kinds: Dict[str, Kind], events: Tuple[Optional[schema.Event], ...], lines: "array[int]", times: "array[float]"
+        self, file: str, kinds: Dict[str, KeptKind], events: Tuple[Optional[schema.Event], ...], lines: "array[int]", times: "array[float]"
     ) -> None:
         self.file = file
         self.kinds = kinds
@@ -137,7 +137,7 @@ class KeptCalls:
 NO_CALLS = KeptCalls("", {}, (), array("I"), array("d"))
 
 
-def packed(file: str, kinds: Dict[str, Kind], calls: "List[LoggedCall[Any]]") -> KeptCalls:
+def packed(file: str, kinds: Dict[str, KeptKind], calls: "List[LoggedCall[Any]]") -> KeptCalls:
     """Return calls as they are kept."""
     events = tuple(event for call in calls for event in (call.begin, call.end))
     lines = array("I", [number for call in calls for number in (call.line, call.line_after)])

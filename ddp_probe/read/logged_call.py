@@ -20,7 +20,10 @@ WATCHERS = (schema.HangSuspected, schema.HangOver, schema.Stacks, schema.Launche
 
 
 class LoggedCall(Generic[E]):
-    """One watched call, or one point in time: the events written before and after it."""
+    """One watched call, or one point in time: the events written before and after it.
+
+    Its process says who wrote them: fields such as `rank` and `pid` are not kept in the events, so that those of all ranks can be shared.
+    """
 
     __slots__ = ("begin", "end", "file", "line", "line_after", "until", "when")
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple, Type, Union
 import msgspec
 
 from ddp_probe import schema
-from ddp_probe.read.kept_calls import Kind
+from ddp_probe.read.kept_calls import KeptKind
 
 _MANY = 1 << 12  # At most this many different values of one kind are remembered.
 _TRIED = 1 << 9  # After this many, a kind of value of which fewer than one in eight was known is not looked up any more.
@@ -55,7 +55,7 @@ class Shared:
         self._events: Dict[Tuple[type, str], _Known] = {}
         self._parts: Dict[Tuple[type, str], _Known] = {}
         self._names: Dict[str, _Known] = {}
-        self._kinds: Dict[Tuple[Tuple[str, Kind], ...], Dict[str, Kind]] = {}
+        self._kinds: Dict[Tuple[Tuple[str, KeptKind], ...], Dict[str, KeptKind]] = {}
         self._lines: Dict[bytes, array[int]] = {}
         self.sequences: Dict[bytes, array[int]] = {}  # Of collectives, of ledgers from folds.
 
@@ -77,7 +77,7 @@ class Shared:
             known.add(key, event)
         return found or event
 
-    def kinds(self, kinds: Dict[str, Kind]) -> Dict[str, Kind]:
+    def kinds(self, kinds: Dict[str, KeptKind]) -> Dict[str, KeptKind]:
         """Return equal kinds if there are some."""
         return self._kinds.setdefault(tuple(kinds.items()), kinds)
 

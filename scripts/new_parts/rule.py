@@ -51,10 +51,11 @@ EXAMPLES = (
 
 def check(run: Run) -> Iterator[Finding]:
     """Look at each save of each rank."""
-    saves = [call for process in run.processes for call in process.calls(schema.Save) if call.begin.path.endswith(_SIGN)]
-    if not saves:
+    saved = [(process, call) for process in run.processes for call in process.calls(schema.Save) if call.begin.path.endswith(_SIGN)]
+    if not saved:
         return
-    ranks = [call.begin.rank for call in saves if call.begin.rank is not None]
+    saves = [call for _, call in saved]
+    ranks = [process.rank for process, _ in saved if process.rank is not None]
     yield RULE.found(
         ranks=ranks,
         verdict="%%s saved to %%s." %% (subject(ranks), _SIGN),
