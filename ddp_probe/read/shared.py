@@ -1,6 +1,5 @@
 """Makes equal parts of many processes one object: ten thousand ranks write the same events, but for who wrote them and when."""
 
-import typing
 from array import array
 from functools import lru_cache
 from typing import Any, Dict, List, Optional, Tuple, Type, Union
@@ -14,6 +13,7 @@ _MANY = 1 << 12  # At most this many different values of one kind are remembered
 _TRIED = 1 << 9  # After this many, a kind of value of which fewer than one in eight was known is not looked up any more.
 _COMPARED = (schema.HangSuspected, schema.Stacks)  # By the clock that the ledger has too.
 _PHASES = {name: name for name in ("begin", "end", "error", "point")}
+_TAKEN_OUT = frozenset(("phase", "ts", "mono_ns", "seq", "rank", "local_rank", "world_size", "host", "pid", "run", "span", "seconds"))
 _NOTHING: Tuple[List[Any], Dict[Any, Any]] = ([], {})  # Shared by all; never modified.
 _ENCODE = msgspec.msgpack.Encoder().encode
 
@@ -95,7 +95,7 @@ class Shared:
             if isinstance(value, str):
                 if value:
                     setattr(of, name, self._equal(self._known(self._parts, of, name), value))
-            elif value is not None:
+            elif isinstance(value, (list, dict, msgspec.Struct)):
                 setattr(of, name, self._part(value, self._known(self._parts, of, name)) if value else _NOTHING[isinstance(value, dict)])
 
     def _part(self, value: Part, known: _Known) -> Part:
@@ -138,13 +138,8 @@ class Shared:
 
 @lru_cache(maxsize=None)
 def _fields_of(kind: Type[msgspec.Struct]) -> Tuple[str, ...]:
-    """Return the fields that hold other values than numbers."""
-    return tuple(name for name, value in typing.get_type_hints(kind).items() if name in kind.__struct_fields__ and not _is_number(value))
-
-
-def _is_number(kind: Any) -> bool:
-    own = typing.get_args(kind) if typing.get_origin(kind) is Union else (kind,)
-    return all(each in (int, float, bool, type(None)) for each in own)
+    """Return the fields that can hold something to share."""
+    return tuple(name for name in kind.__struct_fields__ if not issubclass(kind, schema.Event) or name not in _TAKEN_OUT)
 
 
 def lighten(event: schema.Event) -> None:
