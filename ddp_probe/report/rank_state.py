@@ -1,7 +1,8 @@
 """The state of one rank, from its own events: its devices, its progress, its last event and how it ended."""
 
 import os
-from typing import Any, Iterable, List, NamedTuple, Optional, Tuple, Union
+from operator import attrgetter
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe import schema
 from ddp_probe.read.ledger import LedgerSite, Record
@@ -47,8 +48,7 @@ def rank_states(run: Run) -> List[RankState]:
 
 
 def _rank_state(process: LoggedProcess, run: Run) -> RankState:
-    calls = list(process.every())
-    last, site = _last(process, calls)
+    last, site = _last(process)
     wrap = process.final(schema.Wrap)
     return RankState(
         process.rank,
@@ -57,7 +57,7 @@ def _rank_state(process: LoggedProcess, run: Run) -> RankState:
         _devices(process),
         "" if wrap is None else "none" if wrap.begin.device_ids is None else "[%s]" % ", ".join(wrap.begin.device_ids),
         _card(process),
-        _phase(calls),
+        _phase(process),
         last,
         "" if site is None else "%s:%d" % (os.path.basename(site.file), site.line),
         _end(process, run),
@@ -101,18 +101,26 @@ def _visible(card: schema.Card) -> str:
     return " (sees %s)" % text if 0 < len(text) <= 5 else ""
 
 
-def _phase(calls: List["LoggedCall[Any]"]) -> str:
-    phase = "starting"
+def _phase(process: LoggedProcess) -> str:
+    """Return the phase that the last call tells that tells one."""
+    told = [(call.line, word) for name in _PHASES if name in process.kept.kinds for call, word in _told(process, name)]
+    return max(told)[1] if told else "starting"
+
+
+def _told(process: LoggedProcess, name: str) -> "Iterator[Tuple[LoggedCall[Any], str]]":
+    """Yield the calls of a kind that tell a phase: the last one, or if a call tells none once it has returned, each that has not."""
+    doing, done = _PHASES[name]
+    calls = process.kept.of(name, process.offset) if not done else filter(None, [process.kept.one(name, -1, process.offset)])
     for call in calls:
-        doing, done = _PHASES.get(call.name, ("", ""))
-        returned = call.end is not None and call.failure is None
-        phase = (done if returned else doing) or phase
-    return phase
+        word = done if call.end is not None and call.failure is None else doing
+        if word:
+            yield call, word
 
 
-def _last(process: LoggedProcess, calls: List["LoggedCall[Any]"]) -> Tuple[str, Optional[Union[Site, LedgerSite]]]:
+def _last(process: LoggedProcess) -> Tuple[str, Optional[Union[Site, LedgerSite]]]:
     """Return what the job did last, by its log or by its ledger, and its line."""
-    call = process.waiting or next((call for call in reversed(calls) if not call.name.startswith(_OURS) and not call.is_watchers), None)
+    own = [process.kept.one(name, -1, process.offset) for name in process.kept.kinds if not name.startswith(_OURS)]
+    call = process.waiting or max(filter(None, own), key=attrgetter("line"), default=None)
     record = _record_after(process, call)
     if record is not None:
         return _how(record.op, record.is_open, record.state == "raised"), record.site
