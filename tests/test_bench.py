@@ -147,3 +147,32 @@ def test_what_was_measured_is_printed_again(repo: Path, tmp_path: Path, clean_en
         done = subprocess.run(command, env=clean_env(PYTHONIOENCODING="utf-8"), capture_output=True, timeout=60, check=False)
         assert done.returncode == code, done.stderr
         assert ("over its goal" in done.stderr.decode()) == gross
+
+
+def test_growth_leaves_the_start_out(bench: Any) -> None:
+    """A cost with a constant share grows by 1.0 if each rank costs the same, by more if later ranks cost more, and is unknown if noise is larger."""
+    result = [next(bench.scale.growth("a", "s", costs))["result"] for costs in ({64: 5.64, 256: 7.56, 1024: 15.24}, {64: 1.0, 128: 2.0, 256: 8.0})]
+    assert result == [pytest.approx(1.0), pytest.approx(3.0)]
+    assert next(bench.scale.growth("a", "s", {1: 2.0, 2: 1.0, 3: 4.0}))["result"] is None
+    assert not list(bench.scale.growth("a", "s", {1: 1.0, 2: 2.0}))
+
+
+def test_the_page_has_a_line_for_each_number_of_ranks(bench: Any) -> None:
+    """What is measured over many sizes becomes a table of its own, with the sizes in order, and is explained once."""
+    found = {"machine": {"cpu": "a processor", "cores": 2, "python": "3.8", "load_before": "0.1", "load_after": "0.2"}, "rows": []}
+    for ranks in (1024, 64):
+        row = _row(bench, "cost", None, [], [float(ranks)])
+        found["rows"].append({**row, "series": "report", "ranks": ranks, "what": "%d ranks: report" % ranks})
+    text = bench.page.page(found)
+    assert "| ranks | report (ms) |\n|---:|---:|\n| 64 | 64.00 |\n| 1024 | 1024.00 |\n" in text
+    assert text.count("- **report**: how.") == 1
+    assert "64 ranks: report" not in text
+
+
+@pytest.mark.slow
+def test_a_size_is_measured(bench: Any, tmp_path: Path) -> None:
+    """Reports over logs and over ledgers, and the launcher's verdict, name the guilty rank of sixteen."""
+    rows = list(bench.scale.scale_rows(tmp_path, 1, [16]))
+    assert len(rows) == 5
+    assert all(row["result"] and row["ranks"] == 16 and not row["note"] for row in rows), rows
+    assert not (tmp_path / "runs").exists()

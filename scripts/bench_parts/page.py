@@ -74,17 +74,36 @@ def page(found: Dict[str, Any]) -> str:
     rows = found["rows"]
     lines = [_NOTE, "# What it costs", _INTRO.rstrip(), "", "Machine: " + machine(found["machine"]), ""]
     lines += ["| %s |" % " | ".join(HEADS), "|" + "---|" * len(HEADS)]
-    lines += ["| %s |" % " | ".join(_prose(cell) for cell in cells(row)) for row in rows]
+    lines += ["| %s |" % " | ".join(_prose(cell) for cell in cells(row)) for row in rows if "series" not in row]
+    lines += _scale([row for row in rows if "series" in row])
     lines += ["", "## How each row is measured", "", *_explained(rows)]
     missed = list(_missed(rows))
     lines += ["", "## Goals that are not met", "", *(missed or ["None."])]
     return "\n".join(lines) + "\n"
 
 
+def _scale(rows: List[Dict[str, Any]]) -> List[str]:
+    """Return the table that has a line for each number of ranks and a column for each series."""
+    if not rows:
+        return []
+    columns = list(dict.fromkeys((row["series"], row["unit"]) for row in rows))
+    found = {(row["ranks"], row["series"], row["unit"]): row["result"] for row in rows}
+    heads = ["ranks", *("%s (%s)" % column for column in columns)]
+    lines = ["", "## How it grows with the ranks", "", "| %s |" % " | ".join(heads), "|" + "---:|" * len(heads)]
+    for ranks in sorted({row["ranks"] for row in rows}):
+        values = [found.get((ranks, *column)) for column in columns]
+        lines.append("| %d | %s |" % (ranks, " | ".join("not measured" if value is None else "%.2f" % value for value in values)))
+    return lines
+
+
 def _explained(rows: List[Dict[str, Any]]) -> Iterator[str]:
+    told = set()
     for row in rows:
+        if "series" in row and row["series"] in told and not row["note"]:
+            continue
+        told.add(row.get("series"))
         clock = "CPU" if row["clock"] == "cpu" else "Wall"
-        yield "- **%s**: %s %s time.%s" % (_prose(row["what"]), row["how"], clock, " " + row["note"] if row["note"] else "")
+        yield "- **%s**: %s %s time.%s" % (_prose(row.get("series", row["what"])), row["how"], clock, " " + row["note"] if row["note"] else "")
 
 
 def _missed(rows: List[Dict[str, Any]]) -> Iterator[str]:

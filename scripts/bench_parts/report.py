@@ -1,4 +1,7 @@
-"""What a report over many ranks costs: simulated launches with one fault in them, read by the real command in a process of its own."""
+"""What a report over many ranks costs: simulated launches with one fault in them, read by the real command in a process of its own.
+
+The short form takes two sizes; scale.py takes many.
+"""
 
 import json
 import os
@@ -7,13 +10,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from bench_parts.rows import Question, Sample, answer, unanswered
 from bench_parts.starts import READ, REPO, environment
 
 EVENTS = 200
-SIZES, SHORT_SIZES = (1024, 10240), (64, 256)
+SHORT_SIZES = (64, 256)
 _HOW = (
     "`python -m ddp_probe report --json` over %s lines (%d MB) that scripts/simulate_ranks wrote, rank %d of %s killed by SIGKILL;"
     " the report names it."
@@ -45,23 +48,23 @@ def goals(ranks: int) -> Tuple[float, float]:
     return seconds, 1024.0
 
 
-def report_rows(folder: Path, rounds: int, short: bool) -> Iterator[Dict[str, Any]]:
-    """Yield time and memory for each size, and what a line of the larger launch costs against one of the smaller."""
+def report_rows(folder: Path, rounds: int) -> Iterator[Dict[str, Any]]:
+    """Yield time and memory for two sizes, and what a line of the larger launch costs against one of the smaller."""
     costs: List[Tuple[Launch, List[Run]]] = []
-    for ranks in SHORT_SIZES if short else SIZES:
+    for ranks in SHORT_SIZES:
         launch = simulate(folder, ranks)
-        runs = [report(launch, folder / "answer.json") for _ in range(rounds if ranks < 10000 else 1)]
+        runs = [report(launch, folder / "answer.json") for _ in range(rounds)]
         shutil.rmtree(str(folder / "runs"))
         costs.append((launch, runs))
         yield from _answers(launch, runs)
     yield _linear(*costs)
 
 
-def simulate(folder: Path, ranks: int) -> Launch:
-    """Write the files of a launch in which one rank is killed."""
+def simulate(folder: Path, ranks: int, fault: str = "killed", records: int = 0) -> Launch:
+    """Write the files of a launch in which one rank is at fault; with records, each rank has a ledger of as many calls."""
     guilty = ranks // 3
     argv = [sys.executable, str(REPO / "scripts" / "simulate_ranks"), str(ranks), "--events", str(EVENTS), "--out", str(folder / "runs")]
-    argv += ["--fault", "killed:%d" % guilty]
+    argv += ["--fault", "%s:%d" % (fault, guilty)] + (["--records", str(records)] if records else [])
     done = subprocess.run(argv, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     path = done.stdout.decode().strip()
     files = [os.path.join(path, name) for name in os.listdir(path) if name.endswith(".jsonl")]
@@ -73,14 +76,14 @@ def _lines(file: str) -> int:
         return sum(1 for _ in stream)
 
 
-def report(launch: Launch, into: Path) -> Run:
-    """Start the command and wait for it; it says itself how much memory it held."""
+def report(launch: Launch, into: Path, more: Optional[Dict[str, str]] = None) -> Run:
+    """Start the command, with more in its environment, and wait for it; it says itself how much memory it held."""
     told = into.with_suffix(".peak")
     argv = [sys.executable, "-c", READ, launch.folder, str(told)]
     out = (os.POSIX_SPAWN_OPEN, 1, str(into), os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o644)
     quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 2)]
     began = time.perf_counter()
-    pid = os.posix_spawn(argv[0], argv, environment(PYTHONPATH=str(REPO)), file_actions=[*quiet, out])
+    pid = os.posix_spawn(argv[0], argv, environment(PYTHONPATH=str(REPO), **(more or {})), file_actions=[*quiet, out])
     _, status, usage = os.wait4(pid, 0)
     wall = time.perf_counter() - began
     return Run(Sample(wall, usage.ru_utime + usage.ru_stime), int(told.read_text()) / 1024, _wrong(launch, into, status))
@@ -97,13 +100,13 @@ def _wrong(launch: Launch, into: Path, status: int) -> str:
 
 
 def _answers(launch: Launch, runs: List[Run]) -> Iterator[Dict[str, Any]]:
-    count = _grouped(launch.ranks)
-    how = _HOW % (_grouped(launch.lines), launch.megabytes, launch.guilty, count)
+    count = grouped(launch.ranks)
+    how = _HOW % (grouped(launch.lines), launch.megabytes, launch.guilty, count)
     seconds, memory = goals(launch.ranks)
-    clock = "cpu" if launch.ranks in SHORT_SIZES else "wall"  # A small launch is read while CI's other work goes on.
     what = "report over %s ranks of %d events" % (count, EVENTS)
+    # CPU time, because a small launch is read while CI's other work goes on.
     asked = [
-        (Question("report-%d" % launch.ranks, what, "cost", "s", seconds, how, _LIMIT, clock), [run.time for run in runs]),
+        (Question("report-%d" % launch.ranks, what, "cost", "s", seconds, how, _LIMIT, "cpu"), [run.time for run in runs]),
         (
             Question("report-memory-%d" % launch.ranks, "its memory", "cost", "MiB", memory, "The most that the same process held.", _LIMIT),
             [Sample(run.memory, run.memory) for run in runs],
@@ -114,7 +117,8 @@ def _answers(launch: Launch, runs: List[Run]) -> Iterator[Dict[str, Any]]:
         yield {**unanswered(question, wrong), "met": False, "gross": True} if wrong else answer(question, [], samples)
 
 
-def _grouped(number: int) -> str:
+def grouped(number: int) -> str:
+    """Return a number with spaces between thousands."""
     return format(number, ",").replace(",", " ")
 
 
