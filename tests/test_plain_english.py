@@ -18,6 +18,7 @@ ROOMS = (
     "sitecustomize_templates",
     "tests/cli",
     "tests/facts",
+    "tests/pipelines",
     "tests/read",
     "tests/report",
     "tests/stacks",
@@ -26,6 +27,7 @@ ROOMS = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "docs/decisions",
+    "docs/pipelines",
     "docs/promises.md",
 )
 

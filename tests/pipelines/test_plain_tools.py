@@ -1,0 +1,138 @@
+"""Each line of shell in docs/pipelines/README.md is run over recorded runs, and says what the events say."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+from pipeline_pages import PAGES, recorded
+
+Event = Dict[str, Any]
+_JOBS = ("00_healthy_ddp", "03_model_on_cpu_on_one_rank", "08_long_validation_on_rank0", "12_killed_by_sigkill")
+
+
+def _ended(files: Dict[str, List[Event]]) -> List[str]:
+    return [
+        "rank %d on %s: exit code %s, %s" % (event["rank"], event["host"], event["exit_code"], event.get("failure", {}).get("type", "no exception"))
+        for event in _of(files, "process.end")
+        if event.get("uncaught") or event.get("exit_code")
+    ]
+
+
+def _children(files: Dict[str, List[Event]]) -> List[str]:
+    told = [event for event in _of(files, "launcher.child", "launcher") if event["exit_code"]]
+    return sorted(
+        {"rank %s pid %d: %s" % (event.get("child_rank", "null"), event["child_pid"], event.get("signal", event["exit_code"])) for event in told}
+    )
+
+
+def _first_error(files: Dict[str, List[Event]]) -> List[str]:
+    errors = sorted((event for event in _all(files) if event["phase"] == "error"), key=lambda event: str(event["ts"]))
+    form = "{ts} rank {rank} {event}: {failure[type]}: %s"
+    return [form.format(**event) % event["failure"].get("message", "").split("\n")[0] for event in errors[:1]]
+
+
+def _hangs(files: Dict[str, List[Event]]) -> List[str]:
+    form = "rank %d: %d s in %s, %s"
+    return [
+        form % (event["rank"], event["since"], event.get("operation", "no collective"), event.get("during", "no phase"))
+        for event in _of(files, "hang.suspected")
+    ]
+
+
+def _warnings(files: Dict[str, List[Event]]) -> List[str]:
+    return ["rank %(rank)d: %(text)s" % event for event in _of(files, "probe.warning")]
+
+
+def _open(files: Dict[str, List[Event]]) -> List[str]:
+    found = []
+    for events in files.values():
+        spans = [event["span"] for event in events if "span" in event]
+        found += ["rank %(rank)s: %(event)s since %(ts)s" % event for event in events if spans.count(event.get("span")) == 1 and "rank" in event]
+    return found
+
+
+def _slowest(files: Dict[str, List[Event]]) -> List[str]:
+    timed = sorted((event["seconds"] for event in _all(files) if "seconds" in event), reverse=True)
+    return ["%s" % seconds for seconds in timed[:5]]
+
+
+def _without_end(files: Dict[str, List[Event]]) -> List[str]:
+    return [name for name, events in files.items() if name.startswith("rank") and not any(event["event"] == "process.end" for event in events)]
+
+
+def _raised(files: Dict[str, List[Event]]) -> List[str]:
+    ranks = [(name, events) for name, events in files.items() if name.startswith("rank")]
+    return ["%s:%d" % (name, sum(event["phase"] == "error" for event in events)) for name, events in ranks]
+
+
+def _all(files: Dict[str, List[Event]], kind: str = "rank") -> List[Event]:
+    return [event for name, events in files.items() if name.startswith(kind) for event in events]
+
+
+def _of(files: Dict[str, List[Event]], name: str, kind: str = "rank") -> List[Event]:
+    return [event for event in _all(files, kind) if event["event"] == name]
+
+
+# What the line above each block says, what it must print, and what of each printed line is compared.
+_SAID: Dict[str, Callable[[Dict[str, List[Event]]], List[str]]] = {
+    "Which processes ended badly, and of what": _ended,
+    "Which children the launcher saw fail, and by which signal": _children,
+    "The first call that raised": _first_error,
+    "Who hangs in which call, and since when": _hangs,
+    "What the probe warned of": _warnings,
+    "Calls that began and never ended": _open,
+    "The slowest calls": _slowest,
+    "Files without an end, of processes that run or were killed": _without_end,
+    "How many calls raised, by file": _raised,
+}
+
+
+def _blocks() -> Dict[str, str]:
+    page = (PAGES / "README.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^([^\n]+):\n\n```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
+
+
+def _cut_off(job: str) -> Dict[str, List[str]]:
+    """Return a run whose processes have all died in the first call that they made."""
+    return {name: list(_until_first_call(lines)) for name, lines in recorded(job).items()}
+
+
+def _until_first_call(lines: List[str]) -> Iterator[str]:
+    for line in lines:
+        yield line
+        if '"phase":"begin"' in line:
+            return
+
+
+def _printed(command: str, folder: Path) -> List[str]:
+    done = subprocess.run(["sh", "-c", command], env={"RUN": ".", "PATH": "/usr/bin:/bin"}, cwd=folder, capture_output=True, timeout=60, check=False)
+    assert not done.stderr, done.stderr
+    return done.stdout.decode().replace("./", "").splitlines()
+
+
+def test_every_line_of_shell_is_checked() -> None:
+    """The page has no block of shell that is not run here."""
+    assert list(_blocks()) == list(_SAID)
+
+
+@pytest.mark.parametrize("title", _SAID)
+def test_a_line_of_shell_prints_what_the_events_say(title: str, tmp_path: Path) -> None:
+    """Over healthy, broken and cut-off runs, each file with half a line at its end, a block prints what its title says."""
+    command = _blocks()[title]
+    if command.startswith("jq") and shutil.which("jq", path="/usr/bin:/bin") is None:
+        pytest.skip("jq is not installed")
+    said = []
+    for job, lines in [*((job, recorded(job)) for job in _JOBS), ("cut off", _cut_off("00_healthy_ddp"))]:
+        folder = tmp_path / job
+        folder.mkdir()
+        for name, written in lines.items():
+            (folder / name).write_text("\n".join([*written, '{"event":"process.e']), encoding="utf-8")
+        expected = _SAID[title]({name: [json.loads(line) for line in written] for name, written in lines.items()})
+        printed = [line.split("\t")[0] for line in _printed(command, folder)]
+        assert sorted(printed) == sorted(expected), job
+        said += printed
+    assert said
