@@ -22,7 +22,7 @@ _FIELDS = {
     "vector.yaml": r"[\s(!]\.(\w+)",
     "fluent-bit.yaml": r"\$(\w+)|event\[\"(\w+)\"\]|time_key: (\w+)",
     "promtail.yaml": r"^            (\w+):$",
-    "config.alloy": r"^      (\w+) +=",
+    "config.alloy": r"^\t\t\t(\w+) +=",
 }
 _OWN = {"vector.yaml": {"message", "timestamp", "stream", "metadata"}}
 
