@@ -3,6 +3,7 @@
 A collector that is run by a test delivers to a server on the loopback interface that takes what Loki takes.
 """
 
+import calendar
 import contextlib
 import http.server
 import json
@@ -11,9 +12,9 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
-from pipeline_pages import recorded
+from pipeline_pages import Place, configured, recorded
 
 OLD, NEW = "03_model_on_cpu_on_one_rank", "08_long_validation_on_rank0"
 _PATIENCE = 90.0
@@ -119,9 +120,9 @@ def wait_for(condition: Callable[[], bool], log: Path) -> None:
 
 
 class Received:
-    """A server that keeps what is pushed to it as JSON."""
+    """A server that keeps what is pushed to it; `entries_of` reads the body of a push."""
 
-    def __init__(self) -> None:
+    def __init__(self, entries_of: Callable[[bytes], Iterable[Entry]]) -> None:
         self.entries: List[Entry] = []
         received = self.entries
 
@@ -130,9 +131,7 @@ class Received:
 
             def do_POST(self) -> None:
                 """Keep the entries."""
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                for stream in body["streams"]:
-                    received.extend(Entry(stream["stream"], int(ns), line, dict(*more)) for ns, line, *more in stream["values"])
+                received.extend(entries_of(self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(204)
                 self.end_headers()
 
@@ -149,9 +148,47 @@ class Received:
         self._server.server_close()
 
 
+def entries_of_json(body: bytes) -> Iterator[Entry]:
+    """Yield the entries of a push in JSON."""
+    for stream in json.loads(body)["streams"]:
+        for ns, line, *more in stream["values"]:
+            yield Entry(stream["stream"], int(ns), line, dict(*more))
+
+
+class Outcome(NamedTuple):
+    """What was written, what arrived in Loki's place, and what the collector printed."""
+
+    expected: Dict[Key, Dict[str, Any]]
+    entries: List[Entry]
+    printed: str
+
+    def events(self) -> List[Dict[str, Any]]:
+        """Return what arrived, as events."""
+        return [json.loads(entry.line) for entry in self.entries]
+
+
+def collect(work: Path, name: str, command: Sequence[str], entries_of: Callable[[bytes], Iterable[Entry]]) -> Outcome:
+    """Let a collector with a configuration of the pages read both runs, with a restart in it; `command` ends before the configuration's path."""
+    server, scene, log = Received(entries_of), Scene(work / "runs"), work / "log.txt"
+    config = work / name
+    (work / "state").mkdir()
+    config.write_text(configured(name, Place(scene.runs, work / "state", server.port)), encoding="utf-8")
+    started = [*command[:-1], command[-1] + str(config)]
+    try:
+        scene.before()
+        with running(started, log):
+            wait_for(lambda: bool(server.entries), log)
+            scene.during()
+            wait_for(lambda: len(server.entries) >= len(scene.expected), log)
+        scene.later()
+        with running(started, log):
+            wait_for(lambda: len(server.entries) >= len(scene.expected), log)
+    finally:
+        server.close()
+    return Outcome(scene.expected, server.entries, log.read_text(errors="replace"))
+
+
 def nanoseconds(text: str) -> int:
     """Return the Unix time of an event's ``ts``."""
-    import calendar
-
     seconds, fraction = text.rstrip("Z").split(".")
     return calendar.timegm(time.strptime(seconds, "%Y-%m-%dT%H:%M:%S")) * 10**9 + int(fraction.ljust(9, "0"))
