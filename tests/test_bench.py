@@ -173,6 +173,15 @@ def test_the_page_has_a_line_for_each_number_of_ranks(bench: Any) -> None:
 def test_a_size_is_measured(bench: Any, tmp_path: Path) -> None:
     """Reports over logs and over ledgers, and the launcher's verdict, name the guilty rank of sixteen."""
     rows = list(bench.scale.scale_rows(tmp_path, 1, [16]))
-    assert len(rows) == 5
+    assert len(rows) == 9
     assert all(row["result"] and row["ranks"] == 16 and not row["note"] for row in rows), rows
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.slow
+def test_folds_are_measured(bench: Any, tmp_path: Path) -> None:
+    """A report over the folds of two hosts names the guilty rank; time, memory and what is sent are told, and so is a report on all cores against one."""
+    rows = [*bench.folds.fold_rows(tmp_path / "folds", 16), *bench.folds.core_rows(tmp_path / "cores", 1, 16)]
+    assert [row["unit"] for row in rows] == ["s", "MiB", "KiB", "s"]
+    assert all(row["result"] and not row["note"] for row in rows), rows
+    assert not list(tmp_path.glob("*/runs"))

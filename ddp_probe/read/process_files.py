@@ -53,9 +53,17 @@ def read(files: Sequence[str], inventory: Inventory, shared: Shared, meter: Mete
     """Return the processes of these files, in their order, read on at most this many cores."""
     parts = [files[first : first + _TOGETHER] for first in range(0, len(files), _TOGETHER)]
     readers = min(cores or _cores(), len(parts))
-    if readers < 2 or sum(map(size, files)) < _LARGE:
+    if readers < 2 or sum(map(_on_disk, files)) < _LARGE:
         return _here(files, inventory, shared, meter)
     return [process for part in _in_children(parts, readers, inventory, shared, meter) for process in part]
+
+
+def _on_disk(log: str) -> int:
+    """Return how many bytes of a process there are to read: of its ledger, what has been written."""
+    try:
+        return size(log) + os.stat(log[: -len("jsonl")] + "ledger").st_blocks * 512
+    except OSError:
+        return size(log)
 
 
 def _cores() -> int:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from bench_parts.rows import Question, Sample, answer, unanswered
 from bench_parts.starts import READ, REPO, environment
@@ -60,11 +60,11 @@ def report_rows(folder: Path, rounds: int) -> Iterator[Dict[str, Any]]:
     yield _linear(*costs)
 
 
-def simulate(folder: Path, ranks: int, fault: str = "killed", records: int = 0) -> Launch:
+def simulate(folder: Path, ranks: int, fault: str = "killed", records: int = 0, *, folds: bool = False) -> Launch:
     """Write the files of a launch in which one rank is at fault; with records, each rank has a ledger of as many calls."""
     guilty = ranks // 3
     argv = [sys.executable, str(REPO / "scripts" / "simulate_ranks"), str(ranks), "--events", str(EVENTS), "--out", str(folder / "runs")]
-    argv += ["--fault", "%s:%d" % (fault, guilty)] + (["--records", str(records)] if records else [])
+    argv += ["--fault", "%s:%d" % (fault, guilty)] + (["--records", str(records)] if records else []) + ["--folds"] * folds
     done = subprocess.run(argv, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     path = done.stdout.decode().strip()
     files = [os.path.join(path, name) for name in os.listdir(path) if name.endswith(".jsonl")]
@@ -76,14 +76,14 @@ def _lines(file: str) -> int:
         return sum(1 for _ in stream)
 
 
-def report(launch: Launch, into: Path, more: Optional[Dict[str, str]] = None) -> Run:
-    """Start the command, with more in its environment, and wait for it; it says itself how much memory it held."""
+def report(launch: Launch, into: Path, options: Sequence[str] = ()) -> Run:
+    """Start the command, with more options, and wait for it; it says itself how much memory it held."""
     told = into.with_suffix(".peak")
-    argv = [sys.executable, "-c", READ, launch.folder, str(told)]
+    argv = [sys.executable, "-c", READ, launch.folder, str(told), *options]
     out = (os.POSIX_SPAWN_OPEN, 1, str(into), os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o644)
     quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 2)]
     began = time.perf_counter()
-    pid = os.posix_spawn(argv[0], argv, environment(PYTHONPATH=str(REPO), **(more or {})), file_actions=[*quiet, out])
+    pid = os.posix_spawn(argv[0], argv, environment(PYTHONPATH=str(REPO)), file_actions=[*quiet, out])
     _, status, usage = os.wait4(pid, 0)
     wall = time.perf_counter() - began
     return Run(Sample(wall, usage.ru_utime + usage.ru_stime), int(told.read_text()) / 1024, _wrong(launch, into, status))

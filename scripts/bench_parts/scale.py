@@ -1,7 +1,7 @@
 """How the cost of a report grows with the number of ranks: simulated launches from 64 ranks up, their logs, their ledgers, and the verdict.
 
-MEASURES are the columns and SIZES the lines of a table in docs/performance.md. READERS says in how many processes a report reads: another entry is
-another column of each report.
+MEASURES are the columns and SIZES the lines of a table in docs/performance.md. CORES says on how many cores a report reads: another entry is another
+column of each report.
 """
 
 import os
@@ -16,8 +16,8 @@ from bench_parts.starts import environment
 
 SIZES = (64, 256, 1024, 4096, 10240)
 RECORDS = 2000
-READERS: Dict[str, Dict[str, str]] = {"": {}}
-"""What is added to the name of a column, and what the environment of its reports says."""
+CORES: Dict[str, Sequence[str]] = {"": (), "on one core": ("--cores", "1")}
+"""What is added to the name of a column, and the options of its reports."""
 
 _LIMIT = "Each line is decoded once, by msgspec, and folded in Python."
 _GROWTH = "What a rank more costs between the two largest sizes, against the two before them: 1 is linear."
@@ -49,19 +49,19 @@ def measures() -> List[Measure]:
 
 def _reports(key: str, fault: str, records: int) -> Iterator[Measure]:
     what = "200 lines" if not records else "200 lines and %s records" % grouped(records)
-    for suffix, more in READERS.items():
+    for suffix, options in CORES.items():
         name = ", ".join(filter(None, ["%s each" % what, suffix]))
         units = {"s": "report, " + name, "MiB": "its memory, " + name}
         how = "`python -m ddp_probe report --json` over ranks with %s each, one of them %s; the report names it." % (what, _WRONG[fault])
-        yield Measure("%s%s" % (key, suffix and "-" + suffix.replace(" ", "-")), fault, records, units, how, _report_with(more))
+        yield Measure("%s%s" % (key, suffix and "-" + suffix.replace(" ", "-")), fault, records, units, how, _report_with(options))
 
 
 _WRONG = {"killed": "killed by SIGKILL", "other_op": "in another collective than the rest"}
 
 
-def _report_with(more: Dict[str, str]) -> Callable[[Launch, Path], Taken]:
+def _report_with(options: Sequence[str]) -> Callable[[Launch, Path], Taken]:
     def take(launch: Launch, folder: Path) -> Taken:
-        run: Run = report(launch, folder / "answer.json", more)
+        run: Run = report(launch, folder / "answer.json", options)
         return Taken({"s": run.time, "MiB": Sample(run.memory, run.memory)}, run.wrong)
 
     return take

@@ -27,7 +27,7 @@ _QUIET = {"PYTHONDONTWRITEBYTECODE": "1"}
 READ = """
 import re, sys
 from ddp_probe.cli import main
-code = main(["report", "--json", sys.argv[1]])
+code = main(["report", "--json", *sys.argv[3:], sys.argv[1]])
 open(sys.argv[2], "w").write(re.findall(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[0])
 sys.exit(code)
 """
