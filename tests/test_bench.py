@@ -180,7 +180,7 @@ def test_a_size_is_measured(bench: Any, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_folds_are_measured(bench: Any, tmp_path: Path) -> None:
-    """A report over the folds of two hosts names the guilty rank; time, memory and what is sent are told, and so is a report on all cores against one."""
+    """A report over the folds of two hosts names the guilty rank; time, memory, bytes and the gain of all cores are told."""
     rows = [*bench.folds.fold_rows(tmp_path / "folds", 16), *bench.folds.core_rows(tmp_path / "cores", 1, 16)]
     assert [row["unit"] for row in rows] == ["s", "MiB", "KiB", "s"]
     assert all(row["result"] and not row["note"] for row in rows), rows
