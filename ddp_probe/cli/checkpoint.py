@@ -1,4 +1,6 @@
-"""Judge checkpoint files: whole or broken, what they hold, and what a load of them needs. Nothing is unpickled, and torch is not needed.
+"""Judge checkpoint files: whole or broken, what they hold, what a load needs.
+
+Nothing is unpickled, and torch is not needed.
 
 PATH is a file, a folder (its checkpoints and those below), or a pattern. These
 are recognised by their content: archives and older files of torch.save,

@@ -1,8 +1,10 @@
-"""Print a run's events in readable form, all ranks by time; with --raw as the original JSON lines, for grep and jq.
+"""Print a run's events in readable form, all ranks by time.
 
 RUN is the name of a run in DDP_PROBE_DIR (default: ddp_probe_runs in this
-folder), the beginning of a name, latest, a run's folder, a file of one, or a
-shell pattern, or an archive of 'bundle'; several are read as one run. The default is the newest run.
+folder), the beginning of a name, latest, a run's folder, a file of one, a
+shell pattern, or an archive of 'bundle'; several are read as one run. The
+default is the newest run. --raw prints the original JSON lines, for grep and
+jq.
 
 A line is: time (UTC), rank (L: a launcher), event and phase, the important
 fields, and the line of the job. In a terminal it is cut to the width; in a pipe

@@ -1,4 +1,6 @@
-"""Show what is installed for this Python, and which targets would be patched. torch and mmengine are not imported.
+"""Show what is installed for this Python, and which targets would be patched.
+
+torch and mmengine are not imported.
 
 --json prints one object:
   interpreter  executable, version, prefix

@@ -1,4 +1,4 @@
-"""Show where each rank of a running job stands: phase, call, for how long, line of the job, steps a second.
+"""Show where each rank of a running job stands, and for how long.
 
 RUN is a run as 'report' takes it; the default is the newest one that runs on
 this host, else the newest. The ranks do not take part: their ledgers are read,
@@ -11,15 +11,15 @@ printed once.
   ranks    ranks at this place
   state    stopped, gone (no end line), ended, failed, probe off (restore() was
            called), on another host, no ledger; empty while it runs here
-  phase    the innermost one: dataloader, backward (with the step), validate, ...
+  phase    the innermost one: dataloader, backward (with the step), validate
   call     the call of torch.distributed that it is in, with its number in its
            group; 'after' the last one if it is in none
   group    ranks of the group, if rows differ in it
   for      how long the rank that is there longest has been there
   steps/s  of the slowest: backward passes since the look before, or since the
            start in the first look
-  line     the line of the job; of a rank that stands out and is in no call, that
-           of the stacks it has written since it moved last
+  line     the line of the job; of a rank that stands out and is in no call,
+           that of the stacks it has written since it moved last
 
 --json prints one object: run, time (Unix time), over (all processes have
 ended), absent (ranks without a ledger), problems (file to what is wrong with

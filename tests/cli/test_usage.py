@@ -51,12 +51,13 @@ def test_help_lists_every_command(run_python):
 
 
 @pytest.mark.parametrize("name", [command.name for command in COMMANDS])
-def test_every_command_has_a_page(run_python, name):
-    """COMMAND --help and help COMMAND print the same page and end with 0."""
-    pages = [run_python(["-m", "ddp_probe", *words]) for words in ((name, "--help"), ("help", name))]
+def test_every_command_has_a_page(run_python, clean_env, name):
+    """COMMAND --help and help COMMAND print the same page, within 80 columns, and end with 0."""
+    pages = [run_python(["-m", "ddp_probe", *words], env=clean_env(COLUMNS="80")) for words in ((name, "--help"), ("help", name))]
     assert [page.returncode for page in pages] == [0, 0]
     assert pages[0].stdout == pages[1].stdout
     assert pages[0].stdout.startswith("usage: python -m ddp_probe %s" % name)
+    assert [line for line in pages[0].stdout.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
