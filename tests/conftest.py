@@ -2,7 +2,7 @@
 
 python         sys.executable, the interpreter that the tests run in.
 repo           Path of the repository's root.
-clean_env      clean_env(**extra) -> dict. os.environ without what a launcher, a scheduler, PYTHONPATH or the probe puts there, plus
+clean_env      clean_env(**extra) -> dict. os.environ without what a launcher, a scheduler, a pipeline, PYTHONPATH or the probe puts there, plus
                OMP_NUM_THREADS=1 and DDP_PROBE_STRICT=1, plus extra; a value of None takes that variable out again.
 armed          armed(root, **extra) -> dict. As clean_env, with the activator on the path and runs collected in root; None: DDP_PROBE stays unset.
 run_python     run_python(code_or_args, env=None, cwd=None, timeout=60, python=None) -> CompletedProcess with text.
@@ -54,7 +54,7 @@ _NAMES = (
     *("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_WORLD_SIZE"),
     *("PYTHONPATH", "PYTHONDONTWRITEBYTECODE"),
 )
-_PREFIXES = ("DDP_PROBE", "MASTER_", "SLURM_", "OMPI_", "PMI", "TORCHELASTIC_")
+_PREFIXES = ("DDP_PROBE", "GITHUB_", "MASTER_", "SLURM_", "OMPI_", "PMI", "TORCHELASTIC_")
 
 
 def _is_inherited(name: str) -> bool:

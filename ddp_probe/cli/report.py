@@ -5,6 +5,18 @@ shell pattern, an archive of 'bundle', folds that 'gather' has brought together,
 or the plain log of a job that ran without the probe. The default is the newest
 run in DDP_PROBE_DIR (default: ddp_probe_runs in this folder).
 
+--format chooses what is printed:
+  terminal  for a person (the default)
+  json      one JSON object, as --json does; docs/report.json is its schema
+  brief     one line per finding, as --brief does
+  github    workflow commands of GitHub Actions: each finding and each open
+            question is an annotation, at the line of the job if that lies in
+            GITHUB_WORKSPACE or in this folder. If GITHUB_STEP_SUMMARY is set,
+            the report is appended to that file too, as inert text.
+  junit     XML for the test reports of GitLab and Jenkins: a test for the
+            verdict, one for each finding, and one for each open question
+docs/schedulers.md says how job scripts and pipelines use them.
+
 exit codes:
   0  clear: every rank ended normally, and no rule found anything
   1  found: a rule names a cause
@@ -14,10 +26,10 @@ exit codes:
 
 import argparse
 import sys
-from typing import Any
 
 from ddp_probe import settings
 from ddp_probe.errors import ProbeError, UsageError
+from ddp_probe.report import forms
 
 UNDECIDED = 3
 
@@ -27,10 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("paths", nargs="*", metavar="PATH", help="folders, files, patterns or plain logs; default: the newest run")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print one JSON object; docs/report.json is its schema")
-    form.add_argument("--brief", action="store_true", help="print one line per finding, or one line: clear, or undecided with the reasons")
+    form.add_argument("--format", dest="form", choices=forms.NAMES, default=forms.TERMINAL, metavar="FORM", help="what is printed; see above")
+    form.add_argument("--json", dest="form", action="store_const", const=forms.JSON, help="print one JSON object; docs/report.json is its schema")
+    brief = "print one line per finding, or one line: clear, or undecided with the reasons"
+    form.add_argument("--brief", dest="form", action="store_const", const=forms.BRIEF, help=brief)
     parser.add_argument("--cores", type=int, default=0, metavar="N", help="read on at most N cores (default: all)")
-    parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job")
+    parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job; not with github and junit")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,7 +72,7 @@ def _run(args: argparse.Namespace) -> int:
         from ddp_probe.report import follow
 
         bundled.refuse(args.paths, "--follow")
-        return follow.follow(args.paths, _form(args))
+        return follow.follow(args.paths, args.form)
     from ddp_probe import read
     from ddp_probe.diagnose import judge
     from ddp_probe.report.progress import Bar
@@ -70,28 +84,8 @@ def _run(args: argparse.Namespace) -> int:
         finally:
             bar.clear()
         diagnosis = judge(found)
-        show(diagnosis, _form(args))
+        forms.show(diagnosis, args.form)
     return diagnosis.exit_code
-
-
-def _form(args: argparse.Namespace) -> str:
-    return "json" if args.json else "brief" if args.brief else "terminal"
-
-
-def show(diagnosis: Any, form: str) -> None:
-    """Print a diagnosis in one of its forms."""
-    if form == "json":
-        from ddp_probe.report import as_json
-
-        print(as_json.text(diagnosis))
-    elif form == "brief":
-        from ddp_probe.report import brief
-
-        print("\n".join(brief.lines(diagnosis)))
-    else:
-        from ddp_probe.report import terminal
-
-        terminal.show(diagnosis)
 
 
 def _own_fault(exc: Exception) -> ProbeError:

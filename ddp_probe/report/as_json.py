@@ -124,6 +124,11 @@ def report_schema() -> Dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **in_order(msgspec.json.schema(ReportForm))}
 
 
+def show(diagnosis: Diagnosis) -> None:
+    """Print the object."""
+    sys.stdout.write(text(diagnosis) + "\n")
+
+
 def text(diagnosis: Diagnosis, indent: Optional[int] = 2) -> str:
     """Return the object as plain ASCII text, so that nothing from a log reaches a terminal unescaped."""
     return json.dumps(msgspec.to_builtins(form(diagnosis)), indent=indent)

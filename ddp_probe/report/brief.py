@@ -1,5 +1,6 @@
 """The brief form: one line per finding, or one line with clear, or with undecided and the reasons."""
 
+import sys
 from typing import List
 
 from ddp_probe.diagnose import Diagnosis, Finding
@@ -11,6 +12,11 @@ from ddp_probe.report import safe
 
 LONGEST = 500
 _REASONS = 3
+
+
+def show(diagnosis: Diagnosis) -> None:
+    """Print the lines."""
+    sys.stdout.write("".join(line + "\n" for line in lines(diagnosis)))
 
 
 def lines(diagnosis: Diagnosis) -> List[str]:

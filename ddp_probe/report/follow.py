@@ -12,7 +12,7 @@ from ddp_probe.diagnose.words import clock
 from ddp_probe.errors import ProbeError
 from ddp_probe.read import find
 from ddp_probe.read.model import Run
-from ddp_probe.report import as_json, brief, inventory, safe, terminal
+from ddp_probe.report import as_json, brief, forms, inventory, safe, terminal
 from ddp_probe.report.rank_state import rank_states
 
 SHARE = 0.2  # Maximum share of one core.
@@ -23,6 +23,7 @@ _SETTLED = 10.0  # If all processes are gone and no file has grown for this many
 
 def follow(paths: Sequence[str], form: str) -> int:
     """Follow a job until it has ended, or until Ctrl-C; return the exit code of the last report."""
+    forms.refuse_to_follow(form)
     printer = _Printer(form)
     code = 130
     try:
@@ -84,24 +85,24 @@ class _Printer:
 
     def __init__(self, form: str) -> None:
         self._form = form
-        self._person = form == "terminal" and sys.stdout.isatty()
+        self._person = form == forms.TERMINAL and sys.stdout.isatty()
         self._said: Set[str] = set()
         self._picture: Any = None
 
     def update(self, diagnosis: Diagnosis, over: bool) -> None:
         """Print what is new."""
         picture: Any = (diagnosis.verdict, [(finding.id, finding.ranks) for finding in diagnosis.findings])
-        if self._form == "json":
+        if self._form == forms.JSON:
             picture = (*picture, [reason.because for reason in diagnosis.undecided])
         changed, self._picture = picture != self._picture, picture
         self.status("")
-        if self._form == "json":
+        if self._form == forms.JSON:
             self._print([as_json.text(diagnosis, None)] if changed or over else [])
         elif self._person:
             self._report(diagnosis, changed or over)
         else:
             self._lines(diagnosis)
-            self._report(diagnosis, over and self._form == "terminal")
+            self._report(diagnosis, over and self._form == forms.TERMINAL)
         if not over:
             self.status(_now(diagnosis))
 
@@ -122,7 +123,7 @@ class _Printer:
 
     def status(self, text: str) -> None:
         """Show a line on a terminal's stderr, replacing the previous one."""
-        if sys.stderr.isatty() and self._form == "terminal":
+        if sys.stderr.isatty() and self._form == forms.TERMINAL:
             sys.stderr.write("\r%s\r%s" % (" " * 78, safe.line(text)[:78]))
             sys.stderr.flush()
 

@@ -1,7 +1,6 @@
 """One finding in the report: the verdict, the job's own line, what to change, and the evidence, grouped over the ranks."""
 
 import re
-from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.diagnose import Diagnosis, Evidence, Finding
@@ -28,7 +27,7 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths) -> I
     who = "  %s%s" % (named(finding.ranks), _hosts(finding, diagnosis.run)) if finding.ranks else ""
     yield from sentence("%s %s%s%s" % (finding.id, finding.slug, who, warning), width, style=WARN if warning else BAD)
     yield from cause(finding, diagnosis, width, paths)
-    own = _own_line(finding)
+    own = source.own_line(finding)
     shown = (own.file, own.line) if own is not None and source.of(own, diagnosis.run) is not None else None
     if finding.evidence:
         yield StyledLine("  evidence", STRONG)
@@ -41,7 +40,7 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths) -> I
     command = "  more: python -m ddp_probe explain %s" % finding.id
     bundle = bundled.current()
     places = diagnosis.run.folders if bundle is None else [bundle.name]
-    with_run = " ".join([command, *map(inventory.near, places)])
+    with_run = safe.line(" ".join([command, *map(inventory.near, places)]))
     yield StyledLine(with_run if len(with_run) <= width else command, QUIET)  # On one line, so that it can be copied.
 
 
@@ -51,7 +50,7 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
     if finding.confidence != HIGH:
         yield from sentence(_weaker(finding, diagnosis), width, style=QUIET)
     yield StyledLine("")
-    own = _own_line(finding)
+    own = source.own_line(finding)
     found = source.of(own, diagnosis.run) if own is not None else None
     if own is not None and found is not None:
         yield StyledLine("  %s" % _at(own, paths), STRONG)
@@ -62,13 +61,6 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
         yield from _diff(finding, context)
     if finding.fix:
         yield from paragraph("Or, for one run without editing: DDP_PROBE_FIX=%s" % finding.fix, width, 4)
-
-
-def _own_line(finding: Finding) -> Optional[Site]:
-    """Return the line of the job that most of the evidence refers to; the first of several."""
-    sites = [one.site for one in finding.evidence if one.site is not None]
-    counts = Counter((site.file, site.line) for site in sites)
-    return max(sites, key=lambda site: counts[site.file, site.line], default=None)
 
 
 def _at(site: Site, paths: Paths) -> str:

@@ -3,8 +3,10 @@
 import ast
 import os
 import textwrap
+from collections import Counter
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
+from ddp_probe.diagnose import Finding
 from ddp_probe.diagnose.words import clock
 from ddp_probe.read import job_source
 from ddp_probe.read.model import Run
@@ -25,9 +27,16 @@ class Source(NamedTuple):
     newer: float  # Time of its last change if after the run began, else 0.
 
 
+def own_line(finding: Finding) -> Optional[Site]:
+    """Return the line of the job that most of the evidence refers to; the first of several."""
+    sites = [one.site for one in finding.evidence if one.site is not None]
+    counts = Counter((site.file, site.line) for site in sites)
+    return max(sites, key=lambda site: counts[site.file, site.line], default=None)
+
+
 def of(site: Site, run: Run) -> Optional[Source]:
     """Return the source of a site; None if the file is not available or has no such line."""
-    path = _absolute(site.file, run)
+    path = absolute(site.file, run)
     found = job_source.read(path) if path.endswith(".py") else None
     lines = found.text.splitlines() if found is not None else []
     if found is None or not 0 < site.line <= len(lines):
@@ -51,8 +60,8 @@ def frame(site: Site, source: Source) -> Iterator[StyledLine]:
         yield StyledLine("    changed at %s, after the run began: the line may have moved" % clock(source.newer), WARN)
 
 
-def _absolute(path: str, run: Run) -> str:
-    """Return candidate paths: up to Python 3.8, frames of a script started by a relative path have that path."""
+def absolute(path: str, run: Run) -> str:
+    """Return the path of a file of the job: up to Python 3.8, frames of a script started by a relative path have that path."""
     started = next((process.started.cwd for process in run.processes if process.started.cwd), "")
     return path if os.path.isabs(path) else os.path.join(started, path)
 
