@@ -29,6 +29,7 @@ ROOMS = (
     "docs/decisions",
     "docs/pipelines",
     "docs/promises.md",
+    "docs/schedulers.md",
 )
 
 
