@@ -64,7 +64,9 @@ _LAUNCHER_MODULES = {
 _LAUNCHER_SCRIPTS = {"torchrun": "torchrun", "deepspeed": "deepspeed", "horovodrun": "horovodrun"}
 _LAUNCHER_WITH_WORD = {"accelerate": "launch", "accelerate.commands.accelerate_cli": "launch", "colossalai": "run"}
 _HELPER_CODE = ("from multiprocessing.", "from joblib.", "from loky.", "from billiard.")
-_HELPER_PARTS = ("torch/_inductor/compile_worker", "torch._inductor.compile_worker", "popen_loky_posix")
+# Ray's workers run any task; the one that trains calls init_process_group. `ray start` starts them.
+_HELPER_PARTS = ("torch/_inductor/compile_worker", "torch._inductor.compile_worker", "popen_loky_posix", "ray/_private/workers/")
+_HELPER_SCRIPTS = ("ray",)
 
 
 def _number(text: Optional[str]) -> Optional[int]:
@@ -74,12 +76,19 @@ def _number(text: Optional[str]) -> Optional[int]:
         return None
 
 
+def _local(environ: Mapping[str, str], variable: str, rank: int) -> Optional[int]:
+    """Return the local rank; srun --mpi=pmi2 sets PMI_RANK without one, beside its own numbers of the same task."""
+    if not environ.get(variable) and environ.get("SLURM_STEP_ID") and _number(environ.get("SLURM_PROCID")) == rank:
+        variable = "SLURM_LOCALID"
+    return _number(environ.get(variable))
+
+
 def rank_info(environ: Mapping[str, str]) -> RankInfo:
     """Read rank, local rank and world size from whichever launcher has set them."""
     for launcher, rank, local, world, needs in _SOURCES:
         number = _number(environ.get(rank))
         if number is not None and (not needs or environ.get(needs)):
-            return RankInfo(launcher, number, _number(environ.get(local)), _number(environ.get(world)))
+            return RankInfo(launcher, number, _local(environ, local, number), _number(environ.get(world)))
     local_rank = _number(environ.get("LOCAL_RANK"))
     if local_rank is None:
         return RankInfo("none", None, None, None)
@@ -133,7 +142,7 @@ def decide(program: Program, environ: Mapping[str, str]) -> Role:
         return Role(LAUNCHER, "The program is %s." % launcher)
     if program.kind == "code" and program.name.startswith(_HELPER_CODE):
         return Role(HELPER, "The program is a child of multiprocessing.")
-    if any(part in program.name for part in _HELPER_PARTS):
+    if any(part in program.name for part in _HELPER_PARTS) or (program.kind == "script" and program.base in _HELPER_SCRIPTS):
         return Role(HELPER, "The program is a worker of a library.")
     above = armed_above(environ)
     if above:

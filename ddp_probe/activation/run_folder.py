@@ -41,7 +41,8 @@ def folder(role: str, rank: Optional[int], environ: Mapping[str, str]) -> str:
     if origin and role in (RANK, HELPER):
         return origin
     base = root(environ)
-    step = _slurm_step(environ)
+    # mpirun in an sbatch script starts the ranks of its own host itself and those of other hosts through srun: only the latter have a step.
+    step = "" if environ.get("OMPI_COMM_WORLD_RANK") else _slurm_step(environ)
     if step and role in (LAUNCHER, RANK):
         return os.path.join(base, step)
     if role == RANK:

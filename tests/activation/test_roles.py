@@ -33,6 +33,9 @@ ROLES = [
     ("python train.py", {"PMI_RANK": "1", "PMI_SIZE": "2"}, "rank"),
     ("python train.py", {"LOCAL_RANK": "1", "WORLD_SIZE": "2"}, "rank"),
     ("python /x/torch/_inductor/compile_worker/__main__.py --workers=4", ELASTIC, "helper"),
+    ("python /x/ray/_private/workers/default_worker.py --node-ip-address=192.0.2.2 --worker-launch-time-ms=1", {}, "helper"),
+    ("python /x/ray/_private/workers/setup_worker.py --worker-setup-hook=x", {}, "helper"),
+    ("python /opt/bin/ray start --head", {}, "helper"),
     ("python -m ddp_probe report", {}, "nothing"),
     ("python -m ddp_probe_activator", {}, "nothing"),
 ]
@@ -80,6 +83,14 @@ def test_rank_info_of_lightning_children():
     """A child that knows its host and its local rank only gets a rank from both."""
     found = rank_info({"LOCAL_RANK": "1", "NODE_RANK": "2", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "2"})
     assert (found.rank, found.local_rank, found.world_size) == (5, 1, 8)
+
+
+def test_the_local_rank_of_srun_with_pmi2():
+    """srun --mpi=pmi2 sets PMI_RANK and no local rank beside it; its own number of the same task has one, and that of another task does not count."""
+    task = {"PMI_RANK": "3", "PMI_SIZE": "4", "SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_STEP_ID": "0"}
+    assert rank_info(task).local_rank == 1
+    assert rank_info({**task, "SLURM_PROCID": "0"}).local_rank is None
+    assert rank_info({**task, "MPI_LOCALRANKID": "0"}).local_rank == 0
 
 
 def test_rank_info_names_the_launcher():

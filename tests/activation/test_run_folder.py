@@ -65,6 +65,13 @@ def test_mpi_jobs(tmp_path):
     assert folder("rank", 0, env) == folder("rank", 1, env) == str(tmp_path / "job-prterun-host-42_1")
 
 
+def test_mpirun_in_a_batch_script_of_slurm(tmp_path):
+    """Only the ranks of other hosts carry a step of SLURM, as recorded under Open MPI 4.1 in an sbatch script; all take the name of the MPI job."""
+    env = {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0", "PMIX_NAMESPACE": "1116733441", "DDP_PROBE_DIR": str(tmp_path)}
+    here, elsewhere = {**env, "OMPI_COMM_WORLD_RANK": "0"}, {**env, "OMPI_COMM_WORLD_RANK": "1", "SLURM_STEP_ID": "0"}
+    assert folder("rank", 0, here) == folder("rank", 1, elsewhere) == str(tmp_path / "job-1116733441")
+
+
 def _wrote(folder, rank, pid, ago=0.0, text=""):
     """A rank's file, last written some seconds ago, as is the folder."""
     os.makedirs(folder, exist_ok=True)
