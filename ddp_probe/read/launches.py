@@ -90,12 +90,24 @@ def _glance(folder: str) -> Part:
     over = [seconds(str(event.get("ts", ""))) or 0.0 for event in lasts if event.get("event") in ("process.end", "launcher.end")]
     return Part(
         folder,
-        frozenset(event["rank"] for event in heads if isinstance(event.get("rank"), int)),
-        frozenset(key for event in heads for key in _keys(event.get("environment"), event.get("rendezvous"), event.get("nnodes"), event.get("host"))),
-        max((event["world_size"] for event in heads if isinstance(event.get("world_size"), int)), default=0),
+        frozenset(event["rank"] for event in lasts if isinstance(event.get("rank"), int)),  # Not of the first lines: a program learns its rank late.
+        frozenset(key for event in heads for key in _keys_in(event)),
+        max((event["world_size"] for event in heads + lasts if isinstance(event.get("world_size"), int)), default=0),
         min(starts, default=0.0),
         max(over) if over and len(over) == len(lasts) else None,
     )
+
+
+def _keys_in(event: Dict[str, Any]) -> List[_Key]:
+    found = _keys(event.get("environment"), event.get("rendezvous"), event.get("nnodes"), event.get("host"))
+    return found + _met(str(event.get("init_method", "")), event.get("master_addr"), event.get("master_port"), event.get("host"))
+
+
+def _met(method: str, address: Any, port: Any, host: Any) -> List[_Key]:
+    """Return at which address a process group met: the program's own, or that of the environment at the time of the call."""
+    if method.startswith("tcp://"):
+        address, _, port = method[len("tcp://") :].partition("?")[0].rstrip("/").rpartition(":")
+    return [("ranks", _qualified(str(address), host), str(port))] if address and port else []
 
 
 def _keys(environment: Any, rendezvous: Any, nodes: Any, host: Any) -> List[_Key]:
@@ -174,7 +186,9 @@ def _part(folder: str, processes: List[LoggedProcess]) -> Part:
 def _keys_of(process: LoggedProcess) -> List[_Key]:
     if process.is_launcher:
         return [key for call in process.calls(schema.LauncherAgent) for key in _keys({}, call.begin.rendezvous, call.begin.nnodes, process.host)]
-    return _keys(process.started.environment, {}, "", process.host)
+    call = process.first(schema.InitProcessGroup)
+    met = _met(call.begin.init_method, call.begin.master_addr, call.begin.master_port, process.host) if call is not None else []
+    return _keys(process.started.environment, {}, "", process.host) + met
 
 
 def _in_turn(group: List[LoggedProcess]) -> List[List[LoggedProcess]]:

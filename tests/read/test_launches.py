@@ -89,6 +89,52 @@ def test_what_one_node_cannot_see(node: Callable[..., Path]) -> None:
     assert last.endswith("python -m ddp_probe report %s" % (Path(run.folders[0]).parent / "2*"))
 
 
+def _program(event: Event, rank: int, **init: str) -> Dict[str, List[str]]:
+    """One program of its own on a host of its own, which started one rank of two."""
+    known = {"host": "node%d" % rank, "run": "run-%d" % rank}
+    who = {**known, "rank": rank, "world_size": 2, "pid": 100 + rank, "ppid": 50}
+    return {
+        "launcher.node%d.jsonl" % rank: [event("launcher.start", 0, **known, pid=50, launcher="spawn"), event("launcher.end", 9, **known, pid=50)],
+        "rank%05d.node%d.jsonl" % (rank, rank): [
+            event("process.start", 1, **who, role="promoted"),
+            event("dist.init_process_group", 1, **who, phase="begin", span=1, **init),
+            event("process.end", 8, **who),
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alone", "named"),
+    [
+        ({"init_method": "tcp://node0:29500"}, {"init_method": "tcp://node0:29500?use_libuv=0"}, 2, 2),
+        ({"init_method": "env://", "master_addr": "node0", "master_port": "29500"}, {"master_addr": "node0", "master_port": "29500"}, 2, 2),
+        ({"init_method": "tcp://node0:29500"}, {"init_method": "tcp://node0:29501"}, 1, 1),
+        ({"init_method": "file:///shared/meet"}, {"init_method": "file:///shared/meet"}, 1, 2),
+    ],
+    ids=["tcp", "set before the call", "another port", "no address"],
+)
+def test_programs_on_several_hosts(
+    tmp_path: Path, event: Event, write_run: Write, one: Dict[str, str], other: Dict[str, str], alone: int, named: int
+) -> None:
+    """Programs that start the ranks of their own host are one run if the process groups met at one address, or if they are named together."""
+    first = write_run(tmp_path / "run-0", _program(event, 0, **one))
+    second = write_run(tmp_path / "run-1", _program(event, 1, **other))
+    assert (len(load([str(first)]).ranks), len(load([str(first), str(second)]).ranks)) == (alone, named)
+
+
+def test_a_program_that_learns_its_rank_late(tmp_path: Path, event: Event, write_run: Write) -> None:
+    """Lightning's program on the second host takes itself for rank 0 until the process group tells: it is one run with the first host's."""
+    env = {"MASTER_ADDR": "node0", "MASTER_PORT": "29500"}
+    for rank in (0, 1):
+        who = {"host": "node%d" % rank, "run": "run-%d" % rank, "pid": 100 + rank}
+        lines = [
+            event("process.start", 1, **who, rank=0, role="solo", environment=env),
+            event("process.end", 8, **who, rank=rank, world_size=2),
+        ]
+        write_run(tmp_path / ("run-%d" % rank), {"rank00000.node%d.%d.jsonl" % (rank, 100 + rank): lines})
+    assert sorted(load([str(tmp_path / "run-1")]).ranks) == [0, 1]
+
+
 def _jobs(event: Event, count: int, bad: int) -> Dict[str, List[str]]:
     """One launcher that starts two ranks, again and again; of one job a rank fails."""
     files = {"launcher.node1.jsonl": [event("launcher.start", 0, pid=9, launcher="spawn")]}
