@@ -27,6 +27,7 @@ ROOMS = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "docs/decisions",
+    "docs/launchers",
     "docs/pipelines",
     "docs/promises.md",
     "docs/schedulers.md",

@@ -9,22 +9,27 @@ A program reads its way from $WAY and marks its faulty lines with "# way: NAME";
 
 import re
 from pathlib import Path
-from typing import List, NamedTuple, Tuple
+from typing import Any, List, NamedTuple, Tuple
+
+from launcher_pages import adapted, command, reads, together
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 WAYS = ("raises", "ddp", "ends")
 _TORCHRUN = "torchrun --nproc_per_node=2 --master_addr=127.0.0.1 --master_port={port} "
 _ACCELERATE = "accelerate launch --num_processes 2 --num_machines 1 --mixed_precision no --dynamo_backend no "
-_RENDEZVOUS = "MASTER_ADDR=127.0.0.1 MASTER_PORT={port} "
-_BY_HAND = _RENDEZVOUS + "WORLD_SIZE=2 RANK=%d "
-_SLURM = _RENDEZVOUS + "SLURM_JOB_ID={port} SLURM_NTASKS=2 SLURM_PROCID=%d SLURM_LOCALID=%d SLURM_NODELIST=node1 SLURM_STEP_ID=0 SLURM_NODEID=0 "
-_MPI = _RENDEZVOUS + "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 OMPI_COMM_WORLD_RANK=%d OMPI_COMM_WORLD_LOCAL_RANK=%d "
-
-
-def _both(line: str) -> str:
-    """Start rank 0 behind rank 1, and end with 1 when one of them failed: line has a %d for each mention of the rank."""
-    first, second = (line % ((rank,) * line.count("%d")) for rank in (1, 0))
-    return "%s & %s; a=$?; wait $!; b=$?; [ $a = 0 ] && [ $b = 0 ]" % (first, second)
+_BY_HAND = "MASTER_ADDR=127.0.0.1 MASTER_PORT={port} WORLD_SIZE=2 RANK=%d python imagenet.py"
+# The names of runs: of a program or a Python launcher, of a step of SLURM, of a job of MPI, of ranks without a launcher.
+TIME, STEP, JOB, RANKS = r"\d{8}-\d{6}-\d+-[0-9a-f]{4}", r"slurm-\d+\.\d+", r"job-.+", r"ranks-[\w.-]+-\d+"
+# What a block of a page says of other numbers than a test has.
+_TWO = ("--nproc_per_node=8", "--nproc_per_node=2 --master_addr=127.0.0.1 --master_port={port}")
+_ONE_EACH = ("--nproc_per_node=8", "--nproc_per_node=1")
+_ONE_TASK = ("--ntasks-per-node=8", "--ntasks-per-node=1")
+_ALLOCATION = ("$SLURM_JOB_ID", "{port}")
+_SLURM_TRAIN = ("GPUS=16 GPUS_PER_NODE=8", "MASTER_PORT={port} GPUS=2 GPUS_PER_NODE=1")
+_QUIETLY = " --mixed_precision no --dynamo_backend no"
+_TWO_QUIETLY = "--num_processes=2 --main_process_port={port}" + _QUIETLY
+_MPIRUN = "mpirun -np 2 -x MASTER_ADDR=127.0.0.1 -x MASTER_PORT={port} "
+_VOLUMES = "volumes/train-master-0/runs volumes/train-worker-0/runs"
 
 
 class Client(NamedTuple):
@@ -34,28 +39,85 @@ class Client(NamedTuple):
     program: str  # In PROGRAMS.
     command: str  # A line of bash, run in a folder that holds the programs; {port} is filled in.
     always: Tuple[str, ...] = ()  # The ways that run without --all, next to the healthy one.
+    page: Tuple[str, str] = ("", "")  # The page of docs/launchers and its block that the command comes from.
+    named: str = TIME  # The pattern of the run's name.
+    folders: int = 1  # How many folders the launch writes: one, or one for each host.
+    runs: str = "ddp_probe_runs"  # Where the folders lie.
+
+    reads: str = ""  # What report is told to read; nothing, as a person does who starts it in the job's folder.
+    same: bool = True  # It prints the same text each time; DeepSpeed's launcher prints times and pids.
+    proven: bool = True  # Something tells how each rank ended. Nothing does if Ray has killed its workers after a training that went well.
+
+
+def _of_page(name: str, program: str, page: str, block: str, *changes: Tuple[str, str], **more: Any) -> Client:
+    """Return the client that runs a block of a page, with its own program and numbers."""
+    return Client(name, program, command(page, block, program, changes), page=(page, block), reads=reads(page, block), **more)
+
+
+def _pods(*changes: Tuple[str, str]) -> str:
+    """Return the line that applies the manifest of the page."""
+    manifest = adapted("kubernetes", "pytorchjob", "elastic.py", (('nprocPerNode: "8"', 'nprocPerNode: "1"'), *changes))
+    return "cat > pytorchjob.yaml <<'END'\n%sEND\n%s" % (manifest, command("kubernetes", "start", "", ()))
 
 
 CLIENTS = (
-    Client("spawn", "spawn_toy.py", "python spawn_toy.py", ("ends",)),
+    _of_page("spawn", "spawn_toy.py", "mp-spawn", "one-host", always=("ends",)),
+    _of_page("spawn-hosts", "main.py", "mp-spawn", "several-hosts", always=("raises",), folders=2),
     Client("process", "process_tuto.py", "python process_tuto.py", ("raises", "ddp")),
-    Client("elastic", "elastic.py", _TORCHRUN + "elastic.py", ("ends",)),
-    Client("hand", "imagenet.py", _both(_BY_HAND + "python imagenet.py"), ("ends",)),
-    Client("slurm", "imagenet.py", _both(_SLURM + "python imagenet.py")),
-    Client("mmengine-slurm", "runner.py", _both(_SLURM + "python runner.py slurm"), ("ddp",)),
-    Client("mmengine-mpi", "runner.py", _both(_MPI + "python runner.py mpi")),
-    Client(
-        "accelerate",
-        "with_accelerate.py",
-        _ACCELERATE + "--multi_gpu --main_process_port {port} with_accelerate.py",  # The Accelerator takes the CPU; with --cpu there is one process.
-        ("ddp",),
+    _of_page("elastic", "elastic.py", "torchrun", "one-host", _TWO, always=("ends",)),
+    _of_page("torchrun-hosts", "elastic.py", "torchrun", "several-hosts", _ONE_EACH, always=("ends",), folders=2),
+    _of_page("torchrun-c10d", "elastic.py", "torchrun", "several-hosts-c10d", _ONE_EACH, always=("raises",), folders=2),
+    _of_page("torchrun-restarts", "elastic.py", "torchrun", "restarts", _TWO, ("--max_restarts=3", "--max_restarts=1"), always=("raises",)),
+    _of_page("launch", "elastic.py", "torch-distributed-launch", "one-host", _TWO, always=("ends",)),
+    _of_page("launch-hosts", "elastic.py", "torch-distributed-launch", "several-hosts", _ONE_EACH, folders=2),
+    Client("hand", "imagenet.py", together([_BY_HAND % 0, _BY_HAND % 1]), ("ends",), named=RANKS),
+    _of_page("srun", "imagenet.py", "srun", "tasks", _ONE_TASK, always=("raises",), named=STEP),
+    _of_page("srun-torchrun", "elastic.py", "srun", "torchrun", _ONE_EACH, _ALLOCATION, named=STEP),
+    _of_page("mpirun", "imagenet.py", "mpirun", "one-host", ("-np 8", "-np 2"), always=("raises",), named=JOB),
+    _of_page("mpirun-hosts", "imagenet.py", "mpirun", "several-hosts", ("-np 16 --host node1:8,node2:8", "-np 2 --host localhost:2"), named=JOB),
+    _of_page("mpich", "imagenet.py", "mpirun", "mpich", ("-n 8", "-n 2"), named=RANKS),
+    Client("mmengine-mpi", "tools/train.py", "PYTHONPATH=. " + _MPIRUN + "python tools/train.py CONFIG --launcher mpi", named=JOB),
+    _of_page("mmengine", "tools/train.py", "mmengine", "one-host", ("my_config.py 8", "my_config.py 2"), always=("ddp",)),
+    _of_page("mmengine-hosts", "tools/train.py", "mmengine", "several-hosts", ("my_config.py 8", "my_config.py 1"), folders=2),
+    _of_page("mmengine-slurm", "tools/train.py", "mmengine", "slurm", _SLURM_TRAIN, always=("ddp",), named=STEP),
+    # The Accelerator takes the CPU; with --cpu there is one process.
+    _of_page("accelerate", "with_accelerate.py", "accelerate", "one-host", ("--num_processes=8", _TWO_QUIETLY), always=("ddp",)),
+    _of_page(
+        "accelerate-hosts", "with_accelerate.py", "accelerate", "several-hosts", ("--num_processes=16", "--num_processes=2" + _QUIETLY), folders=2
     ),
     Client("accelerate-notebook", "with_accelerate.py", "python with_accelerate.py notebook", ("raises",)),
-    Client("lightning-ddp", "with_lightning.py", "python with_lightning.py ddp", ("ddp",)),
+    _of_page("lightning-ddp", "with_lightning.py", "lightning", "one-host", ("train.py", "with_lightning.py ddp"), always=("ddp",)),
+    _of_page(
+        "lightning-hosts", "with_lightning.py", "lightning", "several-hosts", ("train.py", "with_lightning.py ddp 2"), always=("raises",), folders=2
+    ),
     Client("lightning-spawn", "with_lightning.py", "python with_lightning.py ddp_spawn"),
     Client("lightning-fork", "with_lightning.py", "python with_lightning.py ddp_fork", ("ends",)),
     Client("trainer", "with_trainer.py", _TORCHRUN + "with_trainer.py", ("ddp",)),
     Client("deepspeed", "with_deepspeed.py", _TORCHRUN + "with_deepspeed.py", ("ddp",)),
+    _of_page(
+        "deepspeed-launcher",
+        "with_deepspeed.py",
+        "deepspeed",
+        "one-host",
+        ("--num_gpus=8", "--num_gpus=2 --master_port={port}"),
+        always=("ends",),
+        same=False,
+    ),
+    _of_page("deepspeed-hosts", "with_deepspeed.py", "deepspeed", "several-hosts", folders=2, same=False),
+    _of_page("deepspeed-no-ssh", "with_deepspeed.py", "deepspeed", "several-hosts-no-ssh", folders=2, same=False),
+    _of_page("ray", "with_ray.py", "ray-train", "one-host", always=("raises",), proven=False),
+    Client("kubernetes", "elastic.py", _pods(), ("raises",), ("kubernetes", "pytorchjob"), TIME, 2, _VOLUMES, _VOLUMES),
+    Client(
+        "kubernetes-ranks",
+        "imagenet.py",
+        _pods(("torchrun, train.py", "python, imagenet.py")),
+        (),
+        ("kubernetes", "pytorchjob"),
+        RANKS,
+        2,
+        _VOLUMES,
+        _VOLUMES,
+    ),
     Client("hydra", "with_hydra.py", _TORCHRUN + "with_hydra.py", ("raises",)),
     Client("opentelemetry", "elastic.py", "opentelemetry-instrument " + _TORCHRUN + "elastic.py", ("raises",)),
     Client("ddtrace", "elastic.py", "ddtrace-run " + _TORCHRUN + "elastic.py"),

@@ -5,6 +5,7 @@ launch    launch(client, way="", probe=True) -> Launch. One launch of a client i
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,10 +18,11 @@ import pytest
 from client_table import PROGRAMS, Client
 
 # Only .venv-clients has what the programs import.
-collect_ignore_glob = [] if find_spec("accelerate") else ["test_*.py"]
+collect_ignore_glob = [] if find_spec("accelerate") else ["test_clients.py", "test_states.py"]
 
-_COMMANDS = ("accelerate", "coverage", "ddtrace-run", "opentelemetry-instrument", "pytest", "torchrun")
-_SCONTROL = "#!/bin/sh\necho 127.0.0.1\n"
+_COMMANDS = ("accelerate", "coverage", "ddtrace-run", "deepspeed", "opentelemetry-instrument", "pytest", "torchrun")
+_LINKED = ("mpirun",)  # Those that are not scripts of Python.
+_HERE = Path(__file__).resolve().parent
 
 
 class Launch(NamedTuple):
@@ -31,6 +33,7 @@ class Launch(NamedTuple):
     err: str
     report: Dict[str, Any]  # What report --json printed; empty without the probe.
     report_code: int
+    runs: List[str]  # The names of the folders that it wrote.
 
     def named(self) -> str:
         """Return all that the report says of causes and open questions."""
@@ -53,7 +56,10 @@ def interpreter(tmp_path_factory: pytest.TempPathFactory, clean_env: Callable[..
     for name in _COMMANDS:  # Each begins with a line that names the interpreter.
         text = Path(sysconfig.get_path("scripts"), name).read_text(encoding="utf-8")
         _script(place / "bin" / name, "#!%s\n%s" % (place / "bin" / "python", text.split("\n", 1)[1]))
-    _script(place / "bin" / "scontrol", _SCONTROL)
+    for name in _LINKED:
+        _script(place / "bin" / name, '#!/bin/sh\nexec "%s" "$@"\n' % Path(sysconfig.get_path("scripts"), name))
+    for file in (_HERE / "stand_ins").iterdir():
+        _script(place / "bin" / file.name, file.read_text(encoding="utf-8").replace("/usr/bin/env python3", str(place / "bin" / "python")))
     subprocess.run([str(place / "bin" / "python"), "-m", "ddp_probe", "install"], check=True, timeout=60, env=clean_env(), capture_output=True)
     return place / "bin"
 
@@ -65,17 +71,18 @@ def launch(
     """Start a client, wait for it, and read the report."""
 
     def start(client: Client, way: str = "", probe: bool = True) -> Launch:
-        folder = tmp_path_factory.mktemp("job")
-        for program in PROGRAMS.glob("*.py"):
-            shutil.copy(str(program), str(folder))
+        folder = tmp_path_factory.mktemp("job") / "here"
+        shutil.copytree(str(PROGRAMS), str(folder), ignore=shutil.ignore_patterns("__pycache__"))
         port = free_port()
-        on = {"DDP_PROBE": "1"} if probe else {}
+        on = {"DDP_PROBE": "1"} if probe and not client.page[0] else {}  # The line of a page turns the probe on by itself.
         path = "%s:%s" % (interpreter, os.environ["PATH"])
         env = clean_env(PATH=path, WAY=way or None, PORT=str(port), HOME=str(folder), PYTHONPATH=None, **_QUIET, **on)
-        done = _bash(client.command.format(port=port), env, folder)
-        report = _bash("python -m ddp_probe report --json", env, folder) if probe else None
+        line = client.command.format(port=port)
+        done = _bash(line if probe else re.sub(r"DDP_PROBE([= ])1", r"DDP_PROBE\g<1>0", line), env, folder)
+        report = _bash("python -m ddp_probe report --json " + client.reads, env, folder) if probe else None
         said = json.loads(report.stdout) if report and report.stdout.startswith("{") else {"said": report and report.stderr}
-        return Launch(done.returncode, sorted(done.stdout.split("\n")), done.stderr, said, report.returncode if report else 0)
+        runs = sorted(path.name for root in client.runs.split() for path in (folder / root).glob("*") if path.is_dir() and not path.is_symlink())
+        return Launch(done.returncode, sorted(done.stdout.split("\n")), done.stderr, said, report.returncode if report else 0, runs)
 
     return start
 
@@ -87,8 +94,12 @@ _QUIET = {
     "DD_REMOTE_CONFIGURATION_ENABLED": "false",
     "DS_ACCELERATOR": "cpu",
     "HF_HUB_OFFLINE": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # mpirun counts the cores.
     "PYTHONDONTWRITEBYTECODE": "",
+    "RECORDED": str(_HERE / "recorded"),
     "PYTHONUNBUFFERED": "",  # Else print writes a line and its end apart, and another rank's may come between.
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OTEL_SDK_DISABLED": "true",
     "TOKENIZERS_PARALLELISM": "false",
 }

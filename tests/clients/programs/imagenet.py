@@ -1,4 +1,4 @@
-"""The shape of the ImageNet example: ranks that the environment numbers, by hand (RANK) or by SLURM, and a main() that somebody wrapped in a try."""
+"""The shape of the ImageNet example: the environment numbers the ranks (by hand, MPI, SLURM), and somebody wrapped main() in a try."""
 
 import argparse
 import gc
@@ -11,10 +11,14 @@ import torch.distributed as dist
 from pieces import WAY, ToyModel, data
 
 
+def _number(*names: str) -> int:
+    return next(int(os.environ[name]) for name in names if name in os.environ)
+
+
 def main_worker(args: argparse.Namespace) -> None:
     """Train two steps, then average the accuracy over the ranks."""
-    rank = int(os.environ.get("SLURM_PROCID", os.environ.get("RANK", "0")))
-    size = int(os.environ.get("SLURM_NTASKS", os.environ.get("WORLD_SIZE", "1")))
+    rank = _number("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+    size = _number("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
     dist.init_process_group(backend=args.dist_backend, init_method=args.dist_url, world_size=size, rank=rank)
     model = torch.nn.parallel.DistributedDataParallel(ToyModel(), device_ids=[rank] if WAY == "ddp" else None)  # way: ddp
     optimizer = torch.optim.SGD(model.parameters(), 0.1)

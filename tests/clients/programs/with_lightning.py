@@ -1,4 +1,4 @@
-"""A LightningModule and Trainer.fit, under the strategy that the command line names."""
+"""A LightningModule and Trainer.fit, under the strategy and on the number of hosts that the command line names."""
 
 import sys
 
@@ -34,9 +34,11 @@ class Module(lightning.LightningModule):
 
 def main() -> None:
     """Train one epoch."""
+    hosts = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     trainer = lightning.Trainer(
         accelerator="cpu",
-        devices=2,
+        devices=2 // hosts,
+        num_nodes=hosts,
         strategy=sys.argv[1],
         max_epochs=1,
         logger=False,

@@ -1,5 +1,6 @@
-"""MMEngine's Runner under a launcher of its own (slurm or mpi), on a host without cards: what the scheduler and CUDA would say is simulated."""
+"""MMEngine's Runner under any launcher, on a host without cards: what CUDA would say is simulated. Its scripts call it as tools/train.py."""
 
+import argparse
 import gc
 import os
 import sys
@@ -12,7 +13,7 @@ from pieces import WAY, data
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-torch.cuda.set_device = lambda device: None  # init_dist's slurm and mpi branches call both, whatever the backend.
+torch.cuda.set_device = lambda device: None  # init_dist calls both, whatever the backend.
 torch.cuda.device_count = lambda: 2
 if "OMPI_COMM_WORLD_LOCAL_RANK" in os.environ:  # init_dist reads this one, Runner.wrap_model the other.
     os.environ["LOCAL_RANK"] = os.environ["OMPI_COMM_WORLD_LOCAL_RANK"]
@@ -38,14 +39,20 @@ class Net(BaseModel):
 
 def main() -> None:
     """Train one epoch."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("config")
+    parser.add_argument("--work-dir", default="work")
+    parser.add_argument("--launcher")
+    parser.add_argument("--local_rank", "--local-rank")  # torch.distributed.launch passes it.
+    args = parser.parse_args()
     wrapper = {} if WAY == "ddp" else {"cfg": {"model_wrapper_cfg": {"type": "MMDistributedDataParallel", "device_ids": None}}}
     runner = Runner(  # way: ddp
         model=Net(),
-        work_dir="work",
+        work_dir=args.work_dir,
         train_dataloader=DataLoader([{"x": row} for row in data(0)], batch_size=4),
         train_cfg={"by_epoch": True, "max_epochs": 1},
         optim_wrapper={"optimizer": {"type": "SGD", "lr": 0.01}},
-        launcher=sys.argv[1],
+        launcher=args.launcher,
         env_cfg={"dist_cfg": {"backend": "gloo"}},
         default_hooks={"checkpoint": None},
         log_level="ERROR",
