@@ -52,14 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check, print."""
-    from ddp_probe.doctor import meeting
     from ddp_probe.doctor.host import Host
+    from ddp_probe.meeting import place
 
     _refuse(args)
     if hasattr(sys.stdout, "reconfigure"):  # A tool's output may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
     host = Host(_request(args))
-    return _of_hosts(host, args) if meeting.is_launch(host) else _of_one(host, args)
+    return _of_hosts(host, args) if place.is_launch(host.environ) else _of_one(host, args)
 
 
 def _of_one(host: Any, args: argparse.Namespace) -> int:
@@ -75,10 +75,11 @@ def _of_one(host: Any, args: argparse.Namespace) -> int:
 def _of_hosts(host: Any, args: argparse.Namespace) -> int:
     """Check this host as one of a launch; rank 0 prints what all of them say."""
     from ddp_probe.doctor import meeting
+    from ddp_probe.meeting import place
     from ddp_probe.report import doctor_hosts, doctor_page
 
-    own = _examined(host, lambda check: not check.live and not check.of_hosts) if meeting.leads_host(host) else []
-    met = meeting.gather(host, own)
+    own = _examined(host, lambda check: not check.live and not check.of_hosts) if place.leads_host(host.environ) else []
+    met = meeting.meet(host, own)
     together = _examined(host, lambda check: check.of_hosts)
     verdict = meeting.verdict_of_all(met, together)
     if met.rank == 0:

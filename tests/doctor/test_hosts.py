@@ -3,12 +3,14 @@
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from live import left_running
-from namespaces import MASTER, doctor, ended, network
+from namespaces import MASTER, ended, network
 
 pytestmark = pytest.mark.slow
+_PROGRAM = Path(__file__).resolve().parent / "programs" / "one_host.py"
 _FACTS = {"torch": "2.13.0", "backends": ["gloo"], "cards": {}}
 
 
@@ -29,7 +31,7 @@ def start(hosts, clean_env, tmp_path):
 
     def begin(name, rank, world, port, wanted, **variables):
         named = {"RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": MASTER, "MASTER_PORT": str(port), "LOCAL_RANK": "0"}
-        command = [sys.executable, *doctor(name, tmp_path / "rank", json.dumps({"facts": _FACTS, **wanted}))]
+        command = [sys.executable, _PROGRAM, tmp_path / "rank", json.dumps({"facts": _FACTS, **wanted})]
         return hosts.start(name, command, clean_env(**named, **variables))
 
     return begin
@@ -46,7 +48,7 @@ def test_torchrun_over_two_hosts(hosts, clean_env, tmp_path, answers):
     launched, wanted = [], json.dumps({"facts": _FACTS, "seconds": 200})
     for number, name in enumerate("ab"):
         agent = ["-m", "torch.distributed.run", "--nnodes=2", "--node_rank=%d" % number, "--nproc_per_node=1"]
-        rank = [*agent, "--master_addr=" + MASTER, "--master_port=29511", *doctor(name, tmp_path / "rank", wanted)]
+        rank = [*agent, "--master_addr=" + MASTER, "--master_port=29511", _PROGRAM, tmp_path / "rank", wanted]
         launched.append(hosts.start(name, [sys.executable, *rank], clean_env(GLOO_SOCKET_IFNAME="eth0")))
     ended(launched)
     first, second = answers(0), answers(1)

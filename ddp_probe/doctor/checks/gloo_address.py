@@ -5,7 +5,7 @@ from typing import Dict, List
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import MetHost
-from ddp_probe.doctor.meeting import gather, why_not_compared
+from ddp_probe.doctor.meeting import meet, why_not_compared
 
 CHECK = Check(
     id="DOC804",
@@ -24,7 +24,7 @@ def check(host: Host) -> Answer:
     because = why_not_compared(host)
     if because:
         return CHECK.skipped(because)
-    met = gather(host, ())
+    met = meet(host, ())
     bad = [each for each in met.hosts if each.gloo.startswith(_LOOPBACK)]
     if not bad:
         return CHECK.ok("Gloo takes an address of each host that is not a loopback.")

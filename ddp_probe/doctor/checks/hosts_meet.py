@@ -6,7 +6,8 @@ from ddp_probe.diagnose.words import counted, named, spans, subject
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import HostMeeting
-from ddp_probe.doctor.meeting import gather, is_launch, missing
+from ddp_probe.doctor.meeting import meet
+from ddp_probe.meeting.place import is_launch, missing
 
 CHECK = Check(
     id="DOC801",
@@ -21,11 +22,11 @@ _TURNED_AWAY = "Give each host a RANK of its own (torchrun: --node_rank), and al
 
 def check(host: Host) -> Answer:
     """Meet, and say who did not come."""
-    if not is_launch(host):
+    if not is_launch(host.environ):
         return CHECK.skipped("This is not one rank of several: to check hosts together, start doctor with torchrun or srun on all of them.")
-    if missing(host):
-        return CHECK.skipped("It needs %s, and the environment has none." % " and ".join(missing(host)))
-    met = gather(host, ())
+    if missing(host.environ):
+        return CHECK.skipped("It needs %s, and the environment has none." % " and ".join(missing(host.environ)))
+    met = meet(host, ())
     if met.error:
         return _alone(met)
     hosts = ", ".join("%s (%s)" % (each.name, named(each.ranks)) for each in met.hosts)

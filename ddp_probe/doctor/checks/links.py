@@ -6,7 +6,7 @@ from ddp_probe.diagnose.words import counted
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import CutLink
-from ddp_probe.doctor.meeting import gather, why_not_compared
+from ddp_probe.doctor.meeting import meet, why_not_compared
 
 CHECK = Check(
     id="DOC802",
@@ -25,7 +25,7 @@ def check(host: Host) -> Answer:
     because = why_not_compared(host)
     if because:
         return CHECK.skipped(because)
-    met = gather(host, ())
+    met = meet(host, ())
     pairs = _pairs(met.cut)
     if pairs:
         shown = " ".join(_sentence(links) for links in pairs[:_LISTED])

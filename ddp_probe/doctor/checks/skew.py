@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import HostMeeting
-from ddp_probe.doctor.meeting import gather, why_not_compared
+from ddp_probe.doctor.meeting import meet, why_not_compared
 
 CHECK = Check(
     id="DOC803",
@@ -35,7 +35,7 @@ def check(host: Host) -> Answer:
     because = why_not_compared(host)
     if because:
         return CHECK.skipped(because)
-    met = gather(host, ())
+    met = meet(host, ())
     found, clocks = list(differences(met)), list(_clocks(met))
     if not found and not clocks:
         return CHECK.ok("%d hosts are alike, and their clocks agree within %.0f s." % (len(met.hosts), _CLOCK))

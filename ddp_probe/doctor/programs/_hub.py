@@ -1,11 +1,11 @@
 """Rank 0's side of the meeting: waits for all ranks, tells them of each other, and collects what each found."""
 
-import os
 import socket
 import threading
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict
 
-from ddp_probe.doctor.programs._wire import Line
+from ddp_probe.meeting.guests import Guests, refusal
+from ddp_probe.meeting.wire import Line
 
 _LINKS, _LINKS_AT_A_TIME = 10.0, 32
 _LEAVE = 5.0  # Seconds that ranks have to take the last message.
@@ -16,11 +16,10 @@ class Hub:
     """The meeting, from the first rank that comes to the last that leaves."""
 
     def __init__(self, listening: socket.socket, world: int, run: str) -> None:
-        self._listening, self._world, self._run = listening, world, run
-        self.token = os.urandom(8).hex()  # By which it knows its own rank 0: another host's may connect first.
+        self._listening, self._world = listening, world
         self._changed = threading.Condition()
-        self._came: Dict[int, Dict[str, Any]] = {}
-        self._strangers: List[Dict[str, Any]] = []
+        self._guests = Guests(world, run)
+        self.token = self._guests.token
         self._found: Dict[int, Dict[str, Any]] = {}
         self._left = 0
         self._roster: Dict[str, Any] = {}
@@ -29,16 +28,18 @@ class Hub:
 
     def hold(self, seconds: float) -> None:
         """Wait for the ranks, at most this long after rank 0 itself; then for what they find, and until they have left."""
-        self._until(lambda: 0 in self._came, seconds + _LINKS)
-        self._until(lambda: len(self._came) == self._world, seconds)
+        came = self._guests.came
+        self._until(lambda: 0 in came, seconds + _LINKS)
+        self._until(lambda: len(came) == self._world, seconds)
         with self._changed:
             public = ("host", "identity", "address", "port")
-            self._roster = {"ranks": {rank: {name: said[name] for name in public} for rank, said in self._came.items()}}
+            self._roster = {"ranks": {rank: {name: said[name] for name in public} for rank, said in came.items()}}
+            self._guests.closed = True
             self._changed.notify_all()
-        rounds = 1 + len(self._came) // _LINKS_AT_A_TIME
-        self._until(lambda: len(self._found) == len(self._came), _LINKS * rounds + 2 * _LEAVE)
+        rounds = 1 + len(came) // _LINKS_AT_A_TIME
+        self._until(lambda: len(self._found) == len(came), _LINKS * rounds + 2 * _LEAVE)
         with self._changed:
-            self._all = {"ranks": self._came, "found": self._found, "strangers": self._strangers}
+            self._all = {"ranks": came, "found": self._found, "strangers": self._guests.strangers}
             self._changed.notify_all()
         self._until(lambda: self._left >= len(self._found), _LEAVE)
 
@@ -59,7 +60,7 @@ class Hub:
         try:
             said = line.receive(_LINKS)
             if not self._admits(said):
-                line.send({"refused": "rank %s of %s on %s does not belong to this meeting" % (said["rank"], said["world"], said["host"])})
+                line.send(refusal(said))
                 return
             self._until(lambda: bool(self._roster), _FOREVER)
             line.send(self._roster)
@@ -79,13 +80,7 @@ class Hub:
                 self._changed.notify_all()
 
     def _admits(self, said: Dict[str, Any]) -> bool:
-        """Take a rank in; one that came twice, or belongs to another launch, is noted."""
         with self._changed:
-            rank, fits = said["rank"], said["world"] == self._world and said["run"] == self._run
-            fits = fits and (rank != 0 or said["token"] == self.token)
-            if fits and rank not in self._came and 0 <= rank < self._world and not self._roster:
-                self._came[rank] = said
-                self._changed.notify_all()
-                return True
-            self._strangers.append({name: said[name] for name in ("rank", "world", "run", "host")})
-            return False
+            admitted = self._guests.take(said)
+            self._changed.notify_all()
+            return admitted

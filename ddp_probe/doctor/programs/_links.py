@@ -10,7 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, List, Tuple
 
-from ddp_probe.doctor.programs._wire import Line, listen
+from ddp_probe.meeting.wire import Line, listen
 
 _SECONDS, _AT_A_TIME = 10.0, 32
 _GET_ADDRESS = 0x8915  # ioctl(SIOCGIFADDR), Linux

@@ -5,17 +5,15 @@ import os
 import socket
 import sys
 import threading
-import time
 from typing import Any, Dict, NamedTuple
 
 from ddp_probe.doctor.programs import _links
 from ddp_probe.doctor.programs._agent_store import share_port
 from ddp_probe.doctor.programs._hub import Hub
 from ddp_probe.doctor.programs._say import end_with_parent, say, stage
-from ddp_probe.doctor.programs._wire import Line, listen
+from ddp_probe.meeting.place import host_identity
+from ddp_probe.meeting.wire import Line, connect, listen
 
-_AGAIN = 0.2  # Seconds between two tries to connect: rank 0 may not listen yet.
-_ONE_TRY = 15.0
 _MARGIN = 60.0  # Seconds for the links, after all have come.
 
 
@@ -75,30 +73,16 @@ def _port(task: Task) -> int:
 
 
 def _connect(task: Task, port: int) -> Line:
-    """Connect to rank 0, which may start later."""
-    until = time.monotonic() + task.seconds
     say(own=_links.route(task.address))
     with stage("connect"):
-        while True:
-            try:
-                return Line(socket.create_connection((task.address, port), max(0.1, min(_ONE_TRY, until - time.monotonic()))))
-            except OSError:
-                if time.monotonic() > until:
-                    raise
-            time.sleep(_AGAIN)
+        return connect(task.address, port, task.seconds)
 
 
 def _hello(task: Task, line: Line, token: str) -> None:
     address, interface = _links.route(task.address)
-    said = {"rank": task.rank, "world": task.world, "run": task.run, "token": token, "host": socket.gethostname(), "identity": _identity()}
+    said = {"rank": task.rank, "world": task.world, "run": task.run, "token": token, "host": socket.gethostname(), "identity": host_identity()}
     about = {"address": address, "interface": interface, "facts": task.facts, "gloo": _links.gloo_address()}
     line.send({**said, **about, "port": _links.answer_others(task.rank)})
-
-
-def _identity() -> str:
-    """Return what tells this host from the others; containers of one machine are hosts if each has a network of its own."""
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return "%s %s" % (file.read().strip(), os.readlink("/proc/self/ns/net"))
 
 
 if __name__ == "__main__":

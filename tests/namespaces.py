@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-_PROGRAM = Path(__file__).resolve().parent / "programs" / "one_host.py"
+_PROGRAM = Path(__file__).resolve().parent / "named_host.py"
 MASTER = "10.77.0.1"
 
 
@@ -54,15 +54,10 @@ class Network:
         for here, there in ((one, other), (other, one)):
             _ip("-n", self._mark + here, "route", "add", "unreachable", self.address(there) + "/32")
 
-    def start(self, name: str, command: List[Any], env: Dict[str, str]) -> "subprocess.Popen[str]":
-        """Start a command on a host, which has its name there."""
-        words = ["ip", "netns", "exec", self._mark + name, sys.executable, _PROGRAM, name, "--exec", *command]
+    def start(self, name: str, command: List[Any], env: Dict[str, str], own: "tuple[Any, Any]" = ("", "")) -> "subprocess.Popen[str]":
+        """Start a command on a host, which has its name there; `own` puts a folder of its own at a path that all hosts share."""
+        words = ["ip", "netns", "exec", self._mark + name, sys.executable, _PROGRAM, name, *own, *command]
         return subprocess.Popen(list(map(str, words)), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-
-
-def doctor(name: str, out: Any, wanted: str) -> List[Any]:
-    """Return the command of one rank."""
-    return [_PROGRAM, name, out, wanted]
 
 
 def network(names: str) -> Network:

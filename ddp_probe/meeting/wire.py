@@ -1,0 +1,74 @@
+"""How the ranks of several hosts talk: one JSON object a line.
+
+Not through torch's store: a client of torch 1.12 and a store of torch 2.13 reset the connection, and hosts with different versions have to meet too.
+"""
+
+import json
+import socket
+import time
+from typing import Any, Dict, Optional
+
+_LONGEST = 64 << 20  # Bytes of one message.
+_AGAIN = 0.2  # Seconds between two tries to connect: rank 0 may not listen yet.
+_ONE_TRY = 15.0
+
+
+def listen(port: int) -> socket.socket:
+    """Return a socket that listens on all addresses of this host, as torch's store does."""
+    if socket.has_dualstack_ipv6():  # listens to IPv4 as well
+        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=4096)
+    return socket.create_server(("", port), backlog=4096)
+
+
+def connect(address: str, port: int, seconds: float) -> "Line":
+    """Connect to rank 0, which may start later."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return Line(socket.create_connection((address, port), max(0.1, min(_ONE_TRY, until - time.monotonic()))))
+        except OSError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(_AGAIN)
+
+
+class Line:
+    """A connection that carries messages."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._file = connected.makefile("rb")
+
+    def send(self, message: Dict[str, Any]) -> None:
+        """Send a message."""
+        self.send_bytes(json.dumps(message).encode() + b"\n")
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send bytes: a whole line, or what a line has announced."""
+        self._socket.sendall(data)
+
+    def receive(self, seconds: Optional[float]) -> Dict[str, Any]:
+        """Return the next message."""
+        message: Dict[str, Any] = json.loads(self.receive_line(seconds))
+        return message
+
+    def receive_line(self, seconds: Optional[float], longest: int = _LONGEST) -> bytes:
+        """Return the bytes of the next message; None waits as long as the other side lives."""
+        self._socket.settimeout(seconds)
+        text = self._file.readline(longest)
+        if not text.endswith(b"\n"):
+            raise ConnectionError("the message is too long" if len(text) == longest else "the other side closed the connection")
+        return text
+
+    def receive_bytes(self, count: int, seconds: float) -> bytes:
+        """Return the next bytes, which a message has announced."""
+        self._socket.settimeout(seconds)
+        data = self._file.read(count)
+        if len(data) < count:
+            raise ConnectionError("the other side closed the connection")
+        return data
+
+    def close(self) -> None:
+        """Close it."""
+        self._file.close()
+        self._socket.close()
