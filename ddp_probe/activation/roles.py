@@ -118,6 +118,12 @@ def launcher_name(program: Program) -> str:
     return name.split(".")[0] if word and program.args[:1] == (word,) else ""
 
 
+def _launches_us(program: Program) -> bool:
+    """Return whether this launch is not a job, but one of the commands that look at the hosts of a job."""
+    words = program.args
+    return any(words[at : at + 2] == ("-m", "ddp_probe") and words[at + 2 : at + 3] in (("doctor",), ("gather",)) for at in range(len(words)))
+
+
 def armed_above(environ: Mapping[str, str]) -> str:
     """Return the mark of an armed rank above this process that is the same rank, or an empty string."""
     mark = environ.get(settings.ARMED.name, "")
@@ -138,6 +144,8 @@ def decide(program: Program, environ: Mapping[str, str]) -> Role:
     if program.kind == "module" and program.name.split(".")[0] in ("ddp_probe", "ddp_probe_activator"):
         return Role(NOTHING, "This is the probe's own command.")
     launcher = launcher_name(program)
+    if launcher and _launches_us(program):
+        return Role(NOTHING, "The program is %s, and it launches the probe's own command." % launcher)
     if launcher:
         return Role(LAUNCHER, "The program is %s." % launcher)
     if program.kind == "code" and program.name.startswith(_HELPER_CODE):

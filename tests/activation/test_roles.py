@@ -38,6 +38,9 @@ ROLES = [
     ("python /opt/bin/ray start --head", {}, "helper"),
     ("python -m ddp_probe report", {}, "nothing"),
     ("python -m ddp_probe_activator", {}, "nothing"),
+    ("python -m torch.distributed.run --nnodes=2 -m ddp_probe gather", {}, "nothing"),
+    ("python /opt/bin/torchrun --nnodes=2 -m ddp_probe doctor --static", {}, "nothing"),
+    ("python /opt/bin/torchrun --nnodes=2 -m ddp_probe run -- python train.py", {}, "launcher"),
 ]
 
 
