@@ -29,13 +29,11 @@ exit codes: 0 written or listed, 2 nothing to bundle, or it cannot be written
 import argparse
 import json
 import os
-import re
 import sys
 from typing import Any
 
-from ddp_probe.errors import UsageError
+from ddp_probe.cli import _size
 
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SMALLEST = 1 << 14
 
 
@@ -65,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
     if args.output and not (args.list or args.env_only):
         archive.refuse_taken(args.output, force=args.force)
     bar = Bar()
-    request = make.BundleRequest(args.paths, args.output, _bytes(args.max_bytes), source=not args.no_source)
+    request = make.BundleRequest(
+        args.paths, args.output, _size.parsed(args.max_bytes, "--max-bytes", _SMALLEST, "500k or 20M"), source=not args.no_source
+    )
     with make.prepared(request, bar) as made:
         bar.clear()
         if args.env_only:
@@ -125,11 +125,3 @@ def _end(made: Any, args: argparse.Namespace) -> None:
         print("Nothing was written: --list. The archive would have %s." % size)
         return
     print("Written: %s, %s.\nTo read it on any machine:\n  python -m ddp_probe report %s" % (made.output, size, made.output))
-
-
-def _bytes(text: str) -> int:
-    found = re.fullmatch(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", text.strip().lower())
-    count = int(found[1]) * _UNITS[found[2]] if found else 0
-    if count < _SMALLEST:
-        raise UsageError("--max-bytes %s is not a valid size." % text, "Write a number of at least %d, such as 500k or 20M." % _SMALLEST)
-    return count

@@ -22,6 +22,7 @@ COMMANDS: Tuple[Command, ...] = (
     Command("doctor", "ddp_probe.cli.doctor", "Check this host before a job starts, up to ranks that compute."),
     Command("run", "ddp_probe.cli.run", "Run one command under the probe; nothing is installed."),
     Command("report", "ddp_probe.cli.report", "Show what failed first, on which ranks, why, and what to change."),
+    Command("gather", "ddp_probe.cli.gather", "Bring a run from the disks of many hosts together, and report."),
     Command("bundle", "ddp_probe.cli.bundle", "Write one masked archive of a run, to attach to an issue."),
     Command("watch", "ddp_probe.cli.watch", "Show where each rank of a running job stands, from its ledger."),
     Command("stacks", "ddp_probe.cli.stacks", "Show the Python stacks of all ranks, as one tree."),

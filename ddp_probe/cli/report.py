@@ -38,21 +38,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("paths", nargs="*", metavar="PATH", help="folders, files, patterns or plain logs; default: the newest run")
+    add_forms(parser)
+    parser.add_argument("--cores", type=int, default=0, metavar="N", help="read on at most N cores (default: all)")
+    parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job; not with github and junit")
+
+
+def add_forms(parser: argparse.ArgumentParser) -> None:
+    """Declare the forms of a report."""
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--format", dest="form", choices=forms.NAMES, default=forms.TERMINAL, metavar="FORM", help="what is printed; see above")
     form.add_argument("--json", dest="form", action="store_const", const=forms.JSON, help="print one JSON object; docs/report.json is its schema")
     brief = "print one line per finding, or one line: clear, or undecided with the reasons"
     form.add_argument("--brief", dest="form", action="store_const", const=forms.BRIEF, help=brief)
-    parser.add_argument("--cores", type=int, default=0, metavar="N", help="read on at most N cores (default: all)")
-    parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job; not with github and junit")
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, judge, print."""
+    return guarded(lambda: _run(args))
+
+
+def guarded(make: Callable[[], int]) -> int:
+    """Return the exit code of what makes a report; an error of any kind is printed, and its code is never that of a verdict."""
     if hasattr(sys.stdout, "reconfigure"):  # A log may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return _run(args)
+        return make()
     except ProbeError as exc:
         return _complain(exc, exc.exit_code)
     except (ImportError, BrokenPipeError):

@@ -109,7 +109,9 @@ def unseen(run: Run) -> Undecided:
     return Undecided(
         "not-seen",
         "%s, without a file here: it is not known whether all went well there." % who,
-        next="The folders of those hosts belong to this run. Copy them beside it, and name them all: python -m ddp_probe report %s" % near,
+        next="Start gather again on all hosts: what has arrived is kept, and the rest is added."
+        if run.not_gathered
+        else "The folders of those hosts belong to this run. Copy them beside it, and name them all: python -m ddp_probe report %s" % near,
     )
 
 

@@ -20,12 +20,12 @@ def listen(port: int) -> socket.socket:
     return socket.create_server(("", port), backlog=4096)
 
 
-def connect(address: str, port: int, seconds: float) -> "Line":
-    """Connect to rank 0, which may start later."""
+def connected(address: str, port: int, seconds: float) -> socket.socket:
+    """Return a connection to rank 0, which may start later."""
     until = time.monotonic() + seconds
     while True:
         try:
-            return Line(socket.create_connection((address, port), max(0.1, min(_ONE_TRY, until - time.monotonic()))))
+            return socket.create_connection((address, port), max(0.1, min(_ONE_TRY, until - time.monotonic())))
         except OSError:
             if time.monotonic() > until:
                 raise

@@ -66,6 +66,11 @@ class Recording(NamedTuple):
     problem: str = ""
 
 
+def is_dump(name: str) -> bool:
+    """Return whether a file of this name is read as a dump of the Flight Recorder."""
+    return _NAME.search(name) is not None
+
+
 def find(folders: Iterable[str]) -> Dict[int, str]:
     """Return the dumps in these folders by rank; of several of one rank, the newest."""
     found: Dict[int, Tuple[float, str]] = {}

@@ -56,11 +56,11 @@ def _other(one: Part, named: Part) -> bool:
 
 def beside(folder: str, siblings: Callable[[], Iterable[str]]) -> List[str]:
     """Return all folders of the same launch as this one, itself included, judged by the first lines of their files."""
-    found = [_glance(folder)]
+    found = [glance(folder)]
     if found[0].whole or not found[0].keys:
         return [folder]
     own, since = os.path.realpath(folder), found[0].start - _APART
-    others = [_glance(each) for each in siblings() if os.path.realpath(each) != own and _touched(each) >= since]
+    others = [glance(each) for each in siblings() if os.path.realpath(each) != own and _touched(each) >= since]
     for part in sorted(others, key=lambda part: abs(part.start - found[0].start)):
         if any(same(part, each) for each in found) and not any(part.ranks & each.ranks for each in found):
             found.append(part)
@@ -82,7 +82,8 @@ def _files(folder: str) -> List[str]:
         return []
 
 
-def _glance(folder: str) -> Part:
+def glance(folder: str) -> Part:
+    """Return a folder's part of a launch, judged by the first and last lines of its files."""
     files = [os.path.join(folder, name) for name in _files(folder)]
     heads = [event for file in files for event in ends.head(file)]
     starts = [seconds(str(event.get("ts", ""))) or 0.0 for event in heads if str(event.get("event", "")).endswith(".start")]

@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-from ddp_probe.read import bundled, children, clocks, failures, find, folds, launches, ledger_text, process_files, text
+from ddp_probe.read import bundled, children, clocks, failures, find, folds, gathered, launches, ledger_text, process_files, text
 from ddp_probe.read._lines import lines
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.read.process_files import Meter, Progress
@@ -20,7 +20,9 @@ _LATER = 600.0
 def load(paths: Sequence[str] = (), progress: Optional[Progress] = None, cores: int = 0) -> Run:
     """Read the run at these paths, the newest run if there are none, on at most this many cores, all of them if it is 0."""
     with without_collector():
-        return _load(paths, progress, cores)
+        run = _load(paths, progress, cores)
+        gathered.note(run, paths)
+        return run
 
 
 @contextlib.contextmanager

@@ -307,6 +307,7 @@ class Run:
         self.texts: List[TextLog] = []
         self.expected: Optional[int] = None  # The expected number of ranks.
         self.elsewhere: List[int] = []  # Ranks of nodes without any file here: they may have written files elsewhere.
+        self.not_gathered: List[str] = []  # What gather could not bring from other hosts, and why.
         self.running: Set[int] = set()  # Ranks whose process still runs on this host.
         self.read_at = 0.0  # When the files were read, in seconds since 1970.
         self.inventory = Inventory()

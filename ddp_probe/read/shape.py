@@ -63,11 +63,12 @@ def _elsewhere(run: Run) -> List[int]:
     seen = {process.started.environment.get("GROUP_RANK", "") for process in run.processes} - {""}
     if nodes <= max(1, len(seen), len(run.launchers)):
         return []
-    of_nodes_seen = _of_nodes_seen(run)
-    return [rank for rank in run.missing if rank not in of_nodes_seen]
+    known = of_nodes_seen(run)
+    return [rank for rank in run.missing if rank not in known]
 
 
-def _of_nodes_seen(run: Run) -> Set[int]:
+def of_nodes_seen(run: Run) -> Set[int]:
+    """Return the ranks of the nodes of which at least one rank has a file here, as far as its launcher told how many ranks a node has."""
     found: Set[int] = set()
     for process in run.processes:
         size = process.started.environment.get("LOCAL_WORLD_SIZE", "")

@@ -10,7 +10,20 @@ import ddp_probe
 
 _PACKAGE = Path(ddp_probe.__file__).parent
 # These read what a run has left, or install, in processes of their own; no job runs there.
-_ELSEWHERE = ("bundle", "checkpoints", "cli", "diagnose", "doctor", "meeting", "read", "report", "watch", "activation/installer", "__main__.py")
+_ELSEWHERE = (
+    "bundle",
+    "checkpoints",
+    "cli",
+    "diagnose",
+    "doctor",
+    "gather",
+    "meeting",
+    "read",
+    "report",
+    "watch",
+    "activation/installer",
+    "__main__.py",
+)
 _REASONS = {
     "ours.py": {"ValueError": "It is what tells the two kinds apart, while one of the job's is in flight already."},
     "patching/guard.py": {

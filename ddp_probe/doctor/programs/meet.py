@@ -12,7 +12,7 @@ from ddp_probe.doctor.programs._agent_store import share_port
 from ddp_probe.doctor.programs._hub import Hub
 from ddp_probe.doctor.programs._say import end_with_parent, say, stage
 from ddp_probe.meeting.place import host_identity
-from ddp_probe.meeting.wire import Line, connect, listen
+from ddp_probe.meeting.wire import Line, connected, listen
 
 _MARGIN = 60.0  # Seconds for the links, after all have come.
 
@@ -75,7 +75,7 @@ def _port(task: Task) -> int:
 def _connect(task: Task, port: int) -> Line:
     say(own=_links.route(task.address))
     with stage("connect"):
-        return connect(task.address, port, task.seconds)
+        return Line(connected(task.address, port, task.seconds))
 
 
 def _hello(task: Task, line: Line, token: str) -> None:

@@ -1,0 +1,107 @@
+"""Bring a run from the disks of many hosts to rank 0, and print its report.
+
+Start it as a job over the hosts on which the run's files are, one process per
+host. Each host folds its own files, and rank 0 prints the report:
+
+  torchrun --nnodes=N --nproc_per_node=1 ... -m ddp_probe gather [RUN]
+  srun --ntasks-per-node=1 python -m ddp_probe gather [RUN]
+
+Under any other launcher, set MASTER_ADDR and MASTER_PORT. Without one, it
+gathers from this host alone. RUN is as in 'report'; the default is the newest
+run on the host of rank 0. Other hosts take the run of the same name or, if
+they have none, the one with the same rendezvous.
+
+What has come stays in RUN.gathered beside the run, or in --into DIR, one fold
+per host, and 'report DIR' shows the same report on any machine. Start gather
+again, and it brings only what is not there yet.
+
+--logs brings the files of the run too, into DIR/logs/HOST, and continues
+those of which a part is there. They are what the probe has written, without
+further masking: 'bundle' makes a masked archive.
+
+A host that does not come within --time-limit, or stops sending for that long,
+is a line of the report, and its ranks are 'not seen'.
+
+exit codes, of each rank (torchrun itself makes 1 of each other than 0):
+  0  clear: every rank ended normally, and no rule found anything
+  1  found: a rule names a cause
+  2  usage: the command line is wrong, or no host has a run
+  3  undecided: no rule can name a cause; or a rank has lost rank 0
+"""
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from ddp_probe.cli import report
+from ddp_probe.errors import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("run", nargs="?", metavar="RUN", default="", help="a run's name or folder; default: the newest run")
+    parser.add_argument("--into", metavar="DIR", default="", help="where rank 0 keeps what comes; default: RUN.gathered beside the run")
+    parser.add_argument("--logs", action="store_true", help="bring the files of the run too")
+    parser.add_argument("--max-bytes", metavar="N", default="1G", help="most bytes that --logs brings, such as 200M; default 1G")
+    parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds to wait for a host to come or to go on; default 60")
+    report.add_forms(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Gather; print the report at rank 0."""
+    from ddp_probe.gather import run as gather
+
+    request = gather.GatherRequest(args.run, args.into, args.logs, _bytes(args.max_bytes), _seconds(args.time_limit))
+    if gather.where(os.environ).rank:
+        return gather.bring(request, os.environ)
+    return report.guarded(lambda: _report(request, args))
+
+
+def _report(request: Any, args: argparse.Namespace) -> int:
+    from ddp_probe import read
+    from ddp_probe.diagnose import judge
+    from ddp_probe.gather import run as gather
+    from ddp_probe.read import gathered
+    from ddp_probe.report import forms
+    from ddp_probe.report.progress import Bar, Steps
+
+    steps, bar = Steps(), Bar()
+    with gather.gathered(request, os.environ, steps) as came:
+        steps.clear()
+        try:
+            found = read.load([came.folder + came.launch], bar)
+        finally:
+            bar.clear()
+        gathered.say(found, came.lacking)  # the folder says the same, unless its disk is full
+        diagnosis = judge(found)
+        forms.show(diagnosis, args.form)
+        sys.stdout.flush()
+        came.code = diagnosis.exit_code
+        _say(came)
+    return diagnosis.exit_code
+
+
+def _say(came: Any) -> None:
+    """Say on stderr what came and what did not: stdout has the report alone."""
+    from ddp_probe.report import bundle_page, safe
+
+    count = "%d host%s" % (len(came.hosts), "" if len(came.hosts) == 1 else "s")
+    lines = ["gathered from %s: %s received, in %s" % (count, bundle_page.size(came.bytes), came.folder)]
+    lines += ["not gathered: %s" % sentence for sentence in came.lacking] + came.remarks
+    lines += ["start gather again on all hosts to complete it; what has arrived is kept"] if came.lacking else []
+    lines += ["'python -m ddp_probe report %s' shows this report again" % came.folder]
+    print("\n".join("ddp_probe: %s" % safe.line(line) for line in lines), file=sys.stderr)
+
+
+def _seconds(given: float) -> float:
+    if not 0 < given < 1e6:
+        raise UsageError("--time-limit %g is not a valid time." % given, "Give a number of seconds, such as 60.")
+    return given
+
+
+def _bytes(text: str) -> int:
+    from ddp_probe.cli import _size
+
+    return _size.parsed(text, "--max-bytes", 1, "200M or 1G")

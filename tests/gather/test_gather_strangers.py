@@ -1,0 +1,239 @@
+"""What comes over the network is bounded and checked: names, sizes, digests, order, and who sends it."""
+
+import hashlib
+import json
+import socket
+import threading
+
+import pytest
+
+from ddp_probe.gather import names
+from ddp_probe.gather.hub import GatherHub
+from ddp_probe.gather.keep import Keep
+from ddp_probe.gather.line import PIECE, GatherLine
+from ddp_probe.gather.messages import VERSION, Begin, ExitCode, Finished, Have, Hello, Holds, Leave, Nothing, Offer, RunOnHost, Sent, Wanted
+from ddp_probe.meeting.place import MeetingPlace
+
+_SECONDS = 200.0
+_RUN = RunOnHost("run", [0], [], 1, 0.0)
+_LOG = "rank00001.b.1.jsonl"
+
+
+class _Rank0:
+    """A hub of three ranks in this process; tests are the hosts."""
+
+    def __init__(self, folder):
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.hub = GatherHub(listening, MeetingPlace(0, 3, "127.0.0.1", listening.getsockname()[1], "job"), _SECONDS, logs=True, most=1000)
+        self._address = listening.getsockname()
+        self.hub.open()
+        self._folder = folder
+
+    def line(self):
+        """Connect to it."""
+        return GatherLine(socket.create_connection(self._address), _SECONDS)
+
+    def hello(self, rank, **other):
+        """Connect as a rank; return the connection."""
+        line = self.line()
+        given = {"gather": VERSION, "world": 3, "run": "job", "token": self.hub.token, "host": "host%d" % rank, "leads": True, **other}
+        line.say(Hello(rank=rank, **given))
+        return line
+
+    def take(self):
+        """Take what the hosts bring, until all three have come to their end; return the folder."""
+        keep = Keep(str(self._folder), "run")
+        self.thread = threading.Thread(target=self.hub.take, args=(_RUN, keep, lambda *_: None), daemon=True)
+        self.thread.start()
+        return keep
+
+
+@pytest.fixture
+def rank0(tmp_path):
+    """Rank 0, whose own host and rank 2 have nothing to bring."""
+    made = _Rank0(tmp_path / "kept")
+    made.take()
+    for rank in (0, 2):
+        line = made.hello(rank)
+        line.wait(Wanted)
+        line.say(Nothing("There is none"))
+    return made
+
+
+def _brings(rank0, logs=(_LOG,)):
+    line = rank0.hello(1)
+    line.wait(Wanted)
+    line.say(Holds(list(logs)))
+    line.wait(Leave)
+    return line
+
+
+def _offer(line, name, data, size=None, sha256=None):
+    line.say(Offer(name, len(data) if size is None else size))
+    have = line.wait(Have)
+    if not have.not_wanted:
+        line.say(Begin(0))
+        line.send_piece(data)
+        line.send_piece(b"")
+        line.say(Sent(sha256 or hashlib.sha256(data).hexdigest()))
+    return have
+
+
+def _lacking(rank0):
+    rank0.thread.join(_SECONDS)
+    return [sentence for sentence in rank0.hub.lacking() if "(rank 1)" in sentence]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "../rank0.jsonl",
+        "/rank0.jsonl",
+        "rank0/../../x.jsonl",
+        "models/../rank0.jsonl",
+        "models//x.json",
+        "models/a/b.json",
+        ".rank0.jsonl",
+        "rank0.jsonl\n",
+        "rank\x000.jsonl",
+        "rank0.jsonl.part",
+        "rank" + "0" * 300 + ".jsonl",
+        "launcher.b\\..jsonl",
+        "gathered.json",
+        "b.fold",
+        "train.py",
+        "logs/rank0.jsonl",
+    ],
+)
+def test_names_that_no_run_has(name):
+    """A name with a path, a control character or an unknown kind never becomes a file."""
+    assert not names.accepted(name)
+
+
+@pytest.mark.parametrize(
+    "name", [_LOG, "launcher.node-1.jsonl", "rank00001.b.1.ledger", "rank00001.b.1.stacks", "models/596174d15c5024df.json", "rank_3.json"]
+)
+def test_names_that_a_run_has(name):
+    """Logs, ledgers, stacks, lists of parameters and dumps of the Flight Recorder are kept under their names."""
+    assert names.accepted(name)
+
+
+def test_hosts_become_names():
+    """A host's name cannot lead out of the folder, and is never empty or hidden."""
+    assert [names.of_host(host) for host in ("gpu-1.cluster", "../../etc", "", ".x", "a/b c\n", "é")] == [
+        "gpu-1.cluster",
+        "etc",
+        "host",
+        "x",
+        "a.b.c",
+        "host",
+    ]
+
+
+def test_a_fold_comes(rank0, tmp_path):
+    """A host's fold and a file of its run are kept, and its rank is told the exit code."""
+    line = _brings(rank0)
+    _offer(line, "", b"fold")
+    _offer(line, _LOG, b"log")
+    assert _offer(line, "rank00002.b.2.jsonl", b"", size=998).not_wanted == "--max-bytes"
+    line.say(Finished())
+    assert _lacking(rank0) == []
+    rank0.hub.tell(3)
+    assert line.wait(ExitCode).code == 3
+    assert (tmp_path / "kept" / "host1.fold").read_bytes() == b"fold"
+    assert (tmp_path / "kept" / "logs" / "host1" / _LOG).read_bytes() == b"log"
+    assert [sentence for files in rank0.hub.hosts() for sentence in files.left_out()] == [
+        "1 files of host1 (rank 1), 998 bytes, are left out: --max-bytes"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("misbehave", "said"),
+    [
+        (
+            lambda line: _offer(line, "", b"fold", sha256="0" * 64) and line.say(Finished()),
+            "is not kept: its sha256 differs from the one on its host",
+        ),
+        (lambda line: _offer(line, "", b"", size=1 << 40) and line.say(Finished()), "is not kept: it has 1099511.6 MB"),
+        (lambda line: _offer(line, "", b"fold and more", size=4), "was cut off (it sends more than it has announced)"),
+        (lambda line: _offer(line, "", b"x" * (PIECE + 1)), "was cut off (it sends more than it has announced)"),
+        (lambda line: line.say(Offer("../../x", 1)), "was cut off (it offers a file of a name that no run has)"),
+        (lambda line: line.send_bytes(b"[" * 100000 + b"\n"), "was cut off (it sent what is not a valid message"),
+        (lambda line: line.send_bytes(b'{"type":"offer","name":"","size":-1}\n'), "was cut off (it sent what is not a valid message"),
+        (lambda line: line.say(Holds([_LOG])), "was cut off (it sends the names of its files twice)"),
+        (lambda line: line.say(Finished()), "has ended without a fold"),
+        (lambda line: line.close(), "was cut off: it was about to fold"),
+    ],
+    ids=["digest", "too-large", "more", "piece", "name", "nested", "negative", "twice", "nothing", "closed"],
+)
+def test_a_host_that_misbehaves(rank0, tmp_path, misbehave, said):
+    """Whatever a host sends, rank 0 goes on, says what was wrong with it, and has no file of it."""
+    line = _brings(rank0)
+    misbehave(line)
+    (sentence,) = _lacking(rank0)
+    assert said in sentence
+    assert not list((tmp_path / "kept").glob("*.fold"))
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_fold_goes_on_where_it_was_cut(tmp_path):
+    """Rank 0 says what it has of a file with its digest; it takes the rest, and nothing else from that byte on."""
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "gathered.json").write_text(json.dumps({"gathered": 1, "run": "run"}))
+    (tmp_path / "kept" / "host1.fold.part").write_bytes(b"fo")
+    made = _Rank0(tmp_path / "kept")
+    made.take()
+    for rank in (0, 2):
+        line = made.hello(rank, leads=False)
+    line = _brings(made)
+    line.say(Offer("", 4))
+    assert line.wait(Have) == Have(2, hashlib.sha256(b"fo").hexdigest())
+    line.say(Begin(2))
+    line.send_piece(b"ld")
+    line.send_piece(b"")
+    line.say(Sent(hashlib.sha256(b"fold").hexdigest()))
+    line.say(Finished())
+    assert _lacking(made) == []
+    assert {path.name for path in (tmp_path / "kept").iterdir()} == {"host1.fold", "gathered.json"}
+
+
+def test_strangers_are_refused(rank0):
+    """A rank of another launch, size or version, one without the token of rank 0, and one that came already are refused, with the reason."""
+    refused = []
+    for rank, other in ((1, {"run": "else"}), (1, {"world": 4}), (0, {"token": ""}), (2, {}), (7, {}), (1, {"gather": 99})):
+        refused.append(rank0.hello(rank, **other).wait(Wanted).refused)
+    assert [text.partition(" on ")[0] for text in refused[:5]] == ["rank %s" % each for each in ("1 of 3", "1 of 4", "0 of 3", "2 of 3", "7 of 3")]
+    assert refused[5].startswith("this host has another version of ddp_probe")
+    assert len(rank0.hub.strangers()) == 5
+    line = rank0.line()
+    line.send_bytes(b"GET / HTTP/1.1\r\n\r\n")
+    with pytest.raises(OSError, match="closed the connection"):
+        line.wait(Wanted)
+    line = _brings(rank0)
+    _offer(line, "", b"fold")
+    line.say(Finished())
+    assert _lacking(rank0) == []
+
+
+def test_a_folder_belongs_to_one_run_and_one_gather(tmp_path):
+    """A folder with other files, of another run, or of a gather that still runs is refused."""
+    keep = Keep(str(tmp_path / "kept"), "run")
+    with pytest.raises(Exception, match="is in use"):
+        Keep(str(tmp_path / "kept"), "run")
+    keep.close([])
+    with pytest.raises(Exception, match="holds another run"):
+        Keep(str(tmp_path / "kept"), "other")
+    with pytest.raises(Exception, match="holds other files"):
+        Keep(str(tmp_path), "run")
+    Keep(str(tmp_path / "kept"), "run").close([])
+
+
+def test_hosts_of_one_name_keep_their_files(tmp_path):
+    """Containers may share a host name and come in another order: each is known by its logs, and new ones take a new name."""
+    keep = Keep(str(tmp_path / "kept"), "run")
+    assert [keep.name_for("pod", [log]) for log in ("rank0.jsonl", "rank1.jsonl")] == ["pod", "pod.2"]
+    keep.close([])
+    keep = Keep(str(tmp_path / "kept"), "run")
+    assert [keep.name_for("pod", logs) for logs in (["rank2.jsonl"], ["rank1.jsonl", "rank5.jsonl"], ["rank0.jsonl"])] == ["pod.3", "pod.2", "pod"]
+    keep.close([])
