@@ -26,6 +26,7 @@ exit codes:
 
 import argparse
 import sys
+from typing import Callable
 
 from ddp_probe import settings
 from ddp_probe.errors import ProbeError, UsageError
@@ -46,7 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_forms(parser: argparse.ArgumentParser) -> None:
     """Declare the forms of a report."""
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--format", dest="form", choices=forms.NAMES, default=forms.TERMINAL, metavar="FORM", help="what is printed; see above")
+    form.add_argument(
+        "--format",
+        dest="form",
+        choices=forms.NAMES,
+        default=forms.TERMINAL,
+        metavar="FORM",
+        help="%s; 'report --help' describes them" % ", ".join(forms.NAMES),
+    )
     form.add_argument("--json", dest="form", action="store_const", const=forms.JSON, help="print one JSON object; docs/report.json is its schema")
     brief = "print one line per finding, or one line: clear, or undecided with the reasons"
     form.add_argument("--brief", dest="form", action="store_const", const=forms.BRIEF, help=brief)
