@@ -12,7 +12,7 @@ from ddp_probe.read.fold_file import FoldMember
 from ddp_probe.read.load import without_collector
 from ddp_probe.read.model import Inventory
 from ddp_probe.read.process_files import Meter, Progress
-from ddp_probe.read.shared import Shared
+from ddp_probe.read.shared import SharedParts
 
 _MODELS = "models"
 
@@ -25,7 +25,7 @@ def write(paths: Sequence[str], target: BinaryIO, progress: Optional[Progress] =
     with without_collector():
         inventory, meter = Inventory(), Meter(sources.events, progress)
         inventory.unreadable.update(sources.unreadable)
-        processes = process_files.read(sources.events, inventory, Shared(), meter, cores)
+        processes = process_files.read(sources.events, inventory, SharedParts(), meter, cores)
         folders = sources.folders or list(dict.fromkeys(map(os.path.dirname, sources.events)))
         places = _Places(folders)
         folded = host_fold.fold(processes, inventory, folders, sources.launch, places.of)

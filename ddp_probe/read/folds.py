@@ -10,10 +10,10 @@ from ddp_probe.read.fold_file import InvalidFoldError
 from ddp_probe.read.host_fold import HostFold
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.read.process_files import Meter
-from ddp_probe.read.shared import Shared
+from ddp_probe.read.shared import SharedParts
 
 
-def read(paths: Sequence[str], run: Run, shared: Shared, meter: Meter) -> Tuple[List[LoggedProcess], int]:
+def read(paths: Sequence[str], run: Run, shared: SharedParts, meter: Meter) -> Tuple[List[LoggedProcess], int]:
     """Return the processes of all folds, in the order that their files would have in one folder, and the launch that was asked for.
 
     Each fold stands for a folder.

@@ -19,7 +19,7 @@ from ddp_probe.read.folded_ledger import FoldedLedger, LedgerFolder, LedgerTable
 from ddp_probe.read.kept_calls import KeptCalls, KeptKind
 from ddp_probe.read.logged_call import LoggedCall, LogLine
 from ddp_probe.read.model import Inventory, LoggedProcess
-from ddp_probe.read.shared import Shared
+from ddp_probe.read.shared import SharedParts
 
 VERSION = 1
 _Data = bytes  # Numbers as array.tobytes() writes them on a little-endian machine.
@@ -96,6 +96,13 @@ def fold(
     return _Folder(name).fold(processes, inventory, folders, launch)
 
 
+def _made(processes: Sequence[LoggedProcess], folded: Sequence[FoldedProcess]) -> float:
+    """Return the time as of which this is known. If no process runs, that is when the last one wrote: then a fold of the same files is the same."""
+    if any(one.state for one in folded):
+        return time.time()
+    return max((process.last_when for process in processes), default=0.0)
+
+
 class _Folder:
     """Numbers what the processes share."""
 
@@ -114,7 +121,16 @@ class _Folder:
         read.skipped = {self._name(file): reasons for file, reasons in inventory.skipped.items()}
         read.unreadable = {self._name(file): why for file, why in inventory.unreadable.items()}
         return HostFold(
-            VERSION, ddp_probe.__version__, time.time(), list(folders), launch, read, self._events, self._found, self._ledgers.tables, folded
+            VERSION,
+            ddp_probe.__version__,
+            _made(processes, folded),
+            list(folders),
+            launch,
+            read,
+            self._events,
+            self._found,
+            self._ledgers.tables,
+            folded,
         )
 
     def _process(self, process: LoggedProcess) -> FoldedProcess:
@@ -168,7 +184,7 @@ def decode(data: bytes) -> HostFold:
     return found
 
 
-def unfold(found: HostFold, shared: Shared, prefix: str = "") -> List[LoggedProcess]:
+def unfold(found: HostFold, shared: SharedParts, prefix: str = "") -> List[LoggedProcess]:
     """Return the processes of a fold; the names of their files begin with the prefix."""
     try:
         return _Unfolder(found, shared, prefix).processes()
@@ -179,7 +195,7 @@ def unfold(found: HostFold, shared: Shared, prefix: str = "") -> List[LoggedProc
 class _Unfolder:
     """Makes processes of folded ones."""
 
-    def __init__(self, found: HostFold, shared: Shared, prefix: str) -> None:
+    def __init__(self, found: HostFold, shared: SharedParts, prefix: str) -> None:
         self._found, self._shared, self._prefix = found, shared, prefix
         self._events: List[Any] = [None, *map(shared.lightened, found.events)]
         self._kinds = [shared.kinds({name: KeptKind(*kind) for name, kind in kinds.items()}) for kinds in found.kinds]

@@ -12,7 +12,7 @@ from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.read.process_files import Meter, Progress
 from ddp_probe.read.process_reader import ProcessReader
 from ddp_probe.read.shape import shape
-from ddp_probe.read.shared import Shared
+from ddp_probe.read.shared import SharedParts
 
 _LATER = 600.0
 
@@ -50,7 +50,7 @@ def _load(paths: Sequence[str], progress: Optional[Progress], cores: int) -> Run
     run.folders = sources.folders
     run.inventory.unreadable.update({**sources.unreadable, **bundled.unreadable()})
     run.read_at = bundled.read_at()
-    shared, meter = Shared(), Meter([*sources.events, *sources.texts, *sources.folds], progress)
+    shared, meter = SharedParts(), Meter([*sources.events, *sources.texts, *sources.folds], progress)
     processes = process_files.read(sources.events, run.inventory, shared, meter, cores)
     for file in sources.texts:
         _text(file, run, meter)
@@ -125,7 +125,7 @@ def _world(ledgers: Dict[int, bytes], events: List[Dict[str, Any]]) -> int:
 def _processes(events: List[Dict[str, Any]], run: Run, ledgers: Dict[int, bytes]) -> Iterator[LoggedProcess]:
     """Yield the processes that these events and ledgers are of."""
     readers: Dict[str, ProcessReader] = {}
-    shared = Shared()
+    shared = SharedParts()
     for number, told in enumerate(events):
         event: Dict[str, Any] = {"phase": "point", "mono_ns": (number + 1) * 10**9, "host": "node1", **told}
         is_launcher = event["event"].startswith("launcher.") and event.get("rank") is None

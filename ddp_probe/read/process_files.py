@@ -9,7 +9,7 @@ from ddp_probe.read import host_fold, rank_ledger
 from ddp_probe.read._lines import lines
 from ddp_probe.read.model import Inventory, LoggedProcess
 from ddp_probe.read.process_reader import ProcessReader
-from ddp_probe.read.shared import Shared
+from ddp_probe.read.shared import SharedParts
 
 Progress = Callable[[int, int], None]  # bytes read, total bytes
 _LARGE = 32 << 20  # Bytes; fewer are read faster than children are started.
@@ -49,7 +49,7 @@ def unreadable(file: str) -> str:
     return "" if stat.S_ISREG(mode) else "Not a regular file."
 
 
-def read(files: Sequence[str], inventory: Inventory, shared: Shared, meter: Meter, cores: int = 0) -> List[LoggedProcess]:
+def read(files: Sequence[str], inventory: Inventory, shared: SharedParts, meter: Meter, cores: int = 0) -> List[LoggedProcess]:
     """Return the processes of these files, in their order, read on at most this many cores."""
     parts = [files[first : first + _TOGETHER] for first in range(0, len(files), _TOGETHER)]
     readers = min(cores or _cores(), len(parts))
@@ -71,7 +71,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _here(files: Sequence[str], inventory: Inventory, shared: Shared, meter: Meter) -> List[LoggedProcess]:
+def _here(files: Sequence[str], inventory: Inventory, shared: SharedParts, meter: Meter) -> List[LoggedProcess]:
     """Read files one after another in this process."""
     found = [process for file in files for process in [_process(file, inventory, shared, meter)] if process is not None]
     for process in found:
@@ -79,7 +79,7 @@ def _here(files: Sequence[str], inventory: Inventory, shared: Shared, meter: Met
     return found
 
 
-def _process(file: str, inventory: Inventory, shared: Shared, meter: Meter) -> Optional[LoggedProcess]:
+def _process(file: str, inventory: Inventory, shared: SharedParts, meter: Meter) -> Optional[LoggedProcess]:
     fault = unreadable(file)
     reader = ProcessReader(file, inventory, shared)
     if not fault:
@@ -112,7 +112,9 @@ def _process(file: str, inventory: Inventory, shared: Shared, meter: Meter) -> O
 # --- on several cores
 
 
-def _in_children(parts: Sequence[Sequence[str]], readers: int, inventory: Inventory, shared: Shared, meter: Meter) -> Iterable[List[LoggedProcess]]:
+def _in_children(
+    parts: Sequence[Sequence[str]], readers: int, inventory: Inventory, shared: SharedParts, meter: Meter
+) -> Iterable[List[LoggedProcess]]:
     """Yield the processes of each part; child n reads the parts n, n + readers, and so on. A part that a child does not send is read here."""
     children: Dict[int, BinaryIO] = {}
     try:
@@ -143,7 +145,7 @@ def _child(parts: Sequence[Sequence[str]], others: Sequence[int]) -> BinaryIO:
     try:
         for number in (here, *others):
             os.close(number)
-        shared = Shared()
+        shared = SharedParts()
         with open(there, "wb") as stream:
             for part in parts:
                 inventory = Inventory()

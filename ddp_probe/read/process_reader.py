@@ -7,7 +7,7 @@ from ddp_probe.read._decode import decode
 from ddp_probe.read.kept_calls import GrowingCalls, packed
 from ddp_probe.read.logged_call import LoggedCall, LogLine
 from ddp_probe.read.model import Inventory, LoggedProcess
-from ddp_probe.read.shared import Shared
+from ddp_probe.read.shared import SharedParts
 from ddp_probe.read.stamp import seconds
 
 _WORDS, _FRAMES = 1 << 14, 200  # Characters of a message and frames of a traceback that are kept; a probe does not write more.
@@ -17,7 +17,7 @@ _OPEN = 1000  # At most this many calls without an end; a file with more was not
 class ProcessReader:
     """Takes the lines of one file in order; can continue when the file has grown."""
 
-    def __init__(self, file: str, inventory: Inventory, shared: Shared) -> None:
+    def __init__(self, file: str, inventory: Inventory, shared: SharedParts) -> None:
         self.process = LoggedProcess(file)
         self._inventory = inventory
         self._shared = shared

@@ -14,7 +14,7 @@ _TRIED = 1 << 9  # After this many, a kind of value of which fewer than one in e
 _COMPARED = (schema.HangSuspected, schema.Stacks)  # By the clock that the ledger has too.
 _PHASES = {name: name for name in ("begin", "end", "error", "point")}
 _TAKEN_OUT = frozenset(("phase", "ts", "mono_ns", "seq", "rank", "local_rank", "world_size", "host", "pid", "run", "span", "seconds"))
-_NOTHING: Tuple[List[Any], Dict[Any, Any]] = ([], {})  # Shared by all; never modified.
+_NOTHING: Tuple[List[Any], Dict[Any, Any]] = ([], {})  # SharedParts by all; never modified.
 _ENCODE = msgspec.msgpack.Encoder().encode
 
 Part = Union[List[Any], Dict[Any, Any], msgspec.Struct]
@@ -48,7 +48,7 @@ class _Known:
         return self._tried < _TRIED or self._hits * 8 > self._tried
 
 
-class Shared:
+class SharedParts:
     """The parts that the processes of one run share."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from ddp_probe.diagnose import Diagnosis, judge
 from ddp_probe.read.load import assemble
 from ddp_probe.read.model import Run
 from ddp_probe.read.process_reader import ProcessReader
-from ddp_probe.read.shared import Shared
+from ddp_probe.read.shared import SharedParts
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 FAULTS = ("", "model_on_cpu", "killed", "missing", "other_model", "env_skew")
@@ -60,7 +60,7 @@ def _read(folder: Path) -> Files:
 
 def _judged(files: Files) -> Diagnosis:
     run = Run()
-    readers, shared = [], Shared()
+    readers, shared = [], SharedParts()
     for name, lines in files.items():
         if name.endswith(_LEDGER):
             continue

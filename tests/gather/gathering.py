@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 HALF_SENDER = Path(__file__).resolve().parent / "programs" / "half_sender.py"
-_RUN = re.compile(r"[^\s\"]*/(?:2\d{7}-\d{6}|other)-[0-9a-f-]+(?:\.gathered/logs/[\w.-]+)?")
+_RUN = re.compile(r"[^\s\"]*/(?:2\d{7}-\d{6}|other)-[0-9a-f-]+(?:\.gathered)?(?:/logs/[\w.-]+|/[\w.-]+\.fold)?|[^\s\"]*\.fold")
 
 
 def split(whole: Path, root: Path, nodes: str, name: str = "") -> Path:
@@ -29,7 +29,7 @@ def without_paths(report: str) -> Dict[str, Any]:
     """Return what report --json has printed, with one name for each path of the run."""
     found: Dict[str, Any] = json.loads(_RUN.sub("RUN", report))
     read = found["inventory"]
-    read["folders"], read["files"] = sorted(set(read["folders"])), sorted(read["files"])
+    read["folders"], read["files"] = bool(read["folders"]), sorted(read["files"])
     return found
 
 

@@ -119,6 +119,7 @@ def test_a_gather_that_is_killed(launch, whole_run, whole_report, report, tmp_pa
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare makes the mount namespace that holds the small disk")
 def test_a_full_disk(launch, roots, kept, whole_report, clean_env, tmp_path):
     """On a full disk of rank 0, the fold that does not fit is told with how far it came, the report has the others, and more room completes it."""
+    next(roots[1].glob("*/models")).joinpath("large.json").write_bytes(os.urandom(1 << 18))  # A fold holds it; a disk has no half blocks.
     sizes = [_fold_size(root, tmp_path / "measured.fold", clean_env) for root in roots]
     small, into = sizes[0] + sizes[1] // 2 + 16384, tmp_path / "disk"
     into.mkdir()

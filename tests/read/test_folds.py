@@ -19,7 +19,7 @@ from ddp_probe.read import fold, fold_file, host_fold, process_files
 from ddp_probe.read.load import load
 from ddp_probe.read.model import Inventory, Run
 from ddp_probe.read.process_files import Meter
-from ddp_probe.read.shared import Shared
+from ddp_probe.read.shared import SharedParts
 from ddp_probe.report import as_json, terminal
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -236,7 +236,7 @@ def test_few_calls_of_very_many_ranks_are_kept(tmp_path: Path) -> None:
             lines.append({"event": "checkpoint.load", "phase": "error" if failed else "end", "span": number, "rank": 0, **failed})
         file = tmp_path / ("rank00000.h.%d.jsonl" % world)
         file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        process = process_files.read([str(file)], Inventory(), Shared(), Meter((), None))[0]
+        process = process_files.read([str(file)], Inventory(), SharedParts(), Meter((), None))[0]
         kept[world] = [call.line for call in process.kept.of("checkpoint.load", 0.0)]
     assert [len(kept[16384]), len(kept[16385])] == [17, 5]
     assert kept[16385] == [2, 4, 42, 78, 80]
