@@ -194,11 +194,12 @@ def _keys_of(process: LoggedProcess) -> List[_Key]:
 
 def _in_turn(group: List[LoggedProcess]) -> List[List[LoggedProcess]]:
     """Split consecutive launches of one program: a rank that starts again after its last line begins the next launch."""
-    above = parents(group)
-    launchers = [process for process in group if process.is_launcher or process in above]
+    above = set(map(id, parents(group)))
+    launchers = [process for process in group if process.is_launcher or id(process) in above]
+    ranks = [process for process in group if not (process.is_launcher or id(process) in above)]
     launches: List[List[LoggedProcess]] = [[]]
     held: Dict[Optional[int], LoggedProcess] = {}
-    for process in sorted((process for process in group if process not in launchers), key=lambda process: process.start_when):
+    for process in sorted(ranks, key=lambda process: process.start_when):
         before = held.get(process.rank) if process.rank is not None else None
         if before is not None and generation(process) <= generation(before) and before.last_when < process.start_when:
             launches.append([])

@@ -13,9 +13,9 @@ _MOST = 1 << 17  # Maximum world size; a larger value was not written by a probe
 
 def shape(run: Run, processes: List[LoggedProcess]) -> None:
     """Fill in the run's processes, launchers, deaths and expected ranks."""
-    above = parents(processes)
-    run.launchers = [process for process in processes if process.is_launcher or process in above]
-    workers = [process for process in processes if not process.is_launcher and process not in above]
+    above = set(map(id, parents(processes)))
+    run.launchers = [process for process in processes if process.is_launcher or id(process) in above]
+    workers = [process for process in processes if not process.is_launcher and id(process) not in above]
     last = max((generation(process) for process in workers), default=0)
     run.earlier = [process for process in workers if generation(process) < last]
     current = [process for process in workers if generation(process) == last]
