@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe import schema
+from ddp_probe.diagnose._once import once_per_run
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -80,6 +81,7 @@ def number(device: str) -> Optional[int]:
     return int(found.group(1)) if found else None
 
 
+@once_per_run
 def uses(run: Run) -> List[CardUse]:
     """Return the card use of all ranks that wrapped a model which is on one card."""
     return [use for process in run.processes if process.rank is not None for use in [_use(process)] if use is not None]

@@ -7,6 +7,7 @@ from typing import Dict, List, Optional, Tuple
 import msgspec
 
 from ddp_probe import schema
+from ddp_probe.diagnose._once import once_per_run
 from ddp_probe.diagnose._wraps import Wrapped
 from ddp_probe.read import held_files
 from ddp_probe.read.model import Run
@@ -18,6 +19,7 @@ Parameter = Tuple[str, Tuple[int, ...], str, bool]  # name, shape, dtype, traina
 _LIST = msgspec.json.Decoder(List[Tuple[str, Tuple[int, ...], str, bool, str]])
 
 
+@once_per_run
 def first_wraps(run: Run) -> List[Wrapped]:
     """Return each rank's first wrap in the default group, by rank: another group may hold another model."""
     found: List[Wrapped] = []

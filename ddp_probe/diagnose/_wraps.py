@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence, Set
 
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.diagnose._once import once_per_run
 from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.words import at, counted, listed, place
 from ddp_probe.read.logged_call import LoggedCall
@@ -62,6 +63,7 @@ class Wrapped(NamedTuple):
         return "[%s]" % ", ".join(given) if given else ""
 
 
+@once_per_run
 def wraps(run: Run) -> List[Wrapped]:
     """Return what DDP itself was given; FSDP and MMSeparateDistributedDataParallel move a model themselves."""
     found = [Wrapped(process, call) for process in run.processes for call in process.calls(schema.Wrap)]

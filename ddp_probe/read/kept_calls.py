@@ -3,7 +3,6 @@
 A hundred thousand ranks must fit in memory, so a LoggedCall is made when it is asked for. Two that stand for one call are equal.
 """
 
-import math
 from array import array
 from collections import deque
 from operator import attrgetter
@@ -15,7 +14,7 @@ from ddp_probe.read.logged_call import LoggedCall
 # Of each kind, a process keeps this many first and last calls and this many failures; in a launch of very many ranks, fewer.
 MOST, FAILURES = 8, 16
 _VERY_MANY, _FEW = 1 << 14, 2
-_NEVER = float("nan")
+_NEVER = float("-inf")
 
 _line = attrgetter("line")
 
@@ -106,7 +105,10 @@ class KeptCalls:
     def of(self, name: str, offset: float) -> "List[LoggedCall[Any]]":
         """Return the kept calls of a kind, in order, with their times shifted."""
         kind = self.kinds.get(name)
-        return [] if kind is None else [self._call(place, offset) for place in range(kind.first, kind.first + kind.kept)]
+        if kind is None:
+            return []
+        call = self._call
+        return [call(place, offset) for place in range(kind.first, kind.first + kind.kept)]
 
     def one(self, name: str, which: int, offset: float) -> "Optional[LoggedCall[Any]]":
         """Return the first (0) or the last (-1) kept call of a kind."""
@@ -130,7 +132,7 @@ class KeptCalls:
         begin, end = self.events[at], self.events[at + 1]
         until = self.times[at + 1]
         return LoggedCall(
-            begin, self.file, self.lines[at], self.times[at] + offset, end, self.lines[at + 1], None if math.isnan(until) else until + offset
+            begin, self.file, self.lines[at], self.times[at] + offset, end, self.lines[at + 1], None if until == _NEVER else until + offset
         )
 
 

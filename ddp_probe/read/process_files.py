@@ -13,7 +13,7 @@ from ddp_probe.read.shared import SharedParts
 
 Progress = Callable[[int, int], None]  # bytes read, total bytes
 _LARGE = 32 << 20  # Bytes; fewer are read faster than children are started.
-_TOGETHER = 32  # Files of one fold that a child sends.
+_TOGETHER = 128  # Files of one fold that a child sends.
 _SIZE = struct.Struct("<Q")
 
 

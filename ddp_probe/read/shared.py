@@ -1,8 +1,7 @@
 """Makes equal parts of many processes one object: ten thousand ranks write the same events, but for who wrote them and when."""
 
 from array import array
-from functools import lru_cache
-from typing import Any, Dict, List, Optional, Tuple, Type, Union
+from typing import Any, Dict, List, Tuple, Type, Union
 
 import msgspec
 
@@ -14,6 +13,7 @@ _TRIED = 1 << 9  # After this many, a kind of value of which fewer than one in e
 _COMPARED = (schema.HangSuspected, schema.Stacks)  # By the clock that the ledger has too.
 _PHASES = {name: name for name in ("begin", "end", "error", "point")}
 _TAKEN_OUT = frozenset(("phase", "ts", "mono_ns", "seq", "rank", "local_rank", "world_size", "host", "pid", "run", "span", "seconds"))
+_NUMBERS = (int, float, bool)
 _NOTHING: Tuple[List[Any], Dict[Any, Any]] = ([], {})  # SharedParts by all; never modified.
 _ENCODE = msgspec.msgpack.Encoder().encode
 
@@ -23,29 +23,24 @@ Part = Union[List[Any], Dict[Any, Any], msgspec.Struct]
 class _Known:
     """The different values of one kind: an event's name, or a field of it."""
 
-    __slots__ = ("_found", "_hits", "_tried")
+    __slots__ = ("_hits", "_tried", "_values", "pays")
 
     def __init__(self) -> None:
-        self._found: Dict[Any, Any] = {}
+        self._values: Dict[Any, Any] = {}
         self._tried = self._hits = 0
+        self.pays = True  # Whether values are likely to be known: the files that ranks load may all be different.
 
-    def get(self, key: Any) -> Any:
-        """Return the value of this key, or None."""
-        self._tried += 1
-        known = self._found.get(key)
+    def equal(self, key: Any, value: Any) -> Any:
+        """Return the value of this key that was seen first."""
+        known = self._values.get(key)
         if known is not None:
             self._hits += 1
-        return known
-
-    def add(self, key: Any, value: Any) -> None:
-        """Remember a value, unless there are too many."""
-        if len(self._found) < _MANY:
-            self._found[key] = value
-
-    @property
-    def pays(self) -> bool:
-        """Return whether values are likely to be known: the files that ranks load may all be different."""
-        return self._tried < _TRIED or self._hits * 8 > self._tried
+        elif len(self._values) < _MANY:
+            self._values[key] = value
+        self._tried += 1
+        if not self._tried % _TRIED:
+            self.pays = self._hits * 8 > self._tried
+        return value if known is None else known
 
 
 class SharedParts:
@@ -53,7 +48,7 @@ class SharedParts:
 
     def __init__(self) -> None:
         self._events: Dict[Tuple[type, str], _Known] = {}
-        self._parts: Dict[Tuple[type, str], _Known] = {}
+        self._plans: Dict[type, List[Tuple[str, _Known]]] = {}
         self._names: Dict[str, _Known] = {}
         self._kinds: Dict[Tuple[Tuple[str, KeptKind], ...], Dict[str, KeptKind]] = {}
         self._lines: Dict[bytes, array[int]] = {}
@@ -66,16 +61,17 @@ class SharedParts:
 
     def lightened(self, event: schema.Event) -> schema.Event:
         """Return an equal event if there is one."""
-        known = self._known(self._events, event, event.phase)
+        of = (type(event), event.phase)
+        known = self._events.get(of)
+        if known is None:
+            known = self._events[of] = _Known()
         if not known.pays:
             self._share_parts(event)
             return event
-        key = _ENCODE(event)
-        found: Optional[schema.Event] = known.get(key)
-        if found is None:
+        found: schema.Event = known.equal(_ENCODE(event), event)
+        if found is event:
             self._share_parts(event)
-            known.add(key, event)
-        return found or event
+        return found
 
     def kinds(self, kinds: Dict[str, KeptKind]) -> Dict[str, KeptKind]:
         """Return equal kinds if there are some."""
@@ -90,56 +86,47 @@ class SharedParts:
 
     def _share_parts(self, of: msgspec.Struct) -> None:
         """Share the values in the fields of an event, or of a part of it, that has no equal."""
-        for name in _fields_of(type(of)):
+        for name, known in self._plan(type(of)):
             value = getattr(of, name)
-            if isinstance(value, str):
-                if value:
-                    setattr(of, name, self._equal(self._known(self._parts, of, name), value))
-            elif isinstance(value, (list, dict, msgspec.Struct)):
-                setattr(of, name, self._part(value, self._known(self._parts, of, name)) if value else _NOTHING[isinstance(value, dict)])
+            if value is None or value.__class__ in _NUMBERS:
+                continue
+            if value.__class__ is str:
+                if value and known.pays:
+                    setattr(of, name, known.equal(value, value))
+            else:
+                setattr(of, name, self._part(value, known) if value else _NOTHING[isinstance(value, dict)])
+
+    def _plan(self, kind: Type[msgspec.Struct]) -> List[Tuple[str, _Known]]:
+        """Return the fields of a kind that can hold something to share."""
+        known = self._plans.get(kind)
+        if known is None:
+            taken_out = _TAKEN_OUT if issubclass(kind, schema.Event) else frozenset()
+            known = self._plans[kind] = [(name, _Known()) for name in kind.__struct_fields__ if name not in taken_out]
+        return known
 
     def _part(self, value: Part, known: _Known) -> Part:
-        key = _ENCODE(value) if known.pays else b""
-        found: Optional[Part] = known.get(key) if key else None
-        if found is not None:
-            return found
-        if isinstance(value, dict):
-            value = {name: self._value(name, text) for name, text in value.items()}
-        elif isinstance(value, msgspec.Struct):
+        if known.pays:
+            found: Part = known.equal(_ENCODE(value), value)
+            if found is not value:
+                return found
+        if isinstance(value, msgspec.Struct):
             self._share_parts(value)
-        if key:
-            known.add(key, value)
+        elif isinstance(value, dict):
+            for name, text in value.items():
+                if text.__class__ is str:
+                    value[name] = self._named(name).equal(text, text)
         return value
 
-    def _value(self, name: str, value: Any) -> Any:
-        return self._equal(self._names.setdefault(name, _Known()), value) if isinstance(value, str) else value
-
-    @staticmethod
-    def _equal(known: _Known, text: str) -> str:
-        if not known.pays:
-            return text
-        found: Any = known.get(text)
-        if found is None:
-            known.add(text, text)
-        return text if found is None else str(found)
+    def _named(self, name: str) -> _Known:
+        known = self._names.get(name)
+        if known is None:
+            known = self._names[name] = _Known()
+        return known
 
     def text(self, text: str) -> str:
         """Return an equal text if there is one."""
-        return self._equal(self._names.setdefault("", _Known()), text)
-
-    @staticmethod
-    def _known(of: Dict[Tuple[type, str], _Known], value: msgspec.Struct, name: str) -> _Known:
-        key = (type(value), name)
-        found = of.get(key)
-        if found is None:
-            found = of[key] = _Known()
+        found: str = self._named("").equal(text, text)
         return found
-
-
-@lru_cache(maxsize=None)
-def _fields_of(kind: Type[msgspec.Struct]) -> Tuple[str, ...]:
-    """Return the fields that can hold something to share."""
-    return tuple(name for name in kind.__struct_fields__ if not issubclass(kind, schema.Event) or name not in _TAKEN_OUT)
 
 
 def lighten(event: schema.Event) -> None:
