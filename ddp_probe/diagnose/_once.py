@@ -1,17 +1,19 @@
 """What several rules ask of a run is looked at once: each of a hundred thousand ranks may be in it."""
 
 from functools import wraps
-from typing import Callable, List, TypeVar
+from typing import Any, Callable, List, TypeVar
 from weakref import WeakKeyDictionary
 
 from ddp_probe.read.model import Run
 
 R = TypeVar("R")
+_ALL: "List[WeakKeyDictionary[Run, Any]]" = []
 
 
 def once_per_run(ask: Callable[[Run], List[R]]) -> Callable[[Run], List[R]]:
-    """Remember the answer for as long as the run is in use. It is shared: whoever asks does not change it."""
+    """Remember the answer until it is forgotten. It is shared: whoever asks does not change it."""
     known: WeakKeyDictionary[Run, List[R]] = WeakKeyDictionary()
+    _ALL.append(known)
 
     @wraps(ask)
     def asked(run: Run) -> List[R]:
@@ -20,3 +22,9 @@ def once_per_run(ask: Callable[[Run], List[R]]) -> Callable[[Run], List[R]]:
         return known[run]
 
     return asked
+
+
+def forget(run: Run) -> None:
+    """Free what was remembered of a run once all rules have answered."""
+    for known in _ALL:
+        known.pop(run, None)

@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe import settings
-from ddp_probe.diagnose import _next, _recorder, printed
+from ddp_probe.diagnose import _next, _once, _recorder, printed
 from ddp_probe.diagnose._repairs import repairs
 from ddp_probe.diagnose._starts import failed_starts
 from ddp_probe.diagnose.causes import group_of
@@ -56,6 +56,7 @@ def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
             findings, undecided = _nevertheless(run, findings, list(rules.values()))
     undecided = _still_open(undecided, findings)
     verdict = FOUND if findings else UNDECIDED if undecided else CLEAR
+    _once.forget(run)
     return Diagnosis(verdict, [_recorder.beside(_not_again(finding, run), run) for finding in findings], undecided, run)
 
 

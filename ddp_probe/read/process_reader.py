@@ -117,7 +117,7 @@ class ProcessReader:
             self._identity(last)
         if last is not None:
             process.last_world_size = last.world_size
-        if process.started.role == "solo" and last is not None and last.rank is not None:  # Lightning's program on the second host learns it late.
+        if last is not None and last.rank is not None:  # Under Lightning the processes of the second host do not know it before.
             process.rank = last.rank
         if process.world_size is None:  # A child of mp.spawn learns it from init_process_group.
             process.world_size = process.last_world_size
