@@ -21,14 +21,14 @@ def test_each_event_arrives_once(outcome: Outcome) -> None:
 
 
 def test_an_event_keeps_its_fields_and_its_time(outcome: Outcome) -> None:
-    """An entry is the event with every field, at the event's own time."""
+    """An entry is the event with every field, at the event's own time; Fluent Bit keeps it as a float, so a nanosecond may be missing."""
     for entry, event in zip(outcome.entries, outcome.events()):
         expected = outcome.expected[key(event)]
         assert {name: event.get(name) for name in expected} == expected
-        assert entry.ns == nanoseconds(expected["ts"])
+        assert abs(entry.ns - nanoseconds(expected["ts"])) < 2
 
 
-def test_the_rank_is_no_label(outcome: Outcome) -> None:
+def test_the_rank_is_not_a_label(outcome: Outcome) -> None:
     """The labels are the job, the host and the run; event, phase and rank go beside the line."""
     for entry, event in zip(outcome.entries, outcome.events()):
         assert entry.labels == {"job": "ddp_probe", "host": event["host"], "run": event["run"]}

@@ -20,7 +20,7 @@ CONFIGURATIONS = ("vector.yaml", "fluent-bit.yaml", "promtail.yaml", "config.all
 _EVENT = re.compile(r"\b((?:process|launcher|hang|probe|dist|ddp|checkpoint)\\?\.[a-z_]+)\b")
 _FIELDS = {
     "vector.yaml": r"[\s(!]\.(\w+)",
-    "fluent-bit.yaml": r"\$(\w+)|event\[\"(\w+)\"\]|time_key: (\w+)",
+    "fluent-bit.yaml": r"\$(?!label_)(\w+)|event\[\"(\w+)\"\]|time_key: (\w+)|- (\w+) label_\w+",
     "promtail.yaml": r"^            (\w+):$",
     "config.alloy": r"^\t\t\t(\w+) +=",
 }

@@ -67,7 +67,7 @@ def test_an_event_keeps_its_fields_and_its_time(remapped: List[Remapped]) -> Non
         assert round(made["timestamp"].timestamp() * 1000000) * 1000 == nanoseconds(event["ts"])
 
 
-def test_the_rank_is_no_label(remapped: List[Remapped]) -> None:
+def test_the_rank_is_not_a_label(remapped: List[Remapped]) -> None:
     """What becomes labels is the host and the run; event, phase and rank go beside the line."""
     for event, made in remapped:
         assert made["stream"] == {"host": event["host"], "run": event["run"]}
