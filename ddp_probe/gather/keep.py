@@ -13,10 +13,10 @@ import msgspec
 from ddp_probe.errors import ProbeError, UnusableError
 from ddp_probe.gather.messages import Have
 from ddp_probe.read import gathered
-from ddp_probe.read.fold_file import SUFFIX
 from ddp_probe.read.gathered import Gathered, GatheredHost
 
 _PART = ".part"
+_FOLD = ".fold"
 _PIECE = 1 << 20
 _NOT_ENDED = "gather was ended before all hosts had come to their end"
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -62,7 +62,7 @@ class Keep:
 
     def fold_of(self, name: str) -> str:
         """Return the path of a host's fold."""
-        return os.path.join(self.folder, name + SUFFIX)
+        return os.path.join(self.folder, name + _FOLD)
 
     def log_of(self, name: str, log: str) -> str:
         """Return the path of a file of a host's run; its name was accepted."""
@@ -70,7 +70,7 @@ class Keep:
 
     def folds(self) -> List[str]:
         """Return the names of the folds that are here, of earlier gathers too."""
-        return sorted(name for name in os.listdir(self.folder) if name.endswith(SUFFIX))
+        return sorted(name for name in os.listdir(self.folder) if name.endswith(_FOLD))
 
     def save(self) -> None:
         """Write which host has which files, if that has changed: a gather that is killed leaves it for the next one."""

@@ -78,11 +78,13 @@ def _send_run(line: GatherLine, folder: str, *, logs: bool) -> None:
     left_out = set(line.wait(Leave).out)
     events = [path for path in sources.events if _said(path) not in left_out]
     if events:
-        with tempfile.TemporaryDirectory(prefix="ddp_probe-gather-") as scratch:
-            _send_fold(line, [folder] if len(events) == len(sources.events) else events, scratch)
-        if logs:
-            for each in _files(sources, left_out):
-                _send(line, each.name, each.path)
+        _send(line, "", _folded(line, [folder] if len(events) == len(sources.events) else events))
+        for each in _files(sources, left_out) if logs else ():
+            try:
+                file = os.open(each.path, _OPEN)
+            except OSError:  # a link, somebody else's, or removed meanwhile
+                continue
+            _send(line, each.name, file)
     line.say(Finished())
 
 
@@ -91,14 +93,18 @@ def _said(path: str) -> str:
     return os.fsencode(os.path.basename(path)).decode("utf-8", "backslashreplace")[:255]
 
 
-def _send_fold(line: GatherLine, paths: List[str], scratch: str) -> None:
-    target = os.path.join(scratch, "run.fold")
+def _folded(line: GatherLine, paths: List[str]) -> int:
+    """Return a descriptor of the fold, which has no name any more: a host that is killed while it sends leaves nothing."""
     try:
-        with open(target, "wb") as file:
-            fold.write(paths, file, _Heartbeat(line))
+        with tempfile.TemporaryDirectory(prefix="ddp_probe-gather-") as scratch:
+            target = os.path.join(scratch, "run.fold")
+            with open(target, "wb") as file:
+                fold.write(paths, file, _Heartbeat(line))
+            return os.open(target, _OPEN)
+    except ConnectionError:  # rank 0 has ended
+        raise
     except OSError as exc:  # TMPDIR of this host is full, for example
         raise ProbeError(what="The fold could not be written.", why=exc.strerror or str(exc), what_to_do="") from exc
-    _send(line, "", target)
 
 
 class _Heartbeat:
@@ -125,12 +131,8 @@ def _files(sources: find.Sources, left_out: "set[str]") -> Iterator[RunFile]:
             yield RunFile(name, part.file)
 
 
-def _send(line: GatherLine, name: str, path: str) -> None:
-    """Send a file from where rank 0 has it until. It may grow meanwhile: what it held when it was offered is sent."""
-    try:
-        file = os.open(path, _OPEN)
-    except OSError:  # removed meanwhile, or somebody else's
-        return
+def _send(line: GatherLine, name: str, file: int) -> None:
+    """Send a file, from the byte on that rank 0 does not have. It may grow meanwhile: what it held when it was offered is sent."""
     try:
         found = os.fstat(file)
         if stat.S_ISREG(found.st_mode):

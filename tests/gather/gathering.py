@@ -41,8 +41,8 @@ class Gathers:
 
     def env(self, rank: int, root: Path, **variables: str) -> Dict[str, str]:
         """Return the environment of a rank."""
-        named = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(self._world)}
-        return self._clean_env(**{**named, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(self._port), "DDP_PROBE_DIR": str(root), **variables})
+        named = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(self._world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(self._port)}
+        return self._clean_env(**{**named, "DDP_PROBE_DIR": str(root), "TMPDIR": str(root.parent), **variables})
 
     def start(self, rank: int, root: Path, *args: Any, program: "Path | None" = None) -> "subprocess.Popen[str]":
         """Start a rank whose host has its runs in this folder."""
