@@ -228,4 +228,15 @@ def _is_events(path: str) -> bool:
 
 def _once(items: List[str]) -> List[str]:
     """Drop duplicates, also if the same file was named in different ways."""
-    return list({os.path.realpath(item): item for item in reversed(items)}.values())[::-1]
+    folders: Dict[str, str] = {}
+    return list({_real(item, folders): item for item in reversed(items)}.values())[::-1]
+
+
+def _real(path: str, folders: Dict[str, str]) -> str:
+    """Return the real path; that of a folder is looked up once for all of its files."""
+    folder, name = os.path.split(path)
+    if not name or os.path.islink(path):
+        return os.path.realpath(path)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    return os.path.join(folders[folder], name)
