@@ -11,7 +11,7 @@ import threading
 from types import FrameType
 from typing import Any, Callable, Optional
 
-from ddp_probe.facts.call_site import site
+from ddp_probe.facts.call_site import module_of, site
 from ddp_probe.facts.failure import failure
 from ddp_probe.own_code import foreign
 from ddp_probe.patching.guard import guard
@@ -19,6 +19,7 @@ from ddp_probe.schema import Failure, Site
 
 _LAST_OF_ALL = -(1 << 20)  # multiprocessing runs what was registered with a higher number first.
 _RUNNERS = ("__main__", "runpy")
+_SPAWN = "multiprocessing.spawn"
 
 
 class Leaving:
@@ -90,6 +91,8 @@ class Leaving:
     def _note(self, status: Any, caller: Optional[FrameType]) -> None:
         if threading.current_thread() is not threading.main_thread():  # It ends the thread alone.
             return
+        if self.noted == code_of(status) and caller is not None and module_of(caller) == _SPAWN:
+            return  # It passes on what the child's function was left with.
         self.noted = code_of(status)
         self.at = _line(caller) if self.noted else None
         handled = sys.exc_info()[1]
@@ -113,6 +116,7 @@ class Leaving:
             if self.noted and isinstance(exc.__context__, Exception):
                 self.behind = failure(exc.__context__)
         else:
+            self.noted = self.at = self.behind = None  # An exit that was caught.
             self._raised(exc)
 
 

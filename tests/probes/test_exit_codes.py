@@ -46,8 +46,11 @@ def ends(tmp_path_factory: Any, run_python: Callable[..., Any], armed: Callable[
     """Each way to leave with and without the probe: the exit codes, what was printed, and the last line of the file."""
     place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": "1"}
 
+    root: Path = tmp_path_factory.mktemp("ways")  # Here, because two threads may not.
+
     def run(way: str) -> Dict[str, Any]:
-        folder: Path = tmp_path_factory.mktemp("way")
+        folder = root / way
+        folder.mkdir()
         (folder / "job.py").write_text(_ARM + _WAYS[way][0] + "\n")
         plain = run_python([folder / "job.py"], env=armed(None, **place), cwd=folder)
         probed = run_python([folder / "job.py"], env=armed(folder / "runs", **place), cwd=folder)
