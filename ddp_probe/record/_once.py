@@ -15,7 +15,8 @@ from ._file import make_folder
 from ._modes import umask
 from .stderr import who
 
-_NUMBER = re.compile(r"(?<![\w.])(?<!\.py:)\d+(?![\w.]*\w)")  # no part of a name such as 1.weight, and no number of a line
+# No line's number, no part of a name such as 1.weight, and nothing in a path.
+_NUMBER = re.compile(r"\S*/\S*|(?<![\w.])(?<!\.py:)(?<!>:)\d+(?![\w.]*\w)")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOTE = " (said once for all ranks of this host that see the same)"
 

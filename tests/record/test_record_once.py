@@ -61,6 +61,13 @@ def test_a_number_that_is_not_the_ranks_own_is_left_alone(tmp_path: Any) -> None
     assert _said(tmp_path, text.replace("py:1", "py:2"), 2)
 
 
+@pytest.mark.parametrize("place", ["/data/exp-1/0/train.py:2:", "<stdin>:1:", "<string>:0:"])
+def test_the_numbers_of_a_place_are_no_ranks_numbers(tmp_path: Any, place: str) -> None:
+    """A folder of the run or of the program may be named 0, or exp-1; all ranks see that one."""
+    text = "rank %%(rank)d at %s the parameters are on cpu:%%(rank)d. Read on: python -m ddp_probe report /tmp/runs-2/0" % place
+    assert [bool(_said(tmp_path, text, rank)) for rank in (0, 1, 2)] == [True, False, False]
+
+
 def test_ranks_that_are_started_again_say_it_again(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a restart by the launcher the first rank speaks once more."""
     told = []
