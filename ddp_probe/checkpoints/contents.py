@@ -65,10 +65,18 @@ def storage(identity: Any) -> Optional[Storage]:
     if type(identity) is not tuple or len(identity) < 5 or _text(identity[0]) != "storage":
         return None
     kind, key, device, elements = identity[1:5]
-    dtype = dtypes.of_storage(kind.name) if type(kind) is Global else None
+    dtype = _dtype(kind)
     if dtype is None or type(elements) is not int or elements < 0 or type(key) not in (str, int, bytes):
         return None
     return Storage(_text(key), dtype, _text(device), elements)
+
+
+def _dtype(kind: Any) -> Optional[str]:
+    """Return the type of a storage's elements. torch asks whatever stands for its class for a dtype, and a tensor has one too."""
+    if type(kind) is PickledCall and type(kind.arguments) is tuple and type(kind.function) is Global and kind.function.path in _REBUILD:
+        inner = kind.arguments[0] if kind.arguments else None
+        kind = inner.identity[1] if type(inner) is Persistent and type(inner.identity) is tuple and len(inner.identity) > 1 else None
+    return dtypes.of_storage(kind.name) if type(kind) is Global else None
 
 
 def _is_module_source(identity: Any) -> bool:

@@ -1,6 +1,6 @@
 """The format of torch.save before 1.6: five pickles in a row, then each storage with its size before it."""
 
-from typing import Any
+from typing import Any, Sequence
 
 from ddp_probe.checkpoints import _fill, contents, dtypes, weights_only
 from ddp_probe.checkpoints.contents import Contents, Storage
@@ -8,7 +8,7 @@ from ddp_probe.checkpoints.machine import Machine
 from ddp_probe.checkpoints.model import WHOLE, BrokenError, Damage, Judged
 from ddp_probe.checkpoints.pickle_stream import PickleStream
 from ddp_probe.checkpoints.source import FileRange
-from ddp_probe.checkpoints.values import Mapping
+from ddp_probe.checkpoints.values import Mapping, PickledSet
 
 MAGIC = 0x1950A86A20F9469CFC6C
 _PROTOCOL = 1001
@@ -44,10 +44,8 @@ def _preface(machine: Machine, stream: PickleStream, judged: Judged) -> None:
 
 
 def _storages(source: FileRange, at: int, keys: Any, found: Contents, judged: Judged) -> None:
-    if type(keys) is not list:
-        raise BrokenError("The list of storages is not a list.", "the list of storages", at)
-    seen = set()
-    for number, key in enumerate(keys):
+    listed, seen = _listed(keys, at, judged), set()
+    for number, key in enumerate(listed):
         name = key.decode("utf-8", "replace") if type(key) is bytes else str(key) if type(key) in (str, int) else ""
         storage = found.storages.get(name)
         if storage is None:
@@ -55,12 +53,23 @@ def _storages(source: FileRange, at: int, keys: Any, found: Contents, judged: Ju
         seen.add(name)
         # torch lets a storage grow to what the views of it need, and only then compares it with the file.
         storage = storage._replace(elements=max(storage.elements, found.needed.get(name, 0)))
-        at = _storage(source, at, storage, "%d of %d storages are complete" % (number, len(keys)))
+        at = _storage(source, at, storage, "%d of %d storages are complete" % (number, len(listed)))
     missing = [key for key in found.storages if key not in seen]
     if missing:
         judged.broken(Damage("The file does not have the storage %s, for which the object asks." % missing[0], missing[0], at, unnoticed=True))
     if at < source.size:
         judged.remarks.append("%d bytes follow the last storage." % (source.size - at))
+
+
+def _listed(keys: Any, at: int, judged: Judged) -> Sequence[Any]:
+    """Return the keys; torch.load goes through whatever it finds in place of the list, and so an empty text or dictionary stands for none."""
+    if type(keys) is list:
+        return keys
+    items = keys.pairs[::2] if type(keys) is Mapping else keys.items if type(keys) is PickledSet else keys
+    if type(items) not in (list, tuple) and items not in ("", b""):
+        raise BrokenError("The list of storages is not a list.", "the list of storages", at)
+    judged.broken(Damage("The list of storages is not a list.", "the list of storages", at, unnoticed=True))
+    return list(items)
 
 
 def _storage(source: FileRange, at: int, storage: Storage, so_far: str) -> int:

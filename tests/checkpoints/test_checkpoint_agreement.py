@@ -4,7 +4,7 @@ import json
 import random
 import struct
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 from corpus_table import CORPUS, truth
@@ -38,7 +38,22 @@ def cases(tmp_path_factory: pytest.TempPathFactory, whole: bool, new: bool, requ
         file = folder / ("%04d.pt" % number)
         file.write_bytes(data)
         made.append((file, origin, change))
+    for number, (origin, change, data) in enumerate(_planted(new)):
+        file = folder / ("planted-%d.pt" % number)
+        file.write_bytes(data)
+        made.append((file, origin, change))
     return made
+
+
+def _planted(new: bool) -> Iterator[Tuple[str, str, bytes]]:
+    """Yield changes that draws found: torch.load goes through whatever stands for the list of storages, and asks a tensor for its dtype too."""
+    nothing, trained = "%s/nothing-old-2.pt" % ("new" if new else "legacy"), "new/trained-old-5.pt"
+    for other in (b"}", b")"):
+        yield nothing, "%r for the list of storages" % other, other.join((CORPUS / nothing).read_bytes().rsplit(b"]", 1))
+    if new:
+        data = bytearray((CORPUS / trained).read_bytes())
+        data[1560] ^= 16
+        yield trained, "a tensor for the class of a storage", bytes(data)
 
 
 def _changed(draw: random.Random, data: bytes) -> Tuple[str, bytes]:
