@@ -1,5 +1,7 @@
 """Finds the loads of checkpoints that ended a process, and the processes that wrote to the same file meanwhile."""
 
+import bisect
+import functools
 import os
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
@@ -67,6 +69,7 @@ class Saves:
         self._by_inode: Dict[Tuple[str, int], List[Saved]] = {}
         self._by_path: Dict[str, List[Saved]] = {}
         self._streams: List[Saved] = []
+        self._ended: Dict[str, Tuple[List[float], List[Saved]]] = {}
         for process in run.processes:
             for save in process.calls(schema.Save):
                 self._add(process, save)
@@ -90,6 +93,19 @@ class Saves:
         """Return the saves to a path of a process, on every host."""
         return self._by_path.get(whole(process, path), [])
 
+    def last_ended(self, process: LoggedProcess, path: str, before: float) -> Optional[Saved]:
+        """Return the last save to a path of a process, on any host, that had ended well before a time."""
+        name = whole(process, path) if self._by_path else ""
+        if name not in self._by_path:
+            return None
+        if name not in self._ended:
+            saves = [one for one in self._by_path[name] if one[1].until is not None and one[1].failure is None]
+            saves.sort(key=_until)
+            self._ended[name] = list(map(_until, saves)), saves
+        times, saves = self._ended[name]
+        place = bisect.bisect_right(times, before)
+        return saves[place - 1] if place else None
+
     def files(self) -> List[List[Saved]]:
         """Return the saves of each file, by time."""
         return [sorted(saves, key=lambda one: one[1].when) for saves in self._by_path.values()]
@@ -100,6 +116,10 @@ class Saves:
         near = [(process, save) for process, save in self._streams if save.when <= until and until - (save.until or until) < _RIGHT_AFTER]
         near = [one for one in near if one[0] is not load.process]
         return max(near, key=lambda one: one[1].when) if near else None
+
+
+def _until(saved: Saved) -> float:
+    return saved[1].until or 0.0
 
 
 def race(saves: Saves, load: Broken) -> Optional[Race]:
@@ -123,7 +143,16 @@ def saved_before(saves: Saves, load: Broken) -> Optional[Saved]:
 
 def whole(process: LoggedProcess, path: str) -> str:
     """Return a path of a process with all its folders."""
-    return os.path.normpath(os.path.join(process.started.cwd, path))
+    folder = process.started.cwd
+    if path[:1] in ("", ".") or path[-1] == "/" or "//" in path or "/." in path:
+        return os.path.normpath(os.path.join(folder, path))
+    return path if path[0] == "/" else _within(folder) + path  # Ten thousand ranks load a hundred thousand files: most paths need no more.
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _within(folder: str) -> str:
+    """Return what a relative path is added to."""
+    return os.path.join(os.path.normpath(folder), "") if folder else ""
 
 
 def _together(load: "LoggedCall[schema.Load]", save: "LoggedCall[schema.Save]") -> float:

@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe import settings
-from ddp_probe.diagnose import _next, _once, _recorder, printed
+from ddp_probe.diagnose import _in_two, _next, _once, _recorder, printed
 from ddp_probe.diagnose._repairs import repairs
 from ddp_probe.diagnose._starts import failed_starts
 from ddp_probe.diagnose.causes import group_of
@@ -38,11 +38,11 @@ class Diagnosis(NamedTuple):
         return EXIT_CODES[self.verdict]
 
 
-def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
-    """Ask the rules, all of them unless some are given."""
+def judge(run: Run, chosen: Sequence[Any] = (), cores: int = 1) -> Diagnosis:
+    """Ask the rules, all of them unless some are given; about a large run on two cores, unless `cores` is 1. 0 stands for all cores."""
     asked = chosen or modules()
     rules = {rule_of(module).slug: rule_of(module) for module in modules()}
-    answers = [answer for module in asked for answer in _ask(module, run)]
+    answers = _in_two.answers(asked, run, lambda module: _ask(module, run), cores)
     read = [answer for module in asked for answer in _read(module, run)]
     undecided = [answer for answer in (*answers, *read) if isinstance(answer, Undecided)]
     findings = _weigh(_better([answer for answer in answers if isinstance(answer, Finding)], rules))

@@ -1,5 +1,6 @@
 """The exceptions of children that launchers report."""
 
+import re
 from typing import Dict, List, Tuple
 
 from ddp_probe import schema
@@ -7,6 +8,8 @@ from ddp_probe.read import text
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.schema import Failure
+
+_WHO = re.compile(r"^-- Process (\d{1,7}) terminated with the following error", re.MULTILINE)
 
 
 def reported(run: Run) -> Dict[int, Failed]:
@@ -16,17 +19,25 @@ def reported(run: Run) -> Dict[int, Failed]:
     for death in run.deaths:
         if death.first:
             first.setdefault(death.host, death)
+    by_local = {(process.host, process.local_rank): process.rank for process in run.processes}
     for launcher in run.launchers:
         child = first.get(launcher.host)
         for failure, when, at in _raised(launcher):
-            if child is None or child.rank is None or not failure.type.endswith("ProcessRaisedException"):
+            rank = child.rank if child is not None else by_local.get((launcher.host, _named(failure)))
+            if rank is None or not failure.type.endswith("ProcessRaisedException"):
                 continue
             log = text.read(failure.message.encode("utf-8", "replace").splitlines(keepends=True), launcher.file)
             raised = [failed for failed in log.failures if failed.type]
             if raised:  # torch 1.12 reports no pid
-                raised[-1].at, raised[-1].when, raised[-1].rank = at, when, child.rank
-                found[child.rank] = raised[-1]
+                raised[-1].at, raised[-1].when, raised[-1].rank = at, when, rank
+                found[rank] = raised[-1]
     return found
+
+
+def _named(failure: Failure) -> int:
+    """Return the child that torch names in its message, or -1: a program that joins its children itself, as Lightning does, reports no end of one."""
+    found = _WHO.search(failure.message)
+    return int(found.group(1)) if found else -1
 
 
 def _raised(launcher: LoggedProcess) -> List[Tuple[Failure, float, LogLine]]:

@@ -50,13 +50,13 @@ def merged(files: Sequence[str], inventory: Inventory) -> Iterator[TimedLine]:
     """Yield the events of all files by time; the inventory counts the lines that are not events."""
     piece = max(1 << 12, min(_PIECE, _ALL_PIECES // max(len(files), 1)))
     ledgers = [found for file in files for found in [rank_ledger.find(file)] if found]
-    of_ledgers = [_records(path) for path in ledgers] if len(ledgers) <= _LEDGERS else []
+    of_ledgers = [records(path) for path in ledgers] if len(ledgers) <= _LEDGERS else []
     if len(ledgers) > _LEDGERS:
         inventory.notes.append("The records of %d ledgers are not shown; name fewer ranks to see them." % len(ledgers))
     return heapq.merge(*(_entries(file, piece, inventory) for file in files), *of_ledgers, key=lambda entry: entry.when)
 
 
-def _records(path: str) -> Iterator[TimedLine]:
+def records(path: str) -> Iterator[TimedLine]:
     """Yield the records of a ledger as events, one for each call, at the time of its beginning."""
     full = rank_ledger.whole(path)
     head = full.header

@@ -15,6 +15,7 @@ from ddp_probe.errors import UnusableError, UsageError
 from ddp_probe.read import fold_file, launches
 
 PATTERNS = ("rank*.jsonl", "launcher*.jsonl")
+_STARTS, _END = tuple(pattern.split("*")[0] for pattern in PATTERNS), ".jsonl"
 _EMPTY = "It contains no file of the probe (%s)." % ", ".join(PATTERNS)
 _LIST = "'python -m ddp_probe runs' lists the runs of this folder."
 _SHOWN = 4  # At most this many runs are listed if several match.
@@ -184,7 +185,7 @@ def _take(path: str, found: Sources, *, alone: bool) -> None:
         siblings = os.path.dirname(os.path.realpath(path))
         parts = launches.beside(path, lambda: runs(siblings)) if alone else [path]
         found.folders.extend(parts)
-        found.events.extend(file for part in parts for file in _event_files(part))
+        found.events.extend(file for part in parts for file in (inner if part == path else _event_files(part)))
         return
     folds = sorted(glob.glob(os.path.join(glob.escape(path), "*" + fold_file.SUFFIX)))
     if folds:
@@ -207,14 +208,18 @@ def _take_ledger(path: str, found: Sources) -> None:
 
 
 def _event_files(folder: str) -> List[str]:
-    inside = glob.escape(folder)
-    return sorted(file for pattern in PATTERNS for file in glob.glob(os.path.join(inside, pattern)))
+    """Return the files of the probe in a folder; a run of ten thousand ranks has twice as many files, so each name is looked at once."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in sorted(names) if name.endswith(_END) and name.startswith(_STARTS)]
 
 
 def _is_events(path: str) -> bool:
     """Return whether a file was written by the probe, judged by its name or its first line."""
     name = os.path.basename(path)
-    if name.endswith(".jsonl") and name.startswith(("rank", "launcher")):
+    if name.endswith(_END) and name.startswith(_STARTS):
         return True
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # Opening a pipe blocks until something writes to it.

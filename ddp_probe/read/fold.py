@@ -15,6 +15,7 @@ from ddp_probe.read.process_files import Meter, Progress
 from ddp_probe.read.shared import SharedParts
 
 _MODELS = "models"
+_LAST_NUMBER = 8  # Bytes of the last field of the last record: its upper bytes are zeros, and belong to it.
 
 
 def write(paths: Sequence[str], target: BinaryIO, progress: Optional[Progress] = None, cores: int = 0) -> int:
@@ -77,7 +78,7 @@ def _contents(name: str, path: str) -> Iterator[FoldMember]:
         if not os.path.isfile(path):
             return
         if path.endswith(".ledger"):
-            data = ledger.settled(path).rstrip(b"\0")
+            data = ledger.settled(path).rstrip(b"\0") + bytes(_LAST_NUMBER)
         else:
             with open(path, "rb") as file:
                 data = file.read(fold_file.LARGEST)

@@ -20,6 +20,13 @@ def place(path: str) -> str:
     return _place(folder + SUFFIX, name) or path
 
 
+def data(path: str) -> Optional[bytes]:
+    """Return the bytes of a file that a fold holds, without a place on this disk; None for every other path."""
+    folder, inside, name = path.rpartition(_INSIDE)
+    one = _files(folder + SUFFIX).get(name) if inside and not os.path.lexists(path) else None
+    return fold_file.held_data(folder + SUFFIX, one) if one is not None else None
+
+
 def names(folder: str) -> Optional[List[str]]:
     """Return the names of the files that a fold holds; None if this is not one."""
     return list(_files(folder)) if folder.endswith(SUFFIX) and os.path.isfile(folder) else None

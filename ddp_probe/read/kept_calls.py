@@ -6,7 +6,7 @@ A hundred thousand ranks must fit in memory, so a LoggedCall is made when it is 
 from array import array
 from collections import deque
 from operator import attrgetter
-from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Deque, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.read.logged_call import LoggedCall
@@ -114,6 +114,11 @@ class KeptCalls:
         """Return the first (0) or the last (-1) kept call of a kind."""
         kind = self.kinds.get(name)
         return None if kind is None else self._call(kind.first + which % kind.kept, offset)
+
+    def latest(self, names: Iterable[str], offset: float) -> "Optional[LoggedCall[Any]]":
+        """Return the call of some kinds that began last."""
+        places = [self.kinds[name].first + self.kinds[name].kept - 1 for name in names]
+        return self._call(max(places, key=lambda place: self.lines[2 * place]), offset) if places else None
 
     def every(self, offset: float) -> "Iterator[LoggedCall[Any]]":
         """Yield all kept calls, in the order of the file."""

@@ -2,6 +2,8 @@
 
 from typing import Generic, NamedTuple, Optional, TypeVar
 
+import msgspec
+
 from ddp_probe import schema
 from ddp_probe.schema import Failure, Site
 
@@ -19,24 +21,20 @@ WATCHERS = (schema.HangSuspected, schema.HangOver, schema.Stacks, schema.Launche
 """The events of the watchers in the ranks and in the launcher."""
 
 
-class LoggedCall(Generic[E]):
+class LoggedCall(msgspec.Struct, Generic[E], eq=False):
     """One watched call, or one point in time: the events written before and after it.
 
     Its process says who wrote them: fields such as `rank` and `pid` are not kept in the events, so that those of all ranks can be shared.
+    It is a msgspec.Struct, as one is made in less than half the time of a plain object: a report makes millions.
     """
 
-    __slots__ = ("begin", "end", "file", "line", "line_after", "until", "when")
-
-    def __init__(
-        self, begin: E, file: str, line: int, when: float, end: Optional[E] = None, line_after: int = 0, until: Optional[float] = None
-    ) -> None:
-        self.begin = begin  # Written before the call; if that line is missing, the one written after it.
-        self.file = file
-        self.line = line
-        self.when = when  # Seconds since 1970 on the run's common clock.
-        self.end = end  # Written after the call; None while it runs or hangs.
-        self.line_after = line_after
-        self.until = until
+    begin: E  # Written before the call; if that line is missing, the one written after it.
+    file: str
+    line: int
+    when: float  # Seconds since 1970 on the run's common clock.
+    end: Optional[E] = None  # Written after the call; None while it runs or hangs.
+    line_after: int = 0
+    until: Optional[float] = None
 
     def __eq__(self, other: object) -> bool:
         """Return whether both stand for one call: it is made again each time that it is asked for."""

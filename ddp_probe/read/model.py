@@ -97,12 +97,16 @@ class LoggedProcess:
     @property
     def ledger(self) -> Optional[RankLedger]:
         """Return what is kept of the process's ledger; it is read when it is first asked for."""
+        self.read_ledger()
+        return self._ledger
+
+    def read_ledger(self) -> None:
+        """Read the process's ledger, if it has one."""
         if self._ledger is None and self.ledger_file:
             found = rank_ledger.read(self.ledger_file, self.ledger_data)
             if self.pid and found.pid and found.pid != self.pid:
                 found = RankLedger(found.path, "It was written by process %d, and the log beside it by process %d." % (found.pid, self.pid))
             self._ledger = found
-        return self._ledger
 
     def hold_ledger(self, file: str, found: RankLedger) -> None:
         """Take what was kept of its ledger when it was folded."""

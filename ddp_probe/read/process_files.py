@@ -1,11 +1,10 @@
-"""Reads the files of many processes, on several cores if they are large: each child folds some of them, and the order is that of the files."""
+"""Reads the files of many processes, on several cores if they are large: children send folds of some of them, and the order is that of the files."""
 
 import os
 import stat
-import struct
-from typing import BinaryIO, Callable, Dict, Iterable, List, Optional, Sequence
+from typing import Callable, Iterable, List, NamedTuple, Optional, Sequence
 
-from ddp_probe.read import host_fold, rank_ledger
+from ddp_probe.read import host_fold, on_cores, rank_ledger
 from ddp_probe.read._lines import lines
 from ddp_probe.read.model import Inventory, LoggedProcess
 from ddp_probe.read.process_reader import ProcessReader
@@ -13,8 +12,7 @@ from ddp_probe.read.shared import SharedParts
 
 Progress = Callable[[int, int], None]  # bytes read, total bytes
 _LARGE = 32 << 20  # Bytes; fewer are read faster than children are started.
-_TOGETHER = 128  # Files of one fold that a child sends.
-_SIZE = struct.Struct("<Q")
+_TOGETHER = 64  # Files of one part: a child sends the fold of a part.
 
 
 class Meter:
@@ -51,11 +49,12 @@ def unreadable(file: str) -> str:
 
 def read(files: Sequence[str], inventory: Inventory, shared: SharedParts, meter: Meter, cores: int = 0) -> List[LoggedProcess]:
     """Return the processes of these files, in their order, read on at most this many cores."""
-    parts = [files[first : first + _TOGETHER] for first in range(0, len(files), _TOGETHER)]
-    readers = min(cores or _cores(), len(parts))
+    together = max(_TOGETHER, len(files) // on_cores.MOST + 1)
+    parts = [files[first : first + together] for first in range(0, len(files), together)]
+    readers = min(cores or on_cores.available(), len(parts))
     if readers < 2 or sum(map(_on_disk, files)) < _LARGE:
         return _here(files, inventory, shared, meter)
-    return [process for part in _in_children(parts, readers, inventory, shared, meter) for process in part]
+    return _on_several(parts, readers, inventory, shared, meter)
 
 
 def _on_disk(log: str) -> int:
@@ -64,11 +63,6 @@ def _on_disk(log: str) -> int:
         return size(log) + os.stat(log[: -len("jsonl")] + "ledger").st_blocks * 512
     except OSError:
         return size(log)
-
-
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _here(files: Sequence[str], inventory: Inventory, shared: SharedParts, meter: Meter) -> List[LoggedProcess]:
@@ -112,52 +106,35 @@ def _process(file: str, inventory: Inventory, shared: SharedParts, meter: Meter)
 # --- on several cores
 
 
-def _in_children(
-    parts: Sequence[Sequence[str]], readers: int, inventory: Inventory, shared: SharedParts, meter: Meter
-) -> Iterable[List[LoggedProcess]]:
-    """Yield the processes of each part; child n reads the parts n, n + readers, and so on. A part that a child does not send is read here."""
-    children: Dict[int, BinaryIO] = {}
-    try:
-        for number in range(readers):
-            children[number] = _child(parts[number::readers], [stream.fileno() for stream in children.values()])
-        for number, part in enumerate(parts):
-            data = _received(children[number % readers])
-            if data is None:
-                yield _here(part, inventory, shared, meter)
-                continue
-            folded = host_fold.decode(data)
-            inventory.add(folded.inventory)
-            meter.add(folded.inventory.bytes)
-            yield host_fold.unfold(folded, shared)
-    finally:
-        for stream in children.values():
-            stream.close()  # A child that still sends ends with that.
-        for _ in children:
-            os.wait()
+class _Part(NamedTuple):
+    """What was read of some files."""
+
+    processes: List[LoggedProcess]
+    inventory: Inventory
 
 
-def _child(parts: Sequence[Sequence[str]], others: Sequence[int]) -> BinaryIO:
-    """Start a child that sends the fold of each part; return where they arrive."""
-    here, there = os.pipe()
-    if os.fork():
-        os.close(there)
-        return open(here, "rb")  # closed by who asked for it
-    try:
-        for number in (here, *others):
-            os.close(number)
-        shared = SharedParts()
-        with open(there, "wb") as stream:
-            for part in parts:
-                inventory = Inventory()
-                data = host_fold.encode(host_fold.fold(_here(part, inventory, shared, Meter((), None)), inventory))
-                stream.write(_SIZE.pack(len(data)) + data)
-                stream.flush()
-    finally:
-        os._exit(0)  # Nothing of the parent may run here; what is missing is read there.
+def _on_several(parts: Sequence[Sequence[str]], readers: int, inventory: Inventory, shared: SharedParts, meter: Meter) -> List[LoggedProcess]:
+    """Return the processes of all parts, read by this process and its children."""
 
+    def here(number: int) -> _Part:
+        read = Inventory()
+        processes = _here(parts[number], read, shared, meter)
+        for process in processes:
+            process.read_ledger()  # Now, as children do: the rules ask one after another.
+        return _Part(processes, read)
 
-def _received(stream: BinaryIO) -> Optional[bytes]:
-    """Return one fold, or None if the child has ended before it sent that."""
-    head = stream.read(_SIZE.size)
-    data = stream.read(_SIZE.unpack(head)[0]) if len(head) == _SIZE.size else b""
-    return data if data and len(data) == _SIZE.unpack(head)[0] else None
+    def there(number: int) -> bytes:
+        read = Inventory()
+        return host_fold.encode(host_fold.fold(_here(parts[number], read, shared, Meter((), None)), read))
+
+    def arrived(data: bytes) -> _Part:
+        folded = host_fold.decode(data)
+        meter.add(folded.inventory.bytes)
+        read = Inventory()
+        read.add(folded.inventory)
+        return _Part(host_fold.unfold(folded, shared), read)
+
+    found = on_cores.each(len(parts), readers - 1, here, there, arrived)
+    for part in found:
+        inventory.add(part.inventory)
+    return [process for part in found for process in part.processes]

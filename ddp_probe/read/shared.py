@@ -1,7 +1,7 @@
 """Makes equal parts of many processes one object: ten thousand ranks write the same events, but for who wrote them and when."""
 
 from array import array
-from typing import Any, Dict, List, Tuple, Type, Union
+from typing import Any, Dict, Iterable, List, Tuple, Type, Union
 
 import msgspec
 
@@ -23,12 +23,14 @@ Part = Union[List[Any], Dict[Any, Any], msgspec.Struct]
 class _Known:
     """The different values of one kind: an event's name, or a field of it."""
 
-    __slots__ = ("_hits", "_tried", "_values", "pays")
+    __slots__ = ("_hits", "_tried", "_values", "is_whole", "met", "pays")
 
     def __init__(self) -> None:
         self._values: Dict[Any, Any] = {}
         self._tried = self._hits = 0
         self.pays = True  # Whether values are likely to be known: the files that ranks load may all be different.
+        self.is_whole = True  # Whether no value has had parts of its own.
+        self.met = False  # Whether there was a value lately.
 
     def equal(self, key: Any, value: Any) -> Any:
         """Return the value of this key that was seen first."""
@@ -43,12 +45,30 @@ class _Known:
         return value if known is None else known
 
 
+class _Plan:
+    """The fields of a kind that hold something to share. A field that has held nothing for long, or nothing twice, is not looked at any more."""
+
+    __slots__ = ("_uses", "fields")
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.fields = [(name, _Known()) for name in names]
+        self._uses = 0
+
+    def used(self) -> None:
+        """Count a use."""
+        self._uses += 1
+        if not self._uses % _TRIED:
+            self.fields = [(name, known) for name, known in self.fields if known.met and (known.pays or not known.is_whole)]
+            for _, known in self.fields:
+                known.met = False
+
+
 class SharedParts:
     """The parts that the processes of one run share."""
 
     def __init__(self) -> None:
         self._events: Dict[Tuple[type, str], _Known] = {}
-        self._plans: Dict[type, List[Tuple[str, _Known]]] = {}
+        self._plans: Dict[type, _Plan] = {}
         self._names: Dict[str, _Known] = {}
         self._kinds: Dict[Tuple[Tuple[str, KeptKind], ...], Dict[str, KeptKind]] = {}
         self._lines: Dict[bytes, array[int]] = {}
@@ -86,22 +106,23 @@ class SharedParts:
 
     def _share_parts(self, of: msgspec.Struct) -> None:
         """Share the values in the fields of an event, or of a part of it, that has no equal."""
-        for name, known in self._plan(type(of)):
+        plan = self._plan(type(of))
+        for name, known in plan.fields:
             value = getattr(of, name)
-            if value is None or value.__class__ in _NUMBERS:
+            if value is None or value == "" or value.__class__ in _NUMBERS:
                 continue
-            if value.__class__ is str:
-                if value and known.pays:
-                    setattr(of, name, known.equal(value, value))
-            else:
+            known.met = True
+            if value.__class__ is not str:
                 setattr(of, name, self._part(value, known) if value else _NOTHING[isinstance(value, dict)])
+            elif known.pays:
+                setattr(of, name, known.equal(value, value))
+        plan.used()
 
-    def _plan(self, kind: Type[msgspec.Struct]) -> List[Tuple[str, _Known]]:
-        """Return the fields of a kind that can hold something to share."""
+    def _plan(self, kind: Type[msgspec.Struct]) -> _Plan:
         known = self._plans.get(kind)
         if known is None:
             taken_out = _TAKEN_OUT if issubclass(kind, schema.Event) else frozenset()
-            known = self._plans[kind] = [(name, _Known()) for name in kind.__struct_fields__ if name not in taken_out]
+            known = self._plans[kind] = _Plan(name for name in kind.__struct_fields__ if name not in taken_out)
         return known
 
     def _part(self, value: Part, known: _Known) -> Part:
@@ -109,6 +130,7 @@ class SharedParts:
             found: Part = known.equal(_ENCODE(value), value)
             if found is not value:
                 return found
+        known.is_whole = False
         if isinstance(value, msgspec.Struct):
             self._share_parts(value)
         elif isinstance(value, dict):

@@ -1,12 +1,14 @@
 """Children of mp.spawn: multiprocessing catches their exception, and only the parent reports it."""
 
+import json
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 import pytest
 
 from ddp_probe.diagnose import Diagnosis, judge
 from ddp_probe.read import load
+from ddp_probe.read.load import from_lines
 
 pytestmark = pytest.mark.slow
 
@@ -72,3 +74,30 @@ def test_an_exception_that_no_probe_saw_is_told(spawned: Callable[[str], Diagnos
 def test_children_that_do_well_are_clear(spawned: Callable[[str], Diagnosis]) -> None:
     """Nothing is found if nothing is wrong."""
     assert spawned("fine").verdict == "clear"
+
+
+def test_a_program_that_joins_its_children_itself(two_children: str) -> None:
+    """If only the parent's uncaught exception names a child, as under Lightning's ddp_spawn, the child's exception is its failure and the cause."""
+    found = judge(from_lines(two_children))
+    assert [(failure.rank, failure.type) for failure in found.run.failures if not failure.type.endswith("ProcessRaisedException")] == [
+        (1, "ValueError")
+    ]
+    assert (found.verdict, found.findings[0].ranks) == ("found", [1])
+    assert "train.py:24" in found.findings[0].verdict + str(found.findings[0].evidence)
+
+
+@pytest.fixture
+def two_children() -> str:
+    """The log of a launcher whose children are joined by its caller; both have ended with exit code 1, and it is told of the second."""
+    said = '\n\n-- Process 1 terminated with the following error:\nTraceback (most recent call last):\n  File "/train/train.py", line 24, in step\n'
+    said += '    raise ValueError("loss is nan")\nValueError: loss is nan\n'
+    failure = {"type": "torch.multiprocessing.spawn.ProcessRaisedException", "message": said}
+    events: List[Dict[str, Any]] = [
+        {"event": "launcher.start", "launcher": "spawn", "pid": 10},
+        {"event": "launcher.group", "phase": "begin", "span": 1, "pid": 10},
+        {"event": "launcher.group", "phase": "end", "span": 1, "pid": 10, "children": {"0": 11, "1": 12}},
+        *({"event": "process.start", "rank": rank, "local_rank": rank, "world_size": 2, "pid": 11 + rank, "role": "promoted"} for rank in (0, 1)),
+        *({"event": "process.end", "rank": rank, "local_rank": rank, "world_size": 2, "pid": 11 + rank, "exit_code": 1} for rank in (0, 1)),
+        {"event": "launcher.end", "pid": 10, "exit_code": 1, "uncaught": True, "failure": failure},
+    ]
+    return "\n".join(map(json.dumps, events))

@@ -15,7 +15,7 @@ import pytest
 
 from ddp_probe.diagnose import judge
 from ddp_probe.errors import ProbeError
-from ddp_probe.read import fold, fold_file, host_fold, process_files
+from ddp_probe.read import fold, fold_file, host_fold, ledger_lines, process_files
 from ddp_probe.read.load import load
 from ddp_probe.read.model import Inventory, Run
 from ddp_probe.read.process_files import Meter
@@ -120,6 +120,18 @@ def test_files_that_a_fold_holds(tmp_path: Path) -> None:
         mine, theirs = process.whole_ledger(), folded.ranks[rank].whole_ledger()
         assert mine.records
         assert theirs._replace(path="") == mine._replace(path="")
+
+
+def test_the_last_call_of_a_ledger_is_in_its_fold(tmp_path: Path) -> None:
+    """Of a ledger in the form that a rank writes, a fold leaves out the empty end of the ring and no part of the last record."""
+    run = Path(shutil.copytree(RECORDED / "new" / "08_other_shape_in_all_gather", tmp_path / "run"))
+    for file in run.glob("*.ledger.txt"):
+        file.with_suffix("").write_bytes(ledger_lines.packed(file.read_bytes()))
+        file.unlink()
+    direct, folded = load([str(run)]), load(_folded([run], tmp_path / "folds"))
+    for rank, process in direct.ranks.items():
+        assert process.whole_ledger().records
+        assert folded.ranks[rank].whole_ledger().records == process.whole_ledger().records
 
 
 @pytest.mark.parametrize("cores", [2, 3])

@@ -1,0 +1,44 @@
+"""Gives the calls of spawned children the line of the job that started the children, if no line of the job is above the call in the child itself.
+
+That is so if a library spawns functions of its own, as Lightning's ddp_spawn does: the outermost frame of such a child is the command line that
+multiprocessing has started it with.
+"""
+
+from typing import Dict, List, Optional
+
+import msgspec
+
+from ddp_probe import schema
+from ddp_probe.read.kept_calls import KeptCalls
+from ddp_probe.read.model import LoggedProcess, Run
+from ddp_probe.schema import Site
+
+_COMMAND_LINE = "<string>"
+
+
+def place(run: Run) -> None:
+    """Replace the command line of multiprocessing by the line that called start_processes."""
+    by_host: Dict[str, List[LoggedProcess]] = {}
+    for process in run.processes:
+        if process.started.role == "promoted":
+            by_host.setdefault(process.host, []).append(process)
+    for launcher in run.launchers if by_host else ():
+        by_pid: Dict[int, Site] = {}
+        calls = [(call.site, call.end) for call in launcher.calls(schema.LauncherGroup) if call.site is not None]
+        for site, end in calls:
+            by_pid.update(dict.fromkeys(end.children.values() if end is not None else (), site))
+        only = calls[0][0] if len(calls) == 1 else None  # A call that failed tells no pids.
+        for process in by_host.get(launcher.host, ()):
+            _place(process, by_pid.get(process.pid, only))
+
+
+def _place(process: LoggedProcess, site: Optional[Site]) -> None:
+    kept = process.kept
+    if site is None or not any(_is_command_line(event) for event in kept.events):
+        return
+    events = tuple(msgspec.structs.replace(event, site=site) if event is not None and _is_command_line(event) else event for event in kept.events)
+    process.kept = KeptCalls(kept.file, kept.kinds, events, kept.lines, kept.times)
+
+
+def _is_command_line(event: Optional[schema.Event]) -> bool:
+    return event is not None and event.site is not None and event.site.file == _COMMAND_LINE
