@@ -11,7 +11,7 @@ torchrun       torchrun(script, nproc=2, args=(), env=None, cwd=tmp_path, timeou
 free_port      free_port() -> int, a TCP port that nothing listens on.
 read_events    read_events(path) -> list of dicts: every line of a .jsonl file, or of all of them in a run's folder, sorted by file.
 whole          Whether sweeps run whole (--all) or a random share of them; see schedule.py.
-interpreters   every working CPython 3.8 to 3.13 of this machine, one each by real executable: Interpreter(path, version).
+interpreters   every working CPython 3.8 to 3.14 of this machine, one each by real executable: Interpreter(path, version).
 """
 
 import json
@@ -75,6 +75,10 @@ def _is_found() -> bool:
 for _name in [name for name in os.environ if _is_inherited(name)]:
     del os.environ[_name]
 os.environ["OMP_NUM_THREADS"] = "1"
+# The pages for a person are in the reader's language; tests read the English ones, unless one sets DDP_PROBE_LANG.
+for _name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+    if os.environ.get(_name, "").lower().startswith("zh"):
+        os.environ[_name] = "C.UTF-8"
 # A shell starts what it puts in the background with Ctrl-C ignored, and children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -204,7 +208,7 @@ def read_events() -> Callable[[Union[str, Path]], List[Dict[str, Any]]]:
 
 
 def _candidates() -> Iterator[Path]:
-    names = ["python3", *("python3.%d" % minor for minor in range(8, 14))]
+    names = ["python3", *("python3.%d" % minor for minor in range(8, 15))]
     for folder in [*os.get_exec_path(), "/usr/bin"]:
         for name in names:
             yield Path(folder, name)
@@ -224,14 +228,14 @@ def _ask(candidate: Path) -> Optional[Interpreter]:
         name, version, path, in_venv = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
-    if name != "cpython" or in_venv or not (3, 8) <= tuple(version) <= (3, 13):
+    if name != "cpython" or in_venv or not (3, 8) <= tuple(version) <= (3, 14):
         return None
     return Interpreter(path, (version[0], version[1]))
 
 
 @pytest.fixture(scope="session")
 def interpreters() -> List[Interpreter]:
-    """Every working CPython 3.8 to 3.13 of this machine, oldest first."""
+    """Every working CPython 3.8 to 3.14 of this machine, oldest first."""
     asked = (_ask(candidate) for candidate in _candidates() if os.access(str(candidate), os.X_OK))
     found = {interpreter.path: interpreter for interpreter in asked if interpreter is not None}
     return sorted(found.values(), key=lambda interpreter: (interpreter.version, interpreter.path))

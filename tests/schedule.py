@@ -19,7 +19,7 @@ _TESTS = Path(__file__).resolve().parent
 # Session-scoped fixtures that take long to make: who uses one of them, runs where it is.
 _COSTLY = ("training", "failures", "wheel", "sdist", "wheel_of_sdist")
 # The rooms that read logs, and those that launch jobs.
-_READING = ("bundle", "cli", "diagnose", "read", "report")
+_READING = ("bundle", "cli", "diagnose", "html", "read", "report")
 LAUNCHING = (
     "advice",
     "remedies",

@@ -31,6 +31,16 @@ if __name__ == "__main__":
     main()
 """
 
+# What starts a process, and which file it leaves, does not hang on what the process trains.
+MEET = """
+import os, sys
+import torch.distributed as dist
+rank = {"rank": int(os.environ["SLURM_PROCID"]), "world_size": 2} if sys.argv[1:] == ["slurm"] else {}
+dist.init_process_group("gloo", **rank)
+dist.barrier()
+dist.destroy_process_group()
+"""
+
 SPAWN = """
 import gc, os, sys, torch
 import torch.distributed as dist
@@ -61,8 +71,7 @@ def test_torchrun_with_workers(torchrun, script, probe_env, runs, method):
 def test_torch_distributed_launch(run_python, script, probe_env, runs, free_port, tmp_path):
     """python -m torch.distributed.launch is a launcher like torchrun."""
     launch = ["-m", "torch.distributed.launch", "--nproc_per_node=2", "--master_port=%d" % free_port()]
-    text = TRAIN.replace("sys.argv[1]", "'fork'")
-    done = run_python([*launch, script(text)], env=probe_env(), cwd=tmp_path, timeout=120)
+    done = run_python([*launch, script(MEET)], env=probe_env(), cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr
     assert runs.kinds() == ["launcher", "rank00000", "rank00001"]
 
@@ -84,10 +93,10 @@ def test_mp_spawn(run_python, script, probe_env, runs, free_port, read_events, t
 
 def test_two_launches_at_the_same_time(script, probe_env, runs, free_port, tmp_path):
     """Two launches side by side leave two folders, each whole."""
-    path = script(TRAIN)
+    path = script(MEET)
     launches = [
         subprocess.Popen(
-            [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=1", "--master_port=%d" % free_port(), str(path), "fork"],
+            [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=1", "--master_port=%d" % free_port(), str(path)],
             env=probe_env(),
             cwd=str(tmp_path),
             stdout=subprocess.DEVNULL,
@@ -103,7 +112,7 @@ def test_two_launches_at_the_same_time(script, probe_env, runs, free_port, tmp_p
 
 def test_two_torchruns_of_one_rendezvous(script, probe_env, runs, free_port, tmp_path):
     """Two torchruns of one rendezvous are read as one run from either folder, and it is clear."""
-    path = script("import torch.distributed as dist\ndist.init_process_group('gloo')\ndist.barrier()\ndist.destroy_process_group()\n")
+    path = script(MEET)
     meet = ["--nnodes=2", "--nproc_per_node=1", "--rdzv_id=job", "--rdzv_backend=c10d", "--rdzv_endpoint=127.0.0.1:%d" % free_port()]
     command = [sys.executable, "-m", "torch.distributed.run", *meet, str(path)]
     launches = [subprocess.Popen(command, env=probe_env(), cwd=str(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
@@ -116,10 +125,10 @@ def test_two_torchruns_of_one_rendezvous(script, probe_env, runs, free_port, tmp
         assert judge(found).verdict == "clear"
 
 
-def _by_hand(script, env_of, tmp_path, path):
+def _by_hand(env_of, tmp_path, *command):
     ranks = [
         # Each below a parent of its own, as in `timeout 40 python train.py`.
-        subprocess.Popen(["timeout", "110", sys.executable, str(path), "fork"], env=env_of(rank), cwd=str(tmp_path), stdout=subprocess.DEVNULL)
+        subprocess.Popen(["timeout", "110", sys.executable, *map(str, command)], env=env_of(rank), cwd=str(tmp_path), stdout=subprocess.DEVNULL)
         for rank in (0, 1)
     ]
     assert [rank.wait(timeout=120) for rank in ranks] == [0, 0]
@@ -128,15 +137,14 @@ def _by_hand(script, env_of, tmp_path, path):
 def test_ranks_started_by_hand(script, probe_env, runs, free_port, tmp_path):
     """Ranks that a shell starts with RANK set meet in one folder without any launcher."""
     common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    _by_hand(script, lambda rank: probe_env(RANK=str(rank), LOCAL_RANK=str(rank), **common), tmp_path, script(TRAIN))
+    _by_hand(lambda rank: probe_env(RANK=str(rank), LOCAL_RANK=str(rank), **common), tmp_path, script(MEET))
     assert runs.kinds() == ["rank00000", "rank00001"]
 
 
 def test_srun(script, probe_env, runs, free_port, tmp_path):
     """Under srun's environment the job and step name the folder, and SLURM_PROCID the rank."""
-    text = TRAIN.replace('"gloo")', '"gloo", rank=int(os.environ["SLURM_PROCID"]), world_size=2)')
     common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "2"}
-    _by_hand(script, lambda rank: probe_env(SLURM_PROCID=str(rank), SLURM_LOCALID=str(rank), **common), tmp_path, script(text))
+    _by_hand(lambda rank: probe_env(SLURM_PROCID=str(rank), SLURM_LOCALID=str(rank), **common), tmp_path, script(MEET), "slurm")
     assert runs.only().name == "slurm-7.0"
     assert runs.kinds() == ["rank00000", "rank00001"]
 

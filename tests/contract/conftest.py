@@ -71,17 +71,21 @@ def failures(
 ) -> Dict[str, Dict[str, Failure]]:
     """Each way of the failing program that is asked for, as one rank of one, with and without the probe."""
 
-    def run(name: str, how: str) -> Failure:
-        folder = tmp_path_factory.mktemp("%s-%s" % (name, how))
-        place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-        env = armed(folder / "runs" if how == "probed" else None, **place)
+    def run(name: str, folder: Path, port: int) -> Failure:
+        place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        env = armed(folder / "runs" if folder.name == "probed" else None, **place)
         done = run_program("failing", name, env=env, cwd=folder)
         return Failure(done.returncode, done.stdout, done.stderr, folder / "runs")
 
     class Ways(Dict[str, Dict[str, Failure]]):
         def __missing__(self, name: str) -> Dict[str, Failure]:
+            root = tmp_path_factory.mktemp(name)
+            folders = [root / "plain", root / "probed"]
+            for folder in folders:
+                folder.mkdir()
             with ThreadPoolExecutor(max_workers=2) as pool:
-                self[name] = dict(zip(("plain", "probed"), pool.map(lambda how: run(name, how), ("plain", "probed"))))
+                found = pool.map(run, [name] * 2, folders, [free_port(), free_port()])
+                self[name] = dict(zip(("plain", "probed"), found))
             return self[name]
 
     return Ways()

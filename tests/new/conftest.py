@@ -49,7 +49,7 @@ class Checkout:
 
     def tested(self, *words: str) -> None:
         """Run tests of the copy; they must pass, and there must be one."""
-        done = self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *words)
+        done = self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp", self.root.with_name("tests"), *words)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def edit(self, path: str, old: str, new: str) -> None:
@@ -66,13 +66,13 @@ class Checkout:
 
 @pytest.fixture
 def checkout(repo: Path, tmp_path: Path, run_python: Callable[..., Any], clean_env: Callable[..., Dict[str, str]]) -> Checkout:
-    """A checkout of its own, with DDP_PROBE_STRICT=1."""
+    """A checkout of its own, compiled files included, with DDP_PROBE_STRICT=1."""
     root = tmp_path / "checkout"
     for name in _FOLDERS:
-        shutil.copytree(str(repo / name), str(root / name), ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(str(repo / name), str(root / name))
     for name in _TESTS:
-        ignored = shutil.ignore_patterns("__pycache__", "collected", "programs", "*.so")
+        ignored = shutil.ignore_patterns("collected", "programs", "*.so")
         shutil.copytree(str(repo / "tests" / name), str(root / "tests" / name), ignore=ignored)
     for name in _FILES:
-        shutil.copy(str(repo / name), str(root / name))
-    return Checkout(root, run_python, clean_env(PYTHONPATH=str(root), PYTHONDONTWRITEBYTECODE="1"))
+        shutil.copy2(str(repo / name), str(root / name))
+    return Checkout(root, run_python, clean_env(PYTHONPATH=str(root)))
