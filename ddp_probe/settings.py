@@ -41,6 +41,11 @@ def _choice(*allowed: str) -> Callable[[str], str]:
     return parse
 
 
+def _language(text: str) -> str:
+    """Parse en or zh; an empty string leaves the choice to the locale."""
+    return _choice("en", "zh")(text) if text.strip() else ""
+
+
 def _ledger(text: str) -> bool:
     """Parse records or off; 1 and 0 are accepted too."""
     word = text.strip().lower()
@@ -193,6 +198,13 @@ HANG_AFTER = Setting(
     "If a rank makes no progress for this long, it writes hang.suspected with all stacks; if none does, the launcher says so on stderr. Seconds, or "
     "with s, m or h; off: nothing watches.",
 )
+LANG = Setting(
+    "DDP_PROBE_LANG",
+    "",
+    _language,
+    "The language that report, explain and doctor print for a person: en or zh. Unset: zh if the first of LC_ALL, LC_MESSAGES and LANG that is set "
+    "begins with zh, else en. Logs, JSON and the other forms for programs are in English.",
+)
 RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
 ORIGIN = Setting(
     "DDP_PROBE_ORIGIN",
@@ -237,6 +249,7 @@ SETTINGS: Tuple[Setting, ...] = (
     TIMEOUT,
     LEDGER,
     HANG_AFTER,
+    LANG,
     RUN,
     ORIGIN,
     ARMED,

@@ -18,6 +18,7 @@ ROOMS = (
     "sitecustomize_templates",
     "tests/cli",
     "tests/facts",
+    "tests/pages",
     "tests/pipelines",
     "tests/read",
     "tests/report",
@@ -26,11 +27,17 @@ ROOMS = (
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "docs/README.md",
+    "docs/accelerators.md",
+    "docs/adding.md",
     "docs/decisions",
+    "docs/hangs.md",
+    "docs/how-it-works.md",
     "docs/launchers",
     "docs/pipelines",
     "docs/promises.md",
     "docs/schedulers.md",
+    "docs/troubleshooting.md",
 )
 
 

@@ -8,12 +8,12 @@ from typing import Callable, Dict, Iterable, Iterator, List, Tuple
 import ddp_probe
 from ddp_probe import schema
 from ddp_probe.bundle import host_table
-from ddp_probe.bundle.masker import Masker
 from ddp_probe.diagnose import Diagnosis
 from ddp_probe.diagnose.words import named, spans
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.report import brief, inventory, safe
 from ddp_probe.report.layout import wrap
+from ddp_probe.report.masker import Masker
 from ddp_probe.report.rank_state import rank_states
 
 Rows = List[Tuple[str, str]]

@@ -12,7 +12,6 @@ import msgspec
 
 import ddp_probe
 from ddp_probe.bundle import archive, bounds, contents, pages, quoted, stage
-from ddp_probe.bundle.masker import Masker
 from ddp_probe.bundle.stage import Staged
 from ddp_probe.diagnose import Diagnosis, judge
 from ddp_probe.errors import UnusableError, UsageError
@@ -20,6 +19,7 @@ from ddp_probe.masking.secrets import MASK
 from ddp_probe.read import alive, bundled, find, job_source, load
 from ddp_probe.read.bundled import HeldFile, Manifest
 from ddp_probe.read.model import Run
+from ddp_probe.report.masker import Masker
 
 MOST_BYTES = 20 << 20
 _TRIES = 6

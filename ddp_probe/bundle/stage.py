@@ -9,10 +9,10 @@ import zlib
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
 from ddp_probe.bundle import contents
-from ddp_probe.bundle.masker import Masker
 from ddp_probe.masking.secrets import MASK
 from ddp_probe.read import flight_recorder, ledger, ledger_lines
 from ddp_probe.read.flight_recorder import RecorderEntry
+from ddp_probe.report.masker import Masker
 
 LARGEST = 1 << 26  # Bytes of one file that are masked; the middle of a larger one is left out.
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -31,7 +31,17 @@ def parser(command: Command, module: Any) -> argparse.ArgumentParser:
     """Return the parser of a command; the command's module declares the arguments."""
     made = _Parser(prog="%s %s" % (PROG, command.name), description=module.__doc__, allow_abbrev=False, usage=getattr(module, "USAGE", None))
     module.add_arguments(made)
+    if getattr(module, "PAINTS", False):
+        _add_colour(made)
     return made
+
+
+def _add_colour(made: argparse.ArgumentParser) -> None:
+    """Add the option of every command that prints with colours."""
+    from ddp_probe.report import paint
+
+    meaning = "when to use colours; default auto: in a terminal, as NO_COLOR and FORCE_COLOR say; always suits a pipe into less -R"
+    made.add_argument("--color", choices=paint.CHOICES, default=paint.AUTO, metavar="WHEN", help="%s: %s" % (", ".join(paint.CHOICES), meaning))
 
 
 def load(command: Command) -> Any:
@@ -66,10 +76,18 @@ def run(command: Command, argv: List[str]) -> int:
     if rest and not getattr(module, "TAKES_COMMAND", False):
         reader.error("nothing may follow --")
     args.command = rest
+    _choose_colour(args)
     try:
         return int(module.run(args))
     except ImportError as exc:
         raise incomplete(exc, command.name) from exc
+
+
+def _choose_colour(args: argparse.Namespace) -> None:
+    if hasattr(args, "color"):
+        from ddp_probe.report import paint
+
+        paint.choose(args.color)
 
 
 def _insist_on_dashes(reader: argparse.ArgumentParser, argv: List[str]) -> None:

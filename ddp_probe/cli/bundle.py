@@ -35,6 +35,7 @@ from typing import Any
 from ddp_probe.cli import _size
 
 _SMALLEST = 1 << 14
+PAINTS = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 def _host(args: argparse.Namespace) -> int:
     """Print the environment block of this host."""
     from ddp_probe.bundle import environment
-    from ddp_probe.bundle.masker import Masker
+    from ddp_probe.report.masker import Masker
 
     text = environment.block(environment.of_host(Masker(os.environ)))
     print(json.dumps({"environment": text}) if args.json else text, end="\n" if args.json else "")

@@ -52,6 +52,7 @@ import sys
 from typing import Any, List
 
 CODES = {"whole": 0, "unknown": 3, "broken": 1}
+PAINTS = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -31,7 +31,8 @@ COMMANDS: Tuple[Command, ...] = (
     Command("logs", "ddp_probe.cli.logs", "Print a run's events in readable form; with --raw as JSON lines."),
     Command("runs", "ddp_probe.cli.runs", "List the runs, newest first."),
     Command("uninstall", "ddp_probe.cli.uninstall", "Remove exactly what install wrote."),
-    Command("schema", "ddp_probe.cli.schema", "Print the JSON Schema of the events."),
+    Command("schema", "ddp_probe.cli.schema", "Print the schema of the events, the report or the ledger."),
+    Command("completion", "ddp_probe.cli.completion", "Print a completion script for bash, zsh or fish."),
     Command("help", "ddp_probe.cli.help", "Print this page, or the page of a command."),
 )
 

@@ -33,6 +33,7 @@ from typing import Any, Callable, Dict, Iterable, List
 CODES = {"clear": 0, "found": 1, "undecided": 3}
 TAKES_COMMAND = True
 USAGE = "python -m ddp_probe doctor [OPTIONS] [-- COMMAND ...]"
+PAINTS = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +69,7 @@ def _of_one(host: Any, args: argparse.Namespace) -> int:
     from ddp_probe.report import doctor_page
 
     results = _examined(host, lambda check: not (args.static and check.live) and not check.of_hosts)
-    _print(args, verdict(results), results, {}, lambda width: doctor_page.lines(results, width))
+    _print(args, verdict(results), results, {}, lambda width, say: doctor_page.lines(results, width, say))
     return CODES[verdict(results)]
 
 
@@ -84,20 +85,24 @@ def _of_hosts(host: Any, args: argparse.Namespace) -> int:
     verdict = meeting.verdict_of_all(met, together)
     if met.rank == 0:
         _print(
-            args, verdict, together, {"hosts": met.as_json()}, lambda width: [*doctor_hosts.lines(met, width), *doctor_page.lines(together, width)]
+            args,
+            verdict,
+            together,
+            {"hosts": met.as_json()},
+            lambda width, say: [*doctor_hosts.lines(met, width, say), *doctor_page.lines(together, width, say)],
         )
     elif met.error:
         sys.stderr.write("ddp_probe: doctor of rank %d: %s\n" % (met.rank, next(result.answer.saw for result in together)))
     return CODES[verdict]
 
 
-def _print(args: argparse.Namespace, verdict: str, results: List[Any], more: Dict[str, Any], page: Callable[[int], Iterable[Any]]) -> None:
-    from ddp_probe.report import paint
+def _print(args: argparse.Namespace, verdict: str, results: List[Any], more: Dict[str, Any], page: Callable[[int, Any], Iterable[Any]]) -> None:
+    from ddp_probe.report import language, paint
 
     if args.json:
         print(json.dumps({"verdict": verdict, "checks": [result.as_json() for result in results], **more}, indent=1))
     else:
-        paint.write(page(max(40, min(paint.width(), 110))))
+        paint.write(page(max(40, min(paint.width(), 110)), language.chosen(sys.stdout)))
 
 
 def _refuse(args: argparse.Namespace) -> None:

@@ -12,6 +12,8 @@ from typing import Any, Iterable, List
 
 from ddp_probe.errors import UsageError
 
+PAINTS = True
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -23,20 +25,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the page, or the list."""
     from ddp_probe.diagnose.rules import RETIRED, modules, rule_of
-    from ddp_probe.report import page, paint
+    from ddp_probe.report import language, page, paint
 
+    say = language.chosen(sys.stdout)
     width = min(paint.width(), 110)
     if args.name is None:
-        _print([*page.listing([rule_of(module) for module in modules()], width), *_checks(width)])
+        _print([*page.listing([rule_of(module) for module in modules()], width, say), *_checks(width, say)])
         return 0
     wanted = args.name.strip().lower().replace("_", "-")
     for module in modules():
         rule = rule_of(module)
         if wanted in (rule.id.lower(), rule.slug):
-            own = _own(module, args.paths, width) if args.paths else []
-            _print([*own, *page.page(rule, module.EXAMPLES, width)])
+            own = _own(module, args.paths, width, say) if args.paths else []
+            _print([*own, *page.page(rule, module.EXAMPLES, width, say)])
             return 0
-    if _is_check(wanted, width):
+    if _is_check(wanted, width, say):
         return 0
     for number, slug in RETIRED.items():
         if wanted in (number.lower(), slug):
@@ -45,27 +48,27 @@ def run(args: argparse.Namespace) -> int:
     raise _unknown(args.name, [name for module in modules() for name in (rule_of(module).slug, rule_of(module).id)])
 
 
-def _checks(width: int) -> Iterable[Any]:
+def _checks(width: int, say: Any) -> Iterable[Any]:
     """Return the list of doctor's checks."""
     from ddp_probe.doctor.checks import modules
     from ddp_probe.report import doctor_page
 
-    return doctor_page.listing([module.CHECK for module in modules()], width)
+    return doctor_page.listing([module.CHECK for module in modules()], width, say)
 
 
-def _is_check(wanted: str, width: int) -> bool:
+def _is_check(wanted: str, width: int, say: Any) -> bool:
     """Print the page of a check, if one has this id or name."""
     from ddp_probe.doctor.checks import modules
     from ddp_probe.report import doctor_page
 
     for module in modules():
         if wanted in (module.CHECK.id.lower(), module.CHECK.slug):
-            _print(doctor_page.page(module.CHECK, width))
+            _print(doctor_page.page(module.CHECK, width, say))
             return True
     return False
 
 
-def _own(module: Any, paths: List[str], width: int) -> Iterable[Any]:
+def _own(module: Any, paths: List[str], width: int, say: Any) -> Iterable[Any]:
     """Yield what the rule found in a run, and the change in the job's own source."""
     from ddp_probe import read
     from ddp_probe.diagnose import judge
@@ -76,13 +79,14 @@ def _own(module: Any, paths: List[str], width: int) -> Iterable[Any]:
     from ddp_probe.report.paths import Paths
 
     with bundled.opened(paths) as inside:
-        diagnosis, names = judge(read.load(inside), [module]), Paths()
+        diagnosis = judge(read.load(inside), [module])
+        names = Paths(diagnosis.run)
         rule = rule_of(module)
-        yield StyledLine("%s %s in %s" % (rule.id, rule.slug, safe.line(diagnosis.run.name) or "this log"), "strong")
+        yield StyledLine(say("%s in %s") % ("%s %s" % (rule.id, rule.slug), safe.line(diagnosis.run.name) or say("this log")), "strong")
         if not diagnosis.findings:
-            yield StyledLine("The rule finds nothing in it.")
+            yield StyledLine(say("The rule finds nothing in it."))
         for finding in diagnosis.findings:
-            yield from found.cause(finding, diagnosis, width, names, 3)
+            yield from names.places.linked(found.cause(finding, diagnosis, width, names, 3, say))
     yield StyledLine("")
 
 

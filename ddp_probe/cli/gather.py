@@ -37,6 +37,8 @@ from typing import Any
 from ddp_probe.cli import report
 from ddp_probe.errors import UsageError
 
+PAINTS = True
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -75,7 +77,7 @@ def _report(request: Any, args: argparse.Namespace) -> int:
         finally:
             bar.clear()
         gathered.say(found, came.lacking)  # the folder says the same, unless its disk is full
-        diagnosis = judge(found)
+        diagnosis = judge(found, cores=0)
         forms.show(diagnosis, args.form)
         sys.stdout.flush()
         came.code = diagnosis.exit_code

@@ -36,6 +36,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FILE = re.compile(r"rank(\d+)\.")
 _PAUSE, _SETTLED = 0.5, 2.0  # Seconds between two checks of the files, and without a new line before the job counts as over.
 _NAMED = 30  # Maximum event names listed if nothing matches.
+PAINTS = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,11 +98,9 @@ class _Choice:
 def _failed(entry: Any) -> bool:
     """Return whether a line reports a failure or a warning."""
     from ddp_probe.read.events import fields
+    from ddp_probe.report import event_line
 
-    if entry.head.event in ("probe.warning", "probe.fault"):
-        return True
-    event = fields(entry.line)
-    return bool(event.get("phase") == "error" or any(event.get(name) for name in ("failure", "uncaught", "exit_code", "signal")))
+    return entry.head.event in ("probe.warning", "probe.fault") or event_line.failed(fields(entry.line))
 
 
 def _files(paths: List[str]) -> List[str]:
@@ -177,7 +176,7 @@ def _may_hold(file: str, ranks: Ranks, there: Set[int]) -> bool:
 
 def _printer(raw: bool) -> Callable[[Any], None]:
     from ddp_probe.read.events import fields
-    from ddp_probe.report import event_line, safe
+    from ddp_probe.report import event_line, paint, safe
 
     terminal = sys.stdout.isatty()
     if raw and not terminal:
@@ -185,7 +184,9 @@ def _printer(raw: bool) -> Callable[[Any], None]:
     if raw:
         return lambda entry: print(safe.line(entry.line.decode("utf-8", "backslashreplace").rstrip("\n")))
     width = max(shutil.get_terminal_size().columns, 40) if terminal else 0
-    return lambda entry: print(event_line.line(entry.when, fields(entry.line), width))
+    if not width and not paint.colours(sys.stdout):
+        return lambda entry: print(event_line.line(entry.when, fields(entry.line)))
+    return lambda entry: paint.write([event_line.styled(entry.when, fields(entry.line), width)])
 
 
 def _copy(entry: Any) -> None:

@@ -6,7 +6,8 @@ or the plain log of a job that ran without the probe. The default is the newest
 run in DDP_PROBE_DIR (default: ddp_probe_runs in this folder).
 
 --format chooses what is printed:
-  terminal  for a person (the default)
+  terminal  for a person (the default), in Chinese if DDP_PROBE_LANG or the
+            locale says zh; all other forms are in English
   json      one JSON object, as --json does; docs/report.json is its schema
   brief     one line per finding, as --brief does
   github    workflow commands of GitHub Actions: each finding and each open
@@ -26,13 +27,14 @@ exit codes:
 
 import argparse
 import sys
-from typing import Callable
+from typing import Callable, List
 
 from ddp_probe import settings
 from ddp_probe.errors import ProbeError, UsageError
-from ddp_probe.report import forms
+from ddp_probe.report import forms, written_file
 
 UNDECIDED = 3
+PAINTS = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("paths", nargs="*", metavar="PATH", help="folders, files, patterns or plain logs; default: the newest run")
     add_forms(parser)
-    parser.add_argument("--cores", type=int, default=0, metavar="N", help="read on at most N cores (default: all)")
+    for form in written_file.FILES:
+        parser.add_argument(form.option, metavar="FILE", help=form.help)
+    parser.add_argument("--cores", type=int, default=0, metavar="N", help="use at most N cores (default: all)")
     parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job; not with github and junit")
 
 
@@ -86,11 +90,14 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.cores < 0:
         raise UsageError("--cores %d is not a valid number of cores." % args.cores, "Give a number from 1 up, or leave it out.")
+    files = written_file.wanted(vars(args))
     if args.follow:
         from ddp_probe.report import follow
 
+        written_file.refuse_to_follow(files)
         bundled.refuse(args.paths, "--follow")
         return follow.follow(args.paths, args.form)
+    written_file.refuse(files)
     from ddp_probe import read
     from ddp_probe.diagnose import judge
     from ddp_probe.report.progress import Bar
@@ -101,9 +108,20 @@ def _run(args: argparse.Namespace) -> int:
             found = read.load(paths, bar, args.cores)
         finally:
             bar.clear()
-        diagnosis = judge(found)
-        forms.show(diagnosis, args.form)
+        diagnosis = judge(found, cores=args.cores)
+        _show(diagnosis, args.form, files)
     return diagnosis.exit_code
+
+
+def _show(diagnosis: object, form: str, files: "List[written_file.WrittenFile]") -> None:
+    """Print the report and write the files: 'report --trace FILE | head' writes its file as well."""
+    try:
+        forms.show(diagnosis, form)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        written_file.write(files, diagnosis)
+        raise
+    written_file.write(files, diagnosis)
 
 
 def _own_fault(exc: Exception) -> ProbeError:

@@ -1,16 +1,44 @@
-"""Print the JSON Schema of every event that a process writes."""
+"""Print the schema of what the probe and the report write, as JSON.
+
+WHAT is one of
+  events  the JSON Schema of each line of a log, as in docs/schema.json; the
+          default
+  report  the JSON Schema of 'report --json', as in docs/report.json
+  ledger  the layout of the binary ledger: its areas in the order of the file,
+          with the place, size, type and meaning of each field, and the codes
+          that fields hold; docs/ledger.md has the same as text
+"""
 
 import argparse
 import json
+from typing import Any, Dict
+
+EVENTS, REPORT, LEDGER = "events", "report", "ledger"
+WHAT = (EVENTS, REPORT, LEDGER)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments: none."""
+    """Declare the arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("what", nargs="?", choices=WHAT, default=EVENTS, metavar="WHAT", help="%s; default: events" % ", ".join(WHAT))
 
 
-def run(_args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print the schema."""
+    found = _schema(args.what)
+    print(json.dumps(found, indent=2, sort_keys=args.what == EVENTS))
+    return 0
+
+
+def _schema(what: str) -> Dict[str, Any]:
+    if what == REPORT:
+        from ddp_probe.report.as_json import report_schema
+
+        return report_schema()
+    if what == LEDGER:
+        from ddp_probe.read import ledger_layout
+
+        return ledger_layout.as_json()
     from ddp_probe import schema
 
-    print(json.dumps(schema.json_schema(), indent=2, sort_keys=True))
-    return 0
+    return schema.json_schema()

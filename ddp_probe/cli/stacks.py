@@ -25,6 +25,8 @@ from typing import Any, List, Optional
 
 from ddp_probe.errors import UnusableError
 
+PAINTS = True
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -35,6 +35,8 @@ import argparse
 import os
 import sys
 
+PAINTS = True
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

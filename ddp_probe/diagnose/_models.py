@@ -95,7 +95,7 @@ def buffers(wrapped: Wrapped) -> Tuple[int, int]:
 
 def difference(run: Run, one: Wrapped, other: Wrapped) -> str:
     """Say which parameter is the first that differs; empty if the lists are not available."""
-    mine, theirs = _listed(run, one), _listed(run, other)
+    mine, theirs = listed(run, one), listed(run, other)
     here, there = one.process.rank, other.process.rank
     for index, (left, right) in enumerate(zip(mine, theirs)):
         if left != right:
@@ -108,7 +108,7 @@ def difference(run: Run, one: Wrapped, other: Wrapped) -> str:
     return "%s %s is on rank %s and not on rank %s" % (name, list(shape), *ranks)
 
 
-def _listed(run: Run, wrapped: Wrapped) -> List[Parameter]:
+def listed(run: Run, wrapped: Wrapped) -> List[Parameter]:
     """Return the whole list, else the first five of the event, which do not say whether they are trained."""
     found = parameters(run, wrapped)
     return found if found is not None else [(leaf.name, tuple(leaf.shape), leaf.dtype, True) for leaf in wrapped.placement.first]

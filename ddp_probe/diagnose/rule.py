@@ -74,6 +74,15 @@ class Example(NamedTuple):
     job: str = ""  # The program of tests/jobs that it was recorded from, cut to the fields that matter.
 
 
+class RuleTexts(NamedTuple):
+    """The texts of a rule's page in another language; names, code and quoted messages stand as in the English text."""
+
+    title: str = ""
+    symptom: str = ""
+    evidence: str = ""
+    remedy: str = ""
+
+
 class Rule(NamedTuple):
     """One known cause of failure: how to recognise it and what to change.
 
@@ -87,6 +96,7 @@ class Rule(NamedTuple):
     symptom: str  # What a person sees.
     evidence: str  # What in the logs proves it, and what tells it from similar causes.
     remedy: str  # What to change, with the lines to write.
+    zh: RuleTexts = RuleTexts()  # The same four texts in Chinese; a test finds a missing one.
     needs: Tuple[str, ...] = ()  # The events that prove it.
     severity: str = ERROR
     fix: str = ""  # The remedy of DDP_PROBE_FIX that helps; a finding that it does not help has none.

@@ -16,6 +16,14 @@ class Answer(NamedTuple):
     details: Tuple[str, ...] = ()  # Further lines, such as the card that each rank got.
 
 
+class CheckTexts(NamedTuple):
+    """The texts of a check's page in another language; names, code and quoted messages stand as in the English text."""
+
+    title: str = ""
+    looks_at: str = ""
+    remedy: str = ""
+
+
 class Check(NamedTuple):
     """One thing that a job needs from a host, and how to look at it. Its check() is in the same file."""
 
@@ -24,6 +32,7 @@ class Check(NamedTuple):
     title: str  # One sentence: what is as it has to be.
     looks_at: str  # What is read, started or tried.
     remedy: str  # What to do in general; an answer says it with names and numbers.
+    zh: CheckTexts = CheckTexts()  # The same three texts in Chinese; a test finds a missing one.
     needs: Tuple[str, ...] = ()  # Slugs of checks without which this one cannot look: it is skipped if one of them fails.
     live: bool = False  # It uses cards, or starts ranks: left out with --static.
     of_hosts: bool = False  # It compares the hosts of a launch.

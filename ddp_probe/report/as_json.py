@@ -19,6 +19,7 @@ else:  # typing.Annotated is new in Python 3.9
     from typing_extensions import Annotated
 
 VERSION = 1
+_INDENT = 2
 
 
 def _doc(text: str) -> msgspec.Meta:
@@ -125,11 +126,12 @@ def report_schema() -> Dict[str, Any]:
 
 
 def show(diagnosis: Diagnosis) -> None:
-    """Print the object."""
-    sys.stdout.write(text(diagnosis) + "\n")
+    """Print the object, in pieces: in a launch of a hundred thousand ranks there are millions of them."""
+    sys.stdout.writelines(json.JSONEncoder(indent=_INDENT).iterencode(msgspec.to_builtins(form(diagnosis))))
+    sys.stdout.write("\n")
 
 
-def text(diagnosis: Diagnosis, indent: Optional[int] = 2) -> str:
+def text(diagnosis: Diagnosis, indent: Optional[int] = _INDENT) -> str:
     """Return the object as plain ASCII text, so that nothing from a log reaches a terminal unescaped."""
     return json.dumps(msgspec.to_builtins(form(diagnosis)), indent=indent)
 

@@ -11,6 +11,7 @@ from ddp_probe.diagnose.words import named
 from ddp_probe.report import safe
 
 LONGEST = 500
+GOOD_ORDER = "clear: %s ended in good order, and no rule found anything."
 _REASONS = 3
 
 
@@ -30,7 +31,7 @@ def lines(diagnosis: Diagnosis) -> List[str]:
 
 def clear(diagnosis: Diagnosis) -> str:
     """Return the sentence for a run without problems."""
-    return "clear: %s ended in good order, and no rule found anything." % named(sorted(diagnosis.run.ranks)).lower()
+    return GOOD_ORDER % named(sorted(diagnosis.run.ranks)).lower()
 
 
 def finding(one: Finding) -> str:

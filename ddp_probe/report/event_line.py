@@ -6,6 +6,8 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from ddp_probe import schema
 from ddp_probe.report import safe
+from ddp_probe.report.layout import Link, StyledLine
+from ddp_probe.report.paint import BAD, WARN
 
 # Shown elsewhere in the line, or of no use to a person.
 _ELSEWHERE = frozenset(("event", "schema", *schema.ENVELOPE)) - {"nth"}
@@ -45,6 +47,27 @@ def line(when: float, event: Dict[str, Any], width: int = 0) -> str:
     head, details, site = safe.line(head), safe.line(details, 4 * width), _last_of(safe.line(site), _SITE)
     room = width - safe.width(head) - 2 - (safe.width(site) + 2 if site else 0)
     return cut("  ".join(part for part in (head, cut(details, room), site) if part), width)
+
+
+def styled(when: float, event: Dict[str, Any], width: int) -> StyledLine:
+    """Return the line for a terminal: failures and warnings stand out, and the job's line is a link."""
+    made, site = line(when, event, width), event.get("site")
+    shown = safe.line(_site(site, short=width > 0))
+    shown = _last_of(shown, _SITE) if width else shown
+    if not shown or not isinstance(site, dict) or not made.endswith(shown):
+        return StyledLine(made, _style(event))
+    return StyledLine(made, _style(event), (Link(len(made) - len(shown), len(made), str(site.get("file", ""))),))
+
+
+def _style(event: Dict[str, Any]) -> str:
+    if event.get("event") in ("probe.warning", "probe.fault"):
+        return WARN
+    return BAD if failed(event) else ""
+
+
+def failed(event: Dict[str, Any]) -> bool:
+    """Return whether an event reports a failure."""
+    return event.get("phase") == "error" or any(event.get(name) for name in ("failure", "uncaught", "exit_code", "signal"))
 
 
 def _last_of(text: str, width: int) -> str:

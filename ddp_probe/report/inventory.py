@@ -7,20 +7,22 @@ from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.read import bundled, fold_file
 from ddp_probe.read.model import LoggedProcess, Run
+from ddp_probe.report.language import ENGLISH, Language
 from ddp_probe.report.rank_state import NO_FILE, RankState
 from ddp_probe.report.ranks import hosts, who
 
 _SHOWN = 4  # Maximum unreadable files named.
 
 
-def title(run: Run, rank_states: List[RankState]) -> str:
+def title(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> str:
     """Return the run in one line: its name, its launcher, its ranks and its hosts."""
     if not run.processes and not run.launchers:
-        return "plain log without the probe's files" if run.texts else "nothing to read"
+        return say("plain log without the probe's files") if run.texts else say("nothing to read")
     by = launcher(run)
     names = [each.host for each in (*run.processes, *run.launchers)]
-    parts = ["run %s" % (run.name or "without a name"), "by %s" % by if by else "", _count(len(rank_states) + len(run.elsewhere), "rank")]
-    return ", ".join(part for part in parts if part) + (" on %s" % hosts(names) if any(names) else "")
+    size = say.counted(len(rank_states) + len(run.elsewhere), "rank")
+    parts = [say("run %s") % (run.name or say("without a name")), say("by %s") % by if by else "", size]
+    return say(", ").join(part for part in parts if part) + (say(" on %s") % hosts(names) if any(names) else "")
 
 
 def launcher(run: Run) -> str:
@@ -30,16 +32,16 @@ def launcher(run: Run) -> str:
     return next((name for name in names if name and name != "none"), "")
 
 
-def rows(run: Run, rank_states: List[RankState]) -> Iterator[Tuple[str, str]]:
+def rows(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> Iterator[Tuple[str, str]]:
     """Yield the label and sentence of each line."""
-    yield "read", _read(run)
+    yield "read", _read(run, say)
     if run.processes or run.missing:
-        yield "ranks", _ranks(run, rank_states)
+        yield "ranks", _ranks(run, rank_states, say)
     if run.elsewhere:
-        yield "not seen", "%s: on hosts without any file here" % who(run.elsewhere)
-    yield from _faults(run)
+        yield "not seen", say("%s: on hosts without any file here") % say.who(who(run.elsewhere))
+    yield from _faults(run, say)
     if run.inventory.clock_spread is not None and run.inventory.clock_spread >= 0.001:
-        yield "clocks", "the hosts' clocks are %.3f s apart; all times are aligned to one clock" % run.inventory.clock_spread
+        yield "clocks", say("the hosts' clocks are %.3f s apart; all times are aligned to one clock") % run.inventory.clock_spread
     for note in run.inventory.notes:
         yield "note", bundled.shown(note)
 
@@ -54,24 +56,27 @@ def ends(rank_states: List[RankState]) -> Dict[str, List[int]]:
     return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
 
-def _read(run: Run) -> str:
+def _read(run: Run, say: Language) -> str:
     inventory = run.inventory
-    text = "%s, %s" % (_count(len(inventory.files), "file"), _count(inventory.lines + sum(log.lines for log in run.texts), "line"))
+    lines = inventory.lines + sum(log.lines for log in run.texts)
+    text = say(", ").join((say.counted(len(inventory.files), "file"), say.counted(lines, "line")))
     sources = run.folders or inventory.files
-    return text + (", in " if run.folders else ": ") * bool(sources) + _some([near(source) for source in sources])
+    return text + (say(", in ") if run.folders else say(": ")) * bool(sources) + _some([near(source) for source in sources], say)
 
 
-def _ranks(run: Run, rank_states: List[RankState]) -> str:
-    seen = "%d wrote" % len(run.processes)
-    expected = "%d expected, " % run.expected if run.expected else ""
+def _ranks(run: Run, rank_states: List[RankState], say: Language) -> str:
+    seen = say("%d wrote") % len(run.processes)
+    expected = say("%d expected, ") % run.expected if run.expected else ""
     ended = ends(rank_states)
     if len(ended) == 1:
-        return "%s%s: %s" % (expected, seen, next(iter(ended)) if len(rank_states) == 1 else "all %s" % next(iter(ended)))
-    words = ["%s %s" % (who(ranks), "never started, or wrote no file" if end == NO_FILE else end) for end, ranks in ended.items()]
-    return "%s%s: %s" % (expected, seen, "; ".join(words))
+        end = say.state(next(iter(ended)))
+        return expected + seen + say(": ") + (end if len(rank_states) == 1 else say("all %s") % end)
+    never = say("never started, or wrote no file")
+    words = ["%s %s" % (say.who(who(ranks)), never if end == NO_FILE else say.state(end)) for end, ranks in ended.items()]
+    return expected + seen + say(": ") + say("; ").join(words)
 
 
-def _faults(run: Run) -> Iterator[Tuple[str, str]]:
+def _faults(run: Run, say: Language) -> Iterator[Tuple[str, str]]:
     """Yield what could not be read, or was not written."""
     inventory = run.inventory
     reasons: Counter[str] = Counter()
@@ -79,23 +84,25 @@ def _faults(run: Run) -> Iterator[Tuple[str, str]]:
         reasons.update(counted)
     if reasons:
         counts = ", ".join("%d %s" % (count, reason) for reason, count in reasons.most_common())
-        yield "skipped", "%s (%s), in %s" % (_count(sum(reasons.values()), "line"), counts, _some([near(file, run) for file in inventory.skipped]))
+        files = _some([near(file, run) for file in inventory.skipped], say)
+        yield "skipped", say("%s (%s), in %s") % (say.counted(sum(reasons.values()), "line"), counts, files)
     for file, why in list(inventory.unreadable.items())[:_SHOWN]:
-        yield "unread", "%s: %s" % (near(file, run), why)
+        yield "unread", near(file, run) + say(": ") + why
     if len(inventory.unreadable) > _SHOWN:
-        yield "unread", "%d more" % (len(inventory.unreadable) - _SHOWN)
+        yield "unread", say("%d more") % (len(inventory.unreadable) - _SHOWN)
     processes = [*run.launchers, *run.earlier, *run.processes]
     strange = unknown(processes)
     if strange:
-        yield "unknown", "%s from an unknown version of the probe: %s" % (_count(sum(strange.values()), "event"), _some(sorted(strange)))
+        count = say.counted(sum(strange.values()), "event")
+        yield "unknown", say("%s from an unknown version of the probe: %s") % (count, _some(sorted(strange), say))
     full = [near(process.file, run) for process in processes if process.full]
     if full:
-        yield "full", "%s reached DDP_PROBE_MAX_BYTES; later events are missing" % _some(full)
+        yield "full", say("%s reached DDP_PROBE_MAX_BYTES; later events are missing") % _some(full, say)
     own = [process.rank for process in run.processes if process.ended is not None and process.ended.faults and process.rank is not None]
     if own:
-        yield "faults", "the probe itself had faults on %s; see probe.fault" % who(own)
+        yield "faults", say("the probe itself had faults on %s; see probe.fault") % say.who(who(own))
     if run.earlier:
-        yield "earlier", "%s from earlier generations, not in the table" % _count(len(run.earlier), "file")
+        yield "earlier", say("%s from earlier generations, not in the table") % say.counted(len(run.earlier), "file")
 
 
 def unknown(processes: Iterable[LoggedProcess]) -> Dict[str, int]:
@@ -120,9 +127,5 @@ def near(path: str, run: Optional[Run] = None) -> str:
     return path[len(here) :] if path.startswith(here) and len(path) > len(here) else path
 
 
-def _count(number: int, name: str) -> str:
-    return "%d %s%s" % (number, name, "" if number == 1 else "s")
-
-
-def _some(names: List[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (" and %d more" % (len(names) - _SHOWN) if len(names) > _SHOWN else "")
+def _some(names: List[str], say: Language) -> str:
+    return ", ".join(names[:_SHOWN]) + (say(" and %d more") % (len(names) - _SHOWN) if len(names) > _SHOWN else "")

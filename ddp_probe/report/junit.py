@@ -59,7 +59,7 @@ def text(diagnosis: Diagnosis) -> str:
 
 def _cases(diagnosis: Diagnosis) -> Iterator[Case]:
     yield _verdict(diagnosis)
-    paths = Paths()
+    paths = Paths(diagnosis.run)
     for finding in diagnosis.findings:
         yield _found(finding, diagnosis, paths)
     outcome = SKIPPED if diagnosis.verdict == FOUND else ERROR

@@ -1,33 +1,70 @@
 """Wraps lines to a width; a path with its line number is never broken, so that it can be copied and clicked."""
 
-from typing import Iterator, List, NamedTuple, Sequence
+import re
+from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.report import safe
+from ddp_probe.report.language import ENGLISH, Language
 
 LONGEST = 2000  # Maximum characters of one paragraph; a log may contain anything.
 CELL = 60  # Maximum characters of one cell.
+_BEGIN, _END = "（《【「“", "，。：；、！？）》】」”"  # No line ends with one of the first, or begins with one of the second.
+_SEGMENT = re.compile("[（《【「]+|[，。：；、！？）》】」]+|[^（《【「，。：；、！？）》】」]+")
+
+
+class Link(NamedTuple):
+    """A part of a line that names a file, which a terminal with hyperlinks can open."""
+
+    begin: int
+    end: int
+    path: str
 
 
 class StyledLine(NamedTuple):
-    """One line of output, with its style for a terminal with colours."""
+    """One line of output, with its style for a terminal with colours, and its links for one with hyperlinks."""
 
     text: str
     style: str = ""
+    links: Tuple[Link, ...] = ()
 
 
 def wrap(text: str, width: int, first: str = "", rest: str = "") -> List[str]:
-    """Return the text in lines of this width, broken only at spaces; a longer word is not broken."""
-    words = safe.line(text, LONGEST).split(" ")
+    """Return the text in lines of this width, broken at spaces and between the characters of Chinese text; a longer word is not broken."""
     made: List[str] = []
     current, empty = first, True
-    for word in words:
-        if not empty and safe.width(current) + 1 + safe.width(word) > width:
+    for gap, part in _parts(safe.line(text, LONGEST)):
+        if not empty and safe.width(current) + len(gap) + safe.width(part) > width:
             made.append(current.rstrip())
             current, empty = rest, True
-            if not word:
+            if not part:
                 continue
-        current, empty = (current + word, False) if empty else (current + " " + word, False)
+        current, empty = (current + part, False) if empty else (current + gap + part, False)
     return [*made, current.rstrip()]
+
+
+def _parts(text: str) -> Iterator[Tuple[str, str]]:
+    """Yield what is not broken, each with what separates it from the part before it."""
+    for word in text.split(" "):
+        if word.isascii():
+            yield " ", word
+        else:
+            yield from zip([" ", *[""] * len(word)], _units(word))
+
+
+def _units(word: str) -> List[str]:
+    """Return the characters of Chinese text one by one, each with the marks beside it; what has another letter in it, such as a path, is whole."""
+    units: List[str] = []
+    for segment in _SEGMENT.findall(word):
+        for unit in segment if _is_wide(segment) else [segment]:
+            if units and (unit[0] in _END or units[-1][-1] in _BEGIN):
+                units[-1] += unit
+            else:
+                units.append(unit)
+    return units
+
+
+def _is_wide(segment: str) -> bool:
+    return all(char in _BEGIN or char in _END or safe.width(char) == 2 for char in segment)
 
 
 def sentence(text: str, width: int, indent: int = 0, style: str = "") -> Iterator[StyledLine]:
@@ -47,7 +84,7 @@ def paragraph(text: str, width: int, indent: int = 0, style: str = "") -> Iterat
 
 def labelled(label: str, text: str, width: int, style: str = "") -> Iterator[StyledLine]:
     """Yield a row of a list, with its label first."""
-    for one in wrap(text, width, "  %-8s " % label, " " * 11):
+    for one in wrap(text, width, "  %s%s " % (label, " " * (8 - safe.width(label))), " " * 11):
         yield StyledLine(one, style)
 
 
@@ -57,10 +94,10 @@ def item(text: str, width: int) -> Iterator[StyledLine]:
         yield StyledLine(one)
 
 
-def more(count: int) -> Iterator[StyledLine]:
+def more(count: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield how many items are not shown, if any."""
     if count > 0:
-        yield StyledLine("    ... and %d more; --json has them all" % count, "quiet")
+        yield StyledLine("    " + say("... and %d more; --json has them all") % count, "quiet")
 
 
 def columns(rows: Sequence[Sequence[str]]) -> List[str]:

@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterator, Sequence
 from ddp_probe import schema
 from ddp_probe.diagnose import Example, Rule
 from ddp_probe.diagnose.rule import ERROR
+from ddp_probe.report.language import ENGLISH, Language
 from ddp_probe.report.layout import StyledLine, paragraph, wrap
 from ddp_probe.report.paint import QUIET, STRONG
 
@@ -22,37 +23,37 @@ HUNDREDS: Dict[str, str] = {
 }
 
 
-def page(rule: Rule, examples: Sequence[Example], width: int) -> Iterator[StyledLine]:
+def page(rule: Rule, examples: Sequence[Example], width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the page of one rule."""
     yield StyledLine("%s %s" % (rule.id, rule.slug), STRONG)
-    yield from paragraph(rule.title, width)
+    yield from paragraph(say.of(rule, "title"), width)
     yield StyledLine("")
-    yield from _part("what you see", rule.symptom, width)
-    yield from _part("what proves it", rule.evidence, width)
-    yield from _part("what to change", rule.remedy, width)
+    yield from _part(say("what you see"), say.of(rule, "symptom"), width)
+    yield from _part(say("what proves it"), say.of(rule, "evidence"), width)
+    yield from _part(say("what to change"), say.of(rule, "remedy"), width)
     if rule.fix:
-        yield from paragraph("Or, for one run without editing: DDP_PROBE_FIX=%s" % rule.fix, width, 2)
-    yield from _part("cause", rule.cause + ("" if rule.severity == ERROR else " (%s)" % rule.severity), width)
+        yield from paragraph(say("Or, for one run without editing: DDP_PROBE_FIX=%s") % rule.fix, width, 2)
+    yield from _part(say("cause"), rule.cause + ("" if rule.severity == ERROR else " (%s)" % say(rule.severity)), width)
     if rule.needs:
-        yield from _part("events that prove it", ", ".join(rule.needs), width)
+        yield from _part(say("events that prove it"), ", ".join(rule.needs), width)
     if rule.yields_to:
-        yield from _part("gives way to", ", ".join(rule.yields_to), width)
+        yield from _part(say("gives way to"), ", ".join(rule.yields_to), width)
     yield StyledLine("")
-    yield StyledLine("examples", STRONG)
+    yield StyledLine(say("examples"), STRONG)
     for example in examples:
-        yield from _example(example, width)
+        yield from _example(example, width, say)
 
 
-def listing(rules: Sequence[Rule], width: int) -> Iterator[StyledLine]:
+def listing(rules: Sequence[Rule], width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield all rules, grouped by the hundred."""
     hundred = ""
     for rule in rules:
         if rule.id[:4] != hundred:
             yield from [StyledLine("")] if hundred else []
             hundred = rule.id[:4]
-            yield StyledLine("%sxx%s" % (hundred, "  " + HUNDREDS[hundred] if hundred in HUNDREDS else ""), STRONG)
+            yield StyledLine("%sxx%s" % (hundred, "  " + say(HUNDREDS[hundred]) if hundred in HUNDREDS else ""), STRONG)
         yield StyledLine("  %s  %s" % (rule.id, rule.slug))
-        yield from paragraph(rule.title, width, 10, QUIET)
+        yield from paragraph(say.of(rule, "title"), width, 10, QUIET)
 
 
 def _part(heading: str, text: str, width: int) -> Iterator[StyledLine]:
@@ -60,9 +61,9 @@ def _part(heading: str, text: str, width: int) -> Iterator[StyledLine]:
     yield from paragraph(text, width, 2)
 
 
-def _example(example: Example, width: int) -> Iterator[StyledLine]:
-    ranks = " on %s" % _ranks(example.ranks) if example.ranks else ""
-    yield from paragraph("%s -> %s%s" % (example.name, example.answer, ranks), width, 2)
+def _example(example: Example, width: int, say: Language) -> Iterator[StyledLine]:
+    ranks = say(" on %s") % say.who(_ranks(example.ranks)) if example.ranks else ""
+    yield from paragraph("%s -> %s%s" % (example.name, say(example.answer), ranks), width, 2)
     for text in example.log.strip("\n").split("\n"):
         for one in wrap(_shortened(text), width, "    ", "        "):
             yield StyledLine(one, QUIET)

@@ -1,14 +1,25 @@
-"""Prints wrapped lines, with colours in a terminal. Six styles are enough, so no library is needed."""
+"""Prints wrapped lines, with colours and links in a terminal. Six styles are enough, so no library is needed."""
 
 import os
 import shutil
 import sys
 from typing import Iterable, Optional, TextIO
 
+from ddp_probe.report import hyperlinks
 from ddp_probe.report.layout import StyledLine
 
 BAD, WARN, GOOD, STRONG, QUIET, REMOVED, ADDED = "bad", "warn", "good", "strong", "quiet", "removed", "added"
+AUTO, ALWAYS, NEVER = "auto", "always", "never"
+CHOICES = (AUTO, ALWAYS, NEVER)
 _CODES = {BAD: "1;31", WARN: "1;33", GOOD: "1;32", STRONG: "1", QUIET: "2", REMOVED: "31", ADDED: "32"}
+
+_when = AUTO
+
+
+def choose(when: str) -> None:
+    """Set when colours are used: always, never, or as the environment and the stream say."""
+    global _when
+    _when = when
 
 
 def width() -> int:
@@ -24,23 +35,27 @@ def write(page: Iterable[StyledLine], stream: Optional[TextIO] = None) -> None:
 
 def text(page: Iterable[StyledLine], stream: TextIO) -> str:
     """Return what is written to a stream for these lines."""
-    shown = _coloured if colours(stream) else _plain
-    return "".join(shown(line) + "\n" for line in page)
+    coloured, linked = colours(stream), links(stream)
+    return "".join(_shown(line, coloured, linked) + "\n" for line in page)
 
 
 def colours(stream: TextIO) -> bool:
-    """Return whether to use colours: NO_COLOR overrides FORCE_COLOR, and both override the kind of stream."""
+    """Return whether to use colours: --color overrides NO_COLOR, NO_COLOR overrides FORCE_COLOR, and all of them override the kind of stream."""
+    if _when != AUTO:
+        return _when == ALWAYS
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
-def _plain(line: StyledLine) -> str:
-    return line.text
+def links(stream: TextIO) -> bool:
+    """Return whether to use links: in a terminal that is known to have them, and only with colours. A pipe gets none, whatever --color says."""
+    return stream.isatty() and colours(stream) and hyperlinks.understood(os.environ)
 
 
-def _coloured(line: StyledLine) -> str:
-    """Colour the text but not its indent; a style without a code changes nothing."""
-    code = _CODES.get(line.style)
-    bare = line.text.lstrip(" ")
-    return "%s\x1b[%sm%s\x1b[0m" % (line.text[: len(line.text) - len(bare)], code, bare) if code and bare else line.text
+def _shown(line: StyledLine, coloured: bool, linked: bool) -> str:
+    """Return the text; the indent has neither colour nor links. A style without a code changes nothing."""
+    text = hyperlinks.text(line) if linked and line.links else line.text
+    code = _CODES.get(line.style) if coloured else None
+    indent = len(line.text) - len(line.text.lstrip(" "))
+    return "%s\x1b[%sm%s\x1b[0m" % (text[:indent], code, text[indent:]) if code and indent < len(line.text) else text

@@ -4,7 +4,9 @@ import os
 import re
 from typing import Dict, Match, Set
 
+from ddp_probe.read.model import Run
 from ddp_probe.report import inventory
+from ddp_probe.report.places import Places
 
 # The absolute path of a Python file, with or without a line. Other paths in a log stay as they are.
 _SOURCE = re.compile(r"(?<![\w/.:-])/[^\s'\"(),;:]+\.py\b")
@@ -13,7 +15,8 @@ _SOURCE = re.compile(r"(?<![\w/.:-])/[^\s'\"(),;:]+\.py\b")
 class Paths:
     """The paths that one report has printed so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: Run) -> None:
+        self.places = Places(run)
         self._named: Dict[str, str] = {}  # File name to its full path.
         self._printed: Set[str] = set()
 
@@ -28,7 +31,12 @@ class Paths:
             return name
         self._printed.add(path)
         self._named.setdefault(name, path)
-        return inventory.near(path)
+        self.places.add(name, path)
+        return self.places.add(inventory.near(path), path)
+
+    def log(self, path: str, run: Run) -> None:
+        """Remember a log that is printed."""
+        self.places.add(inventory.near(path, run), os.path.abspath(path))
 
     def _short(self, found: "Match[str]") -> str:
         return self.name(found.group())

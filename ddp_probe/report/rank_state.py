@@ -1,8 +1,7 @@
 """The state of one rank, from its own events: its devices, its progress, its last event and how it ended."""
 
 import os
-from operator import attrgetter
-from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe import schema
 from ddp_probe.read.ledger import LedgerSite, Record
@@ -47,6 +46,14 @@ def rank_states(run: Run) -> List[RankState]:
     return sorted(found, key=lambda state: -1 if state.rank is None else state.rank)
 
 
+def last_files(run: Run) -> Iterator[str]:
+    """Yield the file of the job that each rank was in last."""
+    for process in run.processes:
+        site = _last(process)[1]
+        if site is not None:
+            yield site.file
+
+
 def _rank_state(process: LoggedProcess, run: Run) -> RankState:
     last, site = _last(process)
     wrap = process.final(schema.Wrap)
@@ -54,13 +61,13 @@ def _rank_state(process: LoggedProcess, run: Run) -> RankState:
         process.rank,
         process.local_rank,
         process.host,
-        _devices(process),
+        _few(parameters_on(process)),
         "" if wrap is None else "none" if wrap.begin.device_ids is None else "[%s]" % ", ".join(wrap.begin.device_ids),
         _card(process),
         _phase(process),
         last,
         "" if site is None else "%s:%d" % (os.path.basename(site.file), site.line),
-        _end(process, run),
+        ending(process, run),
     )
 
 
@@ -69,13 +76,13 @@ def _absent(rank: int, death: Optional[Death]) -> RankState:
     return RankState(rank, None if death is None else death.local_rank, death.host if death else "", "", "", "", "", "", "", end or NO_FILE)
 
 
-def _devices(process: LoggedProcess) -> str:
-    """Return the devices of the parameters: at the last wrap, else before mmengine's wrap, else after the last move."""
+def parameters_on(process: LoggedProcess) -> Dict[str, int]:
+    """Return how many parameters are on each device: at the last wrap, else before mmengine's wrap, else after the last move."""
     for wrap in (process.final(schema.Wrap), process.final(schema.WrapModel)):
         if wrap is not None and wrap.begin.placement is not None:
-            return _few(wrap.begin.placement.devices)
+            return {device: tally.count for device, tally in wrap.begin.placement.devices.items()}
     move = process.final(schema.ModuleMove)
-    return _few(move.end.devices) if move is not None and move.end is not None else ""
+    return dict(move.end.devices) if move is not None and move.end is not None else {}
 
 
 def _few(devices: Iterable[str]) -> str:
@@ -119,8 +126,8 @@ def _told(process: LoggedProcess, name: str) -> "Iterator[Tuple[LoggedCall[Any],
 
 def _last(process: LoggedProcess) -> Tuple[str, Optional[Union[Site, LedgerSite]]]:
     """Return what the job did last, by its log or by its ledger, and its line."""
-    own = [process.kept.one(name, -1, process.offset) for name in process.kept.kinds if not name.startswith(_OURS)]
-    call = process.waiting or max(filter(None, own), key=attrgetter("line"), default=None)
+    own = [name for name in process.kept.kinds if not name.startswith(_OURS)]
+    call = process.waiting or process.kept.latest(own, process.offset)
     record = _record_after(process, call)
     if record is not None:
         return _how(record.op, record.is_open, record.state == "raised"), record.site
@@ -139,7 +146,7 @@ def _how(name: str, is_open: bool, has_failed: bool) -> str:
     return "in %s" % name if is_open else "%s failed" % name if has_failed else name
 
 
-def _end(process: LoggedProcess, run: Run) -> str:
+def ending(process: LoggedProcess, run: Run) -> str:
     """Return how the rank ended. Its own events take precedence: its launcher may stop a rank that is already failing."""
     end = process.ended
     if end is not None and end.uncaught:

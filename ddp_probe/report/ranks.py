@@ -1,5 +1,6 @@
 """The table of ranks: equal ranks share a row, so that a thousand ranks are as readable as eight."""
 
+import functools
 import re
 from typing import Any, Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -124,6 +125,7 @@ def _is_rule(rank_states: Sequence[RankState], column: str) -> bool:
     return bool(numbered) and 2 * len(own) > len(numbered)
 
 
+@functools.lru_cache(maxsize=1 << 12)  # ten thousand ranks have few different cells
 def _relative(text: str, local_rank: Optional[int]) -> str:
     """Return `gcu:3`, `[3]` and `3` on local rank 3 with N for 3; the part in brackets with the visible cards is unchanged."""
     head, sep, tail = text.partition(" (")

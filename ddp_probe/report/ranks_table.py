@@ -3,6 +3,7 @@
 from typing import Collection, Iterator, List, Sequence, Tuple
 
 from ddp_probe.report import ranks, safe
+from ddp_probe.report.language import ENGLISH, Language
 from ddp_probe.report.layout import StyledLine, columns, wrap
 from ddp_probe.report.paint import BAD, QUIET, STRONG
 from ddp_probe.report.rank_state import RankState
@@ -10,31 +11,31 @@ from ddp_probe.report.rank_state import RankState
 _Column = Tuple[str, List[str]]
 
 
-def lines(rank_states: Sequence[RankState], guilty: Collection[int], width: int) -> Iterator[StyledLine]:
+def lines(rank_states: Sequence[RankState], guilty: Collection[int], width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the table in the widest form that fits."""
     table = ranks.table(rank_states, guilty)
-    parts = [*_columns(table), ("last event", [_last(row) for row in table.rows])]
+    parts = [*_columns(table, say), (say("last event"), [_last(row) for row in table.rows])]
     if _fits(parts, table, width):
         yield from _table(parts, table)
-        yield from _notes(table)
+        yield from _notes(table, say)
         return
     table = ranks.table(rank_states, guilty, with_last=False)
-    parts = _columns(table)
-    without_host = [part for part in parts if part[0] != "host"]
+    parts = _columns(table, say)
+    without_host = [part for part in parts if part[0] != say("host")]
     fitting = next((chosen for chosen in (parts, without_host) if _fits(chosen, table, width)), None)
     yield from _list(parts, table, width) if fitting is None else _table(fitting, table)
-    yield from _notes(table)
-    yield from _last_events(rank_states, width)
+    yield from _notes(table, say)
+    yield from _last_events(rank_states, width, say)
 
 
-def _notes(table: ranks.Table) -> Iterator[StyledLine]:
+def _notes(table: ranks.Table, say: Language) -> Iterator[StyledLine]:
     if table.relative:
-        yield StyledLine(ranks.NOTE, QUIET)
+        yield StyledLine(say(ranks.NOTE), QUIET)
     if table.left_out:
-        yield StyledLine("%d more rows are omitted; --json has every rank." % table.left_out, QUIET)
+        yield StyledLine(say("%d more rows are omitted; --json has every rank.") % table.left_out, QUIET)
 
 
-def _columns(table: ranks.Table) -> List[_Column]:
+def _columns(table: ranks.Table, say: Language) -> List[_Column]:
     """Return the columns with content; the host only if there are several."""
     rows = table.rows
     hosts = [row.host for row in rows] if len({row.host for row in rows if row.host}) > 1 else []
@@ -44,10 +45,10 @@ def _columns(table: ranks.Table) -> List[_Column]:
         ("parameters", [row.devices for row in rows]),
         ("device_ids", [row.device_ids for row in rows]),
         ("card", [row.card for row in rows]),
-        ("phase", [row.phase for row in rows]),
-        ("end", [row.end for row in rows]),
+        ("phase", [say.state(row.phase) for row in rows]),
+        ("end", [say.state(row.end) for row in rows]),
     ]
-    return [(name, [cell or "-" for cell in cells]) for name, cells in made if any(cells)]
+    return [(say(name), [cell or "-" for cell in cells]) for name, cells in made if any(cells)]
 
 
 def _last(row: ranks.StateRow) -> str:
@@ -87,12 +88,12 @@ def _list(parts: Sequence[_Column], table: ranks.Table, width: int) -> Iterator[
             yield StyledLine(one, BAD if mark == "> " else "")
 
 
-def _last_events(rank_states: Sequence[RankState], width: int) -> Iterator[StyledLine]:
+def _last_events(rank_states: Sequence[RankState], width: int, say: Language) -> Iterator[StyledLine]:
     events = ranks.last_events(rank_states)
     if events:
-        yield StyledLine("last event", STRONG)
+        yield StyledLine(say("last event"), STRONG)
     for text, those in list(events.items())[: ranks.ROWS]:
-        for one in wrap(text if len(events) == 1 else "%s: %s" % (ranks.who(those), text), width, "  ", "    "):
+        for one in wrap(text if len(events) == 1 else say.who(ranks.who(those)) + say(": ") + text, width, "  ", "    "):
             yield StyledLine(one)
     if len(events) > ranks.ROWS:
-        yield StyledLine("  %d more; --json has every rank." % (len(events) - ranks.ROWS), QUIET)
+        yield StyledLine("  " + say("%d more; --json has every rank.") % (len(events) - ranks.ROWS), QUIET)

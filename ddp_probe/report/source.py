@@ -11,6 +11,7 @@ from ddp_probe.diagnose.words import clock
 from ddp_probe.read import job_source
 from ddp_probe.read.model import Run
 from ddp_probe.report import safe
+from ddp_probe.report.language import ENGLISH, Language
 from ddp_probe.report.layout import StyledLine
 from ddp_probe.report.paint import BAD, QUIET, STRONG, WARN
 from ddp_probe.schema import Site
@@ -45,19 +46,41 @@ def of(site: Site, run: Run) -> Optional[Source]:
     return Source(lines, found.changed if began and found.changed > began else 0.0)
 
 
-def frame(site: Site, source: Source) -> Iterator[StyledLine]:
+class SourceRow(NamedTuple):
+    """One line of a frame; of the line that is meant, carets for below the call in it."""
+
+    number: int
+    text: str
+    carets: str
+
+
+def frame(site: Site, source: Source, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the line with its neighbours, and carets below the call in it."""
+    shown = rows(site, source)
+    digits = len(str(shown[-1].number))
+    for number, text, carets in shown:
+        own = bool(carets)
+        yield StyledLine(("  %s %*d | %s" % (">" if own else " ", digits, number, text)).rstrip(), STRONG if own else QUIET)
+        if own:
+            yield StyledLine("    %s | %s" % (" " * digits, carets), BAD)
+    if source.newer:
+        yield StyledLine("    " + changed(source, say), WARN)
+
+
+def rows(site: Site, source: Source) -> List[SourceRow]:
+    """Return the line with its neighbours."""
     call = _call(source.lines, site.line)
     first, last = max(1, site.line - _AROUND), min(len(source.lines), max(site.line + _AROUND - 1, min(_end(call, site.line), site.line + 6)))
     shown = textwrap.dedent("\n".join(line.expandtabs(4) for line in source.lines[first - 1 : last])).split("\n")
-    digits = len(str(last))
-    for number, text in enumerate(shown, first):
-        own = number == site.line
-        yield StyledLine(("  %s %*d | %s" % (">" if own else " ", digits, number, safe.line(text)[:_LONGEST])).rstrip(), STRONG if own else QUIET)
-        if own:
-            yield StyledLine("    %s | %s" % (" " * digits, _carets(text, source.lines[number - 1], call)), BAD)
-    if source.newer:
-        yield StyledLine("    changed at %s, after the run began: the line may have moved" % clock(source.newer), WARN)
+    return [
+        SourceRow(number, safe.line(text)[:_LONGEST], _carets(text, source.lines[number - 1], call) if number == site.line else "")
+        for number, text in enumerate(shown, first)
+    ]
+
+
+def changed(source: Source, say: Language = ENGLISH) -> str:
+    """Say that the file is newer than the run."""
+    return say("changed at %s, after the run began: the line may have moved") % clock(source.newer)
 
 
 def absolute(path: str, run: Run) -> str:

@@ -13,6 +13,7 @@ from ddp_probe.read.stacks import DUMP, HANG, RankStacks
 from ddp_probe.report import inventory, ranks, safe
 from ddp_probe.report.layout import StyledLine, wrap
 from ddp_probe.report.paint import QUIET, STRONG, WARN
+from ddp_probe.report.places import linked
 from ddp_probe.schema import Site, ThreadStack
 from ddp_probe.watch.ask import Collected, Silence
 
@@ -40,7 +41,8 @@ def raw(collected: Collected, width: int) -> Iterator[StyledLine]:
         for thread in one.threads:
             yield StyledLine(safe.line("  thread %s%s" % (thread.name or "without a name", " (main)" if thread.main else "")))
             for frame in thread.frames:
-                yield StyledLine(safe.line("    %s:%d in %s" % (frame.file, frame.line, frame.function)))
+                place = safe.line("%s:%d" % (frame.file, frame.line))
+                yield linked(StyledLine(safe.line("    %s in %s" % (place, frame.function))), place, frame.file)
     yield from _silent(collected.silent, width)
 
 
@@ -60,7 +62,13 @@ def _others(found: Sequence[RankStacks]) -> Dict[str, List[Tuple[int, ThreadStac
 
 
 def _sources(found: Sequence[RankStacks], width: int) -> Iterator[StyledLine]:
-    """Yield a line if stacks are earlier ones and not answers."""
+    for text in sources(found):
+        for one in wrap(text, width, "", "  "):
+            yield StyledLine(one, QUIET)
+
+
+def sources(found: Sequence[RankStacks]) -> Iterator[str]:
+    """Yield a sentence if stacks are earlier ones and not answers."""
     for source in (HANG, DUMP):
         those = [one for one in found if one.source == source]
         if those:
@@ -72,8 +80,7 @@ def _sources(found: Sequence[RankStacks], width: int) -> Iterator[StyledLine]:
                 if moved
                 else ""
             )
-            for one in wrap(text, width, "", "  "):
-                yield StyledLine(one, QUIET)
+            yield text
 
 
 def _tree(title: str, root: Branch) -> Iterator[StyledLine]:
@@ -103,20 +110,30 @@ def _branch(branch: Branch, indent: str, title: str = "") -> Iterator[StyledLine
 
 
 def _step(step: Step, indent: str) -> StyledLine:
-    """Return a step's line; of library lines the innermost, and before it that of an installed library if it waits in the standard library."""
     if step.own:
-        return StyledLine(safe.line(indent + _line(step.site)), STRONG)
+        return linked(StyledLine(safe.line(indent + step_text(step)), STRONG), safe.line(_place(step.site)), step.site.file)
+    return StyledLine(safe.line(indent + step_text(step)))
+
+
+def step_text(step: Step) -> str:
+    """Return a step; of library lines the innermost, and before it that of an installed library if it waits in the standard library."""
+    if step.own:
+        return _line(step.site)
     installed = next((Site(*frame) for frame in reversed(step.frames) if package(frame[0])), step.site)
     text = _line(step.site) if installed == step.site else "%s ... %s" % (_line(installed), _line(step.site))
-    return StyledLine(safe.line(indent + text + (" (%d library lines)" % step.folded if step.folded > 1 else "")))
+    return text + (" (%d library lines)" % step.folded if step.folded > 1 else "")
 
 
 def _line(site: Site) -> str:
+    return "%s %s" % (_place(site), site.function)
+
+
+def _place(site: Site) -> str:
     installed = _INSTALLED.sub("", site.file)
     file = installed if installed != site.file else inventory.near(site.file)
     if os.path.isabs(file) and foreign(site.file):
         file = os.path.basename(file)
-    return "%s:%d %s" % (file, site.line, site.function)
+    return "%s:%d" % (file, site.line)
 
 
 def _silent(silent: Dict[int, Silence], width: int) -> Iterator[StyledLine]:

@@ -1,68 +1,87 @@
 """The form for a person in a hurry: the verdict, the line, what to change; then the evidence, the ranks, and what was read."""
 
+import os
+import sys
 from typing import Iterator, List, Optional, TextIO
 
 from ddp_probe.diagnose import Diagnosis
 from ddp_probe.diagnose.judge import CLEAR, FOUND
+from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
-from ddp_probe.report import brief, found, inventory, paint, ranks_table, remedies
+from ddp_probe.report import brief, found, inventory, language, paint, ranks_table, remedies
+from ddp_probe.report.language import ENGLISH, Language
 from ddp_probe.report.layout import StyledLine, item, labelled, more, sentence, wrap
 from ddp_probe.report.paint import GOOD, QUIET, STRONG, WARN
 from ddp_probe.report.paths import Paths
-from ddp_probe.report.rank_state import RankState, rank_states
+from ddp_probe.report.rank_state import RankState, last_files, rank_states
 
 WIDEST = 110  # Longer lines are hard to read; the table may use the full width.
 _REASONS = 8  # Maximum reasons shown.
 
 
 def show(diagnosis: Diagnosis, stream: Optional[TextIO] = None) -> None:
-    """Print the report with the terminal's colours and width, or 80 columns without a terminal."""
-    paint.write(lines(diagnosis, paint.width()), stream)
+    """Print the report in the reader's language, with the terminal's colours, links and width, or 80 columns without a terminal."""
+    paths = Paths(diagnosis.run)
+    page = lines(diagnosis, paint.width(), paths, say=language.chosen(stream or sys.stdout))
+    paint.write(_linked(page, diagnosis.run, paths) if paint.links(stream or sys.stdout) else page, stream)
 
 
-def lines(diagnosis: Diagnosis, width: int = 80) -> List[StyledLine]:
+def lines(diagnosis: Diagnosis, width: int = 80, paths: Optional[Paths] = None, say: Language = ENGLISH) -> List[StyledLine]:
     """Return the report's lines."""
-    run, states, narrow, paths = diagnosis.run, rank_states(diagnosis.run), max(40, min(width, WIDEST)), Paths()
-    page = list(sentence(inventory.title(run, states), narrow, style=STRONG))
+    run, states, narrow = diagnosis.run, rank_states(diagnosis.run), max(40, min(width, WIDEST))
+    paths = Paths(run) if paths is None else paths
+    page = list(sentence(inventory.title(run, states, say), narrow, style=STRONG))
     for finding in diagnosis.findings:
-        page += [StyledLine(""), *found.lines(finding, diagnosis, narrow, paths)]
+        page += [StyledLine(""), *found.lines(finding, diagnosis, narrow, paths, say)]
     if diagnosis.verdict == CLEAR:
-        page += [StyledLine(""), *sentence(brief.clear(diagnosis), narrow, style=GOOD)]
-    page += _undecided(diagnosis, narrow, paths)
-    page += _remedies(run, narrow, paths)
+        page += [StyledLine(""), *sentence(_clear(diagnosis, say), narrow, style=GOOD)]
+    page += _undecided(diagnosis, narrow, paths, say)
+    page += _remedies(run, narrow, paths, say)
     if states:
         guilty = {rank for finding in diagnosis.findings for rank in finding.ranks}
-        page += [StyledLine(""), *ranks_table.lines(states, guilty, width)]
-    return [*page, StyledLine(""), *_inventory(run, states, narrow)]
+        page += [StyledLine(""), *ranks_table.lines(states, guilty, width, say)]
+    return [*page, StyledLine(""), *_inventory(run, states, narrow, say)]
 
 
-def _inventory(run: Run, states: List[RankState], width: int) -> Iterator[StyledLine]:
+def _clear(diagnosis: Diagnosis, say: Language) -> str:
+    return say(brief.GOOD_ORDER) % say.who(named(sorted(diagnosis.run.ranks)).lower())
+
+
+def _linked(page: List[StyledLine], run: Run, paths: Paths) -> Iterator[StyledLine]:
+    """Yield the lines with links; the table of ranks has the names of files alone, which may stand for several."""
+    for file in last_files(run):
+        paths.places.add(os.path.basename(file), file)
+    return paths.places.linked(page)
+
+
+def _inventory(run: Run, states: List[RankState], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield what was read: a verdict is only as reliable as the files behind it."""
-    for label, text in inventory.rows(run, states):
-        yield from labelled(label, text, width)
+    for label, text in inventory.rows(run, states, say):
+        yield from labelled(say(label), text, width)
 
 
-def _undecided(diagnosis: Diagnosis, width: int, paths: Paths) -> Iterator[StyledLine]:
+def _undecided(diagnosis: Diagnosis, width: int, paths: Paths, say: Language) -> Iterator[StyledLine]:
     if not diagnosis.undecided:
         return
     yield StyledLine("")
     if diagnosis.verdict == FOUND:
-        yield StyledLine("still open:", QUIET)
+        yield StyledLine(say("still open:"), QUIET)
     else:
-        yield StyledLine("undecided%s, because" % (" so far" if diagnosis.run.running else ": no rule can name a cause"), WARN)
+        final = say("undecided: no rule can name a cause, because")
+        yield StyledLine(say("undecided so far, because") if diagnosis.run.running else final, WARN)
     for reason in diagnosis.undecided[:_REASONS]:
         yield from item(paths(reason.because), width)
         if reason.next:
-            for one in wrap("next: " + paths(reason.next), width, "    ", "    "):
+            for one in wrap(say("next: %s") % paths(reason.next), width, "    ", "    "):
                 yield StyledLine(one, GOOD)
-    yield from more(len(diagnosis.undecided) - _REASONS)
+    yield from more(len(diagnosis.undecided) - _REASONS, say)
 
 
-def _remedies(run: Run, width: int, paths: Paths) -> Iterator[StyledLine]:
+def _remedies(run: Run, width: int, paths: Paths, say: Language) -> Iterator[StyledLine]:
     texts = remedies.sentences(run)
     if texts:
         yield StyledLine("")
-        yield StyledLine("what DDP_PROBE_FIX did", STRONG)
+        yield StyledLine(say("what DDP_PROBE_FIX did"), STRONG)
     for text in texts[:_REASONS]:
         yield from item(paths(text), width)
-    yield from more(len(texts) - _REASONS)
+    yield from more(len(texts) - _REASONS, say)

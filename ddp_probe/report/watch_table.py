@@ -8,6 +8,7 @@ from ddp_probe.report import ranks, safe
 from ddp_probe.report.event_line import cut
 from ddp_probe.report.layout import StyledLine, columns, wrap
 from ddp_probe.report.paint import BAD, QUIET, STRONG, WARN
+from ddp_probe.report.places import linked
 from ddp_probe.watch.look import Look
 from ddp_probe.watch.rows import Row, rows
 
@@ -47,7 +48,8 @@ def _table(made: Sequence[Row], width: int) -> Iterator[StyledLine]:
     head, *texts = _texts(parts)
     yield StyledLine("  " + cut(head, width - 2), STRONG)
     for row, text in zip(made, texts):
-        yield StyledLine(("> " if row.why else "  ") + cut(text, width - 2), BAD if row.why else "")
+        styled = StyledLine(("> " if row.why else "  ") + cut(text, width - 2), BAD if row.why else "")
+        yield linked(styled, safe.line(_short(row.site)), row.site.rpartition(":")[0])
 
 
 def _columns(made: Sequence[Row]) -> List[_Column]:

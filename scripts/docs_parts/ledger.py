@@ -4,21 +4,9 @@ from typing import Iterator
 
 from ddp_probe import ledger_schema
 from ddp_probe.ledger import collectives, phases
+from ddp_probe.read.ledger_layout import AREAS, CODES
 from docs_parts.markdown import NOTE, prose
 
-_AREAS = (
-    ("Header", "At byte 0.", ledger_schema.HEADER),
-    ("Text", "Entries one after another, each followed by its bytes; each text is written once and has a number.", ledger_schema.TEXT),
-    ("Phase", "A table with one row for each kind of phase.", ledger_schema.PHASE),
-    ("Record", "A ring: record n lies in place n modulo the number of records.", ledger_schema.RECORD),
-)
-_CODES = (
-    ("Operations", ledger_schema.OPERATIONS),
-    ("Phases", ledger_schema.PHASES),
-    ("States", ledger_schema.STATES),
-    ("Flags", ledger_schema.FLAGS),
-    ("Kinds of text", ledger_schema.TEXTS),
-)
 _HEAD = """
 From the first `init_process_group` on, each rank keeps a record of every call of torch.distributed in a file beside its log,
 `rank00003.<host>.<pid>.ledger`. The file has a fixed size of about 250 KB, which does not count towards `DDP_PROBE_MAX_BYTES`. It is mapped into the
@@ -85,15 +73,15 @@ def ledger_page() -> str:
 
 
 def _areas() -> Iterator[str]:
-    for title, text, fields in _AREAS:
-        yield from ("", "## %s" % title, "", text, "", "| at | field | type | meaning |", "|---|---|---|---|")
+    for name, text, fields in AREAS:
+        yield from ("", "## %s" % name.capitalize(), "", text, "", "| at | field | type | meaning |", "|---|---|---|---|")
         for one in fields:
             yield "| %d | `%s` | `%s` | %s |" % (ledger_schema.offset(fields, one.name), one.name, one.code, prose(one.doc))
 
 
 def _codes() -> Iterator[str]:
-    for title, listed in _CODES:
-        yield from ("", "## %s" % title, "", "| code | name | |", "|---|---|---|")
+    for name, listed in CODES.items():
+        yield from ("", "## %s" % name.capitalize(), "", "| code | name | |", "|---|---|---|")
         for one in listed:
             yield "| %d | `%s` | %s |" % (one.code, one.name, prose(one.doc))
 

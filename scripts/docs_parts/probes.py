@@ -1,5 +1,6 @@
 """Prints docs/probes.md from ddp_probe/probes."""
 
+import inspect
 import sys
 from typing import Any, Iterator
 
@@ -17,8 +18,8 @@ def probes_page() -> str:
         "`python -m ddp_probe status` says which of them this interpreter has.",
     ]
     for probe in declarations.probes():
-        module = str(sys.modules[probe.__module__].__doc__)
-        lines += ["", "## %s" % probe.name, "", prose(module.strip()), "", prose(str(probe.__doc__)), "", "Cost: " + prose(probe.cost), ""]
+        module, about = str(sys.modules[probe.__module__].__doc__), inspect.cleandoc(str(probe.__doc__))
+        lines += ["", "## %s" % probe.name, "", prose(module.strip()), "", prose(about), "", "Cost: " + prose(probe.cost), ""]
         lines += [often(probe), "", "| target | in | |", "|---|---|---|"]
         lines += [
             "| `%s.%s` | %s | %s |" % (module, qualname, ", ".join(roles), "if it exists" if optional else "")

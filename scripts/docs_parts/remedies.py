@@ -1,5 +1,7 @@
 """Prints docs/remedies.md from ddp_probe/remedies."""
 
+import inspect
+
 from docs_parts import declarations
 from docs_parts.markdown import NOTE, prose
 
@@ -20,7 +22,7 @@ def remedies_page() -> str:
         "with any remedy.",
     ]
     for remedy in declarations.remedies():
-        lines += ["", "## %s" % remedy.word, "", prose(str(remedy.__doc__)), "", "| | |", "|---|---|"]
+        lines += ["", "## %s" % remedy.word, "", prose(inspect.cleandoc(str(remedy.__doc__))), "", "| | |", "|---|---|"]
         lines += ["| applies under auto | %s |" % prose(remedy.when), "| in code | %s |" % prose(remedy.for_good)]
         lines += ["| changes | %s |" % ", ".join("`%s`" % target.replace(":", ".") for target in remedy.targets)]
     return "\n".join(lines) + "\n"

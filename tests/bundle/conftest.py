@@ -9,10 +9,10 @@ from typing import Any, Callable, Dict, List, Tuple
 import pytest
 
 from ddp_probe.bundle import archive, make
-from ddp_probe.bundle.masker import Masker
 from ddp_probe.diagnose import judge
 from ddp_probe.read import bundled, load
 from ddp_probe.report import as_json, terminal
+from ddp_probe.report.masker import Masker
 
 TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "jobs"), str(TESTS / "masking")]

@@ -151,7 +151,7 @@ def test_masks_change_no_recorded_file(masker: Any) -> None:
 @pytest.mark.parametrize("value", ["true", "/home/me/.ssh/agent.sock", "auto", "password"])
 def test_common_value_of_the_environment(value: str) -> None:
     """A switch, a path or a common word under a secret's name does not hide every other place where it stands."""
-    from ddp_probe.bundle.masker import Masker
+    from ddp_probe.report.masker import Masker
 
     text = "the value is %s here" % value
     assert Masker({"MY_TOKEN": value}).text(text, "a test") == mask(text)

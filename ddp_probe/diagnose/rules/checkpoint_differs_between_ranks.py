@@ -1,11 +1,12 @@
 """Ranks of one host load one path, and do not find the same file there."""
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from collections import Counter
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose._loads import Saved, Saves, whole
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import capital, clock, counted, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -22,6 +23,13 @@ RULE = Rule(
     remedy=(
         "Let all ranks load after the same save: call torch.distributed.barrier() on all ranks after the save and before the load, or load on "
         "rank 0 and broadcast the weights."
+    ),
+    zh=RuleTexts(
+        title="各 rank 加载同一路径，读到的却不是同一个文件。",
+        symptom="没有任何失败：各 rank 用不同的权重继续，所以 loss 或精度不对，或者之后各 rank 的步调不再一致。",
+        evidence="同一主机、同一行代码、同一路径的加载：文件的 inode、大小或修改时间并非对所有 rank 都相同。",
+        remedy="让所有 rank 在同一次保存之后加载：保存之后、加载之前，在所有 rank 上调用 torch.distributed.barrier()；或只在 rank 0 上加载，再广"
+        "播权重。",
     ),
     needs=("checkpoint.load",),
     severity=WARNING,
@@ -67,7 +75,7 @@ EXAMPLES = (
 )
 
 _State = Tuple[Optional[int], Optional[int], Optional[float]]
-_Key = Tuple[str, str, Tuple[str, int], int]
+_Line = Tuple[str, int]
 
 
 class _Seen(NamedTuple):
@@ -87,8 +95,7 @@ def check(run: Run) -> Iterator[Finding]:
     hosts: Dict[str, List[LoggedProcess]] = {}
     for process in run.ranks.values():
         hosts.setdefault(process.host, []).append(process)
-    groups = (loads for processes in hosts.values() for loads in _together(processes).values())  # One host at a time: there may be ten thousand.
-    for loads in groups:
+    for loads in (loads for processes in hosts.values() for loads in _together(processes)):  # One host at a time: there may be ten thousand.
         states: Dict[_State, List[_Seen]] = {}
         for seen in loads:
             states.setdefault(seen.state, []).append(seen)
@@ -97,23 +104,34 @@ def check(run: Run) -> Iterator[Finding]:
             return
 
 
-def _together(processes: List[LoggedProcess]) -> Dict[_Key, List[_Seen]]:
-    """Return the loads to compare; ranks that load a path at a line more or less often than others do so for another reason."""
-    found: Dict[_Key, List[_Seen]] = {}
-    times: Dict[Tuple[str, str, Tuple[str, int]], Set[int]] = {}
+def _together(processes: List[LoggedProcess]) -> Iterator[List[_Seen]]:
+    """Yield the loads to compare. Most files are found as they were before, or by one rank alone: those take no further look."""
+    paths: Dict[str, List[_Seen]] = {}
     for process in processes:
-        nth: Dict[Tuple[str, Tuple[str, int]], int] = {}
         for call in process.calls(schema.Load)[:_FIRST]:
-            file, site = call.begin.file, call.site
-            if file is None or site is None or not file.path:
-                continue
-            path, line = whole(process, file.path), (site.file, site.line)
-            nth[path, line] = nth.get((path, line), 0) + 1
-            if _is_settled(call, file):
-                found.setdefault((process.host, path, line, nth[path, line]), []).append(_Seen(process, call, file))
-        for (path, line), count in nth.items():
-            times.setdefault((process.host, path, line), set()).add(count)
-    return {key: loads for key, loads in found.items() if len(times[key[:3]]) == 1}
+            file = call.begin.file
+            if file is not None and file.path:
+                paths.setdefault(whole(process, file.path), []).append(_Seen(process, call, file))
+    for loads in paths.values():
+        if len(loads) > 1 and len({seen.state for seen in loads}) > 1:
+            yield from _in_turn(loads)
+
+
+def _in_turn(loads: List[_Seen]) -> Iterator[List[_Seen]]:
+    """Yield the first loads of a path at a line, and so on; ranks that load it there more or less often than others do so for another reason."""
+    found: Dict[Tuple[_Line, int], List[_Seen]] = {}
+    times: Dict[_Line, Counter[int]] = {}
+    for seen in loads:
+        site = seen.call.site
+        if site is None:
+            continue
+        line, process = (site.file, site.line), id(seen.process)
+        times.setdefault(line, Counter())[process] += 1
+        if _is_settled(seen.call, seen.file):
+            found.setdefault((line, times[line][process]), []).append(seen)
+    for (line, _), alike in found.items():
+        if len(set(times[line].values())) == 1:
+            yield alike
 
 
 def _is_settled(call: "LoggedCall[schema.Load]", file: schema.CheckpointFile) -> bool:

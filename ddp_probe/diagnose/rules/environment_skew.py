@@ -5,7 +5,7 @@ from typing import Iterator, List, Optional
 
 from ddp_probe.diagnose import _skew
 from ddp_probe.diagnose._vendor_words import COMMUNICATION, VARIABLES
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, failed, line
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, RuleTexts, failed, line
 from ddp_probe.diagnose.rules.recorded import environment_skew as recorded
 from ddp_probe.diagnose.words import counted, named
 from ddp_probe.read.logged_call import LogLine
@@ -41,6 +41,13 @@ RULE = Rule(
     remedy=(
         "Set the variable in one place for all ranks (the launch command or the job script), and remove it from login scripts (~/.bashrc, "
         "/etc/profile.d, the container's image)."
+    ),
+    zh=RuleTexts(
+        title="一个必须在所有 rank 上相同的变量，在 rank 之间不同。",
+        symptom="挂起、在等的 rank 超时，或 NCCL 的 'collective mismatch error'；常常只在某些主机上出现。",
+        evidence="比较各 rank 启动时记录的变量。异常的 rank 是与多数不同的那些；如果两种各占一半，则是与启动器不同的那些。本来就属于某个 rank 或某"
+        "台主机的变量（RANK、网卡名、可见的卡）不参与比较。",
+        remedy="在一个地方为所有 rank 设置这个变量（启动命令或作业脚本），并从登录脚本中去掉它（~/.bashrc、/etc/profile.d、容器镜像）。",
     ),
     needs=("process.start",),
     printed=(
@@ -93,11 +100,10 @@ EXAMPLES = (
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare the variables of all ranks by name; those that are known to break communication come first."""
-    skews = [skew for name in _names(run) for skew in [_compare(run, name)] if skew is not None]
-    skews.sort(key=lambda skew: (not _BREAKS.match(skew.name), skew.name))
-    if not skews:
+    found = skews(run)
+    if not found:
         return
-    first, others = skews[0], [skew.name for skew in skews[1:]]
+    first, others = found[0], [skew.name for skew in found[1:]]
     shown = set(first.ranks or first.all)
     lost = _lost(run) if _BREAKS.match(first.name) else []
     starts = [
@@ -116,6 +122,12 @@ def check(run: Run) -> Iterator[Finding]:
         explains=lost,
         severity=ERROR if lost else WARNING,
     )
+
+
+def skews(run: Run) -> List[_skew.Skew]:
+    """Return the variables that differ and must not; those that are known to break communication come first."""
+    found = [skew for name in _names(run) for skew in [_compare(run, name)] if skew is not None]
+    return sorted(found, key=lambda skew: (not _BREAKS.match(skew.name), skew.name))
 
 
 def _where(skew: _skew.Skew) -> str:

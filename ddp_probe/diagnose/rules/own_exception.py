@@ -7,7 +7,7 @@ from ddp_probe.diagnose._root_cause import root_cause
 from ddp_probe.diagnose._vendor_words import CARDS, COMMUNICATION
 from ddp_probe.diagnose._waits import TIMED_OUT
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import LOW, MEDIUM, Example, Finding, Rule, failed
+from ddp_probe.diagnose.rule import LOW, MEDIUM, Example, Finding, Rule, RuleTexts, failed
 from ddp_probe.diagnose.rules import first_to_fail
 from ddp_probe.diagnose.rules.recorded import own_exception as recorded
 from ddp_probe.diagnose.words import capital, cut, named, place
@@ -40,6 +40,12 @@ RULE = Rule(
     symptom="One traceback of the job's own code among many about closed connections; torchrun's table names its rank as the root cause.",
     evidence="In a plain log: the first traceback that is not about another rank, with the line of the job that it ends in.",
     remedy="Fix what failed at that line; the other ranks' exceptions follow from it.",
+    zh=RuleTexts(
+        title="最先出现的是作业自己代码里的异常，其他 rank 因此失去了失败的那个 rank。",
+        symptom="许多关于连接关闭的 traceback 中，有一个来自作业自己的代码；torchrun 的表把它的 rank 列为根本原因。",
+        evidence="在普通日志中：第一个不是关于其他 rank 的 traceback，以及它所止于的作业代码行。",
+        remedy="解决那一行的失败；其他 rank 的异常由它引起。",
+    ),
     last_resort=True,
     needs_all=True,
 )
