@@ -1,21 +1,23 @@
-"""Fixtures that build the package for real and install it into environments made for one test.
+"""Fixtures that build the package for real and install it into environments made for one file of tests.
 
 Builds run offline and without isolation: setuptools and wheel come with the test extra, and a fresh environment borrows them through PYTHONPATH.
 """
 
 import configparser
+import os
 import shutil
 import subprocess
 import sys
-import venv
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional, Set
 
 import pytest
 import setuptools
 
 _BUILD_TOOLS = ("setuptools", "pkg_resources", "_distutils_hack", "wheel", "packaging")
-_OUTSIDE = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "ddp_probe_runs")
+_OUTSIDE = shutil.ignore_patterns(
+    "*.pyc", ".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "ddp_probe_runs"
+)
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +26,17 @@ def setup_cfg(repo: Path) -> configparser.ConfigParser:
     parser = configparser.ConfigParser()
     parser.read(repo / "setup.cfg", encoding="utf-8")
     return parser
+
+
+@pytest.fixture(scope="session")
+def checkout(repo: Path) -> Set[str]:
+    """Every file of the checkout that a tool has not left behind, by its path from the root."""
+    found: Set[str] = set()
+    for folder, folders, names in os.walk(repo):
+        skipped = _OUTSIDE(folder, [*folders, *names])
+        folders[:] = [name for name in folders if name not in skipped]
+        found.update(Path(folder, name).relative_to(repo).as_posix() for name in names if name not in skipped)
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -54,12 +67,18 @@ def sdist(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def wheel_of_sdist(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from the unpacked source distribution alone."""
-    folder = tmp_path_factory.mktemp("wheel-of-sdist")
+def unpacked(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tree that the source distribution unpacks to."""
+    folder = tmp_path_factory.mktemp("unpacked")
     shutil.unpack_archive(str(sdist), str(folder))
     (tree,) = folder.iterdir()
-    return _build("build_wheel", tree, folder)
+    return tree
+
+
+@pytest.fixture(scope="session")
+def wheel_of_sdist(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from the unpacked source distribution alone."""
+    return _build("build_wheel", unpacked, tmp_path_factory.mktemp("wheel-of-sdist"))
 
 
 @pytest.fixture(scope="session")
@@ -74,25 +93,36 @@ def build_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def fresh_env(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
-    """Make an environment with pip in it; returns its interpreter."""
+@pytest.fixture(scope="session")
+def fresh_env(tmp_path_factory: pytest.TempPathFactory, run_python: Callable[..., Any]) -> Callable[..., Path]:
+    """Make an environment of an interpreter, without any package, not even pip; returns its own interpreter."""
 
-    def make() -> Path:
+    def make(base: str = sys.executable) -> Path:
         folder = tmp_path_factory.mktemp("env")
-        venv.create(str(folder), with_pip=True)
+        done = run_python(["-m", "venv", "--without-pip", folder], python=base)
+        assert done.returncode == 0, done.stderr
         return folder / "bin" / "python"
 
     return make
 
 
 @pytest.fixture(scope="session")
-def install(build_tools: Path, clean_env: Callable[..., Dict[str, str]], run_python: Callable[..., Any]) -> Callable[..., None]:
-    """Install into an environment with its own pip, offline, without dependencies."""
+def pip(run_python: Callable[..., Any]) -> Callable[..., None]:
+    """Run a command of the tests' own pip for the interpreter of another environment."""
 
-    def run(python: Path, *what: str) -> None:
-        command = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", *what]
-        done = run_python(command, python=str(python), env=clean_env(PYTHONPATH=str(build_tools)), cwd=build_tools, timeout=180)
+    def run(python: Path, command: str, *words: Any, env: Optional[Dict[str, str]] = None, timeout: float = 240) -> None:
+        done = run_python(["-m", "pip", "--python", python, command, "-q", *words], env=env, timeout=timeout)
         assert done.returncode == 0, done.stdout + done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def install(build_tools: Path, clean_env: Callable[..., Dict[str, str]], pip: Callable[..., None]) -> Callable[..., None]:
+    """Install into an environment, offline, without dependencies; compiling would take longer than all that runs there."""
+
+    def run(python: Path, *what: Any) -> None:
+        options = ("--no-index", "--no-deps", "--no-build-isolation", "--no-compile")
+        pip(python, "install", *options, *what, env=clean_env(PYTHONPATH=str(build_tools)))
 
     return run

@@ -1,6 +1,8 @@
 """What the built files hold."""
 
 import configparser
+import filecmp
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -14,17 +16,16 @@ def _names(wheel: Path) -> Set[str]:
         return set(archive.namelist())
 
 
-def _expected(repo: Path) -> Set[str]:
-    """Every module of the package, its marker for type checkers, and every template."""
-    package = {path.relative_to(repo).as_posix() for path in repo.glob("ddp_probe/**/*.py")}
-    templates = {"ddp_probe/sitecustomize_templates/" + path.name for path in repo.glob("sitecustomize_templates/*") if path.is_file()}
-    return package | templates | {"ddp_probe/py.typed"}
+def _expected(checkout: Set[str]) -> Set[str]:
+    """Every file of the package, whatever it is, and every template."""
+    templates = {"ddp_probe/" + name for name in checkout if name.startswith("sitecustomize_templates/")}
+    return {name for name in checkout if name.startswith("ddp_probe/")} | templates
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path, repo: Path) -> None:
-    """Every module, py.typed and every template is in the wheel; no test, no script and nothing else from the repository is."""
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path, checkout: Set[str]) -> None:
+    """Every module, data file and template of the checkout is in the wheel; no test, no script and nothing else from the repository is."""
     content = {name for name in _names(wheel) if ".dist-info/" not in name}
-    assert content == _expected(repo)
+    assert content == _expected(checkout)
 
 
 def test_the_templates_are_in_the_wheel(wheel: Path) -> None:
@@ -39,11 +40,14 @@ def test_the_sdist_builds_the_same_wheel(wheel: Path, wheel_of_sdist: Path) -> N
         assert files == {name: other.read(name) for name in other.namelist() if ".dist-info/" not in name}
 
 
-def test_the_sdist_carries_licence_and_readme(sdist: Path) -> None:
-    """Whoever unpacks the source distribution finds the licence, the readme and the metadata."""
+def test_the_sdist_is_the_checkout(sdist: Path, unpacked: Path, checkout: Set[str], repo: Path) -> None:
+    """The source distribution holds every file of the checkout, tests and scripts included, byte for byte, and besides only what setuptools adds."""
     with tarfile.open(sdist) as archive:
-        names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"LICENSE", "README.md", "setup.cfg", "pyproject.toml"} <= names
+        files = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    added = {name for name in files if name == "PKG-INFO" or name.startswith("ddp_probe.egg-info/")}
+    assert files - added == checkout
+    assert [name for name in checkout if not filecmp.cmp(str(unpacked / name), str(repo / name), shallow=False)] == []
+    assert [name for name in checkout if os.access(str(unpacked / name), os.X_OK) != os.access(str(repo / name), os.X_OK)] == []
 
 
 @pytest.mark.parametrize("ending", ["/LICENSE", "/entry_points.txt", "/METADATA"])

@@ -33,7 +33,7 @@ class Installed(NamedTuple):
 
 @pytest.fixture(scope="module", params=["wheel", "sdist", "editable"])
 def installed(
-    request: Any, fresh_env: Callable[[], Path], install: Callable[..., None], sources: Path, run_python: Callable[..., Any], tmp_path_factory: Any
+    request: Any, fresh_env: Callable[..., Path], install: Callable[..., None], sources: Path, run_python: Callable[..., Any], tmp_path_factory: Any
 ) -> Installed:
     """An environment that holds the package, and what its interpreter says about it."""
     python = fresh_env()

@@ -23,28 +23,28 @@ print(len(names))
 
 
 def _lowest(setup_cfg: configparser.ConfigParser) -> List[str]:
-    """Turn each name>=version into name==version."""
-    lines = setup_cfg["options"]["install_requires"].strip().splitlines()
+    """Turn each name>=version into name==version; the page's are an extra."""
+    lines = [*setup_cfg["options"]["install_requires"].strip().splitlines(), *setup_cfg["options.extras_require"]["html"].strip().splitlines()]
     return [line.split(";")[0].strip().replace(">=", "==") for line in lines]
 
 
 @pytest.fixture(scope="module")
-def lowest(setup_cfg: configparser.ConfigParser, wheel: Path, fresh_env: Callable[[], Path], run_python: Callable[..., Any]) -> str:
+def lowest(
+    setup_cfg: configparser.ConfigParser, wheel: Path, fresh_env: Callable[..., Path], pip: Callable[..., None], run_python: Callable[..., Any]
+) -> str:
     """An environment with every dependency at its lowest; torch comes from the environment of the tests, behind them on the path."""
-    python = str(fresh_env())
+    python = fresh_env()
     wanted = _lowest(setup_cfg)
     kept = Path(sys.prefix, "lowest-bounds-wheels", "_".join(wanted).replace("==", "-"))  # Downloaded once per environment.
     if not kept.is_dir():
         partial = kept.with_name("partial-%d" % os.getpid())
-        done = run_python(["-m", "pip", "download", "-q", "--only-binary=:all:", "-d", partial, *wanted], python=python, timeout=240)
-        assert done.returncode == 0, done.stderr
+        pip(python, "download", "--only-binary=:all:", "-d", partial, *wanted)
         with contextlib.suppress(OSError):  # Somebody else was faster.
             partial.rename(kept)
-    done = run_python(["-m", "pip", "install", "-q", "--no-index", "--find-links", kept, *wanted, wheel], python=python, timeout=120)
-    assert done.returncode == 0, done.stderr
-    where = run_python("import sysconfig; print(sysconfig.get_path('purelib'))", python=python).stdout.strip()
+    pip(python, "install", "--no-index", "--no-compile", "--find-links", kept, *wanted, wheel)
+    where = run_python("import sysconfig; print(sysconfig.get_path('purelib'))", python=str(python)).stdout.strip()
     Path(where, "torch-of-the-tests.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    return python
+    return str(python)
 
 
 def test_the_lowest_versions_are_what_is_imported(lowest: str, setup_cfg: configparser.ConfigParser, run_python: Callable[..., Any]) -> None:
@@ -60,6 +60,14 @@ def test_every_module_imports_with_the_lowest_versions(lowest: str, run_python: 
     done = run_python(_IMPORT_ALL, python=lowest, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 10
+
+
+def test_the_page_is_made_with_the_lowest_versions(lowest: str, run_python: Callable[..., Any], repo: Path, tmp_path: Path) -> None:
+    """The lowest jinja2 makes the page."""
+    run = repo / "tests" / "recorded" / "legacy" / "03_submodule_left_behind"
+    done = run_python(["-m", "ddp_probe", "report", "--html", "page.html", run], python=lowest, cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_the_schema_is_printed_with_the_lowest_versions(lowest: str, run_python: Callable[..., Any], tmp_path: Path) -> None:
