@@ -3,6 +3,9 @@
 Tests that share a launch through a module-scoped fixture run in one worker, and so do those that share a costly session-scoped one; the other tests
 of the rooms that launch jobs are divided one by one. A sweep over many cases carries ``pytest.mark.sample(N)``: N of them are drawn, all of them run
 with --all; several tests over the same cases name them with ``of``, and draw the same. What carries ``pytest.mark.nightly`` runs with --all alone.
+
+The tests that launch jobs take turns: a run of the whole suite has half of them, drawn by the seed, and the other stack has the other half with the
+same seed. .ci/run gives one seed to both, so that every one runs on one of the two. A run of chosen tests, and one with --all, has all of them.
 """
 
 import os
@@ -15,6 +18,8 @@ import pytest
 from costs import Costs
 
 _SEED = "PYTEST_SEED"
+# In the environment, because the workers cannot tell whether paths were given.
+_TURNS = "DDP_TESTS_TURNS"
 _TESTS = Path(__file__).resolve().parent
 # Session-scoped fixtures that take long to make: who uses one of them, runs where it is.
 _COSTLY = ("training", "failures", "wheel", "sdist", "wheel_of_sdist")
@@ -37,6 +42,8 @@ LAUNCHING = (
 )
 # Some files of these launch jobs: they are marked as slow, and their tests run side by side too.
 _DIVIDED = (*LAUNCHING, "hangs", "ledger")
+# The promises, what keeps them, and the programs of the recordings, which are drawn already.
+_EACH_RUN = ("contract", "patching", "record", "jobs")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,6 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if given is not None:
         os.environ[_SEED] = str(given)
     os.environ.setdefault(_SEED, str(random.SystemRandom().randrange(10**6)))
+    if not hasattr(config, "workerinput"):
+        os.environ[_TURNS] = "" if _is_chosen(config) else "1"
 
 
 def seed() -> int:
@@ -66,9 +75,19 @@ def seed() -> int:
     return int(os.environ[_SEED])
 
 
+def _is_chosen(config: pytest.Config) -> bool:
+    """Tell whether somebody asked for certain tests, or for all of them."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return named or any(config.getoption(each, None) for each in ("--all", "keyword", "markexpr", "lf", "failedfirst"))
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     """Say how to draw the same shares again."""
-    return "sweeps: whole" if config.getoption("--all") else "sweeps: a random share; again with --seed %d, whole with --all" % seed()
+    if config.getoption("--all"):
+        return "sweeps: whole"
+    drawn = "sweeps: a random share; again with --seed %d, whole with --all" % seed()
+    turns = "launches: half of them; the other half on the other stack with the same seed, or with --all"
+    return "%s\n%s" % (drawn, turns) if os.environ[_TURNS] and not config.getoption("--quick") else drawn
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Optional[bool]:
@@ -85,7 +104,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
         dropped += [item for item in items if item.get_closest_marker("nightly")]
         dropped += _not_drawn([item for item in items if not item.get_closest_marker("nightly")], quick)
     if quick:
-        dropped += [item for item in items if _room(item.nodeid) in LAUNCHING or item.get_closest_marker("slow")]
+        dropped += [item for item in items if _launches(item)]
+    elif os.environ[_TURNS]:
+        dropped += [item for item in items if not _has_its_turn(item)]
     if dropped:
         gone = {id(item) for item in dropped}
         config.hook.pytest_deselected(items=[item for item in items if id(item) in gone])
@@ -106,12 +127,31 @@ def pytest_xdist_node_collection_finished(node: Any, ids: List[str]) -> None:
 
 def _group(item: Any) -> str:
     """Return what keeps a test together with others; empty for one that may run anywhere."""
-    found = [each for defs in item._fixtureinfo.name2fixturedefs.values() for each in defs[-1:]]
-    costly = [each.argname for each in found if each.argname in _COSTLY]
+    costly = [each.argname for each in _fixtures(item) if each.argname in _COSTLY]
     if costly:
         return "wheel" if set(costly) - {"training", "failures"} else costly[0]
-    shared = any(each.scope in ("module", "class") for each in found)
-    return item.nodeid.partition("::")[0] if shared or _room(item.nodeid) not in _DIVIDED else ""
+    return item.nodeid.partition("::")[0] if _shares(item) or _room(item.nodeid) not in _DIVIDED else ""
+
+
+def _fixtures(item: Any) -> List[Any]:
+    return [each for defs in item._fixtureinfo.name2fixturedefs.values() for each in defs[-1:]]
+
+
+def _shares(item: Any) -> bool:
+    return any(each.scope in ("module", "class") for each in _fixtures(item))
+
+
+def _launches(item: Any) -> bool:
+    return _room(item.nodeid) in LAUNCHING or item.get_closest_marker("slow") is not None
+
+
+def _has_its_turn(item: Any) -> bool:
+    """Tell whether this run has a test that launches jobs; one of a stack alone is in each run, and those that share a launch are in the same run."""
+    if not _launches(item) or _room(item.nodeid) in _EACH_RUN or item.get_closest_marker("skipif"):
+        return True
+    together = item.nodeid.partition("::")[0] if _shares(item) else item.nodeid
+    first = random.Random("%d turn %s" % (seed(), together)).random() < 0.5
+    return first == (sys.version_info >= (3, 11))
 
 
 def _not_drawn(items: List[pytest.Item], quick: bool) -> List[pytest.Item]:

@@ -1,6 +1,7 @@
 """Which cases of a sweep are drawn, and which tests stay together."""
 
-from typing import Any, List, NamedTuple, Optional
+from types import SimpleNamespace
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import pytest
 import schedule
@@ -61,6 +62,72 @@ def test_what_reads_logs_is_drawn_thinner_on_the_old_stack(monkeypatch: pytest.M
     monkeypatch.setattr(schedule.sys, "version_info", version)
     assert len(_drawn(_sweep("test_a", 7, 40, room="tests/diagnose/test_x.py::"))) == expected
     assert len(_drawn(_sweep("test_a", 7, 40))) == 7
+
+
+class Launch:
+    """As much of a test that may launch jobs as is asked for when turns are drawn."""
+
+    def __init__(self, nodeid: str, scope: str = "function", mark: str = "") -> None:
+        self.nodeid = nodeid
+        self._mark = mark
+        self._fixtureinfo = SimpleNamespace(name2fixturedefs={"launched": [SimpleNamespace(scope=scope, argname="launched")]})
+
+    def get_closest_marker(self, name: str) -> Any:
+        """Return something true for the mark it has."""
+        return name == self._mark or None
+
+
+def _turns(monkeypatch: pytest.MonkeyPatch, version: Any, tests: List[Launch]) -> List[str]:
+    monkeypatch.setattr(schedule.sys, "version_info", version)
+    return [test.nodeid for test in tests if schedule._has_its_turn(test)]
+
+
+def test_what_launches_jobs_is_in_the_run_of_one_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 400 launches in a room or marked as slow, one stack has 150 to 250 and the other one exactly the others."""
+    tests = [Launch("tests/runs/test_x.py::test_%d" % number) for number in range(200)]
+    tests += [Launch("tests/read/test_y.py::test_%d" % number, mark="slow") for number in range(200)]
+    new, legacy = (_turns(monkeypatch, version, tests) for version in ((3, 11), (3, 8)))
+    assert 150 <= len(new) <= 250
+    assert sorted([*new, *legacy]) == sorted(test.nodeid for test in tests)
+
+
+def test_what_shares_a_launch_has_its_turn_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of files whose tests share a launch, a run has all tests or none."""
+    tests = [Launch("tests/remedies/test_%d.py::test_%d" % (file, number), "module") for file in range(20) for number in range(5)]
+    drawn = [each.partition("::")[0] for each in _turns(monkeypatch, (3, 11), tests)]
+    assert 0 < len(set(drawn)) < 20
+    assert {drawn.count(file) for file in drawn} == {5}
+
+
+def test_what_is_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Promises, tests that launch nothing, and tests that one stack alone can pass do not wait for a turn."""
+    tests = [Launch("tests/contract/test_x.py::test_%d" % number) for number in range(50)]
+    tests += [Launch("tests/read/test_y.py::test_%d" % number) for number in range(50)]
+    tests += [Launch("tests/runs/test_z.py::test_%d" % number, mark="skipif") for number in range(50)]
+    assert len(_turns(monkeypatch, (3, 11), tests)) == len(_turns(monkeypatch, (3, 8), tests)) == 150
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "chosen"),
+    [
+        ("TESTPATHS", {}, False),
+        ("INVOCATION_DIR", {}, False),
+        ("ARGS", {}, True),
+        ("TESTPATHS", {"keyword": "launch"}, True),
+        ("TESTPATHS", {"markexpr": "slow"}, True),
+        ("TESTPATHS", {"--all": True}, True),
+    ],
+)
+def test_a_run_of_chosen_tests_has_all_of_them(pytestconfig: pytest.Config, source: str, options: Dict[str, Any], chosen: bool) -> None:
+    """A path, -k, -m and --all choose, which are options of this pytest; a run that names nothing takes turns."""
+    for name in options:
+        pytestconfig.getoption(name)
+
+    class Config:
+        args_source = pytest.Config.ArgsSource[source]
+        getoption = staticmethod(options.get)
+
+    assert schedule._is_chosen(Config()) is chosen  # type: ignore[arg-type]
 
 
 def test_tests_that_are_not_grouped_end_the_run() -> None:

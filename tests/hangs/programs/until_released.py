@@ -10,8 +10,8 @@ import torch.distributed as dist
 
 def comes_late(released):
     """Wait outside any call of torch.distributed."""
-    while not os.path.exists(released):
-        time.sleep(0.05)  # the line that waits for the file
+    while not (os.path.exists(released) or time.sleep(0.05)):  # the line that waits for the file
+        pass  # On one line, because a watcher may look while it asks for the file.
 
 
 class Slow:
