@@ -1,16 +1,14 @@
 """--color and links, as a terminal and a pipe get them from each command that paints."""
 
 import json
-import os
-import pty
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
+from terminal import in_terminal
 
 from ddp_probe.cli import COMMANDS, _parse
 
@@ -37,26 +35,6 @@ def run(tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Path:
     return root / "run"
 
 
-def _in_terminal(args: List[str], env: Dict[str, str]) -> str:
-    """Run in a terminal and return what it was sent."""
-    leader, follower = pty.openpty()
-    command = ["sh", "-c", 'stty cols 100 rows 40 -onlcr; exec "$0" -m ddp_probe "$@"', sys.executable, *args]
-    process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=env)
-    os.close(follower)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(leader, 65536)
-        except OSError:  # Linux says so when the last writer has left.
-            break
-        if not piece:
-            break
-        seen += piece
-    os.close(leader)
-    process.wait(60)
-    return seen.decode("utf-8", "surrogateescape")
-
-
 def _env(clean_env: Env, **extra: Any) -> Dict[str, str]:
     plain = dict.fromkeys(("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TMUX", "STY"))
     return clean_env(**{**plain, "TERM": "xterm-256color", "VTE_VERSION": "7200", "LC_ALL": "C.UTF-8", **extra})
@@ -77,7 +55,7 @@ def test_every_command_that_paints_takes_color(repo: Path) -> None:
 def test_a_terminal_gets_links_and_the_same_text(clean_env: Env, run: Path, command: List[str]) -> None:
     """The lines of the job and of the logs lead to the files; without the escape sequences the text is that of --color never."""
     args = [*command, str(run)]
-    seen, plain = (_in_terminal([*args, "--color", when], _env(clean_env)) for when in ("auto", "never"))
+    seen, plain = (in_terminal([*args, "--color", when], _env(clean_env))[1] for when in ("auto", "never"))
     targets = {target for target in _LINK.findall(seen) if target}
     quoted = "a%1B%5D8%3B%3Bevil%1B%5Cb%20%257%20%E2%80%AE/train.py"
     assert any(target.endswith(quoted) for target in targets)

@@ -2,12 +2,12 @@
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
 
 import pytest
+from terminal import in_terminal
 
 from ddp_probe.read import ledger
 
@@ -49,26 +49,6 @@ def event(second, rank=0, **fields):
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def in_terminal(command, columns, env):
-    """Run a command with a terminal of this width on its stdout; return what it printed there."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE, env={**env, "COLUMNS": str(columns)})
-    os.close(theirs)
-    parts = []
-    while True:
-        try:
-            part = os.read(ours, 1 << 16)
-        except OSError:
-            break
-        if not part:
-            break
-        parts.append(part)
-    os.close(ours)
-    assert process.wait(60) == 0, process.stderr.read()
-    process.stderr.close()
-    return b"".join(parts).decode("utf-8").replace("\r\n", "\n")
-
-
 def test_all_ranks_and_launchers_are_merged_by_time(logs, recorded, read_events):
     """Every event of every file, coverage aside, and each record of a ledger is one line, in the order of their times, the launcher's among them."""
     done = logs(recorded)
@@ -95,7 +75,8 @@ def test_in_a_pipe_a_line_is_whole(logs, recorded):
 @pytest.mark.parametrize("columns", [60, 80, 132])
 def test_in_a_terminal_a_line_is_as_wide_as_it(recorded, clean_env, columns):
     """No line is wider than the terminal, and a call keeps the end of its line of the job."""
-    seen = in_terminal([sys.executable, "-m", "ddp_probe", "logs", str(recorded)], columns, clean_env())
+    code, seen = in_terminal(["logs", str(recorded)], clean_env(COLUMNS=None), columns)
+    assert code == 0
     lines = re.sub(r"\x1b\[[\d;]*m", "", seen).splitlines()  # A colour takes no column.
     assert max(len(line) for line in lines) <= columns
     assert next(line for line in lines if "ddp.init begin" in line).endswith("_rank.py:25")
@@ -155,7 +136,8 @@ def test_text_of_a_log_steers_no_terminal(logs, made, clean_env):
     printed = logs(run).stdout
     assert len(printed.splitlines()) == 2
     assert not any(char in printed for char in "\x1b\x9b\x07\u202e")
-    shown = in_terminal([sys.executable, "-m", "ddp_probe", "logs", str(run), "--raw"], 80, clean_env())
+    code, shown = in_terminal(["logs", str(run), "--raw"], clean_env(COLUMNS=None), 80)
+    assert code == 0
     assert not any(char in shown for char in "\x1b\x9b\u202e")
 
 

@@ -2,12 +2,12 @@
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
 
 import pytest
+from terminal import in_terminal
 
 FOUND, CLEAR, OPEN = "03_submodule_left_behind", "00_healthy_ddp", "10_rank_never_started"
 
@@ -92,35 +92,16 @@ def test_no_locale_stops_it(run_python, clean_env, tmp_path, extra):
     assert (done.returncode, done.stderr) == (0, "3 3 3 3 3\n")
 
 
-def _in_terminal(args, env, columns):
-    """Run in a terminal of this width and return what came out of it."""
-    leader, follower = pty.openpty()
-    command = ["sh", "-c", 'stty cols %d rows 40; exec "$0" -m ddp_probe "$@"' % columns, sys.executable, *args]
-    process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=env)
-    os.close(follower)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(leader, 65536)
-        except OSError:  # Linux says so where the last writer has left.
-            break
-        if not piece:
-            break
-        seen += piece
-    os.close(leader)
-    return process.wait(60), seen.decode()
-
-
 def test_a_terminal_gets_colours_and_no_color_takes_them_away(repo, clean_env):
     """In a terminal the verdict stands out; with NO_COLOR, and in a dumb terminal, it does without colour."""
     job = str(repo / "tests" / "recorded" / "new" / FOUND)
-    code, seen = _in_terminal(["report", job], clean_env(TERM="xterm-256color", NO_COLOR=None, COLUMNS=None), 100)
+    code, seen = in_terminal(["report", job], clean_env(TERM="xterm-256color", NO_COLOR=None, COLUMNS=None), 100)
     assert code == 1
     assert "\x1b[1;31mDDP104 submodule-left-behind  ranks 0-1\x1b[0m" in seen
-    _, plain = _in_terminal(["report", job], clean_env(TERM="xterm-256color", NO_COLOR="1", COLUMNS=None), 100)
+    _, plain = in_terminal(["report", job], clean_env(TERM="xterm-256color", NO_COLOR="1", COLUMNS=None), 100)
     assert "DDP104" in plain
     assert "31m" not in plain
-    _, dumb = _in_terminal(["report", job], clean_env(TERM="dumb", COLUMNS=None), 100)
+    _, dumb = in_terminal(["report", job], clean_env(TERM="dumb", COLUMNS=None), 100)
     assert "DDP104" in dumb
     assert "\x1b" not in dumb
 
@@ -129,7 +110,7 @@ def test_the_width_is_the_terminals(repo, clean_env):
     """A wide terminal has the last event next to each rank, a narrow one below the table."""
     job = str(repo / "tests" / "recorded" / "new" / FOUND)
     for columns in (80, 140):
-        _, seen = _in_terminal(["report", job], clean_env(TERM="xterm", COLUMNS=None), columns)
+        _, seen = in_terminal(["report", job], clean_env(TERM="xterm", COLUMNS=None), columns)
         lines = [re.sub(r"\x1b\[[\d;]*m|\r", "", line) for line in seen.split("\n")]
         assert max(map(len, lines)) <= columns
         assert ("last event" in lines) == (columns == 80)
