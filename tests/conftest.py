@@ -25,7 +25,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 import ports
 import pytest
-from light import pytest_collection_finish, pytest_runtest_setup
+from light import pytest_collection_finish, pytest_runtest_setup, pytest_sessionstart
 from schedule import (
     pytest_addoption,
     pytest_collection_modifyitems,
@@ -44,6 +44,7 @@ __all__ = [
     "pytest_ignore_collect",
     "pytest_report_header",
     "pytest_runtest_setup",
+    "pytest_sessionstart",
     "pytest_xdist_node_collection_finished",
     "whole",
 ]

@@ -5,7 +5,8 @@ of the rooms that launch jobs are divided one by one. A sweep over many cases ca
 with --all; several tests over the same cases name them with ``of``, and draw the same. What carries ``pytest.mark.nightly`` runs with --all alone.
 
 The tests that launch jobs take turns: a run of the whole suite has half of them, drawn by the seed, and the other stack has the other half with the
-same seed. .ci/run gives one seed to both, so that every one runs on one of the two. A run of chosen tests, and one with --all, has all of them.
+same seed. .ci/run gives one seed to both, so that every one runs on one of the two. The rooms of the promises are in each run; of their sweeps the
+stacks divide the cases that are drawn. A run of chosen tests, and one with --all, has all of them.
 """
 
 import os
@@ -42,7 +43,7 @@ LAUNCHING = (
 )
 # Some files of these launch jobs: they are marked as slow, and their tests run side by side too.
 _DIVIDED = (*LAUNCHING, "hangs", "ledger")
-# The promises, what keeps them, and the programs of the recordings, which are drawn already.
+# The promises, what keeps them, and the programs of the recordings; of what is drawn of these, each stack has its half.
 _EACH_RUN = ("contract", "patching", "record", "jobs")
 
 
@@ -75,6 +76,11 @@ def seed() -> int:
     return int(os.environ[_SEED])
 
 
+def stack() -> int:
+    """Return which of the two stacks this is, 1 or 0."""
+    return int(sys.version_info >= (3, 11))
+
+
 def _is_chosen(config: pytest.Config) -> bool:
     """Tell whether somebody asked for certain tests, or for all of them."""
     named = config.args_source is pytest.Config.ArgsSource.ARGS
@@ -102,7 +108,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
     dropped: List[pytest.Item] = []
     if not config.getoption("--all"):
         dropped += [item for item in items if item.get_closest_marker("nightly")]
-        dropped += _not_drawn([item for item in items if not item.get_closest_marker("nightly")], quick)
+        dropped += _not_drawn([item for item in items if not item.get_closest_marker("nightly")], quick, turns=bool(os.environ[_TURNS]))
     if quick:
         dropped += [item for item in items if _launches(item)]
     elif os.environ[_TURNS]:
@@ -150,11 +156,10 @@ def _has_its_turn(item: Any) -> bool:
     if not _launches(item) or _room(item.nodeid) in _EACH_RUN or item.get_closest_marker("skipif"):
         return True
     together = item.nodeid.partition("::")[0] if _shares(item) else item.nodeid
-    first = random.Random("%d turn %s" % (seed(), together)).random() < 0.5
-    return first == (sys.version_info >= (3, 11))
+    return random.Random("%d turn %s" % (seed(), together)).randrange(2) == stack()
 
 
-def _not_drawn(items: List[pytest.Item], quick: bool) -> List[pytest.Item]:
+def _not_drawn(items: List[pytest.Item], quick: bool, turns: bool = False) -> List[pytest.Item]:
     sweeps: Dict[str, List[Any]] = {}
     for item in items:
         marker: Any = item.get_closest_marker("sample")
@@ -164,6 +169,8 @@ def _not_drawn(items: List[pytest.Item], quick: bool) -> List[pytest.Item]:
     for name, cases in sorted(sweeps.items()):
         ids = sorted({_id(case) for case in cases})
         drawn = random.Random("%d %s" % (seed(), name)).sample(ids, min(len(ids), _share(cases[0], quick)))
+        if turns and len(drawn) > 1 and _room(cases[0].nodeid) in _EACH_RUN:
+            drawn = drawn[(seed() + stack()) % 2 :: 2]
         dropped += [case for case in cases if _id(case) not in drawn]
     return dropped
 

@@ -91,6 +91,19 @@ def test_what_launches_jobs_is_in_the_run_of_one_stack(monkeypatch: pytest.Monke
     assert sorted([*new, *legacy]) == sorted(test.nodeid for test in tests)
 
 
+def test_the_stacks_divide_what_is_drawn_of_a_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of seven drawn cases in a room of each run one stack has three and the other one the other four; a single one is on both."""
+    for test, share, shares in (("test_a", 7, [3, 4]), ("test_b", 1, [1, 1])):
+        cases: List[Any] = _sweep(test, share, 40)
+        both = []
+        for version in ((3, 8), (3, 11)):
+            monkeypatch.setattr(schedule.sys, "version_info", version)
+            gone = {case.nodeid for case in schedule._not_drawn(cases, quick=False, turns=True)}
+            both.append([case.nodeid for case in cases if case.nodeid not in gone])
+        assert sorted(map(len, both)) == shares
+        assert {*both[0], *both[1]} == set(_drawn(cases))
+
+
 def test_what_shares_a_launch_has_its_turn_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of files whose tests share a launch, a run has all tests or none."""
     tests = [Launch("tests/remedies/test_%d.py::test_%d" % (file, number), "module") for file in range(20) for number in range(5)]

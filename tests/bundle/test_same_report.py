@@ -16,7 +16,7 @@ def _recorded() -> Iterator[Tuple[str, Job]]:
             yield stack, job
 
 
-@pytest.mark.sample(24, few=6)
+@pytest.mark.sample(12, few=6)
 @pytest.mark.parametrize(("stack", "job"), list(_recorded()), ids=lambda value: value if isinstance(value, str) else label(value))
 def test_report_is_the_same(stack: str, job: Job, tmp_path: Path, at_home: Any, bundle: Any, report: Callable[[Path], Tuple[str, str]]) -> None:
     """The report over a bundle of a recorded job, as text and as JSON, is the one over the run, but for the name of the folder."""

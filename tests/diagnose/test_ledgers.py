@@ -166,7 +166,7 @@ def test_two_groups_in_a_circle() -> None:
     assert "/job/t.py:9" in finding.verdict
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", list(FAULTS))
 def test_no_rank_is_wronged_by_a_missing_or_torn_ledger(name: str, size: int) -> None:

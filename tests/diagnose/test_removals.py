@@ -100,7 +100,7 @@ def _recorded() -> List[Path]:
     return [folder for folder in folders if list(folder.rglob("*.jsonl"))]
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("folder", _recorded(), ids=lambda folder: "%s-%s" % (folder.parent.name, folder.name))
 def test_a_recorded_run_without_a_part_of_it(folder: Path) -> None:
     """Without any one file, line or end the verdict on a recorded job is never clear without proof, and never another cause."""

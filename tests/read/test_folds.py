@@ -77,7 +77,7 @@ def healthy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(RECORDED / "new" / "00_healthy_ddp", tmp_path / "healthy"))
 
 
-@pytest.mark.sample(24, few=6)
+@pytest.mark.sample(12, few=6)
 @pytest.mark.parametrize(("stack", "job"), list(_recorded()), ids=lambda value: value if isinstance(value, str) else label(value))
 def test_folds_of_a_divided_run_are_the_run(stack: str, job: Job, tmp_path: Path) -> None:
     """The report over the folds of one to three hosts is, but for names of folders, the report over all files of a recorded run in one folder."""

@@ -32,16 +32,22 @@ def identity(thing):
     return None if thing is None else [type(thing).__name__, thing.__qualname__, code.co_filename, code.co_firstlineno]
 
 
-def aliases(thing):
-    """Return the names of all modules under which this very object can be had."""
-    spaces = [(name, vars(module)) for name, module in list(sys.modules.items()) if isinstance(module, types.ModuleType)]
-    return sorted("%s.%s" % (name, key) for name, space in spaces for key, value in list(space.items()) if value is thing)
+def aliases(things):
+    """Return, for each of these objects by its id, the names of all modules under which that very object can be had."""
+    names = {id(thing): [] for thing in things}
+    for module_name, module in list(sys.modules.items()):
+        if isinstance(module, types.ModuleType):
+            for key, value in list(vars(module).items()):
+                if id(value) in names:
+                    names[id(value)].append("%s.%s" % (module_name, key))
+    return {each: sorted(found) for each, found in names.items()}
 
 
 def picture():
     """Return every target and its aliases, of the modules that are imported."""
-    imported = [row for row in TARGETS if row.module in sys.modules]
-    return {str(row): [identity(held(row)), aliases(held(row)) if held(row) is not None else []] for row in imported}
+    slots = {str(row): held(row) for row in TARGETS if row.module in sys.modules}
+    names = aliases([thing for thing in slots.values() if thing is not None])
+    return {row: [identity(thing), names.get(id(thing), []) if thing is not None else []] for row, thing in slots.items()}
 
 
 class Order:

@@ -1,4 +1,4 @@
-"""Activates and restores twenty times while others hold on to wrappers; what is out of reach falls through and is listed."""
+"""Activates and restores, as often as its argument says, while others hold on to wrappers; what is out of reach falls through and is listed."""
 
 import collections
 import functools
@@ -17,7 +17,6 @@ from orders import lines
 import ddp_probe
 from ddp_probe.patching.intercept.wrapper import Wrapper
 
-TIMES = 20
 original = [torch.load, torch.nn.Module.__dict__["to"]]  # in a list: a name of this module would be an alias
 
 
@@ -44,10 +43,10 @@ def file():
     return made
 
 
-def rounds():
+def rounds(times):
     """Activate, call, restore; each call is written once each time."""
     sizes = []
-    for number in range(TIMES):
+    for number in range(times):
         ddp_probe.activate()
         ddp_probe.activate()
         assert depth(torch.load) == 1 == depth(vars(torch.nn.Module)["to"])
@@ -104,8 +103,8 @@ def held():
 
 
 def main():
-    """Print how many entries the last certificate has."""
-    rounds()
+    """Print how often it was activated and how many entries the last certificate has."""
+    rounds(int(sys.argv[1]))
     print(json.dumps({"entries": held()}))
 
 
