@@ -2,6 +2,7 @@
 
 import os
 import re
+from types import CodeType
 from typing import Dict, Optional, Sequence
 
 from ddp_probe.accelerators import PLUGINS
@@ -20,6 +21,7 @@ _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]([^/\\.]+)")
 _COMMAND = re.compile(r"[/\\](?:bin|Scripts)[/\\]([^/\\.]+)$")
 _FOREIGN = re.compile(r"%s|%s|[/\\]lib(?:64)?[/\\]python\d[\d.]*t?[/\\]|^<frozen " % (_INSTALLED.pattern, _COMMAND.pattern))
 _FILES = 10_000
+_STARTS_CHILDREN = ("multiprocessing.spawn", "multiprocessing.forkserver")
 
 _known: Dict[str, bool] = {}
 
@@ -37,6 +39,11 @@ def foreign(file: str) -> bool:
         if len(_known) < _FILES:
             _known[file] = found
     return found
+
+
+def starts_a_child(code: CodeType) -> bool:
+    """Return whether this is the command line with which multiprocessing starts an interpreter: a line that nobody has written."""
+    return code.co_filename == "<string>" and any(name in code.co_names for name in _STARTS_CHILDREN)
 
 
 def package(file: str) -> str:

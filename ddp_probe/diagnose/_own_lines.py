@@ -8,9 +8,8 @@ import re
 from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe import schema
-from ddp_probe.own_code import foreign
 from ddp_probe.read import stacks
-from ddp_probe.read.job_line import job_line
+from ddp_probe.read.job_line import job_line, own_frames
 from ddp_probe.read.logged_call import LoggedCall, LogLine
 from ddp_probe.read.model import LoggedProcess
 from ddp_probe.read.rank_ledger import RankLedger
@@ -79,9 +78,9 @@ def _is_new(process: LoggedProcess, ledger: RankLedger, when: float, latest: flo
 
 def _own(frames: Sequence[schema.Site]) -> _Frames:
     """Return the lines of the job's own code: library code that waits may be at other lines each time."""
-    return tuple((frame.file, frame.line) for frame in frames if not foreign(frame.file))
+    return tuple((frame.file, frame.line) for frame in own_frames(frames))
 
 
 def _task(frames: Sequence[schema.Site]) -> str:
-    names = [frame.function.rpartition(".")[2] for frame in frames if not foreign(frame.file)][-_INNERMOST:]
+    names = [frame.function.rpartition(".")[2] for frame in own_frames(frames)][-_INNERMOST:]
     return next((name for name in reversed(names) if _TASK.search(name)), "")

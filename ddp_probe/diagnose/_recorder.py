@@ -13,9 +13,9 @@ from ddp_probe.diagnose._splits import BACKWARD, Split, record, split
 from ddp_probe.diagnose.ledgers import Standing, called, described, view
 from ddp_probe.diagnose.rule import Evidence, Finding
 from ddp_probe.diagnose.words import at
-from ddp_probe.own_code import foreign
 from ddp_probe.read import flight_recorder
 from ddp_probe.read.flight_recorder import RecorderEntry, Recording
+from ddp_probe.read.job_line import own_frames
 from ddp_probe.read.ledger import Record
 from ddp_probe.read.model import Run
 from ddp_probe.schema import Site
@@ -157,7 +157,8 @@ def _described(entry: RecorderEntry) -> str:
 
 def _site(entry: RecorderEntry) -> Optional[Site]:
     """Return the innermost line that is the job's own."""
-    return next((frame for frame in entry.frames if frame.file and not foreign(frame.file)), None)
+    own = own_frames([frame for frame in reversed(entry.frames) if frame.file])
+    return own[-1] if own else None
 
 
 def _shown(found: Recording, entry: RecorderEntry, text: str) -> Evidence:

@@ -4,7 +4,7 @@ import sys
 from types import CodeType, FrameType
 from typing import Any, List, Optional, Tuple
 
-from ddp_probe.own_code import foreign, framework, of_installed_program, package
+from ddp_probe.own_code import foreign, framework, of_installed_program, package, starts_a_child
 from ddp_probe.schema import Site
 
 _FRAMES = 200
@@ -50,7 +50,7 @@ def call_path(start_frame: Optional[FrameType] = None) -> Tuple[Optional[Site], 
             break
         top = _top(walked)
         if top not in PROBE:
-            if top not in BETWEEN and not framework(top) and not foreign(walked.f_code.co_filename):
+            if top not in BETWEEN and not framework(top) and not foreign(walked.f_code.co_filename) and not starts_a_child(walked.f_code):
                 return site(walked.f_code, walked.f_lineno), _sites(inside)
             inside.append(walked)
         walked = walked.f_back

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ddp_probe import ledger_schema
 from ddp_probe.facts.call_site import BETWEEN, PROBE, call_path, module_of
-from ddp_probe.own_code import foreign, framework
+from ddp_probe.own_code import foreign, framework, starts_a_child
 from ddp_probe.record.ledger import LedgerFile
 
 _FRAMES = 100
@@ -43,7 +43,8 @@ def finder(file: LedgerFile) -> Callable[[], int]:
             kept.clear()
         code = frame.f_code
         top = module_of(frame).partition(".")[0]
-        found: Optional[Dict[int, int]] = None if top in _NEVER_THE_JOBS or framework(top) or foreign(code.co_filename) else {}
+        others = top in _NEVER_THE_JOBS or framework(top) or foreign(code.co_filename) or starts_a_child(code)
+        found: Optional[Dict[int, int]] = None if others else {}
         kept.append(code)
         codes[id(code)] = found
         return found

@@ -1,7 +1,6 @@
 """Gives the calls of spawned children the line of the job that started the children, if no line of the job is above the call in the child itself.
 
-That is so if a library spawns functions of its own, as Lightning's ddp_spawn does: the outermost frame of such a child is the command line that
-multiprocessing has started it with.
+That is so if a library spawns functions of its own, as Lightning's ddp_spawn does.
 """
 
 from typing import Dict, List, Optional
@@ -9,15 +8,14 @@ from typing import Dict, List, Optional
 import msgspec
 
 from ddp_probe import schema
+from ddp_probe.own_code import foreign
 from ddp_probe.read.kept_calls import KeptCalls
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.schema import Site
 
-_COMMAND_LINE = "<string>"
-
 
 def place(run: Run) -> None:
-    """Replace the command line of multiprocessing by the line that called start_processes."""
+    """Give the calls that have no line of the job the line that called start_processes."""
     by_host: Dict[str, List[LoggedProcess]] = {}
     for process in run.processes:
         if process.started.role == "promoted":
@@ -34,11 +32,12 @@ def place(run: Run) -> None:
 
 def _place(process: LoggedProcess, site: Optional[Site]) -> None:
     kept = process.kept
-    if site is None or not any(_is_command_line(event) for event in kept.events):
+    if site is None or foreign(site.file) or not any(_is_a_librarys(event) for event in kept.events):
         return
-    events = tuple(msgspec.structs.replace(event, site=site) if event is not None and _is_command_line(event) else event for event in kept.events)
+    events = tuple(msgspec.structs.replace(event, site=site) if event is not None and _is_a_librarys(event) else event for event in kept.events)
     process.kept = KeptCalls(kept.file, kept.kinds, events, kept.lines, kept.times)
 
 
-def _is_command_line(event: Optional[schema.Event]) -> bool:
-    return event is not None and event.site is not None and event.site.file == _COMMAND_LINE
+def _is_a_librarys(event: Optional[schema.Event]) -> bool:
+    """Tell whether a call was made by a library alone: at no line of the job, or at a line of an installed program."""
+    return event is not None and (event.phase == "begin" if event.site is None else foreign(event.site.file))

@@ -6,8 +6,7 @@ LLNL's STAT is the model: ranks that stand at the same lines are one class, howe
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import ddp_probe
-from ddp_probe.own_code import foreign
-from ddp_probe.read.job_line import job_line
+from ddp_probe.read.job_line import job_line, own_frames
 from ddp_probe.schema import Site, ThreadStack
 
 _OURS = ddp_probe.__path__[0] + "/"
@@ -61,10 +60,11 @@ def tree(stacks: Iterable[Tuple[int, ThreadStack]]) -> Branch:
 def steps(frames: Sequence[Site]) -> List[Step]:
     """Return a stack, outermost first, with library lines in a row folded into one step."""
     job = job_line(frames)
+    own = {id(frame) for frame in own_frames(frames)}
     found: List[Step] = []
     run: List[Site] = []
     for frame in (frame for frame in frames if not frame.file.startswith(_OURS)):
-        if frame is not job and foreign(frame.file):
+        if frame is not job and id(frame) not in own:
             run.append(frame)
             continue
         found += [_folded(run)] if run and found else []  # What starts the program leads every stack and tells nothing.

@@ -51,6 +51,15 @@ def test_a_line_of_torch_is_never_it():
     assert job_line([Site("<frozen runpy>", 198, "_run_code"), library("torch/distributed/run.py"), library("torch/distributed/hang.py")]) is None
 
 
+@pytest.mark.parametrize(("module", "function"), [("spawn", "spawn_main"), ("forkserver", "main")])
+def test_the_command_line_that_starts_a_child_is_never_it(module, function):
+    """Nobody has written the line with which multiprocessing starts a child; a program given by python -c is the job's."""
+    begun = [Site("<string>", 1, "<module>"), Site("/usr/lib/python3.11/multiprocessing/%s.py" % module, 122, function)]
+    assert job_line([*begun, library("torch/multiprocessing/spawn.py", "_wrap"), JOB, library("torch/a.py")]) == JOB
+    assert job_line([*begun, library("torch/multiprocessing/spawn.py", "_wrap"), library("torch/a.py")]) is None
+    assert job_line([begun[0], library("torch/multiprocessing/spawn.py", "start_processes")]) == begun[0]
+
+
 def failed(*frames):
     """Return a failure with these frames."""
     found = Failed(rank=0, when=0.0, at=LogLine("rank00000.jsonl", 3), type="KeyboardInterrupt", message="")

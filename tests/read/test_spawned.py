@@ -10,7 +10,7 @@ from ddp_probe import schema
 from ddp_probe.read import load
 
 STARTS = {"file": "/train/fit.py", "line": 49, "function": "main"}
-COMMAND_LINE = {"file": "<string>", "line": 1, "function": "<module>"}
+LIBRARY = {"file": "/usr/lib/python3/dist-packages/trainer/loop.py", "line": 1, "function": "fit"}
 OWN = {"file": "/train/model.py", "line": 7, "function": "build"}
 
 
@@ -19,14 +19,14 @@ def _write(file: Path, pid: int, events: List[Dict[str, Any]]) -> None:
     file.write_text("".join(json.dumps({**common, "seq": seq, "mono_ns": seq, **event}) + "\n" for seq, event in enumerate(events)), encoding="utf-8")
 
 
-def _run(folder: Path, groups: List[Dict[str, Any]], role: str = "promoted") -> List[Optional[Tuple[str, int]]]:
+def _run(folder: Path, groups: List[Dict[str, Any]], role: str, site: Optional[Dict[str, Any]]) -> List[Optional[Tuple[str, int]]]:
     """Write a launcher with these group events and two ranks; return where each rank made its wrap and its load."""
     start = {"event": "launcher.start", "phase": "point", "launcher": "spawn"}
     _write(folder / "launcher.node1.jsonl", 1, [start, *({"event": "launcher.group", **group} for group in groups)])
     for rank in (0, 1):
         events = [
             {"event": "process.start", "phase": "point", "rank": rank, "world_size": 2, "role": role},
-            {"event": "ddp.init", "phase": "begin", "span": 1, "rank": rank, "site": COMMAND_LINE},
+            {"event": "ddp.init", "phase": "begin", "span": 1, "rank": rank, "site": site},
             {"event": "ddp.init", "phase": "end", "span": 1, "rank": rank},
             {"event": "checkpoint.load", "phase": "begin", "span": 2, "rank": rank, "site": OWN},
         ]
@@ -39,21 +39,26 @@ _BEGIN: Dict[str, Any] = {"phase": "begin", "span": 1, "site": STARTS}
 _END: Dict[str, Any] = {"phase": "end", "span": 1, "children": {"0": 10, "1": 11}}
 _FAILED: Dict[str, Any] = {"phase": "error", "span": 1, "failure": {"type": "ProcessRaisedException", "message": ""}}
 _LATER = [{"phase": "begin", "span": 2, "site": {**STARTS, "line": 60}}, {"phase": "end", "span": 2, "children": {"0": 20, "1": 21}}]
-_AT_START, _AT_COMMAND_LINE, _AT_OWN = ("/train/fit.py", 49), ("<string>", 1), ("/train/model.py", 7)
+_AT_START, _AT_OWN = ("/train/fit.py", 49), ("/train/model.py", 7)
 
 
+@pytest.mark.parametrize("site", [None, LIBRARY], ids=["no line", "a library's line"])
 @pytest.mark.parametrize(
     ("groups", "role", "expected"),
     [
         ([_BEGIN, _END], "promoted", _AT_START),
         ([_BEGIN, _END, *_LATER], "promoted", _AT_START),
         ([_BEGIN, _FAILED], "promoted", _AT_START),
-        ([_BEGIN, _FAILED, *_LATER], "promoted", _AT_COMMAND_LINE),  # Either of the two may have started them.
-        ([{**_BEGIN, "site": None}, _END], "promoted", _AT_COMMAND_LINE),
-        ([_BEGIN, _END], "rank", _AT_COMMAND_LINE),  # python -c of the job's own.
+        ([_BEGIN, _FAILED, *_LATER], "promoted", None),  # Either of the two may have started them.
+        ([{**_BEGIN, "site": None}, _END], "promoted", None),
+        ([{**_BEGIN, "site": LIBRARY}, _END], "promoted", None),  # The whole program is installed.
+        ([_BEGIN, _END], "rank", None),
     ],
-    ids=["by pid", "by pid of two", "the only one", "either of two", "no line", "a rank of its own"],
+    ids=["by pid", "by pid of two", "the only one", "either of two", "no line of the parent", "the parent is a library", "a rank of its own"],
 )
-def test_the_line_that_started_the_children(tmp_path: Path, groups: List[Dict[str, Any]], role: str, expected: Tuple[str, int]) -> None:
-    """It replaces the command line of multiprocessing if it is certain, and never a line of the job in the child."""
-    assert _run(tmp_path, groups, role) == [expected, _AT_OWN] * 2
+def test_the_line_that_started_the_children(
+    tmp_path: Path, groups: List[Dict[str, Any]], role: str, expected: Optional[Tuple[str, int]], site: Optional[Dict[str, Any]]
+) -> None:
+    """It stands in for a library's line or for none if it is certain, and never for a line of the job in the child."""
+    as_it_was = None if site is None else (site["file"], site["line"])
+    assert _run(tmp_path, groups, role, site) == [expected or as_it_was, _AT_OWN] * 2
