@@ -100,6 +100,11 @@ class _Finder:
 _finder: Any = _Finder()
 
 
+def installed(name: str) -> Optional[ModuleSpec]:
+    """Find a top-level module where it is installed, whatever the job has under that name; None if it is not installed."""
+    return _installed(name) or _by_others(name)
+
+
 def _standard(name: str) -> Optional[ModuleSpec]:
     entries = [entry for entry in sys.path if entry in (_STANDARD, os.path.join(_STANDARD, "lib-dynload")) or _is_zip_of_python(entry)]
     return _loadable(importlib.machinery.PathFinder.find_spec(name, entries))

@@ -29,7 +29,7 @@ from ddp_probe.activation.installer import state as installed
 from ddp_probe.activation.targets import TARGETS
 from ddp_probe.cli import _static
 
-_DISTRIBUTIONS = ("wrapt", "msgspec", "torch", "mmengine")
+_DISTRIBUTIONS = ("wrapt", "structlog", "msgspec", "torch", "mmengine")
 _UNCOMPILED = " (not compiled for this interpreter: install compiles it)"
 
 

@@ -28,14 +28,20 @@ class OwnPosition(NamedTuple):
 
 def standing(file: LedgerFile) -> OwnPosition:
     """Return where the process stands; everything is empty if no call and no phase is open."""
-    during = open_phase(file.map)
-    step = next((int(row["count"]) for code, row in _phases(file.map) if code == _BACKWARD), None)
+    during, step = phase_and_step(file)
     found = open_call(file.map)
-    where = OwnPosition(during=_PHASES.get(during[0], "") if during is not None else "", step=step)
+    where = OwnPosition(during=during, step=step)
     if found is None:
         return where
     group, size = _group(file, found["group"])
     return where._replace(operation=_OPERATIONS.get(found["op"], ""), number=int(found["seq"]), group=group, size=size)
+
+
+def phase_and_step(file: LedgerFile) -> Tuple[str, Optional[int]]:
+    """Return the phase that is open, or an empty string, and how many backward passes there were."""
+    during = open_phase(file.map)
+    step = next((int(row["count"]) for code, row in _phases(file.map) if code == _BACKWARD), None)
+    return _PHASES.get(during[0], "") if during is not None else "", step
 
 
 def open_call(data: Any) -> Optional[Row]:

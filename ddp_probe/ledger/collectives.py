@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Protocol, Tuple
 from ddp_probe import ledger_schema as schema
 from ddp_probe import settings
 from ddp_probe.facts.birth import boot, born
-from ddp_probe.hangs import Watcher
+from ddp_probe.hangs import Watcher, phase_and_step
 from ddp_probe.ledger import phases
 from ddp_probe.ledger._calls import flags_of_thread, hooks
 from ddp_probe.ledger._groups import Groups
@@ -76,6 +76,13 @@ class Collectives:
         self._put_back()
         self._swap()
         guard.run("watcher", self.watcher.start, self.file, self._session)
+
+    def stands(self) -> Dict[str, Any]:
+        """Return the phase that this process is in, and its step, as far as the ledger knows; for the job's own logs, so it looks at few words."""
+        if self.file is None:
+            return {}
+        during, step = phase_and_step(self.file)
+        return {"during": during, "step": step}
 
     def _base(self) -> str:
         recorder = self._session.recorder

@@ -1,7 +1,7 @@
-"""What third parties add by an entry point: a probe (group ddp_probe.probes) or an accelerator (group ddp_probe.accelerators).
+"""What third parties add by an entry point: a probe, an accelerator or a processor of each line, in a group of that name.
 
 Entry points are read from the files themselves, because importlib.metadata would cost each rank its import.
-A probe's entry point names a module like those in this folder: its PROBE declares the targets.
+A probe's entry point names a module like those in this folder: its PROBE declares the targets. The others name an attribute of a module.
 """
 
 import configparser
@@ -15,8 +15,10 @@ from ddp_probe.activation.own_imports import jobs_modules
 from ddp_probe.activation.targets import PROGRAM, TargetRow
 from ddp_probe.ours import ours
 from ddp_probe.patching import guard
+from ddp_probe.record import add_processor
 
 _FOLDERS = 200
+_PROBES, _ACCELERATORS, _PROCESSORS = _GROUPS = ("ddp_probe.probes", "ddp_probe.accelerators", "ddp_probe.processors")
 
 
 class Plugins:
@@ -33,7 +35,11 @@ class Plugins:
         module, _, attribute = value.partition(":")
         with jobs_modules():
             loaded = importlib.import_module(module.strip())
-        if group == "ddp_probe.accelerators":
+        if group == _PROCESSORS:
+            part = "processor " + name
+            add_processor(part, getattr(loaded, attribute.strip()), lambda exc: guard.run(part, _fail, exc))
+            return
+        if group == _ACCELERATORS:
             record = getattr(loaded, attribute.strip())
             accelerators.register(record)
             self._add("set_device", record.set_device, PROGRAM)
@@ -45,6 +51,10 @@ class Plugins:
         if self._role in roles:
             for module, _, qualname in (target.partition(":") for target in targets):
                 self.rows.append(TargetRow(probe, module, qualname, roles, optional=True))
+
+
+def _fail(exc: BaseException) -> None:
+    raise exc
 
 
 def entry_points() -> List[Tuple[str, str, str]]:
@@ -74,5 +84,5 @@ def _declared(path: str) -> List[Tuple[str, str, str]]:
     parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case
     parser.read_string(text)
-    groups = [group for group in parser.sections() if group in ("ddp_probe.probes", "ddp_probe.accelerators")]
+    groups = [group for group in parser.sections() if group in _GROUPS]
     return [(group, name, value) for group in groups for name, value in parser[group].items()]

@@ -4,7 +4,7 @@ import errno
 import fcntl
 import os
 import stat
-from typing import Optional, Tuple
+from typing import Iterator, Optional, Tuple
 
 from ddp_probe.ours import ours, suppress
 
@@ -21,7 +21,9 @@ class OutOfRoomError(Exception):
 
 
 class LineFile:
-    """The file of one process; ``write`` writes one line by one call."""
+    """The file of one process, the sink of its logger; ``write`` writes one line by one call."""
+
+    numbers: Iterator[int] = iter(())
 
     def __init__(self, fd: int, path: str, room: int) -> None:
         seen = os.fstat(fd)
@@ -46,8 +48,8 @@ class LineFile:
         self.size = seen.st_size
         return (seen.st_dev, seen.st_ino) == self._ident and seen.st_nlink >= self._links
 
-    def write(self, line: bytes) -> None:
-        """Write one line, or raise and leave nothing of it behind."""
+    def write(self, line: bytes) -> int:
+        """Write one line and return its length, or raise and leave nothing of it behind."""
         if self._torn:
             line = b"\n" + line
         if self.size + len(line) > self.room:
@@ -59,6 +61,7 @@ class LineFile:
             self._take_back(written)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
         self.size += written
+        return written
 
     def landed(self) -> bool:
         """Tell whether the line whose writing was interrupted is in the file."""

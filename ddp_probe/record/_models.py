@@ -6,17 +6,29 @@ from typing import Any, List
 
 from ddp_probe.ours import ours, suppress
 
+from ._chain import rows_logger
 from ._file import make_folder
-from ._json import render
 from ._modes import umask
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class Whole:
+    """The end of the chain for one model: holds what has to be written at once, as its size decides whether there is room for it."""
+
+    data = b""
+
+    def write(self, data: bytes) -> None:
+        """Take the rendered rows."""
+        self.data = data
+
+
 def lines(rows: List[Any]) -> bytes:
-    """Return the rows as one JSON array, a row a line, so that two ranks' lists can be compared by diff."""
-    return b"[\n" + b",\n".join(render(row) for row in rows) + b"\n]\n"
+    """Return the rows as they go into the file."""
+    whole = Whole()
+    rows_logger(whole).write(rows)
+    return whole.data
 
 
 def is_name(digest: str) -> bool:

@@ -13,18 +13,6 @@ class SchemaDriftError(Exception):
     """A line says something that the schema does not know."""
 
 
-class Checked:
-    """Stands before the file and lets through what the schema allows."""
-
-    def __init__(self, sink: Any) -> None:
-        self._sink = sink
-
-    def write(self, line: bytes) -> None:
-        """Check one line, then write it."""
-        check(line)
-        self._sink.write(line)
-
-
 @lru_cache(maxsize=1)
 def decoders() -> Dict[str, Any]:
     """Return a decoder per event.

@@ -14,8 +14,8 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.ours import ours, suppress
 
-from . import _file, _line
-from ._strict import Checked, decoders
+from . import _chain, _file
+from ._strict import decoders
 
 _RESERVE = 1024  # room for the line that says that the file is full
 _LAST = 64 << 10  # room for how it ended: the last line, and the last call that failed; a quarter of a file that is to be small
@@ -50,8 +50,7 @@ class Writer:
         self._envelope = {**envelope, "pid": self.pid}
         self._lock = threading.RLock()
         self._file: Optional[_file.LineFile] = None
-        self._sink: Any = None
-        self._bound = _known(self._envelope)
+        self._log: Any = None
         self._seq = itertools.count()
         self._written = itertools.count(1)
         self._start: Optional[schema.Event] = None  # what first() answered
@@ -73,7 +72,8 @@ class Writer:
     def bind(self, envelope: Dict[str, Any]) -> None:
         """Change what every following line carries."""
         self._envelope.update(envelope)
-        self._bound = _known(self._envelope)
+        if self._file is not None:
+            self._log = _chain.line_logger(self._file, _known(self._envelope))
 
     def close(self) -> None:
         """Let go of the descriptor; the next line opens the same file again."""
@@ -92,7 +92,7 @@ class Writer:
 
     def keep(self, lines: List[_Line]) -> None:
         """Keep the last call that failed for the end of a full file."""
-        self._last_failure = [(event, phase, {**_line.now(), **more}) for event, phase, more in lines]
+        self._last_failure = [(event, phase, {**_chain.now(), **more}) for event, phase, more in lines]
 
     def _make_room(self) -> None:
         """Open the file once more, for the lines that were kept and the last one."""
@@ -179,8 +179,8 @@ class Writer:
 
     def _put(self, line: _Line) -> None:
         event, phase, more = line
-        self._sink.write(_line.line(event, {**self._bound, "phase": phase, "seq": next(self._seq), **more}))
-        self.lines = next(self._written)  # += would lose one for good where a signal handler writes in between (Python 3.8)
+        if self._log.line(event, phase, more):
+            self.lines = next(self._written)  # += would lose one for good where a signal handler writes in between (Python 3.8)
 
     def _skip(self) -> None:
         self.lost += 1
@@ -210,7 +210,8 @@ class Writer:
             self._file = None
             opened = _file.create(self._plan.directory, self._plan.stem(), self._plan.max_bytes - _RESERVE - self._last_room - self._spent)
             self._start_due = self._plan.first is not None
-        self._sink = Checked(opened) if self._plan.strict else opened
+        opened.numbers = self._seq
+        self._log = _chain.line_logger(opened, _known(self._envelope))
         self._file = opened
 
     def _first_event(self) -> schema.Event:

@@ -7,14 +7,25 @@ from typing import Any, Optional
 from ddp_probe import schema
 from ddp_probe.ours import suppress
 
+from ._chain import text_logger
+
 
 def say(text: str) -> None:
     """Write one line."""
     if sys.__stderr__ is None:  # the program was started without it; number 2 may be one of its files
         return
-    line = "ddp_probe: %s\n" % " ".join(text.split())
     with suppress(OSError):
-        os.write(2, line.encode("utf-8", "backslashreplace"))
+        _logger.write(text)
+
+
+class _Stderr:
+    """The end of the chain: one write a line."""
+
+    def write(self, line: bytes) -> None:
+        os.write(2, line)
+
+
+_logger = text_logger(_Stderr())
 
 
 def tell(event: schema.Event, phase: str, rank: Optional[int], more: Any) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 
-@pytest.mark.parametrize("name", ["wrapt", "msgspec"])
+@pytest.mark.parametrize("name", ["wrapt", "structlog", "msgspec"])
 def test_a_missing_dependency(run_python, armed, runs, tmp_path, repo, name):
     """The program runs as ever, with one line on stderr that names what is missing, also in what it starts."""
     broken = tmp_path / "broken"

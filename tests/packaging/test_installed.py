@@ -65,9 +65,9 @@ def test_the_command_is_there(installed: Installed) -> None:
 
 
 def test_neither_torch_nor_mmengine_is_required(installed: Installed, setup_cfg: configparser.ConfigParser) -> None:
-    """The installed package asks for its two libraries, one of them with a helper on 3.8, and never for a framework."""
+    """The installed package asks for its three libraries, one of them with a helper on 3.8, and never for a framework."""
     names = {line.split(";")[0].split(">")[0].strip(" (").lower().replace("_", "-") for line in installed.facts["requires"]}
-    assert names == {"wrapt", "msgspec", "typing-extensions"}
+    assert names == {"wrapt", "structlog", "msgspec", "typing-extensions"}
     assert installed.facts["needs"] == setup_cfg["options"]["python_requires"]
 
 

@@ -45,7 +45,7 @@ def test_the_jobs_own_structlog_is_left_alone(program: Callable[..., Any]) -> No
     done = program("""
 recorder = make()
 recorder.point(schema.SetDevice())
-assert not [name for name in sys.modules if name.split(".")[0] == "structlog"]
+assert "structlog" not in sys.modules
 import structlog
 from structlog import contextvars, dev, processors, stdlib, testing
 assert not structlog.is_configured()
@@ -59,15 +59,52 @@ assert seen == [] and recorder.lines == 3 and "job" not in open(recorder.path).r
     assert done.returncode == 0, done.stderr
 
 
-def test_an_event_loads_no_logging_library(program: Callable[..., Any]) -> None:
-    """A program pays for no logging library, terminal library or event loop, neither before the first event nor with it."""
+def test_an_event_loads_no_terminal_library(program: Callable[..., Any]) -> None:
+    """The probe's copy of structlog brings neither rich nor pygments, and does not stand under structlog's own name."""
     done = program("""
 recorder = make(echo="all")
 recorder.begin(schema.Load()).fail(schema.Failure(type="EOFError"))
 recorder.warn("text")
-assert recorder.lines == 4
-loaded = sorted({"structlog", "rich", "pygments", "asyncio", "logging", "wrapt"} & set(sys.modules))
+assert recorder.lines == 4 and "ddp_probe.record.structlog" in sys.modules
+loaded = sorted({"structlog", "rich", "pygments", "wrapt"} & set(sys.modules))
 os._exit(len(loaded))
+""")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("first", ["probe", "job"])
+def test_the_jobs_structlog_keeps_its_rich_tracebacks(program: Callable[..., Any], first: str) -> None:
+    """Whoever imports structlog first, the job's formats exceptions with rich, and shares no module, setting or logger with the probe's copy."""
+    pytest.importorskip("rich")
+    ours, theirs = "recorder = make(); recorder.point(schema.SetDevice())\n", "import structlog, structlog.dev\n"
+    done = program(
+        (ours + theirs if first == "probe" else theirs + ours)
+        + """
+copy = sys.modules["ddp_probe.record.structlog"]
+assert structlog.dev.rich is not None and copy.dev.rich is None
+assert structlog.dev is not copy.dev and structlog.DropEvent is not copy.DropEvent
+assert not structlog.is_configured() and not copy.is_configured()
+assert [name for name in sys.modules if name.startswith("structlog") and sys.modules[name].__name__ != name] == []
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_threads_that_import_structlog_and_rich_meanwhile_get_their_own(program: Callable[..., Any]) -> None:
+    """A thread that imports structlog and rich while the copy is loaded gets both whole."""
+    pytest.importorskip("rich")
+    done = program("""
+import threading
+seen = []
+def theirs():
+    import structlog.dev, rich.console
+    seen.append(structlog.dev.rich is rich)
+threads = [threading.Thread(target=theirs) for _ in range(8)]
+for thread in threads[:4]: thread.start()
+make().point(schema.SetDevice())
+for thread in threads[4:]: thread.start()
+for thread in threads: thread.join()
+assert seen == [True] * 8
 """)
     assert done.returncode == 0, done.stderr
 

@@ -14,7 +14,7 @@ import pytest
 
 from ddp_probe import schema
 from ddp_probe.record import Recorder, _models
-from ddp_probe.record._line import timestamp
+from ddp_probe.record._chain import timestamp
 from ddp_probe.record._strict import SchemaDriftError
 
 Make = Callable[..., Recorder]

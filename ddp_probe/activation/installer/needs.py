@@ -6,7 +6,7 @@ from typing import List, Tuple
 from ddp_probe.errors import UnusableError
 
 # tests/packaging/test_built_files.py holds them against the dependencies of the package.
-TO_RECORD: Tuple[str, ...] = ("wrapt", "msgspec", *(() if sys.version_info >= (3, 9) else ("typing_extensions",)))
+TO_RECORD: Tuple[str, ...] = ("wrapt", "structlog", "msgspec", *(() if sys.version_info >= (3, 9) else ("typing_extensions",)))
 
 
 def missing(names: List[str], what: str) -> UnusableError:
