@@ -38,7 +38,6 @@ def _lines(run_python, env, tmp_path):
     (tmp_path / "train.py").write_text(_JOB)
     done = run_python(["train.py"], env=env, cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr
-    (tmp_path / "store").unlink()
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
