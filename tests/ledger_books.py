@@ -50,7 +50,7 @@ class Book:
         self.data = bytearray(self._records_at + self._count * schema.layout(schema.RECORD).size)
         self._newest = 0
         self._filled = self._records_at
-        since = self.now - int(lived * 1e9)
+        since = self._ago(lived)
         self._head = {
             "magic": schema.MAGIC,
             "version": schema.VERSION,
@@ -76,6 +76,10 @@ class Book:
         }
         self._text(schema.HOST, host)
 
+    def _ago(self, seconds: float) -> int:
+        """Return a moment before now on the host's monotonic clock, which on a machine that has booted meanwhile began later than that."""
+        return max(1, self.now - int(seconds * 1e9))
+
     def _text(self, kind: int, text: str) -> int:
         data = text.encode()
         if data not in self._texts:
@@ -94,7 +98,7 @@ class Book:
     def call(self, call: Call) -> None:
         """Write the next record."""
         self._newest += 1
-        entered = self.now - int(call.ago * 1e9)
+        entered = self._ago(call.ago)
         left = (entered + 1000) << 2 if call.issued or call.state != schema.OPEN else 0
         first, _, last = call.group.partition("-")
         size = int(last or first) - int(first) + 1
@@ -109,7 +113,7 @@ class Book:
     def phase(self, phase: Phase) -> None:
         """Write a row of the phase table."""
         row = schema.layout(schema.PHASE)
-        entered = self.now - int(phase.ago * 1e9)
+        entered = self._ago(phase.ago)
         at = self._phases_at + (_PHASES[phase.name] - 1) * row.size
         row.pack_into(
             self.data, at, 1, entered, 0 if phase.open else (entered + 1000) << 2 | schema.RETURNED, phase.count, self._site(phase.site), 0, 1

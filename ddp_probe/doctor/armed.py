@@ -1,8 +1,10 @@
 """Checks whether a command will be recorded, by starting its interpreter in the same environment."""
 
 import glob
+import itertools
 import os
 import re
+import shlex
 import shutil
 import sys
 from typing import Dict, List, Mapping, NamedTuple, Sequence
@@ -89,11 +91,19 @@ def _script(program: str, path: str) -> "tuple[List[str], str]":
             text = file.read(1 << 14).decode("utf-8", "replace")
     except OSError:
         return [], ""
-    words = text.partition("\n")[0][2:].split() if text.startswith("#!") else []
+    words = _first_words(text)
     if words and os.path.basename(words[0]) == "env":
         words = [word for word in words[1:] if not word.startswith("-S")]
         words[:1] = [shutil.which(words[0], path=path) or words[0]] if words else []
     return (words, text) if words and _PYTHON.match(os.path.basename(words[0])) else ([], "")
+
+
+def _first_words(text: str) -> List[str]:
+    """Return the interpreter that a script names, with its options; pip writes a line of the shell if a #! line could not hold the path."""
+    first, second = (text.split("\n", 2) + [""])[:2]
+    if first == "#!/bin/sh" and second.startswith("'''exec' "):
+        return list(itertools.takewhile(lambda word: word != "$0", shlex.split(second[len("'''exec' ") :])))
+    return first[2:].split() if first.startswith("#!") else []
 
 
 def _brings(text: str, interpreter: str) -> str:

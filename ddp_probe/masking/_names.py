@@ -20,6 +20,7 @@ _ABOUT = frozenset(
     "file files path paths dir folder name names type types size sizes len length count"
     " counts num id ids index limit dim error exception warning ratio".split()
 )
+_FOLDERS = ("PWD", "OLDPWD")  # The shell's working directories.
 # In prose these words alone are too common: "key: conv1.weight", "private: no", "pass = 2".
 _COMMON = frozenset("key keys pass private sig pat signature pwd pw dsn token tokens auth otp".split())
 _KEY_OF = frozenset(
@@ -41,7 +42,7 @@ def _glued(word: str) -> bool:
 def secret_name(name: str) -> bool:
     """Return whether the value of a variable or option of this name is a secret."""
     words = _words(name[-200:])
-    if not words or name == "PWD" or words[-1] in _ABOUT:  # PWD is the shell's working directory.
+    if not words or name in _FOLDERS or words[-1] in _ABOUT:
         return False
     return any(word in _WORDS or _glued(word) for word in words)
 
@@ -51,7 +52,7 @@ def secret_in_text(name: str) -> bool:
     if name.startswith("-"):
         return secret_name(name)
     words = _words(name[-200:])
-    if not words or words[-1] in _ABOUT or name == "PWD":  # "KeyError: 'conv1'" contains no secret
+    if not words or words[-1] in _ABOUT or name in _FOLDERS:  # "KeyError: 'conv1'" contains no secret
         return False
     if words[-1] in ("token", "auth") or (len(words) > 1 and words[-1] == "tokens" and words[-2] in _KEY_OF):
         return True

@@ -28,7 +28,7 @@ _PLAIN_VALUE = Expression(
     r"['\"]?(?:none|null|true|false|yes|no|auto|on|off|[-+]?[0-9][0-9_.,]{0,6}(?:e-?[0-9]{1,3}|[kmgt]b?)?)['\"]?[,;)\]}]*$",
     re.I,
 )
-_PATH = Expression(r"['\"]?(?:/|\.{1,2}/|~/)[\w.@%+-]+(?:/[\w.@%+-]+)+['\"]?$")
+_PATH = Expression(r"['\"]?(?:/|\.{1,2}/|~/)[\w.@%+-]+(?: [\w.@%+-]+)*(?:/[\w.@%+-]+(?: [\w.@%+-]+)*)+['\"]?$")  # "my clone" has a space
 _USER = Expression(r"((?:-u|--(?:[\w-]+-)?user(?:name)?)=[^\s:=/]+:)\S")
 _GLUED_PASSWORD = Expression(r"-p(?=\S*\d)(?=\S*[A-Za-z])(?!y\d|ython)[^\s=]{6,}$")
 _NAMES_A_VERSION = Expression(

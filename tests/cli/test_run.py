@@ -106,6 +106,11 @@ def test_a_missing_first_line_interpreter_is_named(run_python, tmp_path):
     assert "The interpreter named on its first line does not exist." in done.stderr
 
 
+def _first_line(python):
+    """Write what pip writes at the top of a command."""
+    return "#!%s" % python if " " not in python else "#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''" % python
+
+
 @pytest.fixture
 def instrumented(tmp_path):
     """A tool laid out as opentelemetry-instrument is: its package's folder holds a sitecustomize, and it puts that first on PYTHONPATH."""
@@ -124,7 +129,8 @@ def instrumented(tmp_path):
     python.write_text('#!/bin/sh\nexec %s "$@"\n' % sys.executable)
     python.chmod(0o755)
     script = tmp_path / "bin" / "tool-instrument"
-    script.write_text("#!%s\nimport sys\nsys.path.insert(0, %r)\nfrom tool.auto import run\nrun()\n" % (sys.executable, str(package.parent.parent)))
+    places = (_first_line(sys.executable), str(package.parent.parent))
+    script.write_text("%s\nimport sys\nsys.path.insert(0, %r)\nfrom tool.auto import run\nrun()\n" % places)
     script.chmod(0o755)
     return tmp_path
 
@@ -143,6 +149,20 @@ def test_a_tool_that_shadows_us_is_named(run_python, instrumented, clean_env):
     assert line.startswith("ddp_probe: not active: tool-instrument puts its own sitecustomize first (")
     assert "Nothing will be recorded." in line
     assert "python -m ddp_probe install" in line
+
+
+def test_a_tool_below_a_folder_with_a_space_is_named(run_python, instrumented, clean_env, tmp_path, repo):
+    """The same for a command of an environment whose path has a space, where pip writes a line of the shell in place of #!."""
+    python = tmp_path / "my env" / "python"
+    python.parent.mkdir()
+    python.write_text('#!/bin/sh\nexec "%s" "$@"\n' % sys.executable)
+    python.chmod(0o755)
+    script = instrumented / "bin" / "tool-instrument"
+    script.write_text(_first_line(str(python)) + "\nimport sys" + script.read_text().partition("\nimport sys")[2])
+    site = str(instrumented / "lib" / "python3.11" / "site-packages")
+    done = run_python([*_RUN, "--", script, sys.executable, "-c", _ASK], env=clean_env(PYTHONPATH=os.pathsep.join([site, str(repo)])))
+    assert done.stdout == "yes False\n"
+    assert done.stderr.startswith("ddp_probe: not active: tool-instrument puts its own sitecustomize first (")
 
 
 @pytest.mark.parametrize("flag", ["-I", "-E"])

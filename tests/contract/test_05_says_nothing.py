@@ -29,7 +29,7 @@ def test_stderr_of_a_healthy_launch_differs_by_warnings_alone(training):
     """Lines on stderr that do not start with 'ddp_probe: ' are those of the launch without the probe, torch's warnings and their places too."""
     plain, probed = (training[how].done.stderr for how in ("plain", "probed"))
     assert _without_warnings(probed) == _without_warnings(plain)
-    assert "ddp_probe" not in plain
+    assert [line for line in plain.splitlines() if line.startswith("ddp_probe")] == []  # a path of the checkout may hold the name
 
 
 def test_each_line_on_stderr_is_a_warning_in_a_file(training, read_events):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from secret_sets import COMMANDS, HARMLESS, SECRET, SEEN, TEXTS, UNSEEN
 
-from ddp_probe.masking.secrets import mask, mask_argv, masked, secret_name
+from ddp_probe.masking.secrets import mask, mask_argv, mask_value, masked, secret_name
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 
@@ -126,10 +126,18 @@ def test_secret_names(name):
     assert secret_name(name)
 
 
-@pytest.mark.parametrize("name", ["NCCL_DEBUG", "PWD", "TOKENIZERS_PARALLELISM", "keypoints", "--lr", "MASTER_ADDR", "compass", "monkey", ""])
+@pytest.mark.parametrize("name", ["NCCL_DEBUG", "PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "keypoints", "MASTER_ADDR", "compass", "monkey", ""])
 def test_names_that_are_no_secrets(name):
     """A word inside another word makes no secret."""
     assert not secret_name(name)
+
+
+@pytest.mark.parametrize("path", ["/home/u/my clone/p", "~/a b ü/ddp_probe", "./my runs/run 1/model.pth", "/srv/模型 一/p"])
+def test_a_path_with_a_space_is_no_secret(path):
+    """A folder may have a space or a letter of any script in its name; under the name of a password it is masked all the same."""
+    assert mask_value("SSH_AUTH_SOCK", path) == path
+    assert mask_value("DB_PASSWORD", path) == "***"
+    assert mask_value("API_TOKEN", "Tr0ub4dor and 3 /x/y") == "***"
 
 
 def test_argv_pairs():
