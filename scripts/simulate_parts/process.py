@@ -9,7 +9,7 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from ddp_probe import schema, settings
-from ddp_probe.record import Recorder, _line
+from ddp_probe.record import Recorder, _chain
 
 
 class Clock:
@@ -44,7 +44,7 @@ class Clock:
 
 
 CLOCK = Clock()
-_line.time = CLOCK  # type: ignore[attr-defined]  # what of it a line asks
+_chain.time = CLOCK  # type: ignore[attr-defined]  # what of it a line asks
 
 
 class LoggedProcess:
