@@ -69,7 +69,7 @@ def _bare_python(folder: Path, *modules: str) -> Path:
 def _of_another(text: str, python: Path) -> str:
     """Name another environment's Python as the pages do; Python 3.8 needs one more package."""
     text = text.replace(str(python.parent), "/usr/local/bin").replace(FOLDER + "/venv/bin", "/usr/local/bin")
-    return text.replace("wrapt, msgspec, typing_extensions are", "wrapt, msgspec are")
+    return text.replace("msgspec, typing_extensions are", "msgspec are")
 
 
 def another_python(scene: Scene) -> str:
