@@ -4,7 +4,7 @@
     handler.addFilter(ddp_probe.structlog.RankFilter())
 
 While the probe is off, both change nothing, and a filter's fields are empty. It is a file of its own because the job imports it: it loads neither
-the probe nor structlog.
+the probe nor structlog. capture_logs is for the tests of people who write a probe.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, MutableMapping
+    from typing import Any, ContextManager, Dict, List, MutableMapping
 
 FIELDS = ("rank", "local_rank", "host", "run", "during", "step")
 """during is the phase that the rank is in (forward, backward, data and others), step the number of its backward passes."""
@@ -38,6 +38,13 @@ class RankFilter(logging.Filter):
             if not hasattr(record, name):
                 setattr(record, name, known.get(name, ""))
         return True
+
+
+def capture_logs() -> ContextManager[List[Dict[str, Any]]]:
+    """Collect what the probe would write while the block runs, as structlog's own function of that name does for the job."""
+    from ddp_probe.record import captured
+
+    return captured()
 
 
 def _known() -> Dict[str, Any]:

@@ -16,6 +16,10 @@ The records of a ledger are shown as ledger.all_reduce and so on, one for each
 call at the time of its beginning; --event 'ledger.*' shows nothing else.
 --follow continues until the job ends or you press Ctrl-C.
 
+JSON lines that the job itself writes to *.jsonl files in the run's folder are
+shown by time beside them, if they have an event and a timestamp, as structlog
+writes them.
+
 --since takes 18:26, 18:26:05.5 (on the day of the run's last event),
 2026-11-21T18:26:05Z, or -90s, -5m, -2h: that long before the run's last event.
 """
@@ -112,7 +116,7 @@ def _files(paths: List[str]) -> List[str]:
     if sources.texts:
         plain = _safe(sources.texts[0])
         raise UsageError("%s was not written by the probe." % plain, "'python -m ddp_probe report %s' reads a plain log." % plain)
-    return sources.events
+    return sources.events + find.jobs_logs(sources.folders)
 
 
 def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, quiet: bool) -> Dict[str, int]:
@@ -144,7 +148,7 @@ def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, qu
 
 def _follow(paths: List[str], read: Dict[str, int], choice: _Choice, show: Callable[[Any], None]) -> None:
     """Print new lines until every process has written its last line and nothing new arrives for a while."""
-    from ddp_probe.read import tail
+    from ddp_probe.read import find, tail
 
     files, quiet = tail.Tail(read), 0.0
     while True:
@@ -155,7 +159,7 @@ def _follow(paths: List[str], read: Dict[str, int], choice: _Choice, show: Calla
                 show(entry)
         sys.stdout.flush()
         quiet = 0.0 if new else quiet + _PAUSE
-        if quiet >= _SETTLED and tail.over(now):
+        if quiet >= _SETTLED and tail.over([file for file in now if find.is_ours(file)]):
             return
         time.sleep(_PAUSE)
 

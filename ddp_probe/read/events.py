@@ -7,14 +7,14 @@ import heapq
 import os
 import stat
 from datetime import datetime, timezone
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import msgspec
 
 from ddp_probe.read import ledger, rank_ledger
 from ddp_probe.read._lines import lines
 from ddp_probe.read.model import Inventory
-from ddp_probe.read.stamp import seconds
+from ddp_probe.read.stamp import moment, seconds
 
 _ALL_PIECES = 64 << 20  # Bytes of all files together in memory at a time.
 _PIECE = 1 << 18
@@ -29,6 +29,12 @@ class Head(msgspec.Struct):
     ts: str = ""
     mono_ns: int = 0
     rank: Optional[int] = None
+    timestamp: Union[str, float, None] = None  # What structlog's TimeStamper writes, in a log of the job's own.
+
+    @property
+    def when(self) -> Optional[float]:
+        """The time of the line."""
+        return seconds(self.ts) if self.ts else moment(self.timestamp)
 
 
 class TimedLine(NamedTuple):
@@ -114,7 +120,7 @@ def _entries(file: str, piece: int, inventory: Inventory) -> Iterator[TimedLine]
         if head.mono_ns and base is None:
             stamp = seconds(head.ts)
             base = None if stamp is None else stamp - head.mono_ns * 1e-9
-        stamp = seconds(head.ts) if base is None or not head.mono_ns else base + head.mono_ns * 1e-9
+        stamp = head.when if base is None or not head.mono_ns else base + head.mono_ns * 1e-9
         when = when if stamp is None else stamp
         yield TimedLine(when, file, number, head, line)
 

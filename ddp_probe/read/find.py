@@ -3,6 +3,7 @@
 All commands accept a run in the same forms.
 """
 
+import contextlib
 import difflib
 import glob
 import os
@@ -213,13 +214,27 @@ def _event_files(folder: str) -> List[str]:
         names = os.listdir(folder)
     except OSError:
         return []
-    return [os.path.join(folder, name) for name in sorted(names) if name.endswith(_END) and name.startswith(_STARTS)]
+    return [os.path.join(folder, name) for name in sorted(names) if is_ours(name)]
+
+
+def is_ours(path: str) -> bool:
+    """Return whether a file has a name that the probe gives to its logs."""
+    name = os.path.basename(path)
+    return name.endswith(_END) and name.startswith(_STARTS)
+
+
+def jobs_logs(folders: Sequence[str]) -> List[str]:
+    """Return the other files of JSON lines in the folders of a run: the job's own."""
+    found: List[str] = []
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            found += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(_END) and not is_ours(name)]
+    return found
 
 
 def _is_events(path: str) -> bool:
     """Return whether a file was written by the probe, judged by its name or its first line."""
-    name = os.path.basename(path)
-    if name.endswith(_END) and name.startswith(_STARTS):
+    if is_ours(path):
         return True
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # Opening a pipe blocks until something writes to it.

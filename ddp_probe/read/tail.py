@@ -4,7 +4,6 @@ from typing import Dict, Iterator, List, Sequence
 
 from ddp_probe.read import ends
 from ddp_probe.read.events import TimedLine, head_of
-from ddp_probe.read.stamp import seconds
 
 _CHUNK = 1 << 20
 
@@ -32,7 +31,7 @@ class Tail:
             self._lines[file] = self._lines.get(file, 0) + 1
             head = head_of(part)
             if head is not None:
-                yield TimedLine(seconds(head.ts) or 0.0, file, self._lines[file], head, part + b"\n")
+                yield TimedLine(head.when or 0.0, file, self._lines[file], head, part + b"\n")
 
 
 def _offset(file: str, count: int) -> int:

@@ -6,6 +6,7 @@ rich is not found; the job's structlog is imported by the job, with rich, config
 """
 
 import builtins
+import importlib
 import importlib.machinery
 import importlib.util
 import sys
@@ -22,6 +23,17 @@ _LEFT_OUT = ("rich", "colorama", "better_exceptions", "greenlet", "twisted", "zo
 """What structlog uses if it is there, and its chain here does not."""
 
 
+_IF_ASKED = ("asyncio",)
+"""What only structlog's asynchronous methods use; half of the price on a torch that does not load it itself."""
+
+
+class _IfAsked(ModuleType):
+    """Stands in the copy for a module that is imported when something of it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self.__name__), name)
+
+
 def copy() -> Any:
     """Return the copy, loading it first."""
     return sys.modules.get(NAME) or _load(NAME)
@@ -36,6 +48,8 @@ def _import(name: str, given: Any = None, local: Any = None, wanted: Optional[Se
     if top == _PUBLIC:
         found = _load(NAME + name[len(_PUBLIC) :])
         return _members(found, wanted) if wanted else copy()
+    if name in _IF_ASKED and name not in sys.modules:
+        return _IfAsked(name)
     if top in _LEFT_OUT:
         raise ModuleNotFoundError("No module named %r" % name, name=name)
     return builtins.__import__(name, given, local, wanted or (), 0)

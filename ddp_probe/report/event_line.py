@@ -105,7 +105,7 @@ def _clock(when: float) -> str:
 
 def _who(event: Dict[str, Any]) -> str:
     if str(event.get("event")).startswith("launcher.") or event.get("rank") is None:
-        return "L"
+        return "L" if "ts" in event else "job"  # The job's own line, which has no rank in it.
     return "r%s" % event["rank"]
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -232,3 +233,37 @@ def test_following_ends_with_the_job(made, clean_env):
     assert (process.stderr.read(), process.wait(60)) == ("", 0)
     process.stdout.close()
     process.stderr.close()
+
+
+def test_lines_of_the_jobs_own_are_shown_by_time(logs, recorded, tmp_path):
+    """A *.jsonl file of the job's in the run's folder, as structlog writes it, is shown among the events; what is not an event is counted."""
+    shutil.copytree(recorded, tmp_path / "run")
+    first = min(json.loads(path.read_text().splitlines()[0])["ts"] for path in (tmp_path / "run").glob("rank*.jsonl"))
+    own = [
+        json.dumps({"event": "the first of all", "timestamp": 1.5}),
+        json.dumps({"loss": 0.5, "rank": 1, "event": "epoch done", "timestamp": first}),
+        json.dumps({"event": "no rank here", "timestamp": first.replace("Z", "+00:00")}),
+        "no event at all",
+    ]
+    (tmp_path / "run" / "app.jsonl").write_text("\n".join(own) + "\n")
+    done = logs(str(tmp_path / "run"))
+    lines = done.stdout.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if "epoch done" in line]
+    assert "r1" in lines[place]
+    assert "loss=0.5" in lines[place]
+    assert 0 < place < len(lines) - 1
+    assert [line.split()[1] for line in lines if "no rank here" in line] == ["job"]
+    assert "the first of all" in lines[0]
+    assert "Lines skipped: 1 not an event, in 1 file." in done.stderr
+    alone = logs("--rank", "0", str(tmp_path / "run")).stdout
+    assert "epoch done" not in alone
+    assert "process.start" in alone
+
+
+def test_logs_follows_to_the_end_beside_a_log_of_the_jobs(logs, recorded, tmp_path):
+    """--follow ends once every process has, although the job's own log has no last line."""
+    shutil.copytree(recorded, tmp_path / "run")
+    (tmp_path / "run" / "app.jsonl").write_text('{"event": "mine", "timestamp": 1.0}\n')
+    done = logs("--follow", str(tmp_path / "run"), timeout=60)
+    assert done.returncode == 0
+    assert " mine" in done.stdout
