@@ -1,4 +1,4 @@
-# ddp_probe activator, version 1: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
+# ddp_probe activator, version 2: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
 """Starts ddp_probe where DDP_PROBE is set, and lets no fault of it reach the program.
 
 If the package is gone, 'python -m ddp_probe_activator uninstall' removes this file and those written with it.
@@ -14,13 +14,18 @@ HOME = ""
 NAMES = ("ddp_probe.start", "ddp_probe.pth", "sitecustomize.py", "ddp_probe_activator.py")
 TEMPORARY = (".ddp_probe-", ".tmp")
 
+calls = []  # the forms that have found the probe, in their order; the first one has started it
 
-def activate():
-    """Start the probe where DDP_PROBE is on; a second call finds it started."""
+
+def activate(form="pth"):
+    """Start the probe where DDP_PROBE is on; where both forms are installed, the second one finds it started."""
     if os.environ.get("DDP_PROBE", "").strip().lower() in ("", "0", "off", "false", "no"):
         return
     try:
-        _start(os.environ.get("DDP_PROBE_HOME") or HOME)
+        if not calls:  # also if an earlier call failed: another .pth file may have brought the package since
+            _start(os.environ.get("DDP_PROBE_HOME") or HOME)
+        if form not in calls:  # in a virtual environment, site reads each .pth file twice
+            calls.append(form)
     except ModuleNotFoundError as exc:
         if exc.name != "ddp_probe":  # the package itself is gone: nothing to say
             _say(exc)

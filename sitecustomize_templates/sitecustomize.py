@@ -1,4 +1,4 @@
-# ddp_probe activator, version 1: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
+# ddp_probe activator, version 2: written by 'python -m ddp_probe install', removed by 'python -m ddp_probe uninstall'.
 """Starts ddp_probe, then runs the sitecustomize that this file shadows as if this one were not there."""
 
 import os
@@ -16,7 +16,7 @@ def _activate():
         import ddp_probe_activator
     except ImportError:  # the file beside this one is gone
         return
-    ddp_probe_activator.activate()
+    ddp_probe_activator.activate("sitecustomize")
 
 
 def _is_ours(path):

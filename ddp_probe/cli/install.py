@@ -4,7 +4,7 @@ import argparse
 import sys
 
 import ddp_probe
-from ddp_probe.activation.installer import install
+from ddp_probe.activation.installer import install, locations
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,7 +13,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--via",
         choices=("auto", "sitecustomize", "pth"),
         default="auto",
-        help="how Python finds the activator; auto means pth: a line in a .pth file, which works together with any sitecustomize",
+        help="how Python finds the activator: by a sitecustomize.py, or by a line in a .pth file, which works together with any sitecustomize;"
+        " auto writes both if no other sitecustomize is there, else the line alone",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the files that would be written, and write nothing")
 
@@ -23,6 +24,8 @@ def run(args: argparse.Namespace) -> int:
     plan = install.plan(args.via)
     print("interpreter  %s (Python %s)" % (sys.executable, ".".join(map(str, sys.version_info[:3]))))
     print("via          %s: %s" % (plan.via, plan.because))
+    if locations.is_users(plan.folder):
+        print("folder       %s, which is read for this user alone: site-packages cannot be written to" % plan.folder)
     if args.dry_run:
         _print_files("would write", plan)
         print("Nothing was written.")

@@ -7,7 +7,7 @@ torch and mmengine are not imported.
   ddp_probe    this package's version
   variable     the value of DDP_PROBE, or null
   activator    state (active, absent, shadowed, outdated, incomplete, broken),
-               because, via, files, version, shadowed_by, package, installable,
+               because, via (both, sitecustomize, pth), files, version, shadowed_by, package, installable,
                missing (packages needed before anything is recorded),
                uncompiled (files that each start compiles again if
                PYTHONDONTWRITEBYTECODE is set; install compiles them)
@@ -30,6 +30,7 @@ from ddp_probe.activation.targets import TARGETS
 from ddp_probe.cli import _static
 
 _DISTRIBUTIONS = ("wrapt", "structlog", "msgspec", "torch", "mmengine")
+_FORMS = {"both": "sitecustomize and pth"}
 _UNCOMPILED = " (not compiled for this interpreter: install compiles it)"
 
 
@@ -99,8 +100,8 @@ def _lines(found: Dict[str, Any]) -> List[str]:
 def _activator(activator: Dict[str, Any]) -> str:
     pip = "%s -m pip install %s" % (sys.executable, " ".join(activator["missing"]))
     texts = {
-        "active": "active, by %s; a child interpreter proves it%s" % (activator["via"], _open_to_others(activator)),
-        "outdated": "active, by %s. %s Next: python -m ddp_probe install" % (activator["via"], activator["because"]),
+        "active": "active, by %s; a child interpreter proves it%s" % (_FORMS.get(activator["via"], activator["via"]), _remark(activator)),
+        "outdated": "active, by %s. %s Next: python -m ddp_probe install" % (_FORMS.get(activator["via"], activator["via"]), activator["because"]),
         "incomplete": "installed, but records nothing: %s Next: %s" % (activator["because"], pip),
         "absent": "absent. Next: python -m ddp_probe install" if activator["installable"] else "absent. %s" % activator["because"],
     }
@@ -108,9 +109,11 @@ def _activator(activator: Dict[str, Any]) -> str:
     return str(texts.get(activator["state"], fallback))
 
 
-def _open_to_others(activator: Dict[str, Any]) -> str:
+def _remark(activator: Dict[str, Any]) -> str:
     because = activator["because"]
-    return ". %s 'python -m ddp_probe install --via pth' works together with it" % because if because else ""
+    if activator["via"] == "sitecustomize":
+        return ". %s 'python -m ddp_probe install' writes a .pth line beside it, which works together with it" % because
+    return ". " + because.rstrip(".") if because else ""
 
 
 def _targets(rows: List[Dict[str, Any]]) -> List[str]:

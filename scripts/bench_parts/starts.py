@@ -15,9 +15,11 @@ from typing import Any, Dict, Iterator, List, Tuple
 from bench_parts.rows import Question, Sample, answer, interleave, unanswered
 
 REPO = Path(__file__).resolve().parent.parent.parent
-WAYS = ("pth", "sitecustomize", "run")
-_NEEDED = ("wrapt", "msgspec", "typing_extensions")
-_FILES = {"pth": "ddp_probe.pth", "sitecustomize": "sitecustomize.py"}
+WAYS = ("pth", "sitecustomize", "both", "run")
+_INSTALLED = WAYS[:3]
+_NEEDED = ("wrapt", "structlog", "msgspec", "typing_extensions")
+_FILES = {"pth": ["ddp_probe.pth"], "sitecustomize": ["sitecustomize.py"], "both": ["ddp_probe.pth", "sitecustomize.py"]}
+_GOALS = {("start-off", "both"): 1.03, ("start-quiet-off", "both"): 1.03}
 _RANK = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
 _ENVIRONMENT = "import json; from ddp_probe.cli import run; print(json.dumps(run.environment({})))"
 _IMPORT = "import torch, mmengine.runner"
@@ -123,15 +125,16 @@ def start_rows(folder: Path, rounds: int) -> Iterator[Dict[str, Any]]:
     variants, refused = _variants(folder)
     found = interleave({name: lambda pair=pair: start(*pair) for name, pair in variants.items()}, rounds)
     rows = (
-        (OFF, "nothing", " off", WAYS[:2]),
-        (EMPTY, "nothing", " empty", WAYS[:2]),
+        (OFF, "nothing", " off", _INSTALLED),
+        (EMPTY, "nothing", " empty", _INSTALLED),
         (ON, "nothing", "", WAYS),
-        (QUIET_OFF, "nothing quiet", " quiet off", WAYS[:2]),
-        (QUIET_ON, "nothing quiet", " quiet", WAYS[:2]),
+        (QUIET_OFF, "nothing quiet", " quiet off", _INSTALLED),
+        (QUIET_ON, "nothing quiet", " quiet", _INSTALLED),
     )
     for question, against, suffix, ways in rows:
         for way in ways:
-            asked = question._replace(key=question.key + "-" + way, what=question.what % way)
+            goal = _GOALS.get((question.key, way), question.goal)
+            asked = question._replace(key=question.key + "-" + way, what=question.what % way, goal=goal)
             if way in refused:
                 yield unanswered(asked, refused[way])
             else:
@@ -148,15 +151,16 @@ def _variants(folder: Path) -> Tuple[Dict[str, Tuple[List[str], Dict[str, str]]]
         "run": ([bare.python, "-c", "pass"], environment(**json.loads(bare.ask("-c", _ENVIRONMENT)))),
     }
     refused = {}
-    for way in WAYS[:2]:
+    for way in _INSTALLED:
         empty = Place(folder / (way + "-empty"))
-        (empty.site / _FILES[way]).write_text("")
+        for name in _FILES[way]:
+            (empty.site / name).write_text("")
         empty.compile()
         found[way + " empty"] = ([empty.python, "-c", "pass"], environment())
         place = Place(folder / way)
         try:
             place.compile()  # as pip does, and nothing after install: it compiles what it writes
-            place.ask("-m", "ddp_probe", "install", "--via", way)
+            place.ask("-m", "ddp_probe", "install", "--via", "auto" if way == "both" else way)
         except RuntimeError as exc:
             refused[way] = "Not measured: %s" % str(exc).replace(str(folder), "")
             continue

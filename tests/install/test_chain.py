@@ -10,6 +10,7 @@ _WAYS = [
     ("newest", "sitecustomize"),
     ("oldest", "pth"),
     ("newest", "pth"),
+    ("newest", "auto"),
     ("debian", "pth"),
     ("oldest", "run"),
     ("newest", "run"),

@@ -1,15 +1,25 @@
 """install and uninstall: what they write, refuse, upgrade and take away again."""
 
 import itertools
+import os
 import random
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
 
-_WAYS = [("oldest", "sitecustomize"), ("own", "sitecustomize"), ("own", "pth"), ("debian", "pth")]
+_WAYS = [
+    ("oldest", "sitecustomize"),
+    ("oldest", "auto"),
+    ("own", "sitecustomize"),
+    ("own", "pth"),
+    ("own", "auto"),
+    ("debian", "pth"),
+    ("debian", "auto"),
+]
 
 
 @pytest.mark.parametrize(("which", "via"), _WAYS)
@@ -40,13 +50,103 @@ def test_a_second_install_changes_nothing(make_venv):
 
 
 def test_another_way_replaces_the_first(make_venv):
-    """Installing by the other way takes the first way's file out, so that one of them starts the probe."""
+    """Installing by one form takes the other's file out, and without --via both are there, from whichever form one comes."""
     venv = make_venv()
-    for via, there, gone in (("sitecustomize", "sitecustomize.py", "ddp_probe.pth"), ("pth", "ddp_probe.pth", "sitecustomize.py")):
+    slot, line = venv.site / "sitecustomize.py", venv.site / "ddp_probe.pth"
+    ways = (("sitecustomize", [slot]), ("pth", [line]), ("auto", [slot, line]), ("sitecustomize", [slot]), ("auto", [slot, line]), ("pth", [line]))
+    for via, there in ways:
         venv.install(via)
-        assert (venv.site / there).exists()
-        assert not (venv.site / gone).exists()
+        assert [path for path in (slot, line) if path.exists()] == there
         assert venv.started() == "True"
+
+
+_HOOKS = (
+    "import sys; activator = sys.modules.get('ddp_probe_activator'); "
+    "print(*getattr(activator, 'calls', []), sum(type(one).__name__ == 'ImportHook' for one in sys.meta_path))"
+)
+
+
+def test_both_forms_arm_once(make_venv):
+    """Of the two forms the line runs first and arms; sitecustomize.py finds the probe armed; one import hook is there, under -I as well."""
+    venv = make_venv()
+    venv.install()
+    for options in ([], ["-I"], ["-E"], ["-B"]):
+        assert venv.run([*options, "-c", _HOOKS], DDP_PROBE="1").stdout == "pth sitecustomize 1\n"
+    assert venv.run(["-S", "-c", _HOOKS], DDP_PROBE="1").stdout == "0\n"
+    assert venv.run(_HOOKS).stdout == "0\n"
+    status = venv.probe("status").stdout
+    assert "activator    active, by sitecustomize and pth; a child interpreter proves it\n" in status
+    assert str(venv.site / "sitecustomize.py") in status
+    assert str(venv.site / "ddp_probe.pth") in status
+
+
+@pytest.mark.parametrize("via", ["auto", "sitecustomize", "pth"])
+def test_a_tool_with_a_sitecustomize_of_its_own(make_venv, tmp_path, via):
+    """Behind a sitecustomize first on PYTHONPATH, as opentelemetry-instrument brings one, the line arms once; sitecustomize.py cannot run."""
+    venv = make_venv()
+    venv.install(via)
+    (tmp_path / "sitecustomize.py").write_text("import os; os.environ['THEIRS'] = 'ran'\n")
+    done = venv.run("import os; print(os.environ.get('THEIRS'), end=' '); " + _HOOKS, DDP_PROBE="1", PYTHONPATH=str(tmp_path))
+    assert done.stdout == ("ran 0\n" if via == "sitecustomize" else "ran pth 1\n")
+    status = venv.probe("status", PYTHONPATH=str(tmp_path)).stdout
+    assert ("Of the two forms the .pth line works: %s comes first on the path" % (tmp_path / "sitecustomize.py") in status) is (via == "auto")
+
+
+def test_a_venv_in_a_venv(make_venv, tmp_path):
+    """A venv made by the Python of a venv is an interpreter of its own: nothing runs there until it is installed there, and then once."""
+    outer = make_venv()
+    outer.install()
+    inner = tmp_path / "inner"
+    made = outer.run(["-m", "venv", "--without-pip", str(inner)])
+    assert made.returncode == 0, made.stderr
+    env = outer.env(PYTHONPATH=None, DDP_PROBE="1")
+    done = subprocess.run([str(inner / "bin" / "python"), "-c", _HOOKS], env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "0\n"
+    site = next(inner.glob("lib/python3.*/site-packages"))
+    shutil.copytree(outer.site / "ddp_probe", site / "ddp_probe")
+    for stand_in in outer.site.glob("*.py"):
+        if stand_in.name not in ("sitecustomize.py", "ddp_probe_activator.py"):
+            shutil.copy(stand_in, site)
+    for args, said in ((["-m", "ddp_probe", "install"], "via          both"), (["-c", _HOOKS], "pth sitecustomize 1\n")):
+        done = subprocess.run([str(inner / "bin" / "python"), *args], env=env, capture_output=True, text=True, timeout=60, cwd="/", check=False)
+        assert done.returncode == 0, done.stderr
+        assert said in done.stdout
+
+
+@pytest.mark.parametrize("where", ["in the slot", "later on the path"])
+def test_a_users_sitecustomize_leads_to_the_line(make_venv, tmp_path, where):
+    """Where the user has a sitecustomize of their own, the line alone is written, and says beside what; theirs stays and runs."""
+    venv = make_venv()
+    folder = venv.site if where == "in the slot" else tmp_path
+    (folder / "sitecustomize.py").write_text("theirs = True\n")
+    if where != "in the slot":
+        (venv.site / "z_theirs.pth").write_text("%s\n" % tmp_path)
+    venv.run("import sitecustomize")  # Python compiles it
+    before = venv.tree()
+    done = venv.probe("install")
+    assert done.returncode == 0, done.stderr
+    assert "via          pth: it works beside %s\n" % (folder / "sitecustomize.py") in done.stdout
+    assert venv.run("import sitecustomize; print(sitecustomize.theirs, end=' '); " + _HOOKS, DDP_PROBE="1").stdout == "True pth 1\n"
+    assert venv.probe("uninstall").returncode == 0
+    assert venv.tree() == before
+
+
+def test_a_user_without_rights_installs_for_themselves(make_venv, nobodys_venv, tmp_path):
+    """If site-packages cannot be written to and Python reads the user's own folder, the activator goes there; uninstall empties it again."""
+    with tempfile.TemporaryDirectory() as home:
+        os.chmod(home, 0o777)
+        nobodys_venv.site.chmod(0o555)
+        enabled = nobodys_venv.path / "pyvenv.cfg"  # a venv reads no folder of the user's unless it has the system's packages
+        enabled.write_text(enabled.read_text().replace("include-system-site-packages = false", "include-system-site-packages = true"))
+        where = {"PYTHONUSERBASE": home}
+        done = nobodys_venv.as_nobody(["-m", "ddp_probe", "install"], **where)
+        assert done.returncode == 0, done.stderr
+        assert "which is read for this user alone: site-packages cannot be written to" in done.stdout
+        code = "import sys; print(sys.modules['ddp_probe.activation'].state() != 'off')"
+        assert nobodys_venv.as_nobody(["-c", code], DDP_PROBE="1", **where).stdout == "True\n"
+        assert "activator    active, by " in nobodys_venv.as_nobody(["-m", "ddp_probe", "status"], **where).stdout
+        assert nobodys_venv.as_nobody(["-m", "ddp_probe", "uninstall"], **where).returncode == 0
+        assert [name for _, _, names in os.walk(home) for name in names] == []
 
 
 def test_an_older_file_of_ours_is_replaced(make_venv):
@@ -55,11 +155,11 @@ def test_an_older_file_of_ours_is_replaced(make_venv):
     venv.install("sitecustomize")
     activator = venv.site / "ddp_probe_activator.py"
     current = activator.read_text()
-    activator.write_text(current.replace("activator, version 1:", "activator, version 0:"))
+    activator.write_text(current.replace("activator, version 2:", "activator, version 0:"))
     for name in ("sitecustomize.py",):
         path = venv.site / name
-        path.write_text(path.read_text().replace("activator, version 1:", "activator, version 0:"))
-    assert "It is of version 0, this package writes version 1." in venv.probe("status").stdout
+        path.write_text(path.read_text().replace("activator, version 2:", "activator, version 0:"))
+    assert "It is of version 0, this package writes version 2." in venv.probe("status").stdout
     venv.install("sitecustomize")
     assert activator.read_text() == current
 
@@ -93,14 +193,6 @@ def test_a_file_of_somebody_else_is_not_touched(make_venv, name, via):
     assert venv.tree() == before
 
 
-def test_it_works_beside_every_sitecustomize(make_venv, tmp_path):
-    """Without --via the .pth file is taken: a sitecustomize that a tool puts first on PYTHONPATH changes nothing."""
-    venv = make_venv()
-    assert "via          pth: it works beside every sitecustomize" in venv.probe("install").stdout
-    (tmp_path / "sitecustomize.py").write_text("# theirs\n")
-    assert venv.started(PYTHONPATH=str(tmp_path)) == "True"
-
-
 def test_the_next_commands_are_printed(make_venv):
     """install ends with the commands that follow it: launch, report, uninstall."""
     last = [line.strip() for line in make_venv().probe("install").stdout.splitlines()[-3:]]
@@ -108,9 +200,9 @@ def test_the_next_commands_are_printed(make_venv):
 
 
 def test_a_slot_that_others_may_take_is_told(make_venv):
-    """status says of the form that a tool may shadow that it can be, and of the other one nothing."""
+    """status says of sitecustomize.py alone that a tool may shadow it, and of the line and of both nothing."""
     venv = make_venv()
-    for via, told in (("sitecustomize", True), ("pth", False)):
+    for via, told in (("sitecustomize", True), ("pth", False), ("auto", False)):
         venv.install(via)
         done = venv.probe("status")
         assert done.returncode == 0
@@ -159,6 +251,7 @@ def test_the_distributions_own_leads_to_the_line(make_venv):
     assert venv.tree() == before
     venv.install()
     assert (venv.site / "ddp_probe.pth").exists()
+    assert not (venv.site / "sitecustomize.py").exists()
 
 
 def test_what_is_not_proved_is_taken_back(make_venv):
@@ -216,7 +309,7 @@ def test_a_killed_install_is_recoverable(make_venv):
     venv.install()
     whole = time.monotonic() - begun
     venv.probe("uninstall")
-    for number, via in zip(range(20), itertools.cycle(["sitecustomize", "pth"])):
+    for number, via in zip(range(21), itertools.cycle(["sitecustomize", "pth", "auto"])):
         env = venv.env(PYTHONPATH=None, PYTHONDONTWRITEBYTECODE="1")
         process = subprocess.Popen([venv.python, "-m", "ddp_probe", "install", "--via", via], env=env, cwd="/", stdout=-3, stderr=-3)
         time.sleep(whole * (number + chance.random()) / 12)
@@ -246,7 +339,7 @@ def test_what_a_crash_leaves_is_removed(make_venv, left):
     assert venv.tree() == before
 
 
-@pytest.mark.parametrize("via", ["sitecustomize", "pth"])
+@pytest.mark.parametrize("via", ["sitecustomize", "pth", "auto"])
 def test_the_activator_removes_itself_without_the_package(make_venv, via):
     """With the package gone, python -m ddp_probe_activator uninstall leaves the tree as it was."""
     venv = make_venv()
@@ -296,11 +389,11 @@ def test_installs_at_the_same_time(make_venv):
     env = venv.env(PYTHONPATH=None, PYTHONDONTWRITEBYTECODE="1")
     installs = [
         subprocess.Popen([venv.python, "-m", "ddp_probe", "install", "--via", via], env=env, cwd="/", stdout=-3, stderr=subprocess.PIPE, text=True)
-        for via in ["sitecustomize", "pth"] * 5
+        for via in ["sitecustomize", "pth", "auto", "pth", "sitecustomize"] * 2
     ]
     said = [install.communicate(timeout=120)[1] for install in installs]
     assert said == [""] * 10
     assert venv.started() == "True"
-    assert len([name for name in ("sitecustomize.py", "ddp_probe.pth") if (venv.site / name).exists()]) == 1
+    assert "activator    active, by " in venv.probe("status").stdout
     assert venv.probe("uninstall").returncode == 0
     assert venv.tree() == before

@@ -70,7 +70,7 @@ def test_install_proves_that_it_works(typed: Dict[str, Typed]) -> None:
     """install says what it has written, and that a child interpreter was started by it."""
     assert typed["install"].code == 0, typed["install"].err
     assert "proved " in typed["install"].out
-    assert set(typed["install"].files) - set(typed[""].files) == {"ddp_probe.pth", "ddp_probe_activator.py"}
+    assert set(typed["install"].files) - set(typed[""].files) == {"sitecustomize.py", "ddp_probe.pth", "ddp_probe_activator.py"}
 
 
 def test_doctor_says_that_the_job_will_be_recorded(typed: Dict[str, Typed]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional
 from ddp_probe.activation.installer import locations
 
 ACTIVATOR, LINE, SLOT, START = "ddp_probe_activator.py", "ddp_probe.pth", "sitecustomize.py", "ddp_probe.start"
-VIAS = ("sitecustomize", "pth")
+BOTH, SITECUSTOMIZE, PTH = VIAS = ("both", "sitecustomize", "pth")
 _HOME = b'HOME = ""\n'
 _loaded: Dict[str, Any] = {}
 
@@ -29,10 +29,17 @@ def activator() -> Any:
 
 def names(via: str) -> List[str]:
     """Return the files of one way, in the order they are written: what starts us comes last."""
-    if via == "sitecustomize":
-        return [ACTIVATOR, SLOT]
     # From 3.15 on a .start file is read instead of the import line of its .pth twin (PEP 829).
-    return [ACTIVATOR] + ([START] if sys.version_info >= (3, 15) else []) + [LINE]
+    line = [START, LINE] if sys.version_info >= (3, 15) else [LINE]
+    return [ACTIVATOR, *([SLOT] if via != PTH else []), *(line if via != SITECUSTOMIZE else [])]
+
+
+def via_of(paths: List[str]) -> str:
+    """Return the way that these files are; empty if nothing among them starts the probe."""
+    names_there = {os.path.basename(path) for path in paths}
+    if SLOT in names_there:
+        return BOTH if LINE in names_there else SITECUSTOMIZE
+    return PTH if LINE in names_there else ""
 
 
 def content(name: str, home: str) -> bytes:

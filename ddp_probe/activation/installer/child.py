@@ -36,7 +36,8 @@ _PROOF = """
 import importlib.util, sys
 package, activator = (sys.modules.get(name) for name in ("ddp_probe.activation", "ddp_probe_activator"))
 missing = [name for name in %r if importlib.util.find_spec(name) is None]
-found = [getattr(package, "state", lambda: "off")() != "off", getattr(activator, "__file__", ""), getattr(package, "__file__", ""), missing]
+calls = getattr(activator, "calls", [])
+found = [getattr(package, "state", lambda: "off")() != "off", getattr(activator, "__file__", ""), getattr(package, "__file__", ""), missing, calls]
 """
 
 
@@ -47,6 +48,7 @@ class Proof(NamedTuple):
     activator: str
     package: str
     missing: List[str]  # What it lacks to record anything.
+    forms: List[str]  # Which forms of the activator have run.
     complaint: str
 
     def by(self, folder: str) -> bool:
@@ -78,8 +80,8 @@ def proof() -> Proof:
 def proof_in(interpreter: List[str], env: Dict[str, str], folder: str) -> Proof:
     """Ask the same of an interpreter, with its options, in an environment and a folder."""
     found, complaint = _ask(_PROOF % (needs.TO_RECORD,), env, interpreter, folder)
-    started, activator, where, missing = found or (False, "", "", [])
-    return Proof(started, activator, where, missing, complaint)
+    started, activator, where, missing, forms = found or (False, "", "", [], [])
+    return Proof(started, activator, where, missing, forms, complaint)
 
 
 def _environment() -> Dict[str, str]:

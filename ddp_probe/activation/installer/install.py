@@ -54,6 +54,7 @@ def _others(folder: str, paths: List[str]) -> List[str]:
 
 def install(chosen: Installation) -> Outcome:
     """Write what the plan says and prove it; put back what was there where the proof fails."""
+    locations.make(chosen.folder)
     with _files.alone(chosen.folder):
         return _install(chosen)
 
@@ -66,6 +67,9 @@ def _install(chosen: Installation) -> Outcome:
     try:
         _write(chosen)
         found = child.proof()
+        if found.by(chosen.folder) and chosen.via == _files.BOTH and _files.SITECUSTOMIZE not in found.forms:
+            _put_back(before)
+            return _install(plan(_files.PTH))
         if not found.by(chosen.folder):
             raise _unproven(chosen, found)
         if found.missing:
@@ -97,9 +101,12 @@ def _write(chosen: Installation) -> None:
 
 
 def _way(via: str, folder: str) -> Tuple[str, str]:
-    """Choose the line in a .pth file: a tool that brings a sitecustomize of its own, now or later, does not shadow it."""
+    """Choose both forms if nobody else has a sitecustomize: people look for ours there, and no later one shadows the line in the .pth file."""
     if via == "auto":
-        return "pth", "it works beside every sitecustomize"
+        others = [origin for found in child.rivals(folder) for origin in found]
+        if others:
+            return _files.PTH, "it works beside %s" % others[0]
+        return _files.BOTH, "sitecustomize.py, and a .pth line for starts in which another sitecustomize comes first"
     before = child.rivals(folder)[0] if via == "sitecustomize" else []
     if before:
         raise _shadowed(os.path.join(folder, _files.SLOT), before[0])
@@ -136,7 +143,7 @@ def _unproven(chosen: Installation, found: child.Proof) -> ProbeError:
         why = "A child interpreter with DDP_PROBE=1 says: %s" % found.complaint
     elif found.started:
         why = "A child interpreter with DDP_PROBE=1 was started by %s." % (found.activator or "something else")
-    elif chosen.via == "sitecustomize" and before:
+    elif chosen.via == _files.SITECUSTOMIZE and before:
         why = "%s comes first on its path and wins." % before[0]
     else:
         why = "A child interpreter with DDP_PROBE=1 was not started by it."

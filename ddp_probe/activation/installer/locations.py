@@ -61,9 +61,37 @@ def target_folder() -> str:
             why="%s does not exist." % sysconfig.get_path("purelib"),
             what_to_do="Create a virtual environment. Or: " + RUN_INSTEAD,
         )
-    if not os.access(folders[0], os.W_OK | os.X_OK):
+    if os.access(folders[0], os.W_OK | os.X_OK):
+        return folders[0]
+    user = _users_folder()
+    if not user:
         raise read_only(folders[0])
-    return folders[0]
+    return user
+
+
+def _users_folder() -> str:
+    """Return the site-packages of this user, from which Python reads .pth files too; empty if this interpreter does not, or cannot."""
+    if not getattr(site, "ENABLE_USER_SITE", False):
+        return ""
+    folder = site.getusersitepackages()
+    above = folder
+    while not os.path.isdir(above) and os.path.dirname(above) != above:
+        above = os.path.dirname(above)
+    return folder if os.access(above, os.W_OK | os.X_OK) else ""
+
+
+def is_users(folder: str) -> bool:
+    """Tell whether a folder is the site-packages of this user."""
+    ask = getattr(site, "getusersitepackages", None)
+    return ask is not None and os.path.realpath(folder) == os.path.realpath(ask())
+
+
+def make(folder: str) -> None:
+    """Make a user's folder that is not there yet."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as exc:
+        raise read_only(folder) from exc
 
 
 def read_only(folder: str) -> ProbeError:

@@ -34,7 +34,7 @@ def state() -> State:
     """Look at every folder, then ask a child."""
     files = [path for folder in locations.all_folders() for path in _in(folder)]
     found = child.proof()
-    via = next((via for via in _files.VIAS if any(path.endswith(_files.names(via)[-1]) for path in files)), "")
+    via = _files.via_of(files)
     version = next((_files.version(path) for path in files), "")
     name, because, winner = _judge(files, found, via, version)
     package = os.path.dirname(os.path.dirname(found.package)) if found.package else ""
@@ -58,13 +58,22 @@ def _judge(files: List[str], found: child.Proof, via: str, version: str) -> Tupl
         current = _files.version(os.path.join(locations.templates(), _files.ACTIVATOR))
         if version != current:
             return "outdated", "It is of version %s, this package writes version %s." % (version, current), ""
-        return "active", _SLOT_IS_TAKEN if via == "sitecustomize" else "", ""
+        return "active", _remark(via, found, folder), ""
     before, _ = child.rivals(folder)
-    if via == "sitecustomize" and before:
+    if via == _files.SITECUSTOMIZE and before:
         return "shadowed", "%s comes first on the path and wins." % before[0], before[0]
     if not via:
         return "broken", "An installation was cut short.", ""
     return "broken", found.complaint or "A child interpreter with DDP_PROBE=1 was not started by it.", ""
+
+
+def _remark(via: str, found: child.Proof, folder: str) -> str:
+    """Say which form can be shadowed, or is."""
+    if via == _files.SITECUSTOMIZE:
+        return _SLOT_IS_TAKEN
+    if via == _files.BOTH and _files.SITECUSTOMIZE not in found.forms:
+        return "Of the two forms the .pth line works: %s comes first on the path." % (child.rivals(folder)[0] or ["another sitecustomize"])[0]
+    return ""
 
 
 def _refused(missing: List[str]) -> str:
