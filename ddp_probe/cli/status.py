@@ -7,7 +7,8 @@ torch and mmengine are not imported.
   ddp_probe    this package's version
   variable     the value of DDP_PROBE, or null
   activator    state (active, absent, shadowed, outdated, incomplete, broken),
-               because, via (both, sitecustomize, pth), files, version, shadowed_by, package, installable,
+               because, via (both, sitecustomize, pth), files, version,
+               shadowed_by, package, installable,
                missing (packages needed before anything is recorded),
                uncompiled (files that each start compiles again if
                PYTHONDONTWRITEBYTECODE is set; install compiles them)
