@@ -1,6 +1,11 @@
-"""The two commands of the README say what they need before they do anything."""
+"""The scripts say what they need before they do anything, and find the Python that has it."""
 
+import configparser
+import re
+import runpy
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -63,3 +68,53 @@ def test_the_demo_takes_no_arguments(script: Callable[..., Any]) -> None:
     done = script("scripts/demo", "--fast")
     assert (done.returncode, done.stdout) == (2, "")
     assert "--fast" in done.stderr
+
+
+_SCRIPTS = ("bench", "judge_cases", "new", "record_jobs", "render_docs", "simulate_ranks")
+
+
+@pytest.fixture
+def newcomer(repo: Path, tmp_path: Path, clean_env: Callable[..., Dict[str, str]]) -> Callable[..., Any]:
+    """Run a script of a copy of the checkout with a Python that has none of the installed packages; built: the copy has a .venv."""
+    root = tmp_path / "a clone"
+    for name in ("scripts", "ddp_probe", "docs", "tests/jobs"):
+        shutil.copytree(str(repo / name), str(root / name), ignore=shutil.ignore_patterns("__pycache__", "recorded"))
+
+    def run(*words: str, built: bool) -> Any:
+        python = root / ".venv" / "bin" / "python"
+        if built:
+            python.parent.mkdir(parents=True)
+            python.write_text('#!/bin/sh\nexec "%s" "$@"\n' % sys.executable, encoding="utf-8")
+            python.chmod(0o755)
+        line = [sys.executable, "-S", str(root / words[0]), *words[1:]]
+        return subprocess.run(line, env=clean_env(PYTHONPATH=None), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize("name", _SCRIPTS)
+def test_a_python_without_the_packages_is_told_what_to_run(newcomer: Callable[..., Any], name: str) -> None:
+    """Without an environment one line says what is missing and which command builds it; exit code 2, no traceback."""
+    done = newcomer("scripts/" + name, "--help", built=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert done.stderr.startswith("scripts/%s: " % name)
+    assert "msgspec" in done.stderr
+    assert "./scripts/test --quick" in done.stderr
+
+
+@pytest.mark.parametrize("name", _SCRIPTS)
+def test_a_script_finds_the_environment_by_itself(newcomer: Callable[..., Any], name: str) -> None:
+    """Where .venv has been built, the script goes on in it, with the words that it was given."""
+    done = newcomer("scripts/" + name, "--help", built=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert name in done.stdout.splitlines()[0]
+    assert done.stdout.startswith("usage: ")
+
+
+def test_the_scripts_look_for_what_the_package_requires(repo: Path) -> None:
+    """What own_python looks for is what setup.cfg requires of every Python."""
+    metadata = configparser.ConfigParser()
+    metadata.read(str(repo / "setup.cfg"), encoding="utf-8")
+    required = [line for line in metadata["options"]["install_requires"].split("\n") if line and ";" not in line]
+    own = runpy.run_path(str(repo / "scripts" / "own_python.py"))
+    assert sorted(own["PACKAGE"]) == sorted(re.split("[<>=]", line)[0] for line in required)

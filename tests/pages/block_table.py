@@ -55,8 +55,8 @@ _HOW, _TROUBLE, _HANGS, _CARDS = "docs/how-it-works.md", "docs/troubleshooting.m
 _OPEN = "undecided: no rule can name a cause, because\n  - "
 
 CLAIMS: List[Claim] = [
-    Claim("README*.md", "pip install ddp-probe", SHELL),
-    Claim("README*.md", "pip download", SHELL),
+    Claim("README*.md", "pip install .", SHELL),
+    Claim("README*.md", "pip wheel", SHELL),
     Claim("README*.md", "python -m ddp_probe watch", SHELL),
     Claim("README*.md", "DDP_PROBE=1 ", SHELL),
     Claim("README*.md", "./scripts/demo", SHELL),

@@ -45,7 +45,7 @@ def _here(line: str, port: int) -> str:
 
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory: pytest.TempPathFactory, clean_env: Callable[..., Dict[str, str]], free_port: Callable[[], int]) -> Dict[str, Typed]:
-    """Type each line of the README's first block."""
+    """Type each line of the README's block of five commands."""
     work = tmp_path_factory.mktemp("five")
     (work / "job").mkdir()
     (work / "job" / "train.py").write_text(_PROGRAM, encoding="utf-8")
@@ -53,7 +53,8 @@ def typed(tmp_path_factory: pytest.TempPathFactory, clean_env: Callable[..., Dic
     env = clean_env(PATH="%s:%s" % (work / "venv" / "bin", os.environ["PATH"]), COLUMNS="80", LC_ALL="C.UTF-8", PYTHONPATH=None)
     found = {"": Typed("", 0, "", "", _names(site))}
     port = free_port()
-    for line in next(blocks("README.md")).text.splitlines():
+    (five,) = [block.text for block in blocks("README.md") if "ddp_probe install " in block.text]
+    for line in five.splitlines():
         done: Any = subprocess.run(
             ["bash", "-c", _here(line, port)], cwd=work / "job", env=env, capture_output=True, text=True, timeout=180, check=False
         )
