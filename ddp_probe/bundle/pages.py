@@ -6,6 +6,7 @@ from typing import Dict
 from ddp_probe.bundle import environment, host_table
 from ddp_probe.diagnose import Diagnosis
 from ddp_probe.report import as_json, found, terminal
+from ddp_probe.report.layout import GLUE
 from ddp_probe.report.masker import Masker
 from ddp_probe.report.paths import Paths
 
@@ -35,5 +36,7 @@ def report(diagnosis: Diagnosis) -> str:
 
 def everything_said(diagnosis: Diagnosis) -> str:
     """Return all that is said about a run: what `report` prints in two forms, and `explain` for each finding."""
-    explained = [line.text for finding in diagnosis.findings for line in found.cause(finding, diagnosis, _WIDTH, Paths(diagnosis.run), _CONTEXT)]
+    explained = [
+        line.text for finding in diagnosis.findings for line in found.cause(finding, diagnosis, _WIDTH, Paths(diagnosis.run, GLUE), _CONTEXT)
+    ]
     return "\n".join([report(diagnosis), as_json.text(diagnosis), *explained])

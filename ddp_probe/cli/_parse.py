@@ -58,7 +58,8 @@ def incomplete(exc: Exception, name: str) -> UnusableError:
     return UnusableError(
         what="The command %r cannot run." % name,
         why="%s is not installed." % lacking if lacking and lacking != "ddp_probe" else "%s: %s" % (type(exc).__name__, exc),
-        what_to_do="Reinstall ddp-probe with its dependencies: %s -m pip install ddp-probe. 'uninstall' works without them." % sys.executable,
+        what_to_do="Reinstall ddp-probe with its dependencies: %s -m pip install ddp-probe. 'uninstall' works without them."
+        % shlex.quote(sys.executable),
     )
 
 

@@ -75,12 +75,12 @@ def _own(module: Any, paths: List[str], width: int, say: Any) -> Iterable[Any]:
     from ddp_probe.diagnose.rules import rule_of
     from ddp_probe.read import bundled
     from ddp_probe.report import found, safe
-    from ddp_probe.report.layout import StyledLine
+    from ddp_probe.report.layout import GLUE, StyledLine
     from ddp_probe.report.paths import Paths
 
     with bundled.opened(paths) as inside:
         diagnosis = judge(read.load(inside), [module])
-        names = Paths(diagnosis.run)
+        names = Paths(diagnosis.run, GLUE)
         rule = rule_of(module)
         yield StyledLine(say("%s in %s") % ("%s %s" % (rule.id, rule.slug), safe.line(diagnosis.run.name) or say("this log")), "strong")
         if not diagnosis.findings:

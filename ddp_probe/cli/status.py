@@ -21,6 +21,7 @@ torch and mmengine are not imported.
 import argparse
 import json
 import os
+import shlex
 import sys
 from typing import Any, Dict, List
 
@@ -99,7 +100,7 @@ def _lines(found: Dict[str, Any]) -> List[str]:
 
 
 def _activator(activator: Dict[str, Any]) -> str:
-    pip = "%s -m pip install %s" % (sys.executable, " ".join(activator["missing"]))
+    pip = "%s -m pip install %s" % (shlex.quote(sys.executable), " ".join(activator["missing"]))
     texts = {
         "active": "active, by %s; a child interpreter proves it%s" % (_FORMS.get(activator["via"], activator["via"]), _remark(activator)),
         "outdated": "active, by %s. %s Next: python -m ddp_probe install" % (_FORMS.get(activator["via"], activator["via"]), activator["because"]),

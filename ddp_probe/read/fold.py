@@ -4,6 +4,7 @@ A fold stands for a folder: FOLD/rank00003.node1.77.jsonl is a log that was fold
 """
 
 import os
+import shlex
 from typing import BinaryIO, Dict, Iterator, Optional, Sequence
 
 from ddp_probe.errors import UnusableError
@@ -39,7 +40,7 @@ def _refuse(path: str, *, is_text: bool) -> None:
     raise UnusableError(
         what="%s cannot be folded." % path,
         why="It was not written by the probe." if is_text else "It is a fold already.",
-        what_to_do="Name a run's folder. 'python -m ddp_probe report %s' reads the file as it is." % path,
+        what_to_do="Name a run's folder, or read the file as it is: python -m ddp_probe report %s" % shlex.quote(path),
     )
 
 

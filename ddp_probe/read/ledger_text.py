@@ -7,12 +7,14 @@ Three lines of one:
     ledger 3 validate at val.py:7 open
 
 After the ranks comes an operation, or a phase, of ddp_probe/ledger_schema.py. Then, in any order: a number of elements, a data type,
-`root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE`, `on DEVICE`, `x200` (200 times), `async`,
+`root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` (in quotes if it holds a space),
+`on DEVICE`, `x200` (200 times), `async`,
 and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
 """
 
 import json
 import re
+import shlex
 from hashlib import blake2b
 from typing import Any, Dict, Iterable, List, Tuple
 
@@ -41,7 +43,7 @@ def written(lines: Iterable[str], world_size: int = 0, start: float = START) -> 
 
 
 def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
-    words = line.split()
+    words = shlex.split(line) if "'" in line else line.split()
     if len(words) < 3 or words[0] != WORD.strip() or words[2] not in (*_OPERATIONS, *_PHASES, "closed"):
         raise ValueError("Line %d: %r is not a line of a ledger; ddp_probe/read/ledger_text.py says how to write one." % (number + 1, line))
     told: Dict[str, Any] = {"name": words[2], "state": "returned", "times": 1, "elements": 0, "dtype": "", "async": False, "on": "cpu"}

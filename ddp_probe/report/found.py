@@ -1,6 +1,7 @@
 """One finding in the report: the verdict, the job's own line, what to change, and the evidence, grouped over the ranks."""
 
 import re
+import shlex
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.diagnose import Diagnosis, Evidence, Finding
@@ -42,7 +43,7 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say:
     command = "  " + say("more: %s") % "python -m ddp_probe explain %s" % finding.id
     bundle = bundled.current()
     places = diagnosis.run.folders if bundle is None else [bundle.name]
-    with_run = safe.line(" ".join([command, *map(inventory.near, places)]))
+    with_run = safe.line(" ".join([command, *(shlex.quote(inventory.near(place)) for place in places)]))
     yield StyledLine(with_run if safe.width(with_run) <= width else command, QUIET)  # On one line, so that it can be copied.
 
 

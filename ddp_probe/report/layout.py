@@ -7,6 +7,8 @@ from ddp_probe.report import safe
 from ddp_probe.report.language import ENGLISH, Language
 
 LONGEST = 2000  # Maximum characters of one paragraph; a log may contain anything.
+GLUE = "\u00a0"
+"""Stands for a space at which no line is broken, in a text that will be wrapped."""
 CELL = 60  # Maximum characters of one cell.
 _BEGIN, _END = "（《【「“", "，。：；、！？）》】」”"  # No line ends with one of the first, or begins with one of the second.
 _SEGMENT = re.compile("[（《【「]+|[，。：；、！？）》】」]+|[^（《【「，。：；、！？）》】」]+")
@@ -34,12 +36,12 @@ def wrap(text: str, width: int, first: str = "", rest: str = "") -> List[str]:
     current, empty = first, True
     for gap, part in _parts(safe.line(text, LONGEST)):
         if not empty and safe.width(current) + len(gap) + safe.width(part) > width:
-            made.append(current.rstrip())
+            made.append(current.rstrip().replace(GLUE, " "))
             current, empty = rest, True
             if not part:
                 continue
         current, empty = (current + part, False) if empty else (current + gap + part, False)
-    return [*made, current.rstrip()]
+    return [*made, current.rstrip().replace(GLUE, " ")]
 
 
 def _parts(text: str) -> Iterator[Tuple[str, str]]:

@@ -1,5 +1,6 @@
 """The form for a person in a hurry: the verdict, the line, what to change; then the evidence, the ranks, and what was read."""
 
+import functools
 import os
 import sys
 from typing import Iterator, List, Optional, TextIO
@@ -10,7 +11,7 @@ from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 from ddp_probe.report import brief, found, inventory, language, paint, ranks_table, remedies
 from ddp_probe.report.language import ENGLISH, Language
-from ddp_probe.report.layout import StyledLine, item, labelled, more, sentence, wrap
+from ddp_probe.report.layout import GLUE, StyledLine, item, labelled, more, sentence, wrap
 from ddp_probe.report.paint import GOOD, QUIET, STRONG, WARN
 from ddp_probe.report.paths import Paths
 from ddp_probe.report.rank_state import RankState, last_files, rank_states
@@ -21,7 +22,7 @@ _REASONS = 8  # Maximum reasons shown.
 
 def show(diagnosis: Diagnosis, stream: Optional[TextIO] = None) -> None:
     """Print the report in the reader's language, with the terminal's colours, links and width, or 80 columns without a terminal."""
-    paths = Paths(diagnosis.run)
+    paths = Paths(diagnosis.run, GLUE)
     page = lines(diagnosis, paint.width(), paths, say=language.chosen(stream or sys.stdout))
     paint.write(_linked(page, diagnosis.run, paths) if paint.links(stream or sys.stdout) else page, stream)
 
@@ -29,7 +30,7 @@ def show(diagnosis: Diagnosis, stream: Optional[TextIO] = None) -> None:
 def lines(diagnosis: Diagnosis, width: int = 80, paths: Optional[Paths] = None, say: Language = ENGLISH) -> List[StyledLine]:
     """Return the report's lines."""
     run, states, narrow = diagnosis.run, rank_states(diagnosis.run), max(40, min(width, WIDEST))
-    paths = Paths(run) if paths is None else paths
+    paths = Paths(run, GLUE) if paths is None else paths
     page = list(sentence(inventory.title(run, states, say), narrow, style=STRONG))
     for finding in diagnosis.findings:
         page += [StyledLine(""), *found.lines(finding, diagnosis, narrow, paths, say)]
@@ -56,8 +57,9 @@ def _linked(page: List[StyledLine], run: Run, paths: Paths) -> Iterator[StyledLi
 
 def _inventory(run: Run, states: List[RankState], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield what was read: a verdict is only as reliable as the files behind it."""
+    spaced = [path for path in map(inventory.near, run.folders or run.inventory.files) if " " in path]
     for label, text in inventory.rows(run, states, say):
-        yield from labelled(say(label), text, width)
+        yield from labelled(say(label), functools.reduce(lambda glued, path: glued.replace(path, path.replace(" ", GLUE)), spaced, text), width)
 
 
 def _undecided(diagnosis: Diagnosis, width: int, paths: Paths, say: Language) -> Iterator[StyledLine]:

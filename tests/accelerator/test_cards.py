@@ -1,6 +1,7 @@
 """The simulated cards behave as a vendor's do, and compute as the CPU does."""
 
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -158,7 +159,8 @@ def compiler(gcu_env, clean_env, run_python, tmp_path):
     program, notes = tmp_path / "bin" / "g++", tmp_path / "notes"
     program.parent.mkdir()
     program.write_text(
-        "#!/bin/sh\necho called >> %s\nwhile [ x$1 != x-o ]; do shift; done\nhead -c 1000 %s > $2; sleep 0.5; cp %s $2\n" % (notes, built, built)
+        '#!/bin/sh\necho called >> %s\nwhile [ "$1" != -o ]; do shift; done\nhead -c 1000 %s > "$2"; sleep 0.5; cp %s "$2"\n'
+        % tuple(map(shlex.quote, (str(notes), built, built)))
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     path = "%s%s%s" % (program.parent, os.pathsep, os.environ["PATH"])

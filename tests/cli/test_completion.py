@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -170,7 +171,7 @@ def test_bash_takes_an_option_and_its_value_in_one_word(bash: Offered) -> None:
 
 def test_bash_leaves_files_to_readline(scripts: Dict[str, Path], folder: Path, clean_env: Callable[..., Dict[str, str]]) -> None:
     """In an interactive bash a command is completed, then a file with a blank in its name, then a folder for an option that takes one."""
-    setup = ". %s; bind 'set bell-style none'; PS1=RE'ADY>'\n" % scripts["bash"]
+    setup = ". %s; bind 'set bell-style none'; PS1=RE'ADY>'\n" % shlex.quote(str(scripts["bash"]))
     typed = [("", setup), ("READY>", "ddp-probe repo\ttra\t; ddp-probe run --dir a\t; \x01echo \x05echo EN'D'\n")]
     seen = _in_terminal(["bash", "--norc", "-i"], typed, "END", clean_env(TERM="dumb"), folder)
     assert r"ddp-probe report train\ err.log ; ddp-probe run --dir a\ folder/" in seen

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -79,7 +80,7 @@ def test_the_newest_run_is_read_by_default(run_python, repo, tmp_path, clean_env
         {"TERM": "dumb", "NO_COLOR": "1"},
     ],
 )
-def test_no_locale_stops_it(run_python, clean_env, tmp_path, extra):
+def test_no_locale_stops_it(run_python, clean_env, repo, tmp_path, extra):
     """A log with characters that the locale cannot encode is reported too, in every form."""
     start = '{"event":"process.start","phase":"point","rank":0,"world_size":1,"run":"模型 é"}\n'
     failure = '{"event":"process.end","phase":"point","rank":0,"uncaught":true,"failure":{"type":"ValueError","message":"模型 é"}}\n'
@@ -88,7 +89,8 @@ def test_no_locale_stops_it(run_python, clean_env, tmp_path, extra):
         "import sys\nfrom ddp_probe.cli import main\nfrom ddp_probe.report import forms\n"
         "print(*[main(['report', sys.argv[1], '--format', name]) for name in forms.NAMES], file=sys.stderr)"
     )
-    done = run_python(["-c", code, tmp_path], env=clean_env(**extra), cwd=tmp_path)
+    env = clean_env(PYTHONPATH=str(repo), **extra)  # A .pth file is read in the locale's encoding, and the checkout may lie in a folder beyond it.
+    done = run_python(["-c", code, tmp_path], env=env, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "3 3 3 3 3\n")
 
 
@@ -164,5 +166,6 @@ def test_a_forgotten_install_is_told(run_python, tmp_path, command):
     done = run_python(["-m", "ddp_probe", command], cwd=tmp_path)
     assert done.returncode == 2
     assert "Not installed for %s: DDP_PROBE=1 alone records nothing." % sys.executable in done.stderr
-    install = "%s -m ddp_probe install" % sys.executable
-    assert "  what to do: %s; or, for one launch, %s -m ddp_probe run -- COMMAND, then run the job again." % (install, sys.executable) in done.stderr
+    python = shlex.quote(sys.executable)
+    install = "%s -m ddp_probe install" % python
+    assert "  what to do: %s; or, for one launch, %s -m ddp_probe run -- COMMAND, then run the job again." % (install, python) in done.stderr

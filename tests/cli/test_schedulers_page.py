@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -53,7 +54,7 @@ def shell(tmp_path: Path, clean_env: Callable[..., Dict[str, str]]) -> Shell:
 
     def run(script: str, codes: Dict[str, int], runs: Path, **extra: str) -> Done:
         for name, code in codes.items():
-            (programs / name).write_text('#!/bin/sh\necho "%s $*" >> %s\nexit %d\n' % (name, calls, code), encoding="utf-8")
+            (programs / name).write_text('#!/bin/sh\necho "%s $*" >> %s\nexit %d\n' % (name, shlex.quote(str(calls)), code), encoding="utf-8")
             (programs / name).chmod(0o755)
         env = clean_env(PATH="%s:%s" % (programs, os.environ["PATH"]), DDP_PROBE_DIR=str(runs), **extra)
         done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
@@ -152,7 +153,7 @@ def test_a_pod_passes_a_signal_on(shell: Shell, runs: Any, tmp_path: Path) -> No
     """If Kubernetes stops the pod, torchrun receives the signal, and the container waits for it to end before it reports."""
     (container,) = yaml.safe_load(_block("yaml", "kind: Job"))["spec"]["template"]["spec"]["containers"]
     torchrun = tmp_path / "programs" / "torchrun"
-    stop = "trap 'echo stopped >> %s; exit 7' TERM\nwhile :; do kill -TERM $PPID; sleep 0.1; done\n" % (tmp_path / "calls")
+    stop = "trap 'echo stopped >> \"%s\"; exit 7' TERM\nwhile :; do kill -TERM $PPID; sleep 0.1; done\n" % (tmp_path / "calls")
     torchrun.write_text("#!/bin/sh\n" + stop, encoding="utf-8")  # It signals the shell that waits for it, as Kubernetes does.
     torchrun.chmod(0o755)
     done = shell(container["args"][0], {}, runs(FOUND))

@@ -250,14 +250,14 @@ def test_of_two_ranks_the_source_tells_which_is_wrong(tmp_path: Path, guilty: in
     """If one of two calls is made under an `if` on the rank, its rank alone is named, with the line of the `if`."""
     job = tmp_path / "job.py"
     job.write_text(SOURCE % guilty)
-    log = "ledger %d all_reduce 1 float32 at %s:2 open\nledger %d barrier at %s:8 open" % (guilty, job, 1 - guilty, job)
+    log = "ledger %d all_reduce 1 float32 at '%s:2' open\nledger %d barrier at '%s:8' open" % (guilty, job, 1 - guilty, job)
     finding = judge(_run(log)).findings[0]
     assert finding.ranks == [guilty]
     assert "'if' in line 6" in finding.verdict
     assert finding.cause == ("rank0_only_collective" if guilty == 0 else "rank_divergent_control_flow")
     for other in ("elif rank == 1", "else"):
         job.write_text("def main(rank):\n    if rank == 0:\n        dist.all_reduce(x)\n    %s:\n        dist.barrier()\n" % other)
-        both = judge(_run("ledger 0 all_reduce 1 float32 at %s:3 open\nledger 1 barrier at %s:5 open" % (job, job))).findings[0]
+        both = judge(_run("ledger 0 all_reduce 1 float32 at '%s:3' open\nledger 1 barrier at '%s:5' open" % (job, job))).findings[0]
         assert both.ranks == [0, 1]
 
 

@@ -49,7 +49,7 @@ def _judged(path: Path, source: str, at: float = 1070.0, passes: int = 3) -> Fin
         "ledger 0-1 backward at /lib/step.py:7 x3",
         *["ledger 1 backward at /lib/step.py:7"] * (passes - 3),
         "ledger 0 backward at /lib/step.py:7 open",
-        "ledger 1 barrier at %s:%d open" % (train, _line(source, "barrier()")),
+        "ledger 1 barrier at '%s:%d' open" % (train, _line(source, "barrier()")),
     ]
     (finding,) = judge(from_lines("\n".join(log))).findings
     return finding

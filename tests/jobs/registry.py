@@ -5,6 +5,7 @@ one in an empty folder, with the stack's own python and torchrun first on PATH; 
 those of tests/accelerator.
 """
 
+import shlex
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple, Optional, Tuple
@@ -395,7 +396,7 @@ def label(job: Job) -> str:
 
 def shell(job: Job, port: int) -> str:
     """Answer the line that a shell in an empty folder starts the job with."""
-    return job.command.format(port=port, program=FOLDER / (job.name + ".py"), folder=FOLDER)
+    return job.command.format(port=port, program=shlex.quote(str(FOLDER / (job.name + ".py"))), folder=shlex.quote(str(FOLDER)))
 
 
 def stack() -> str:

@@ -35,7 +35,7 @@ def test_each_death_leaves_a_readable_ledger(dying: Any, tmp_path: Path, whole: 
     in_the_middle = 0
     for number in range(300 if whole else 60):
         base = tmp_path / str(number)
-        dying.stdin.write("%s %s %d\n" % (base, draw.choice(_FATES), draw.expovariate(1 / 3000)))
+        dying.stdin.write("%s\t%s\t%d\n" % (base, draw.choice(_FATES), draw.expovariate(1 / 3000)))
         dying.stdin.flush()
         begun, signal = map(int, dying.stdout.readline().split())
         found = ledger.read("%s.ledger" % base)
@@ -56,7 +56,7 @@ def test_each_death_leaves_a_readable_ledger(dying: Any, tmp_path: Path, whole: 
 def test_reader_meets_a_writer_at_work(dying: Any, tmp_path: Path, whole: bool) -> None:
     """Readings of a file that is being written show whole records in order, and later readings later ones."""
     dying.stdout.readline()
-    dying.stdin.write("%s SIGKILL 2000000\n" % (tmp_path / "live"))
+    dying.stdin.write("%s\tSIGKILL\t2000000\n" % (tmp_path / "live"))
     dying.stdin.flush()
     path, latest, readings, ended = tmp_path / "live.ledger", 0, 0, False
     while not ended and (readings < (400 if whole else 60) or latest <= RECORDS):

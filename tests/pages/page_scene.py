@@ -60,7 +60,9 @@ class Scene:
 
     def of_pages(self, text: str) -> str:
         """Put the folder and the Python of the pages in place of this machine's."""
-        return text.replace(str(self.folder), FOLDER).replace(sys.executable, PYTHON)
+        for here, there in ((str(self.folder), FOLDER), (sys.executable, PYTHON)):
+            text = re.sub("'(%s[^']*)'" % re.escape(here), r"\1", text).replace(here, there)  # In quotes if this machine's path holds a space.
+        return text
 
 
 def lines_of(run: Path) -> Dict[Tuple[str, int], str]:

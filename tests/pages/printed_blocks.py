@@ -11,6 +11,7 @@ import venv
 from pathlib import Path
 from typing import Any, List
 
+import shebang
 from ledger_books import Book, Call, born, returned
 from page_blocks import REPO
 from page_scene import FOLDER, Scene, lines_of
@@ -76,7 +77,7 @@ def another_python(scene: Scene) -> str:
     """A torchrun whose Python has no activator, while the probe is installed for this one."""
     python = _bare_python(scene.folder / "venv")
     torchrun = python.with_name("torchrun")
-    torchrun.write_text("#!%s\n" % python, encoding="utf-8")
+    torchrun.write_text(shebang.of(python), encoding="utf-8")
     torchrun.chmod(0o755)
     host = Host(Request(command=(str(torchrun),)))
     host.once("activator", lambda: activator.state.State("active", "", [], "pth", "", "", "", True, [], []))

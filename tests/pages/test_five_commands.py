@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple
 
 import pytest
+import shebang
 from page_blocks import REPO, blocks
 
 # Fails on every host in the same way, and as soon as torch is imported.
 _PROGRAM = 'import torch.distributed as dist\n\ndist.init_process_group("eccl")\n'
-_TORCHRUN = "#!%s\nimport sys\nfrom torch.distributed.run import main\nsys.exit(main())\n"
+_TORCHRUN = "import sys\nfrom torch.distributed.run import main\nsys.exit(main())\n"
 pytestmark = pytest.mark.slow
 
 
@@ -31,7 +32,7 @@ def _environment(folder: Path) -> Path:
     venv.create(str(folder), symlinks=True)
     (site,) = folder.glob("lib/python3.*/site-packages")
     (site / "found.pth").write_text("\n".join([str(REPO), *(path for path in sys.path if path.endswith("site-packages"))]), encoding="utf-8")
-    for name, text in (("torchrun", _TORCHRUN % (folder / "bin" / "python")), ("pip", "#!/bin/sh\n")):
+    for name, text in (("torchrun", shebang.of(folder / "bin" / "python") + _TORCHRUN), ("pip", "#!/bin/sh\n")):
         (folder / "bin" / name).write_text(text, encoding="utf-8")
         (folder / "bin" / name).chmod(0o755)
     return site

@@ -5,6 +5,8 @@ import itertools
 import json
 import os
 import random
+import re
+import shlex
 import shutil
 import sys
 from contextlib import redirect_stdout
@@ -233,7 +235,7 @@ def test_another_version_is_refused(fold_of: Callable[[], Path]) -> None:
 def test_a_plain_log_cannot_be_folded(tmp_path: Path) -> None:
     """What the probe did not write is refused, with the command that reads it."""
     (tmp_path / "err.log").write_text("RuntimeError: boom\n", encoding="utf-8")
-    with pytest.raises(ProbeError, match="report %s" % (tmp_path / "err.log")):
+    with pytest.raises(ProbeError, match=re.escape("report %s" % shlex.quote(str(tmp_path / "err.log")))):
         fold.write([str(tmp_path / "err.log")], io.BytesIO())
 
 

@@ -12,6 +12,8 @@ from ddp_probe.diagnose import Diagnosis, judge
 from ddp_probe.diagnose.rule import Undecided
 from ddp_probe.read import load
 from ddp_probe.report import terminal
+from ddp_probe.report.layout import GLUE, wrap
+from ddp_probe.report.paths import Paths
 from ddp_probe.schema import Site
 
 _CRASH = (
@@ -140,6 +142,20 @@ def test_no_other_file_is_read(made: Diagnosis, tmp_path: Path) -> None:
         for one in made.findings[0].evidence:
             one.site = Site(str(tmp_path / name), 24, "main")
         assert not [line for line in _texts(made) if line.startswith("  >")]
+
+
+def test_a_path_with_a_space_is_one_path(made: Diagnosis, tmp_path: Path) -> None:
+    """A file below a folder with a space is named in full the first time, on one line, and then by its name, like any other."""
+    source = tmp_path / "my clone" / "train.py"
+    source.parent.mkdir()
+    source.write_text("pass\n", encoding="utf-8")
+    text = "First %s at %s:12, then %s:24 in turn." % ("word " * 12, source, source)
+    lines = wrap(Paths(made.run, GLUE)(text), 40)
+    assert [line for line in lines if "%s:12" % source in line]
+    assert lines[-1].endswith("then train.py:24 in turn.")
+    assert Paths(made.run)("The folder /dev/shm is full at %s:3, as /nowhere at all/train.py:3 says." % source) == (
+        "The folder /dev/shm is full at %s:3, as /nowhere at all/train.py:3 says." % source
+    )
 
 
 def test_an_open_question_ends_with_what_to_try(told: Callable[[str], Diagnosis]) -> None:

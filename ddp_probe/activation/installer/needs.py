@@ -1,5 +1,6 @@
 """The packages that a traced process needs to record anything, and what to say when they are missing."""
 
+import shlex
 import sys
 from typing import List, Tuple
 
@@ -14,7 +15,7 @@ def missing(names: List[str], what: str) -> UnusableError:
     return UnusableError(
         what=what,
         why=sentence(names),
-        what_to_do="%s -m pip install %s    # or ddp-probe, which brings them" % (sys.executable, " ".join(names)),
+        what_to_do="%s -m pip install %s    # or ddp-probe, which brings them" % (shlex.quote(sys.executable), " ".join(names)),
     )
 
 

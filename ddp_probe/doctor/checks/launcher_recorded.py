@@ -1,6 +1,7 @@
 """The launcher starts a Python for which the probe is installed."""
 
 import os
+import shlex
 import shutil
 import sys
 from typing import List
@@ -43,5 +44,5 @@ def check(host: Host) -> Answer:
         return CHECK.ok("%s starts %s, and is recorded." % (os.path.basename(command[0]), python))
     return CHECK.fail(
         "%s starts %s, where DDP_PROBE=1 records nothing: %s" % (os.path.basename(command[0]), python, why),
-        "%s -m pip install ddp-probe; %s -m ddp_probe install" % (python, python),
+        "%s -m pip install ddp-probe; %s -m ddp_probe install" % (shlex.quote(python), shlex.quote(python)),
     )

@@ -1,6 +1,7 @@
 """Each package is there once, and the installed one is the one that is imported."""
 
 import os
+import shlex
 import sys
 from typing import Iterator, List, Tuple
 
@@ -45,7 +46,7 @@ def _problems(told: Packages) -> Iterator[Tuple[str, str]]:
     if len(both) > 1:
         yield (
             "%s are both installed, and both bring the module mmcv." % " and ".join(both),
-            "Keep one: %s -m pip uninstall -y %s, then install the wanted one again." % (sys.executable, " ".join(both)),
+            "Keep one: %s -m pip uninstall -y %s, then install the wanted one again." % (shlex.quote(sys.executable), " ".join(both)),
         )
     for name in packages.KNOWN:
         yield from _shadowed(name, told)

@@ -1,7 +1,8 @@
 """Forks a process for each line that it reads; the child writes records as fast as it can until it is killed, or dies by itself.
 
-A line is FILE SIGNAL MICROSECONDS; SIGNAL is a name, or `segv` and `abort` for a child that brings it about itself. The answer is a line: how many
-calls had begun, which the child counts in shared memory inside of each call, so that it knows of no record that is not written.
+A line is FILE, SIGNAL and MICROSECONDS, with tabs between them; SIGNAL is a name, or `segv` and `abort` for a child that brings it about itself.
+The answer is a line: how many calls had begun, which the child counts in shared memory inside of each call, so that it knows of no record that is not
+written.
 """
 
 import ctypes
@@ -64,7 +65,7 @@ for function in (all_reduce, step):
     foreign(function)
 print("ready", flush=True)
 for line in sys.stdin:
-    path, fate, microseconds = line.split()
+    path, fate, microseconds = line.split("\t")
     inside[0] = 0
     child = os.fork()
     if child == 0:
