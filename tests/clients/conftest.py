@@ -1,6 +1,7 @@
 """Launches of the clients, with and without the probe, in an interpreter that ddp_probe is installed into.
 
-launch    launch(client, way="", probe=True) -> Launch. One launch of a client in a folder of its own; way "" is the healthy one.
+launch             launch(client, way="", probe=True) -> Launch. One launch of a client in a folder of its own; way "" is the healthy one.
+bare_interpreter   The bin folder of an environment that sees all packages of this one, and that nothing is installed into.
 """
 
 import json
@@ -18,7 +19,7 @@ import pytest
 from client_table import PROGRAMS, Client
 
 # Only .venv-clients has what the programs import.
-collect_ignore_glob = [] if find_spec("accelerate") else ["test_clients.py", "test_states.py"]
+collect_ignore_glob = [] if find_spec("accelerate") else ["test_clients.py", "test_forms.py", "test_states.py"]
 
 _COMMANDS = ("accelerate", "coverage", "ddtrace-run", "deepspeed", "opentelemetry-instrument", "pytest", "torchrun")
 _LINKED = ("mpirun",)  # Those that are not scripts of Python.
@@ -45,10 +46,8 @@ def _script(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-@pytest.fixture(scope="session")
-def interpreter(tmp_path_factory: pytest.TempPathFactory, clean_env: Callable[..., Dict[str, str]]) -> Path:
-    """Build an environment that sees all packages of this one, and install the probe into it as a user does; return its bin folder."""
-    place = tmp_path_factory.mktemp("interpreter") / "venv"
+def _interpreter(place: Path) -> Path:
+    """Build an environment that sees all packages of this one; return its bin folder."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True, timeout=60)
     site = next(place.glob("lib/python*/site-packages"))
     # Before what install puts there, which looks for ddp_probe as soon as it is read.
@@ -60,8 +59,21 @@ def interpreter(tmp_path_factory: pytest.TempPathFactory, clean_env: Callable[..
         _script(place / "bin" / name, '#!/bin/sh\nexec "%s" "$@"\n' % Path(sysconfig.get_path("scripts"), name))
     for file in (_HERE / "stand_ins").iterdir():
         _script(place / "bin" / file.name, file.read_text(encoding="utf-8").replace("/usr/bin/env python3", str(place / "bin" / "python")))
-    subprocess.run([str(place / "bin" / "python"), "-m", "ddp_probe", "install"], check=True, timeout=60, env=clean_env(), capture_output=True)
     return place / "bin"
+
+
+@pytest.fixture
+def bare_interpreter(tmp_path: Path) -> Path:
+    """The bin folder of an environment that sees all packages of this one, and that nothing is installed into."""
+    return _interpreter(tmp_path / "venv")
+
+
+@pytest.fixture(scope="session")
+def interpreter(tmp_path_factory: pytest.TempPathFactory, clean_env: Callable[..., Dict[str, str]]) -> Path:
+    """The bin folder of such an environment that the probe is installed into as a user does it."""
+    programs = _interpreter(tmp_path_factory.mktemp("interpreter") / "venv")
+    subprocess.run([str(programs / "python"), "-m", "ddp_probe", "install"], check=True, timeout=60, env=clean_env(), capture_output=True)
+    return programs
 
 
 @pytest.fixture

@@ -209,9 +209,9 @@ def test_a_slot_that_others_may_take_is_told(make_venv):
         assert ("takes its place there, and nothing is recorded" in done.stdout) is told
 
 
-@pytest.mark.parametrize("missing", [("wrapt",), ("wrapt", "msgspec")])
+@pytest.mark.parametrize("missing", [("wrapt",), ("structlog",), ("wrapt", "msgspec")])
 def test_a_missing_dependency_is_not_proved(make_venv, missing):
-    """Where a package is missing that recording needs, install ends with 2, names it, says neither proved nor installed, and leaves nothing."""
+    """Where a package is missing that recording needs, install ends with 2, names it, and leaves nothing; run says so in one line, and runs the job."""
     venv = make_venv()
     venv.install()
     for name in missing:
@@ -233,6 +233,9 @@ def test_a_missing_dependency_is_not_proved(make_venv, missing):
     assert "-m pip install " + " ".join(missing) in done.stderr
     assert "proved" not in done.stdout
     assert venv.tree() == before
+    done = venv.probe("run", "--", venv.python, "-c", "print(1)")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (0, "1\n", 1)
+    assert told.rstrip(".") in done.stderr
     done = venv.probe("status")
     assert done.returncode == 2
     assert told in done.stdout
