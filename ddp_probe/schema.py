@@ -123,6 +123,34 @@ class ThreadStack(msgspec.Struct, omit_defaults=True, gc=False):
     frames: Annotated[List[Site], _doc("Outermost first; at most 64: of a longer stack the 24 outermost and the 40 innermost.")] = []
 
 
+class DeviceMemory(msgspec.Struct, omit_defaults=True, gc=False):
+    """What the allocator of one device has counted, on the host. The device and its driver are not asked."""
+
+    device: Annotated[str, _doc("The device, such as cuda:0.")] = ""
+    allocated: Annotated[Optional[int], _doc("Bytes that tensors hold now.")] = None
+    allocated_peak: Annotated[Optional[int], _doc("The most bytes that tensors have held.")] = None
+    reserved: Annotated[Optional[int], _doc("Bytes that the allocator has taken from the device.")] = None
+    reserved_peak: Annotated[Optional[int], _doc("The most bytes that it has taken.")] = None
+    retries: Annotated[Optional[int], _doc("How often it emptied its cache and asked again, because the device had no room.")] = None
+    out_of_memory: Annotated[Optional[int], _doc("How often it raised an out-of-memory error.")] = None
+
+
+class HostState(msgspec.Struct, omit_defaults=True, gc=False):
+    """What the kernel knows of this process and of its control group, from /proc and /sys."""
+
+    rss: Annotated[Optional[int], _doc("Bytes of memory that the process has in use.")] = None
+    rss_peak: Annotated[Optional[int], _doc("The most that it has had in use.")] = None
+    memory: Annotated[Optional[int], _doc("Bytes that its control group has in use.")] = None
+    memory_limit: Annotated[Optional[int], _doc("The control group's limit; unset for none.")] = None
+    oom_kills: Annotated[Optional[int], _doc("How many processes of the control group the kernel has killed for lack of memory.")] = None
+    shm_free: Annotated[Optional[int], _doc("Bytes free in /dev/shm.")] = None
+    shm_size: Annotated[Optional[int], _doc("Bytes that /dev/shm has.")] = None
+    files: Annotated[Optional[int], _doc("Open file descriptors.")] = None
+    threads: Annotated[Optional[int], _doc("Threads of the process.")] = None
+    cpu_seconds: Annotated[Optional[float], _doc("CPU time that the process has used.")] = None
+    load: Annotated[Optional[float], _doc("The host's load average over one minute.")] = None
+
+
 # --- the envelope and the events ---------------------------------------------------------------------------------------
 
 
@@ -431,6 +459,16 @@ class Restored(Event, tag="probe.restored", kw_only=True, omit_defaults=True):
     ok: Annotated[bool, _doc("Every original is back.")] = True
     restored: Annotated[int, _doc("How many were put back.")] = 0
     unreachable: Annotated[List[str], _doc("What still holds a wrapper, which is switched off; at most 50.")] = []
+
+
+class DeviceState(Event, tag="device.state", kw_only=True, omit_defaults=True):
+    """The memory of the devices and of the host, as this process sees them. Written only if something has changed by 1 % and 16 MiB."""
+
+    when: Annotated[str, _doc("The event that it was written at and its phase, such as `ddp.init end`; or periodic, hang, failure, end.")] = ""
+    current: Annotated[str, _doc("The current device; unset if the job has initialised none.")] = ""
+    devices: Annotated[List[DeviceMemory], _doc("The devices that the job has initialised and used; empty on a CPU.")] = []
+    system: Annotated[Optional[HostState], _doc("The process and its control group.")] = None
+    step: Annotated[Optional[int], _doc("How often backward has been entered.")] = None
 
 
 class HangSuspected(Event, tag="hang.suspected", kw_only=True, omit_defaults=True):

@@ -198,6 +198,13 @@ HANG_AFTER = Setting(
     "If a rank makes no progress for this long, it writes hang.suspected with all stacks; if none does, the launcher says so on stderr. Seconds, or "
     "with s, m or h; off: nothing watches.",
 )
+STATE_EVERY = Setting(
+    "DDP_PROBE_STATE_EVERY",
+    "30",
+    _patience,
+    "How often each rank writes device.state while nothing else happens, if something has changed; sooner at first. Seconds, or with s, m or h; "
+    "off: no device.state at all.",
+)
 LANG = Setting(
     "DDP_PROBE_LANG",
     "",
@@ -249,6 +256,7 @@ SETTINGS: Tuple[Setting, ...] = (
     TIMEOUT,
     LEDGER,
     HANG_AFTER,
+    STATE_EVERY,
     LANG,
     RUN,
     ORIGIN,

@@ -4,7 +4,7 @@ import re
 from typing import Any, List, NamedTuple, Optional
 
 from ddp_probe import schema
-from ddp_probe.read.logged_call import LoggedCall
+from ddp_probe.read.logged_call import WATCHERS, LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _SET_UP = (schema.InitDist, schema.InitProcessGroup, schema.SetDevice)
@@ -49,7 +49,7 @@ def _went_on(process: LoggedProcess, failure: Failed) -> bool:
     if told is not None and told.cause and failure.type.endswith(told.cause):
         return False
     last = max(call.ended_at.line for call in failure.calls if call.ended_at is not None)
-    ours = (schema.Coverage, schema.Warned, schema.Fault, schema.Restored, schema.Full, schema.HangSuspected, schema.HangOver, schema.Stacks)
+    ours = (schema.Coverage, schema.Warned, schema.Fault, schema.Restored, schema.Full, *WATCHERS)
     clean = (schema.DestroyProcessGroup, schema.ProcessEnd, *ours)
     if any(call.at.line > last and not isinstance(call.begin, clean) for call in process.every()):
         return True

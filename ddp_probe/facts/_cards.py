@@ -7,7 +7,7 @@ import os
 import sys
 from fnmatch import fnmatch
 from types import FunctionType
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ddp_probe.accelerators import ACCELERATORS, Accelerator
 from ddp_probe.facts.installed import importable
@@ -38,6 +38,24 @@ def accelerators(dev: str = "/dev") -> List[Card]:
             cards.append(card)
             claimed.update(known.device_types)
     return cards
+
+
+def initialised_runtimes() -> List[Tuple[str, Dict[str, Any]]]:
+    """Return the device type and the module's namespace of each accelerator that the program has initialised in this process."""
+    found: List[Tuple[str, Dict[str, Any]]] = []
+    claimed: Set[str] = set()
+    named, shim = _private_name(), shim_module()
+    for known in ACCELERATORS:
+        if known.name == "privateuseone":
+            known = _renamed(known, named, claimed)  # noqa: PLW2901  # the record takes the name that the plugin chose
+        runtime = _runtime(known)
+        held = contents(runtime) if runtime is not None else {}
+        stands_in = bool(shim) and known.torch_attribute == "cuda"
+        if not stands_in and all(held is not other for _, other in found) and _initialised(held):
+            module = next((name for name in known.modules if name in sys.modules), "")
+            found.append((_device_type(known, module), held))
+        claimed.update(known.device_types)
+    return found
 
 
 def _private_name() -> str:

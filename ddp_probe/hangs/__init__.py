@@ -2,6 +2,6 @@
 
 from ddp_probe.hangs._standing import phase_and_step
 from ddp_probe.hangs.launch import LaunchWatcher
-from ddp_probe.hangs.watcher import Watcher
+from ddp_probe.hangs.watcher import StateNotes, Watcher
 
-__all__ = ["LaunchWatcher", "Watcher", "phase_and_step"]
+__all__ = ["LaunchWatcher", "StateNotes", "Watcher", "phase_and_step"]

@@ -40,6 +40,17 @@ class WatcherSession(Protocol):
 
     process: "ThisProcess"
     recorder: "Recorder"
+    states: "StateNotes"
+
+
+class StateNotes(Protocol):
+    """What writes device.state, as the watcher sees it."""
+
+    def note(self, when: str, always: bool = False) -> None:
+        """Write a line."""
+
+    def look(self) -> None:
+        """Write a line if it is time for one."""
 
 
 class Watcher:
@@ -96,6 +107,7 @@ class _Rounds:
         self._words = file.words
         self._file = file
         self._recorder = session.recorder
+        self._states = session.states
         self._process = session.process
         self._after = after
         self._timer = timer
@@ -126,6 +138,8 @@ class _Rounds:
         suspected = self._suspected(moved)
         if suspected is not None:
             self._recorder.point(suspected)
+            self._states.note("hang", always=True)
+        self._states.look()
         self._others.look(moved, time.monotonic_ns())
         for number in self._requests.new():
             self._recorder.point(schema.Stacks(request=number, threads=thread_stacks(_thread.get_ident())))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Protocol, Tuple
 from ddp_probe import ledger_schema as schema
 from ddp_probe import settings
 from ddp_probe.facts.birth import boot, born
-from ddp_probe.hangs import Watcher, phase_and_step
+from ddp_probe.hangs import StateNotes, Watcher, phase_and_step
 from ddp_probe.ledger import phases
 from ddp_probe.ledger._calls import flags_of_thread, hooks
 from ddp_probe.ledger._groups import Groups
@@ -34,6 +34,7 @@ class LedgerSession(Protocol):
     process: "ThisProcess"
     recorder: "Recorder"
     registry: PatchRegistry
+    states: StateNotes
 
 
 _MODULE = "torch.distributed.distributed_c10d"

@@ -123,6 +123,8 @@ class Ending:
             for event in () if again else _coverage.events(self._session):
                 self._session.recorder.point(event)
             self._last_word.update(known)
+            if not again:
+                self._session.states.note("failure" if self._last_word.get("uncaught") else "end", always=True)
             last = last_event(self._session, **self._last_word)
             self._session.recorder.point(last)
         except BaseException:  # Raised by a signal handler of the job's: there is no last line yet.

@@ -64,6 +64,9 @@ class Probe(Observer):
     points: ClassVar[Tuple[Type[schema.Event], ...]] = ()
     """The events that it writes by themselves."""
 
+    states: ClassVar[bool] = False
+    """Whether device.state is written after its begin event and after its end or error event."""
+
     cost: ClassVar[str] = ""
     """What it costs the job, in words."""
 
@@ -110,6 +113,7 @@ class Probe(Observer):
         if event is not None:
             self._begin(call, event)
             self.began(call, call.note)
+            self._state(event, "begin")
 
     def _begin(self, call: Call, event: schema.Event) -> None:
         """Keep the span before its line is written: what interrupts the write may still end it."""
@@ -130,6 +134,7 @@ class Probe(Observer):
         """Write the end event."""
         if isinstance(call.note, Begun):
             call.note.span.end(self.end(call, call.note, result))
+            self._state(call.note.event, "end")
 
     def error(self, call: Call, exc: BaseException) -> None:
         """Write the error event, also where the caller goes on to swallow the exception."""
@@ -142,7 +147,13 @@ class Probe(Observer):
             if event is not None:
                 self._begin(call, event)
         if isinstance(call.note, Begun):
-            call.note.span.fail(failure(exc), self.failed(call, call.note, exc))
+            told = failure(exc)
+            call.note.span.fail(told, self.failed(call, call.note, exc))
+            self._state(call.note.event, "error", always="out of memory" in told.message)
+
+    def _state(self, event: schema.Event, phase: str, always: bool = False) -> None:
+        if self.states or always:
+            self.session.states.note("%s %s" % (event.__struct_config__.tag, phase), always)
 
 
 def _key(call: Call, site: Optional[schema.Site]) -> Tuple[str, str, int]:

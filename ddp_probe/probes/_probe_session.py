@@ -1,6 +1,6 @@
 """What the parts of an armed process need of its session: they are written against this, so that only the session knows them all."""
 
-from typing import Any, Callable, Dict, List, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Protocol
 
 from ddp_probe import schema
 from ddp_probe.activation.targets import TargetRow
@@ -11,6 +11,9 @@ from ddp_probe.patching import Patch
 from ddp_probe.patching.switch import Switch
 from ddp_probe.record import Recorder
 
+if TYPE_CHECKING:
+    from ddp_probe.probes._states import DeviceStates
+
 
 class ProbeSession(Protocol):
     """The session as a probe, the coverage and the ending see it."""
@@ -19,6 +22,7 @@ class ProbeSession(Protocol):
     recorder: Recorder
     collectives: Collectives
     launch: LaunchWatcher
+    states: "DeviceStates"
     switch: Switch
     rows: List[TargetRow]
     patches: Dict[str, Patch]

@@ -15,6 +15,7 @@ from ddp_probe.patching import Certificate, Override, Patch, PatchRegistry, Targ
 from ddp_probe.probes import _ending, _opening
 from ddp_probe.probes._plugins import Plugins
 from ddp_probe.probes._remedies import Remedies
+from ddp_probe.probes._states import DeviceStates
 from ddp_probe.record import Recorder, brief, latest
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Session:
         self._open_in_this_process()
         self.collectives = Collectives(self)
         self.launch = LaunchWatcher()
+        self.states = DeviceStates(self)
         guard.on_fault = self._fault
 
     def _open_in_this_process(self) -> None:
@@ -172,6 +174,7 @@ class Session:
             self._forget_the_parent()
             self.rows = rows + self.further_rows()
             self._open_in_this_process()
+            self.states = DeviceStates(self)
         self.begin()
 
     def _forget_the_parent(self) -> None:

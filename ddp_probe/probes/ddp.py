@@ -26,6 +26,7 @@ class Wrap(Probe):
     )
     optional = ("torch.distributed.fsdp._fully_shard._fully_shard:fully_shard",)
     events = (schema.Wrap,)
+    states = True
     cost = "One pass over the parameters, once per wrap."
 
     def begin(self, call: Call) -> schema.Wrap:

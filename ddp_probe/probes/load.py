@@ -25,6 +25,7 @@ class Load(Probe):
     targets = ("torch.serialization:load",)
     optional = ("safetensors.torch:load_file", "torch.distributed.checkpoint.state_dict_loader:load")
     events = (schema.Load,)
+    states = True
     cost = "Two stats and three reads of at most 64 KiB per load, and one of at most 1 MiB if no storage's device is named in the first of them."
 
     def begin(self, call: Call) -> schema.Load:

@@ -25,6 +25,7 @@ class ProcessGroup(Probe):
     )
     events = (schema.InitProcessGroup, schema.DestroyProcessGroup, schema.NewGroup)
     always = True
+    states = True
     cost = "Two lines per call."
 
     def before(self, call: Call) -> None:

@@ -32,6 +32,7 @@ class Save(Probe):
         "torch.distributed.checkpoint.state_dict_saver:async_save",
     )
     events = (schema.Save,)
+    states = True
     cost = "Two stats per save, and one of the file system if the save fails."
 
     def begin(self, call: Call) -> Optional[schema.Save]:

@@ -17,8 +17,8 @@ class LogLine(NamedTuple):
     line: int
 
 
-WATCHERS = (schema.HangSuspected, schema.HangOver, schema.Stacks, schema.LauncherHang, schema.LauncherResumed)
-"""The events of the watchers in the ranks and in the launcher."""
+WATCHERS = (schema.HangSuspected, schema.HangOver, schema.Stacks, schema.LauncherHang, schema.LauncherResumed, schema.DeviceState)
+"""The events that tell what was seen of the process and of its host, and not what the job did."""
 
 
 class LoggedCall(msgspec.Struct, Generic[E], eq=False):
@@ -60,7 +60,7 @@ class LoggedCall(msgspec.Struct, Generic[E], eq=False):
 
     @property
     def is_watchers(self) -> bool:
-        """Return whether a watcher wrote it while the job stood still, or after that: it is not what the job did."""
+        """Return whether it tells what was seen of the process, such as that it stood still, and not what the job did."""
         return isinstance(self.begin, WATCHERS)
 
     @property

@@ -30,6 +30,7 @@ _MATTERS: Dict[str, Tuple[str, ...]] = {
     "ddp.init": ("placement", "device_ids", "wrapper"),
     "checkpoint.load": ("file", "map_location", "locations"),
     "checkpoint.save": ("path", "size"),
+    "device.state": ("when", "devices", "system"),
     "hang.suspected": ("since", "operation", "number", "during", "step"),
     "hang.over": ("lasted", "suspected"),
     "stacks": ("request",),
@@ -136,6 +137,10 @@ def _details(event: Dict[str, Any], *, short: bool) -> Iterator[str]:
 def _detail(name: str, value: Any, *, short: bool) -> str:
     if name == "placement" and isinstance(value, dict):
         return _placement(value, short=short)
+    if short and name == "devices" and isinstance(value, list):
+        return ", ".join(_memory(each) for each in value if isinstance(each, dict)) or "no device"
+    if short and name == "system" and isinstance(value, dict):
+        return "rss %s" % _size(value.get("rss"))
     if short and name == "file" and isinstance(value, dict):
         return "%s%s" % (value.get("path", ""), " (incomplete)" if value.get("complete") is False else "")
     if short and name in ("wrapper", "model") and isinstance(value, str):
@@ -154,6 +159,15 @@ def _placement(placement: Dict[str, Any], *, short: bool) -> str:
     where = ", ".join(str(device) for device in devices) if isinstance(devices, dict) else "?"
     text = "%s parameters on %s" % (placement.get("parameters", 0), where)
     return text if short else "placement=[%s, digest %s]" % (text, placement.get("digest", "?"))
+
+
+def _memory(device: Dict[str, Any]) -> str:
+    told = "%s %s" % (device.get("device", "?"), _size(device.get("allocated")))
+    return told if device.get("allocated_peak") is None else "%s, peak %s" % (told, _size(device["allocated_peak"]))
+
+
+def _size(count: Any) -> str:
+    return "%.1f GiB" % (count / (1 << 30)) if isinstance(count, (int, float)) and count >= 1 << 29 else "%.0f MiB" % ((count or 0) / (1 << 20))
 
 
 def _value(value: Any, depth: int = 0) -> str:

@@ -21,7 +21,7 @@ _PHASES = {
     "checkpoint.save": ("saving", ""),
     "dist.destroy_process_group": ("closing", "closed"),
 }
-_OURS = ("process.", "probe.", "launcher.", "hang.", "stacks")
+_OURS = ("process.", "probe.", "launcher.", "hang.", "stacks", "device.state")
 
 
 class RankState(NamedTuple):

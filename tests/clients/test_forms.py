@@ -21,7 +21,9 @@ def _site(programs: Path) -> Set[str]:
 @pytest.mark.parametrize(
     ("via", "armed"), [("auto", "pth 1"), ("pth", "pth 1"), ("sitecustomize", "0")], ids=["both", "the line alone", "sitecustomize alone"]
 )
-def test_beside_opentelemetry_instrument(bare_interpreter: Path, clean_env: Callable[..., Dict[str, str]], tmp_path: Path, via: str, armed: str) -> None:
+def test_beside_opentelemetry_instrument(
+    bare_interpreter: Path, clean_env: Callable[..., Dict[str, str]], tmp_path: Path, via: str, armed: str
+) -> None:
     """Its sitecustomize runs; the line arms once beside it, sitecustomize.py cannot; without it each form arms once; uninstall removes every file."""
     env = clean_env(PATH="%s:%s" % (bare_interpreter, os.environ["PATH"]), HOME=str(tmp_path), PYTHONPATH=None, OTEL_SDK_DISABLED="true")
 

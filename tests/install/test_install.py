@@ -211,7 +211,7 @@ def test_a_slot_that_others_may_take_is_told(make_venv):
 
 @pytest.mark.parametrize("missing", [("wrapt",), ("structlog",), ("wrapt", "msgspec")])
 def test_a_missing_dependency_is_not_proved(make_venv, missing):
-    """Where a package is missing that recording needs, install ends with 2, names it, and leaves nothing; run says so in one line, and runs the job."""
+    """Where a package is missing that recording needs, install ends with 2, names it, and leaves nothing; run says so in one line."""
     venv = make_venv()
     venv.install()
     for name in missing:

@@ -23,6 +23,7 @@ from torch_gcu.gcu import (
     manual_seed_all,
     max_memory_allocated,
     memory_allocated,
+    memory_stats,
     set_device,
     synchronize,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "manual_seed_all",
     "max_memory_allocated",
     "memory_allocated",
+    "memory_stats",
     "set_device",
     "synchronize",
 ]

@@ -1,7 +1,7 @@
 """What torch knows as torch.gcu: the current card, how many there are, what they hold."""
 
 import os
-from typing import List, Optional, Union
+from typing import Dict, List, Optional, Union
 
 import torch
 
@@ -89,6 +89,13 @@ def memory_allocated(device: _Device = None) -> int:
 def max_memory_allocated(device: _Device = None) -> int:
     """The most bytes that tensors have held on a card."""
     return int(library.gcu_max_memory_allocated(_index(device)))
+
+
+def memory_stats(device: _Device = None) -> Dict[str, int]:
+    """What the allocator has counted, by CUDA's names; the cards cache nothing, so that what is reserved is what is allocated."""
+    now, most = memory_allocated(device), max_memory_allocated(device)
+    found = {"%s_bytes.all.%s" % (kind, name): value for kind in ("allocated", "reserved") for name, value in (("current", now), ("peak", most))}
+    return {**found, "num_alloc_retries": 0, "num_ooms": 0}
 
 
 # Operators draw from the CPU's generator, so that a seed gives the CPU's digits.

@@ -1,0 +1,186 @@
+"""device.state: memory of the devices that the job has initialised, and of the host, when something has changed."""
+
+import pytest
+from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
+
+from ddp_probe import schema
+from ddp_probe.facts import device_memory
+from ddp_probe.facts.host_state import HostReader
+from ddp_probe.probes import _states
+
+_MIB = 1 << 20
+_ON_CARDS = """
+import ddp_probe
+ddp_probe.activate()
+import torch, torch_gcu, torch.distributed as dist
+device = torch_gcu.gcu.DEVICE_TYPE
+%s
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+torch.save({"a": 1}, "x.pt")
+%s
+torch.load("x.pt")
+print(torch_gcu.gcu.is_initialized(), torch_gcu.gcu.is_initialized() and torch_gcu.gcu.memory_allocated(3), flush=True)
+"""
+
+
+@pytest.fixture
+def ran(run_python, clean_env, gcu_env, tmp_path, read_events):  # noqa: F811  # the fixture, by its name
+    """Run a program on the simulated cards; return what it printed, and its lines of device.state."""
+
+    def run(code, **extra):
+        env = clean_env(**gcu_env, DDP_PROBE_DIR=str(tmp_path / "runs"), RANK="0", WORLD_SIZE="1", **extra)
+        done = run_python(code, env=env, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        return done.stdout, [event for event in read_events(tmp_path / "runs" / "latest") if event["event"] == "device.state"]
+
+    return run
+
+
+def test_the_memory_of_a_card_is_torchs_own_figure(ran):
+    """After 64 MiB on card 3 a line names that card with what the allocator says at that moment, and no other card."""
+    said, states = ran(_ON_CARDS % ("torch_gcu.gcu.set_device(3)", "kept = torch.ones(16 << 20).to(device + ':3')"))
+    before, at_load = states[0], next(one for one in states if one["when"] == "checkpoint.load begin")
+    assert [one["device"].split(":")[1] for one in before["devices"]] == ["3"], "the current card, which holds nothing yet"
+    (card,) = at_load["devices"]
+    assert at_load["current"].endswith(":3")
+    assert said.split() == ["True", str(card["allocated"])]
+    assert card["allocated"] == card["allocated_peak"] == card["reserved"] == 64 * _MIB
+    assert states[-1]["when"] == "end"
+
+
+def test_no_card_is_initialised(ran):
+    """In a program that stays on the CPU no line has a device, and the cards are as untouched as they would be without the probe."""
+    said, states = ran(_ON_CARDS % ("", ""))
+    assert said.split() == ["False", "False"]
+    assert states
+    assert not [one for one in states if "devices" in one or "current" in one]
+    assert all(one["system"]["rss"] > 10 * _MIB for one in states)
+
+
+def test_off_writes_none(ran):
+    """DDP_PROBE_STATE_EVERY=off: there is no such line."""
+    assert ran(_ON_CARDS % ("", ""), DDP_PROBE_STATE_EVERY="off")[1] == []
+
+
+def test_the_host_is_told_while_nothing_else_happens(run_python, clean_env, tmp_path, read_events):
+    """Between two events, memory that grows is in a line of the watcher's thread."""
+    code = """
+import ddp_probe, time
+ddp_probe.activate()
+import torch, torch.distributed as dist
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+time.sleep(1.5)
+kept = torch.ones(32 << 20)
+time.sleep(4)
+"""
+    env = clean_env(DDP_PROBE_DIR=str(tmp_path / "runs"), RANK="0", WORLD_SIZE="1")
+    assert run_python(code, env=env, cwd=tmp_path).returncode == 0
+    states = [event for event in read_events(tmp_path / "runs" / "latest") if event["event"] == "device.state"]
+    grown = [one["system"]["rss"] for one in states if one["when"] == "periodic"]
+    assert grown
+    assert grown[-1] - states[0]["system"]["rss"] > 100 * _MIB
+
+
+def test_a_memory_error_always_has_a_line(ran):
+    """A call that fails for lack of memory is followed by a line, also if the job catches the exception and nothing has changed."""
+    code = _ON_CARDS % ("", "")
+    code += """
+import ddp_probe.probes
+def full(*_, **__):
+    raise RuntimeError("GCU out of memory. Tried to allocate 2 MiB.")
+from torch import nn
+class Hungry(nn.Module):
+    def _apply(self, *_, **__):
+        full()
+try:
+    Hungry().to("cpu")
+except RuntimeError:
+    pass
+"""
+    assert "module.move error" in [one["when"] for one in ran(code)[1]]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "differs"),
+    [
+        ({}, {" rss": 1}, True),
+        ({" rss": 100 * _MIB}, {" rss": 115 * _MIB}, False),
+        ({" rss": 100 * _MIB}, {" rss": 117 * _MIB}, True),
+        ({"gcu:0 reserved": 16384 * _MIB}, {"gcu:0 reserved": 16500 * _MIB}, False),
+        ({"gcu:0 reserved": 16384 * _MIB}, {"gcu:0 reserved": 16600 * _MIB}, True),
+        ({" oom_kills": 1}, {" oom_kills": 2}, True),
+    ],
+)
+def test_what_counts_as_a_change(before, now, differs):
+    """A size has to change by 16 MiB and by 1 %, a count at all."""
+    assert _states._differ(before, now) is differs
+
+
+_STATUS = b"Name:\tpython\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nThreads:\t7\n"
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "files", "told"),
+    [
+        (
+            "0::/job.scope\n",
+            {"job.scope/memory.current": "500", "job.scope/memory.max": "900", "job.scope/memory.events": "oom 1\noom_kill 3\n"},
+            (500, 900, 3),
+        ),
+        ("0::/outside\n", {"memory.current": "500", "memory.max": "max", "memory.events": "oom_kill 0\n"}, (500, None, 0)),
+        (
+            "3:cpu:/x\n5:memory:/docker/abc\n0::/\n",
+            {
+                "memory/docker/abc/memory.usage_in_bytes": "7",
+                "memory/docker/abc/memory.limit_in_bytes": "9223372036854771712",
+                "memory/docker/abc/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+            },
+            (7, None, 2),
+        ),
+        ("0::/nothing\n", {}, (None, None, None)),
+    ],
+    ids=["version 2", "a container", "version 1", "none"],
+)
+def test_the_control_group_of_both_versions(tmp_path, cgroup, files, told):
+    """Memory, limit and kills come from the control group of the process; a limit of max, or as large as version 1 writes it, is none."""
+    proc, sys = tmp_path / "proc", tmp_path / "sys"
+    (proc / "self" / "fd").mkdir(parents=True)
+    (proc / "self" / "cgroup").write_text(cgroup)
+    (proc / "self" / "status").write_bytes(_STATUS)
+    for name, text in files.items():
+        (sys / name).parent.mkdir(parents=True, exist_ok=True)
+        (sys / name).write_text(text)
+    state = HostReader(str(proc), str(sys)).state()
+    assert (state.memory, state.memory_limit, state.oom_kills) == told
+    assert (state.rss, state.rss_peak, state.threads) == (1 << 20, 2 << 20, 7)
+
+
+def test_a_vendor_that_counts_by_single_calls(monkeypatch):
+    """Without memory_stats the calls that read one counter each are asked; a module that raises takes nothing from the others."""
+
+    def raises():
+        raise RuntimeError("no driver")
+
+    vendor = {
+        "current_device": lambda: 1,
+        "device_count": lambda: 2,
+        "memory_allocated": lambda index: 5 * index,
+        "max_memory_allocated": lambda index: 9 * index,
+    }
+    monkeypatch.setattr(device_memory, "initialised_runtimes", lambda: [("bad", {"current_device": raises}), ("npu", vendor)])
+    assert device_memory.device_memory() == ("npu:1", [schema.DeviceMemory(device="npu:1", allocated=5, allocated_peak=9)])
+
+
+def test_cudas_nested_counters(monkeypatch):
+    """Of CUDA's allocator the nested counters are read, of each card that was used."""
+    nested = {
+        "allocated_bytes": {"all": {"current": 1, "peak": 2}},
+        "reserved_bytes": {"all": {"current": 3, "peak": 4}},
+        "num_alloc_retries": 5,
+        "num_ooms": 6,
+    }
+    cuda = {"current_device": lambda: 0, "device_count": lambda: 8, "memory_stats_as_nested_dict": lambda index: nested if index in (0, 6) else {}}
+    monkeypatch.setattr(device_memory, "initialised_runtimes", lambda: [("cuda", cuda)])
+    current, found = device_memory.device_memory()
+    assert (current, [one.device for one in found]) == ("cuda:0", ["cuda:0", "cuda:6"])
+    assert found[0] == schema.DeviceMemory(device="cuda:0", allocated=1, allocated_peak=2, reserved=3, reserved_peak=4, retries=5, out_of_memory=6)
