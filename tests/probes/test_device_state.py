@@ -1,5 +1,12 @@
 """device.state: memory of the devices that the job has initialised, and of the host, when something has changed."""
 
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 
@@ -184,3 +191,58 @@ def test_cudas_nested_counters(monkeypatch):
     current, found = device_memory.device_memory()
     assert (current, [one.device for one in found]) == ("cuda:0", ["cuda:0", "cuda:6"])
     assert found[0] == schema.DeviceMemory(device="cuda:0", allocated=1, allocated_peak=2, reserved=3, reserved_peak=4, retries=5, out_of_memory=6)
+
+
+_TOO_MUCH = """
+import os, torch, torch.distributed as dist, time
+dist.init_process_group("gloo")
+kept = []
+time.sleep(2)
+while os.environ["RANK"] == "1":
+    kept.append(bytearray(os.urandom(1 << 20) * 64))
+dist.all_reduce(torch.ones(1))
+"""
+
+
+@pytest.fixture
+def control_group():
+    """A control group with 1.5 GiB of memory, below our own: its folder."""
+    for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+        controllers, path = line.split(":", 2)[1:]
+        if controllers in ("", "memory"):
+            top = Path("/sys/fs/cgroup" + ("/memory" if controllers else "") + path)
+            limit = "memory.limit_in_bytes" if controllers else "memory.max"
+            group = top / ("ddp_probe_%d" % os.getpid())
+            try:
+                group.mkdir()
+            except OSError:
+                continue
+            try:
+                (group / limit).write_text(str(3 << 29))
+                yield group
+                return
+            except OSError:  # The kernel gives this group no memory controller.
+                continue
+            finally:
+                until = time.monotonic() + 20
+                while time.monotonic() < until and (group / "cgroup.procs").read_text():
+                    time.sleep(0.1)
+                group.rmdir()
+    pytest.skip("This user may not make a control group that limits memory.")
+
+
+def test_a_rank_that_the_kernel_kills_for_lack_of_memory(control_group, tmp_path, armed, free_port):
+    """At the limit of a real control group rank 1 gets SIGKILL; the report names it and the count, and does not guess from the signal."""
+    (tmp_path / "job.py").write_text(_TOO_MUCH)
+    enter = 'echo $$ > "$0" && exec "$@"'
+    launch = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1", "--master_port=%d" % free_port()]
+    command = ["sh", "-c", enter, str(control_group / "cgroup.procs"), sys.executable, *launch, str(tmp_path / "job.py")]
+    env = armed(tmp_path / "runs")
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False)
+    assert done.returncode
+    report = [sys.executable, "-m", "ddp_probe", "report", "--json", str(tmp_path / "runs" / "latest")]
+    told = json.loads(subprocess.run(report, env=env, capture_output=True, text=True, timeout=60, check=False).stdout)
+    (finding,) = told["findings"]
+    assert (finding["id"], finding["ranks"]) == ("DDP223", [1]), done.stderr
+    assert "the control group's 1.5 GiB on" in finding["verdict"]
+    assert "rose from 0 to 1" in finding["verdict"]

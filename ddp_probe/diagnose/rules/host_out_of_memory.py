@@ -1,10 +1,14 @@
 """The host is out of memory: an allocation fails, or the kernel kills a process."""
 
-from typing import Iterator
+from typing import Iterator, List, NamedTuple
 
+from ddp_probe import schema
+from ddp_probe.diagnose._who import deaths
 from ddp_probe.diagnose.printed import by_text
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, shown
 from ddp_probe.diagnose.rules.recorded import host_out_of_memory as recorded
+from ddp_probe.diagnose.words import subject
+from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
 
 _SIZE = r"[\d.]+ ?(?:[KMGTP]i?B|bytes)"
@@ -93,7 +97,8 @@ RULE = Rule(
         "one rank and no traceback."
     ),
     evidence=(
-        "The message of the allocator or the kernel. In a plain log also a SIGKILL that ended a rank first, as its launcher reports, "
+        "The message of the allocator or the kernel; or a SIGKILL that ended a rank while oom_kills rose in its host's device.state. "
+        "In a plain log also a SIGKILL that ended a rank first, as its launcher reports, "
         "if nothing else failed."
     ),
     remedy="Look for the kernel's message (dmesg -T | grep -i 'out of memory'; memory.events of the container). Then use less memory in each rank: "
@@ -105,12 +110,13 @@ RULE = Rule(
         title="主机内存不够作业使用。",
         symptom="'DefaultCPUAllocator: can't allocate memory'、MemoryError、'DataLoader worker is killed by signal: Killed'，或某个 rank 的退出码"
         "是 -9（SIGKILL）且没有 traceback。",
-        evidence="分配器或内核的消息。在普通日志中，如果没有别的失败，启动器报告的最先结束某个 rank 的 SIGKILL 也算。",
+        evidence="分配器或内核的消息；或者某个 rank 被 SIGKILL 结束，而同一主机的 device.state 里 oom_kills 变大了。"
+        "在普通日志中，如果没有别的失败，启动器报告的最先结束某个 rank 的 SIGKILL 也算。",
         remedy="查看内核的消息（dmesg -T | grep -i 'out of memory'；容器的 memory.events）。然后减少每个 rank 占用的内存：减少 DataLoader 的 "
         "worker，不要让每个 rank 各存一份数据或检查点（map_location='meta' 或 mmap=True，只在一个 rank 上加载），不要 offload 到 CPU；或"
         "向调度系统申请更多内存。出现 bus error 之后，加大 /dev/shm（docker run --shm-size=16g）。",
     ),
-    needs=("process.end",),
+    needs=("process.end", "device.state"),
     printed=_SAID + _SIGKILL,
     yields_to=("card-out-of-memory",),
 )
@@ -152,6 +158,33 @@ failed (exitcode: -9) local_rank: 1 (pid: 27464) of binary: /env/bin/python
         answer="clear",
     ),
     Example(
+        "The kernel kills rank 1 at the limit of the container; rank 0 counts it.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"host":"node1"}
+{"event":"process.start","rank":1,"world_size":2,"host":"node1"}
+{"event":"device.state","rank":0,"host":"node1","when":"ddp.init end","system":{"memory_limit":2147483648,"oom_kills":0}}
+{"event":"device.state","rank":1,"host":"node1","when":"periodic","system":{"memory_limit":2147483648,"oom_kills":0}}
+{"event":"device.state","rank":0,"host":"node1","when":"failure","system":{"memory_limit":2147483648,"oom_kills":1}}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection closed by peer"}}
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-9,"signal":"SIGKILL"}
+""",
+        ranks=(1,),
+    ),
+    Example(
+        "A rank is killed, and the kernel has killed nothing since the job began.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"host":"node1"}
+{"event":"process.start","rank":1,"world_size":2,"host":"node1"}
+{"event":"device.state","rank":0,"host":"node1","when":"ddp.init end","system":{"memory_limit":2147483648,"oom_kills":7}}
+{"event":"device.state","rank":0,"host":"node1","when":"end","system":{"memory_limit":2147483648,"oom_kills":7}}
+{"event":"process.end","rank":0,"exit_code":0}
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-9,"signal":"SIGKILL"}
+""",
+        answer="clear",
+    ),
+    Example(
         "A healthy job that prints a list of killed processes.",
         "INFO: Killed processes of the last run: 0\nstep 10 loss 0.31, host memory 31.2 of 512 GiB\n",
         answer="clear",
@@ -160,5 +193,46 @@ failed (exitcode: -9) local_rank: 1 (pid: 27464) of binary: /env/bin/python
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Use the words of the processes that ran out of memory; another rule finds who sent a signal that a launcher reports."""
-    return by_text(RULE._replace(printed=_SAID), run)
+    """Use the words of the processes that ran out of memory, and the kernel's own count; of other signals another rule tells."""
+    found = list(by_text(RULE._replace(printed=_SAID), run))
+    yield from found or _killed(run)
+
+
+def _killed(run: Run) -> Iterator[Finding]:
+    """Find ranks that SIGKILL ended on a host where the kernel has killed a process of the control group since the job began."""
+    told = deaths(run)
+    for host in sorted({process.host for process in run.processes}):
+        there = {rank for rank, process in run.ranks.items() if process.host == host and process.end is None}
+        ranks = sorted(rank for rank in there if rank in told and told[rank].signal == "SIGKILL")
+        counts = _counts(run, host) if ranks else []
+        if not counts or counts[0].kills == counts[-1].kills:
+            continue
+        first, last = counts[0], counts[-1]
+        yield RULE.found(
+            ranks=ranks,
+            verdict="%s killed by the kernel for lack of memory: %s on %s was used up, and the kernel's count of such kills rose from %d to %d."
+            % (subject(ranks, "was", "were"), last.limit, host or "the host", first.kills, last.kills),
+            evidence=[shown(each.call, "oom_kills is %d" % each.kills) for each in (first, last)],
+            when=last.call.when,
+            explains=[failure for failure in run.failures if failure.consequence],
+        )
+
+
+class _Count(NamedTuple):
+    """The kernel's count of kills for lack of memory, in one line."""
+
+    call: "LoggedCall[schema.DeviceState]"
+    kills: int
+    limit: str
+
+
+def _counts(run: Run, host: str) -> List[_Count]:
+    """Return the counts of a host's ranks, by time."""
+    found = []
+    for call in (call for process in run.processes if process.host == host for call in process.calls(schema.DeviceState)):
+        system = call.begin.system
+        if system is not None and system.oom_kills is not None:
+            limit = system.memory_limit
+            told = "the memory" if limit is None else "the control group's %.1f GiB" % (limit / (1 << 30))
+            found.append(_Count(call, system.oom_kills, told))
+    return sorted(found, key=lambda each: each.call.when)
