@@ -65,7 +65,7 @@ class Probe(Observer):
     """The events that it writes by themselves."""
 
     states: ClassVar[bool] = False
-    """Whether device.state is written after its begin event and after its end or error event."""
+    """Whether device.state is written before its begin event, and after its end or error event."""
 
     cost: ClassVar[str] = ""
     """What it costs the job, in words."""
@@ -111,9 +111,9 @@ class Probe(Observer):
             return
         event = self._event(call, site, through, nth)
         if event is not None:
+            self._state(event, "begin")
             self._begin(call, event)
             self.began(call, call.note)
-            self._state(event, "begin")
 
     def _begin(self, call: Call, event: schema.Event) -> None:
         """Keep the span before its line is written: what interrupts the write may still end it."""

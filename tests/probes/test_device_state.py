@@ -246,3 +246,30 @@ def test_a_rank_that_the_kernel_kills_for_lack_of_memory(control_group, tmp_path
     assert (finding["id"], finding["ranks"]) == ("DDP223", [1]), done.stderr
     assert "the control group's 1.5 GiB on" in finding["verdict"]
     assert "rose from 0 to 1" in finding["verdict"]
+
+
+_ON_CARD_0 = """
+import os, torch, torch_gcu, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+rank, kind = int(os.environ["LOCAL_RANK"]), torch_gcu.DEVICE_TYPE
+torch_gcu.set_device(rank)
+dist.init_process_group("eccl")
+model = DDP(torch.nn.Linear(1024, 1024).to("%s:%d" % (kind, rank)))
+mask = torch.ones(100_000).to("%s:%d" % (kind, NUMBER))
+torch.save({"a": 1}, "rank%d.pth" % rank)
+del model, mask
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize(("number", "named"), [("0", [("DDP313", [1])]), ("rank", [])], ids=["on card 0", "each on its own"])
+def test_memory_on_another_ranks_card(run_python, armed, gcu_env, repo, tmp_path, torchrun, number, named):  # noqa: F811  # the fixture, by its name
+    """A tensor that each rank keeps on card 0 is memory of rank 1 there, and a warning that says since when; with the right number there is none."""
+    script = tmp_path / "job.py"
+    script.write_text(_ON_CARD_0.replace("NUMBER", number))
+    path = ":".join([str(repo / "sitecustomize_templates"), str(repo), gcu_env["PYTHONPATH"]])
+    done = torchrun(script, env=armed(tmp_path / "runs", **{**gcu_env, "PYTHONPATH": path}))
+    assert done.returncode == 0, done.stderr
+    told = json.loads(run_python(["-m", "ddp_probe", "report", "--json", tmp_path / "runs" / "latest"]).stdout)
+    assert [(finding["id"], finding["ranks"]) for finding in told["findings"]] == named
+    assert all("first seen at 'checkpoint.save begin'" in finding["verdict"] for finding in told["findings"])
