@@ -99,7 +99,7 @@ def test_a_row_is_measured(bench: Any, tmp_path: Path) -> None:
     """One event is written and timed: the whole line costs more than its system calls, as soon as another program lets it be seen."""
     found = []
     for _ in range(20):
-        event, span, write = bench.inside.event_rows(tmp_path, 3)
+        event, span, write, _ = bench.inside.event_rows(tmp_path, 3)
         assert event["wall"]["off"] is None
         found.append((write["result"], event["result"], span["result"]))
         if 0 < found[-1][0] < found[-1][1] < found[-1][2]:

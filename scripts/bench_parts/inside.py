@@ -17,12 +17,20 @@ EVENT = Question(
     "one event written",
     "cost",
     "µs",
-    30.0,
+    20.0,
     "%d times Recorder.point(dist.init_process_group, 8 fields) into a file, divided." % _LINES,
     "The line is on disk before the call that may hang: one system call a line cannot be spared, and here it takes %.0f µs by itself.",
 )
 BEGIN_END = Question("event-span", "a call's two lines, begin and end", "cost", "µs", None, "The same with begin and Span.end.")
 WRITE = Question("event-write", "of which the system calls alone (fstat and os.write)", "cost", "µs", None, "The same bytes, with no code of ours.")
+STATE = Question(
+    "device-state",
+    "one line of device.state on a CPU rank",
+    "cost",
+    "µs",
+    150.0,
+    "%d times facts.device_memory, facts.host_state and Recorder.point, divided. Each card adds one call of its allocator's counters." % _LINES,
+)
 SNAPSHOT = Question(
     "snapshot",
     "placement snapshot of 10 000 parameters, against a bare loop",
@@ -62,7 +70,16 @@ def timed(work: Callable[[], Any], factor: float) -> Sample:
 
 def event_rows(folder: Path, rounds: int) -> Iterator[Dict[str, Any]]:
     """Yield what a line costs, and what the system calls in it cost."""
+    from ddp_probe.facts.device_memory import device_memory
+    from ddp_probe.facts.host_state import HostReader
     from ddp_probe.record import Recorder
+    from ddp_probe.schema import DeviceState
+
+    reader = HostReader()
+
+    def state() -> None:
+        current, devices = device_memory()
+        recorder.point(DeviceState(when="periodic", current=current, devices=devices, system=reader.state()))
 
     recorder = Recorder(str(folder), lambda: "rank00000", _envelope(), max_bytes=1 << 32, echo="off")
     event = _event()
@@ -74,6 +91,7 @@ def event_rows(folder: Path, rounds: int) -> Iterator[Dict[str, Any]]:
         {
             "event": lambda: timed(lambda: [recorder.point(event) for _ in range(_LINES)], per_line),
             "span": lambda: timed(lambda: [recorder.begin(event).end(event) for _ in range(_LINES)], per_line),
+            "state": lambda: timed(lambda: [state() for _ in range(_LINES)], per_line),
             "write": lambda: _bare_writes(folder / "bare", b"x" * (size - 1) + b"\n", per_line),
         },
         rounds,
@@ -83,6 +101,7 @@ def event_rows(folder: Path, rounds: int) -> Iterator[Dict[str, Any]]:
     yield answer(EVENT._replace(limit=EVENT.limit % write), [], found["event"])
     yield answer(BEGIN_END, [], found["span"])
     yield answer(WRITE, [], found["write"])
+    yield answer(STATE, [], found["state"])
 
 
 def _bare_writes(path: Path, line: bytes, factor: float) -> Sample:
