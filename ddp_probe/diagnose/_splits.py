@@ -90,13 +90,20 @@ def _differences(seen: View) -> Iterator[Split]:
         classes = _alike(seen, name, members)
         if len(classes) < 2:  # all made the same calls
             continue
-        first = min(numbers for numbers, _, _ in classes)
-        last = max(standing.count(name) for _, standing, _ in classes)
-        for number in range(first, last + 1):
+        for number in _numbers(name, classes):
             found = _at(seen, name, number, classes)
             if found:
                 yield _differ(seen, group, number, found)
                 break
+
+
+def _numbers(name: str, classes: List[Tuple[int, Standing, List[int]]]) -> Iterator[int]:
+    """Yield each number that a ledger holds, in order. A file may claim any number: what lies between two of them is not walked through."""
+    spans = sorted((first, standing.count(name)) for first, standing, _ in classes)
+    reached = 0
+    for first, last in spans:
+        yield from range(max(first, reached), last + 1)
+        reached = max(reached, last + 1)
 
 
 def _alike(seen: View, name: str, members: Set[int]) -> List[Tuple[int, Standing, List[int]]]:

@@ -292,7 +292,7 @@ def _text(kind: int, data: bytes) -> Any:
     text = data.decode("utf-8", "replace")
     if kind == schema.SITE:
         file, line, function = [*text.split("\n"), "", ""][:3]
-        return LedgerSite(file, int(line) if line.isdigit() else 0, function)
+        return LedgerSite(file, int(line) if line.isascii() and line.isdigit() and len(line) < 10 else 0, function)
     if kind == schema.GROUP:
         return _group(text)
     return _Host(text) if kind == schema.HOST else text

@@ -75,6 +75,9 @@ def _packed(rows: List[_Row]) -> bytes:
         raise ValueError("it has %d lines after the first, and says %s" % (len(rows) - 1, head["lines"]))
     texts = b"".join(_text_bytes(row) for row in rows if "text" in row)
     head.update(text_used=len(texts), text_size=max(head["text_size"], len(texts)), boot=bytes.fromhex(head["boot"] or ""))
+    for name, usual in (("records", schema.RECORDS), ("phases", schema.PHASE_ROWS), ("text_size", max(schema.TEXT_BYTES, len(texts)))):
+        if not 0 <= head[name] <= usual:
+            raise ValueError("%s is %s, and this ddp_probe writes at most %d" % (name, head[name], usual))
     data = bytearray(_areas(head)[2])
     schema.layout(schema.HEADER, "<").pack_into(data, 0, *(head.get(field.name, 0) for field in schema.HEADER))
     data[schema.HEADER_BYTES : schema.HEADER_BYTES + len(texts)] = texts

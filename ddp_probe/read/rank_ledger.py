@@ -31,6 +31,7 @@ class LedgerCall(NamedTuple):
     site: Optional[LedgerSite]
 
 
+_MOST_RANKS = 1 << 20
 _UNKNOWN = LedgerCall("", 0, 0, "", -1, None)
 _CALLS: List[LedgerCall] = [_UNKNOWN]  # A call's number is its place here; 0 stands for one that is not known.
 _NUMBERS: Dict[LedgerCall, int] = {_UNKNOWN: 0}
@@ -96,7 +97,10 @@ def ranks_of(text: str) -> List[int]:
         if match is None:
             raise ValueError("%r is not a list of ranks." % text)
         first = int(match.group(1))
-        found.extend(range(first, int(match.group(2) or first) + 1, max(int(match.group(3) or 1), 1)))
+        those = range(first, int(match.group(2) or first) + 1, max(int(match.group(3) or 1), 1))
+        if len(found) + len(those) > _MOST_RANKS:
+            raise ValueError("%r names more ranks than a job can have." % text[:100])
+        found.extend(those)
     return found
 
 

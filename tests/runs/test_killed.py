@@ -6,12 +6,13 @@ from run_pieces import PROGRAMS, line_of
 
 
 def test_a_file_of_a_killed_rank_ends_with_the_begin_event(launch):
-    """The last line of the killed rank is ddp.init begin, whole; the launcher's file names the signal."""
+    """The last thing that the killed rank did is ddp.init begin, its last line is whole; the launcher's file names the signal."""
     run = launch("killed.py")
     assert run.done.returncode == 1
     data = run.file("rank00001").read_bytes()
     assert data.endswith(b"}\n")
-    last = json.loads(data.splitlines()[-1])
+    did = [event for event in map(json.loads, data.splitlines()) if event["event"] != "device.state"]  # Which comes by the clock.
+    last = did[-1]
     assert (last["event"], last["phase"], last["rank"]) == ("ddp.init", "begin", 1)
     assert last["site"] == {"file": str(PROGRAMS / "killed.py"), "line": line_of("killed.py", "# killed"), "function": "<module>"}
     assert set(last["placement"]["devices"]) == {"cpu"}
