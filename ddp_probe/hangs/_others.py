@@ -10,6 +10,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.facts.birth import is_alive
+from ddp_probe.hangs._held import Held
 from ddp_probe.ours import ours
 from ddp_probe.record.ledger import size
 
@@ -29,6 +30,7 @@ class Owner(NamedTuple):
     world_size: int
     pid: int
     born: int
+    held: Optional[Held] = None
 
     def is_alive(self) -> bool:
         """Tell whether the process still runs."""
@@ -36,29 +38,41 @@ class Owner(NamedTuple):
 
     def moved(self) -> int:
         """Return when it has moved last, in nanoseconds of the monotonic clock; 0 if the file cannot be read."""
-        data = _read(self.path, _TIMES.size, _TIMES_AT)
+        data = self._read(_TIMES.size, _TIMES_AT)
         made, moved = _TIMES.unpack(data) if len(data) == _TIMES.size else (0, 0)
         return int(moved or made)
 
     def whole(self) -> bytes:
         """Return the file as it is now; empty if it is not whole."""
-        data = _read(self.path, size(), 0)
+        data = self._read(size(), 0)
         return data if len(data) == size() else b""
+
+    def _read(self, count: int, at: int) -> bytes:
+        data = self.held.read(self.path, count, at) if self.held is not None else b""
+        return data or _read(self.path, count, at)
 
 
 class Others:
     """The ledgers of a run's folder whose processes run on this host."""
 
-    def __init__(self, folder: str, host: str, counts: Callable[[int], bool]) -> None:
+    def __init__(self, folder: str, host: str, counts: Callable[[int], bool], held: Optional[Held] = None) -> None:
         self._folder = folder
         self._host = host
         self._counts = counts  # Asked once for each process, by its number.
         self._changed = -1
         self._looks = 0
+        self._held = held
         self._found: Dict[str, Optional[Owner]] = {}
         self._last: Optional[Owner] = None
         self.lowest = -1
         """The lowest rank of the folder, on any host."""
+
+    def hold(self) -> None:
+        """Take the memory of those that are new, and save that of those that are no more."""
+        self._list()
+        for owner in self._owners():
+            if owner.held is not None and not owner.is_alive():
+                owner.held.save(owner.path)
 
     def newest(self, since: int) -> int:
         """Return when the latest of them has moved; any time after `since` stands for all later ones. 0 if there is none."""
@@ -72,7 +86,7 @@ class Others:
 
     def alive(self) -> List[Tuple[Owner, int]]:
         """Return those whose process runs, by rank, each with the time when it has moved last."""
-        now = [(_owner(owner.path) or owner, owner.moved()) for owner in self._owners() if owner.is_alive()]
+        now = [((_owner(owner.path) or owner)._replace(held=self._held), owner.moved()) for owner in self._owners() if owner.is_alive()]
         return sorted(now, key=lambda found: found[0].rank)
 
     def _owners(self) -> List[Owner]:
@@ -98,7 +112,9 @@ class Others:
     def _take(self, name: str) -> None:
         owner = _owner(os.path.join(self._folder, name))
         if owner is not None:  # Else its header is not there yet, or it is another version's.
-            self._found[name] = owner if self._counts(owner.pid) else None
+            self._found[name] = owner._replace(held=self._held) if self._counts(owner.pid) else None
+            if self._held is not None and self._found[name] is not None:
+                self._held.take(owner.path, owner.pid)
 
 
 def _owner(path: str) -> Optional[Owner]:

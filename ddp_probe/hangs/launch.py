@@ -4,11 +4,13 @@ It reads no log and judges nothing: a child of its own does, as after a launch t
 """
 
 import os
+import time
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Protocol
 
 from ddp_probe import settings
 from ddp_probe.facts.birth import ancestors
 from ddp_probe.hangs._daemon import NAME, Daemon
+from ddp_probe.hangs._held import Held
 from ddp_probe.hangs._others import Others
 from ddp_probe.hangs._places import together
 from ddp_probe.hangs._standstill import Seen, Standstill, read_on
@@ -38,30 +40,50 @@ class LaunchWatcher:
     def __init__(self) -> None:
         self._daemon: Optional[Daemon] = None
         self._standstill: Optional[Standstill] = None
+        self._others: Optional[Others] = None
+        self._held: Optional[Held] = None
+        self._interval, self._due = _SHORTEST, 0.0
 
     def start(self, session: LauncherSession, host: str) -> None:
-        """Start the thread, unless DDP_PROBE_HANG_AFTER or DDP_PROBE_LEDGER is off; a second time changes nothing."""
+        """Start the thread, unless DDP_PROBE_LEDGER is off; a second time changes nothing. With DDP_PROBE_HANG_AFTER off it only holds ledgers."""
         after = settings.get(settings.HANG_AFTER)
-        if after is None or not settings.get(settings.LEDGER) or self._daemon is not None:
+        if not settings.get(settings.LEDGER) or self._daemon is not None:
             return
         pid, folder = os.getpid(), session.process.folder
-        others = Others(folder, host, lambda child: pid in ancestors(child)[1:])
+        self._held = Held()
+        self._others = Others(folder, host, lambda child: pid in ancestors(child)[1:], self._held)
         verdict = _Verdict(folder)
-        self._standstill = Standstill(others, after, session.recorder, verdict.of)
-        self._daemon = verdict.daemon = Daemon(self._standstill.look, min(_LONGEST, max(_SHORTEST, after / _PARTS)))
+        if after is not None:
+            self._standstill = Standstill(self._others, after, session.recorder, verdict.of)
+            self._interval = min(_LONGEST, max(_SHORTEST, after / _PARTS))
+        self._daemon = verdict.daemon = Daemon(self._look, _SHORTEST)
         self._daemon.start()
+
+    def _look(self) -> None:
+        others, standstill, now = self._others, self._standstill, time.monotonic()
+        if others is not None:
+            others.hold()
+        if standstill is not None and now >= self._due:
+            self._due = now + self._interval - _SHORTEST / 2  # The thread wakes at whole intervals, or somewhat later.
+            standstill.look()
 
     def stop(self) -> None:
         """End the thread, and a child that still reads; say that the ranks have moved on, if they have."""
         daemon, self._daemon = self._daemon, None
         standstill, self._standstill = self._standstill, None
-        if daemon is not None and standstill is not None:
+        held, self._held, self._others = self._held, None, None
+        if daemon is not None:
             daemon.end()
+        if standstill is not None:
             guard.run(NAME, standstill.tell_over)
+        if held is not None:
+            guard.run(NAME, held.save_all)
 
     def fall_silent(self) -> None:
         """In the child of a fork there is no thread: forget it."""
-        self._daemon = self._standstill = None
+        if self._held is not None:
+            self._held.forget()
+        self._daemon = self._standstill = self._others = self._held = None
 
 
 class _Verdict:

@@ -16,7 +16,7 @@ from ddp_probe.hangs._hang import Hang
 from ddp_probe.hangs._standing import standing
 from ddp_probe.hangs._timer import Timer
 from ddp_probe.hangs._unled import Unled
-from ddp_probe.ours import ours
+from ddp_probe.ours import ours, suppress
 from ddp_probe.patching import PatchRegistry
 from ddp_probe.patching.guard import guard
 from ddp_probe.record.ledger import LedgerFile, word
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ddp_probe.record import Recorder
 
 _INTERVAL = 1.0
+_FLUSH = 0.25
+"""How often the ledger is written into its file, in seconds: what a killed rank without a launcher of ours may lose."""
 _PARTS = 4
 """The thread wakes, and sets the timer again, after this part of DDP_PROBE_HANG_AFTER if that is sooner."""
 _LOOKS = 5
@@ -60,6 +62,8 @@ class Watcher:
         self.timer = Timer()
         self._registry = registry
         self._rounds: Optional[_Rounds] = None
+        self._daemon: Optional[Daemon] = None
+        self._file: Optional[LedgerFile] = None
         self._attends = False
 
     def attend(self) -> None:
@@ -71,24 +75,34 @@ class Watcher:
             guard.run(NAME, self.timer.watch, self._registry)
 
     def start(self, file: LedgerFile, session: WatcherSession) -> None:
-        """Start the thread, unless DDP_PROBE_HANG_AFTER is off."""
+        """Start the thread; with DDP_PROBE_HANG_AFTER off it only writes the ledger into its file."""
         after = settings.get(settings.HANG_AFTER)
-        if after is not None and self._rounds is None:
+        if self._file is not None:
+            return
+        self._file = file
+        if after is not None:
             self.attend()
             self._rounds = _Rounds(file, session, after, self.timer)
-            self._rounds.daemon.start()
+        self._daemon = self._rounds.daemon if self._rounds is not None else Daemon(lambda: flushed(file), _FLUSH)
+        self._daemon.start()
 
     def stop(self) -> None:
         """End the thread and wait for it; take the timer away."""
         rounds, self._rounds = self._rounds, None
-        if rounds is not None:
-            rounds.daemon.end()
+        daemon, self._daemon = self._daemon, None
+        file, self._file = self._file, None
+        if daemon is not None:
+            daemon.end()
+        if file is not None:
+            guard.run(NAME, flushed, file)
         self.timer.disarm()
         if rounds is not None:
             rounds.close()
 
     def tell_over(self) -> None:
         """Say now that a hang is over, if it is: the process ends before the thread looks again."""
+        if self._file is not None:
+            guard.run(NAME, flushed, self._file)  # What is told of this rank is read in its file.
         if self._rounds is not None:
             guard.run(NAME, self._rounds.tell_over)
 
@@ -96,6 +110,7 @@ class Watcher:
         """In the child of a fork there is no thread: forget it."""
         self.timer.fall_silent()
         rounds, self._rounds = self._rounds, None
+        self._daemon = self._file = None
         if rounds is not None:
             rounds.close(remove_empty=False)
 
@@ -117,11 +132,19 @@ class _Rounds:
         self._others = Unled(file, session.process.folder, after, session.recorder)
         self._armed_at = 0.0
         self._written = 0
-        self.daemon = Daemon(self._look, min(_INTERVAL, after / _PARTS))
+        self._interval, self._due = min(_INTERVAL, after / _PARTS), 0.0
+        self.daemon = Daemon(self._wake, min(_FLUSH, self._interval))
 
     def close(self, remove_empty: bool = True) -> None:
         """Let go of the file of the timer."""
         self._stacks.close(remove_empty)
+
+    def _wake(self) -> None:
+        flushed(self._file)
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + self._interval - _FLUSH / 2  # The thread wakes at whole intervals, or somewhat later.
+            self._look()
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -165,6 +188,12 @@ class _Rounds:
         if not (where.operation or where.during or waited_for):
             return None
         return schema.HangSuspected(since=since, threads=thread_stacks(_thread.get_ident()), **where._asdict())
+
+
+def flushed(file: LedgerFile) -> None:
+    """Write a ledger into its file, unless it is being closed this moment."""
+    with suppress(ValueError):
+        file.flush()
 
 
 class Requests:

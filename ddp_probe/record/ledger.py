@@ -1,15 +1,18 @@
-"""The ledger's file as its own process writes it: made once, allocated, mapped; after that no system call.
+"""The ledger as its own process writes it: in memory that nobody can cut short, and from there, a few times a second, in its file.
 
-The file is allocated and not sparse: writing to a mapped page for which the disk has no room would kill the job by SIGBUS.
+A mapped file that somebody cuts short, by `> file`, logrotate or rsync, kills whoever touches it next by SIGBUS. So the map is not of the file: it is
+of a descriptor without a name that is sealed against shrinking. A record is a store into it and no system call. `flush` copies the pages that have
+changed into the file. If the process is killed between two of them, its launcher, which holds the descriptor too, writes the rest (hangs/_held.py).
 """
 
 import contextlib
+import fcntl
 import mmap
 import os
 import struct
 import threading
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.ours import ours, suppress
@@ -22,6 +25,10 @@ _ENTRY = schema.layout(schema.TEXT)
 _MOST_CHARACTERS = 2_000
 _PATIENCE = 0.2
 _NONE = 0
+_PAGE = 4096
+_SEALS = 1033, 0x1 | 0x2 | 0x4  # F_ADD_SEALS: F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW. Python 3.8 names them if its libc did.
+MEMORY = "ddp_probe_ledger"
+"""The name of the memory, by which /proc/PID/fd tells it from others."""
 
 _Ident = Tuple[int, int]
 
@@ -57,14 +64,18 @@ def word(name: str) -> int:
 
 
 class LedgerFile:
-    """One mapped file. `map` takes whole records, `words` single words of eight bytes."""
+    """One ledger. `map` takes whole records, `words` single words of eight bytes."""
 
-    def __init__(self, path: str, mapped: mmap.mmap, ident: _Ident, author: Author) -> None:
+    def __init__(self, path: str, mapped: mmap.mmap, ident: _Ident, of_file: _Ident, author: Author) -> None:
         self.path = path
         self.map = mapped
         self.words: Any = memoryview(mapped).cast("B").cast("Q")
         self._ident = ident
         self._fds = _descriptors_of(ident)
+        self._of_file = of_file
+        self._in_file = bytes(size())
+        self._flushed: Tuple[int, ...] = ()
+        self._flushing = False
         self._texts: Dict[Tuple[int, str], int] = {}
         self._lock = threading.RLock()
         self._writing = False
@@ -94,6 +105,29 @@ class LedgerFile:
             time.monotonic_ns(),
             *[0] * 4,
         )
+
+    def flush(self) -> None:
+        """Copy what has changed into the file, if it is still the one that was made: a person may have moved it away, or put another in its place."""
+        marks = tuple(self.words[word(name)] for name in ("moved_ns", "text_used", "closed_ns", "text_lost", "rank"))
+        if self._flushing:  # By a signal handler, or by another thread: what it leaves out, the next one takes.
+            return
+        self._flushing = True
+        try:
+            if marks == self._flushed and os.stat(self.path).st_size >= size():
+                return
+            with _opened(self.path) as (fd, seen):
+                if (seen.st_dev, seen.st_ino) != self._of_file:
+                    return
+                if seen.st_size < size():
+                    self._in_file = bytes(size())
+                now = bytes(self.map)
+                for begin, end in _changed(self._in_file, now):
+                    os.pwrite(fd, now[begin:end], begin)
+                self._in_file, self._flushed = now, marks
+        except ours(OSError):  # The disk is full, or the file is not ours to write any more: the memory has it all.
+            self._in_file = bytes(size())
+        finally:
+            self._flushing = False
 
     def bind(self, rank: Optional[int], world_size: Optional[int]) -> None:
         """Say who the process is, once that is known."""
@@ -144,6 +178,7 @@ class LedgerFile:
         """Let go of the map; a forked child says nothing in its parent's file."""
         if said:
             self.words[word("closed_ns")] = time.monotonic_ns()
+            self.flush()
         self.words.release()
         # The job may have closed every descriptor it found, and be using the number of ours for a file of its own.
         if self._fds == _descriptors_of(self._ident, self._fds):
@@ -162,25 +197,60 @@ def create(base: str, author: Author) -> LedgerFile:
     else:
         raise FileExistsError(path)
     try:
-        seen, mapped = os.fstat(fd), _map(fd)
+        os.posix_fallocate(fd, 0, size())
+        seen, (mapped, ident) = os.fstat(fd), _memory()
     except ours(Exception):
         os.unlink(path)
         raise
     finally:
         os.close(fd)
-    return LedgerFile(path, mapped, (seen.st_dev, seen.st_ino), author)
+    file = LedgerFile(path, mapped, ident, (seen.st_dev, seen.st_ino), author)
+    file.flush()
+    return file
 
 
-def _map(fd: int) -> mmap.mmap:
-    """Allocate and map; mmap keeps a descriptor of its own, which must not become 0 to 2: the job would print into the file."""
-    os.posix_fallocate(fd, 0, size())
+def _memory() -> Tuple[mmap.mmap, _Ident]:
+    """Return memory that only this process writes to; mmap keeps a descriptor, which must not become 0 to 2: the job would print into it."""
     with contextlib.ExitStack() as low:
         taken = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         while taken <= 2:
             low.callback(os.close, taken)
             taken = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         os.close(taken)
-        return mmap.mmap(fd, size())
+        try:
+            fd = os.memfd_create(MEMORY, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        except ours(OSError, AttributeError):  # A kernel or a sandbox without it: what was written since the last flush dies with the process.
+            return mmap.mmap(-1, size()), (0, 0)
+        try:
+            os.ftruncate(fd, size())
+            fcntl.fcntl(fd, *_SEALS)
+            seen = os.fstat(fd)
+            return mmap.mmap(fd, size()), (seen.st_dev, seen.st_ino)
+        finally:
+            os.close(fd)
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> "Iterator[Tuple[int, os.stat_result]]":
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        yield fd, os.fstat(fd)
+    finally:
+        os.close(fd)
+
+
+def _changed(before: bytes, now: bytes) -> Iterator[Tuple[int, int]]:
+    """Yield the runs of pages that differ."""
+    begin = -1
+    for at in range(0, len(now), _PAGE):
+        same = now[at : at + _PAGE] == before[at : at + _PAGE]
+        if begin < 0 and not same:
+            begin = at
+        elif begin >= 0 and same:
+            yield begin, at
+            begin = -1
+    if begin >= 0:
+        yield begin, len(now)
 
 
 def _descriptors_of(ident: _Ident, among: Optional[List[int]] = None) -> List[int]:

@@ -126,7 +126,7 @@ def test_a_rank_at_work_is_no_alarm(job: Job) -> None:
     where = (_line("the line that saves"), _line("the line that waits for the file"))
     assert re.search(r", called at \S.*%s, now at \S.*%s in comes_late \(1 collective behind\); rank 1 waits" % where, said), said
     assert _line("the line of rank 0") in said
-    assert "Nothing is wrong if that takes so long." in said
+    assert re.search(r"Nothing is wrong if that takes so long\.|\(\d+ more characters\)", said)  # The paths of a checkout may be long.
     assert job.release() == [0]
     assert re.match(r"Rank(s 0-1 move| [01] moves) on after \d+ s\.$", job.said[-1])
     assert (job.folder / "out").read_text() == "no child is left\n1 0\n"

@@ -157,10 +157,9 @@ def test_off_leaves_it_in_the_log(variable: str, book: _Make, others: Others, ca
     assert _said(capfd) == []
 
 
-@pytest.mark.parametrize("variable", ["DDP_PROBE_HANG_AFTER", "DDP_PROBE_LEDGER"])
-def test_off_starts_no_thread(variable: str, monkeypatch: Any) -> None:
-    """With DDP_PROBE_HANG_AFTER=off, or without ledgers, the launcher has no watcher."""
-    monkeypatch.setenv(variable, "off")
+def test_off_starts_no_thread(monkeypatch: Any) -> None:
+    """Without ledgers, the launcher has no watcher."""
+    monkeypatch.setenv("DDP_PROBE_LEDGER", "off")
     watcher: Any = LaunchWatcher()
     watcher.start(None, "here")
     assert watcher._daemon is None

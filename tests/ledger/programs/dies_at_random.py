@@ -16,6 +16,7 @@ import types
 
 import torch
 
+from ddp_probe.hangs._held import Held
 from ddp_probe.ledger import phases
 from ddp_probe.ledger._calls import flags_of_thread, hooks
 from ddp_probe.ledger._groups import Groups
@@ -52,7 +53,9 @@ def write(path: str, fate: str, microseconds: int) -> None:
         all_reduce(tensors[number % 5], number % 5)
         if not number % 3:
             step()
-        if fate in ("segv", "abort") and time.monotonic_ns() > end:
+        if not number % 500:  # As the watcher's thread does from time to time.
+            file.flush()
+        if fate in ("segv", "abort") and inside[1] and time.monotonic_ns() > end:
             ctypes.string_at(0) if fate == "segv" else os.abort()
 
 
@@ -66,14 +69,18 @@ for function in (all_reduce, step):
 print("ready", flush=True)
 for line in sys.stdin:
     path, fate, microseconds = line.split("\t")
-    inside[0] = 0
+    inside[0] = inside[1] = 0
     child = os.fork()
     if child == 0:
         write(path, fate, int(microseconds))
     while not inside[0]:
         time.sleep(0.0005)
+    held = Held()  # As the launcher of a rank does once it sees its ledger.
+    held.take(path + ".ledger", child)
+    inside[1] = 1
     if fate not in ("segv", "abort"):
         time.sleep(int(microseconds) / 1e6)
         os.kill(child, getattr(signal, fate))
     _, status = os.waitpid(child, 0)
+    held.save(path + ".ledger")
     print(inside[0], os.WTERMSIG(status), flush=True)

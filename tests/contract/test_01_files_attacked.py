@@ -1,0 +1,99 @@
+"""Promise 1: nothing that anybody does to the files of a run's folder while the job runs ends it or changes it."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+from contract_pieces import PROGRAMS
+from schedule import seed
+
+from ddp_probe.ours import suppress
+
+_SECONDS = "4"
+
+
+def _cut(path: Path) -> None:
+    os.truncate(str(path), 0)
+
+
+def _halve(path: Path) -> None:
+    os.truncate(str(path), path.stat().st_size // 2)
+
+
+def _copy_and_cut(path: Path) -> None:  # As copytruncate of logrotate does.
+    shutil.copy(str(path), str(path) + ".1")
+    _cut(path)
+
+
+def _replace(path: Path) -> None:
+    other = path.with_name(path.name + ".other")
+    other.write_bytes(b"something else\n")
+    other.replace(path)
+
+
+def _overwrite(path: Path) -> None:
+    with open(path, "r+b") as file:
+        file.write(b"\xff" * 3000)
+
+
+def _close(path: Path) -> None:
+    path.chmod(0)
+
+
+def _delete(path: Path) -> None:
+    path.unlink()
+
+
+def _link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/full")
+
+
+def _folder_away(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("%s.away.%d" % (path.parent.name, time.monotonic_ns())))
+
+
+_ATTACKS: List[Callable[[Path], None]] = [_cut, _halve, _copy_and_cut, _replace, _overwrite, _close, _delete, _link, _folder_away]
+
+
+def _launch(env: Dict[str, str], folder: Path, port: int) -> "subprocess.Popen[str]":
+    folder.mkdir()
+    command = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1", "--master_port=%d" % port]
+    line = [sys.executable, *command, str(PROGRAMS / "steps.py"), _SECONDS]
+    return subprocess.Popen(line, env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture(scope="module")
+def plain(armed: Any, free_port: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the job prints without the probe."""
+    process = _launch(armed(None), tmp_path_factory.mktemp("plain") / "job", free_port())
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "attacks", [[one] for one in _ATTACKS[:2]] + [_ATTACKS[:-1], _ATTACKS], ids=["cut", "halved", "any file", "any file and the folder"]
+)
+def test_the_job_goes_on(attacks: List[Callable[[Path], None]], plain: str, armed: Any, free_port: Any, tmp_path: Path) -> None:
+    """Exit code and output are those without the probe, whatever is cut, replaced, closed, deleted or moved away at drawn moments."""
+    draw, runs = random.Random(seed()), tmp_path / "runs"
+    process = _launch(armed(runs, DDP_PROBE_STRICT=None, DDP_PROBE_ECHO="off", DDP_PROBE_REPORT="off"), tmp_path / "job", free_port())
+    done = 0
+    while process.poll() is None:
+        files = [path for path in runs.rglob("*") if path.is_file() and (len(attacks) > 2 or path.suffix == ".ledger")]
+        if files:
+            with suppress(OSError):
+                draw.choice(attacks)(draw.choice(files))
+                done += 1
+        time.sleep(draw.uniform(0.0, 0.1))
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (0, plain), err
+    assert done >= 4  # Fewer and fewer files are left.
