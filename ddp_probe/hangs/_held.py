@@ -5,6 +5,8 @@ Only a launcher holds it: in a rank it would be a descriptor that the job does n
 
 import os
 import resource
+import sys
+import time
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
@@ -12,6 +14,8 @@ from ddp_probe.ours import ours, suppress
 from ddp_probe.record.ledger import MEMORY, size
 
 _LINK = "/memfd:%s" % MEMORY
+_STANDS = 1_000_000_000
+"""Nanoseconds without a movement, after which a process should have written its file itself."""
 _ROOM = 256
 """A launcher that may open fewer files than this and those that it holds is left alone."""
 _HEADER = schema.layout(schema.HEADER)
@@ -45,6 +49,14 @@ class Held:
             return os.pread(memory.fd, count, at) if memory is not None and _ident(memory.fd) == memory.ident else b""
         except ours(OSError):
             return b""
+
+    def catch_up(self, path: str) -> None:
+        """Write into the file what a process has written that cannot do so itself, since it is stopped, or native code holds the GIL."""
+        memory = self._held.get(path)
+        data = self.read(path, size(), 0)
+        if memory is not None and len(data) == size() and time.monotonic_ns() - _moved(data) > _STANDS:
+            with suppress(OSError):
+                _write(path, memory.of_file, data)
 
     def save(self, path: str) -> None:
         """Write into the file what a process had written that is no more, and let go of its memory."""
@@ -92,13 +104,20 @@ def _taken(pid: int, path: str) -> Optional[_Memory]:
 
 
 def _write(path: str, ident: _Ident, data: bytes) -> None:
-    """Write the whole file, unless a person has put another in its place."""
-    fd = os.open(path, os.O_WRONLY | _FLAGS)
+    """Write the whole file if it differs, unless a person has put another in its place."""
+    fd = os.open(path, os.O_RDWR | _FLAGS)
     try:
-        if _ident(fd) == ident:
+        if _ident(fd) == ident and os.pread(fd, len(data), 0) != data:
             os.pwrite(fd, data, 0)
     finally:
         os.close(fd)
+
+
+def _moved(data: bytes) -> int:
+    moved, made = (
+        int.from_bytes(data[at : at + 8], sys.byteorder) for at in (schema.offset(schema.HEADER, name) for name in ("moved_ns", "mono_ns"))
+    )
+    return moved or made
 
 
 def _ident(fd: int) -> _Ident:

@@ -68,11 +68,14 @@ class Others:
         """The lowest rank of the folder, on any host."""
 
     def hold(self) -> None:
-        """Take the memory of those that are new, and save that of those that are no more."""
+        """Take the memory of those that are new."""
         self._list()
+
+    def save(self) -> None:
+        """Write the files of those that cannot, or are no more."""
         for owner in self._owners():
-            if owner.held is not None and not owner.is_alive():
-                owner.held.save(owner.path)
+            if owner.held is not None:
+                owner.held.catch_up(owner.path) if owner.is_alive() else owner.held.save(owner.path)
 
     def newest(self, since: int) -> int:
         """Return when the latest of them has moved; any time after `since` stands for all later ones. 0 if there is none."""

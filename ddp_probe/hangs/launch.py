@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _SHORTEST, _LONGEST, _PARTS = 1.0, 5.0, 12
 """Seconds between two looks, and which part of DDP_PROBE_HANG_AFTER that is."""
+_HOLD, _SAVE = 0.02, 0.1
+"""Seconds between two looks for ledgers that are new, which is shorter than ranks take to meet; and for ranks that are no more."""
 _PATIENCE = 12.0
 """Seconds that the child may take. After that the ledgers alone are told."""
 
@@ -42,7 +44,7 @@ class LaunchWatcher:
         self._standstill: Optional[Standstill] = None
         self._others: Optional[Others] = None
         self._held: Optional[Held] = None
-        self._interval, self._due = _SHORTEST, 0.0
+        self._interval, self._due, self._save_due = _SHORTEST, 0.0, 0.0
 
     def start(self, session: LauncherSession, host: str) -> None:
         """Start the thread, unless DDP_PROBE_LEDGER is off; a second time changes nothing. With DDP_PROBE_HANG_AFTER off it only holds ledgers."""
@@ -56,15 +58,18 @@ class LaunchWatcher:
         if after is not None:
             self._standstill = Standstill(self._others, after, session.recorder, verdict.of)
             self._interval = min(_LONGEST, max(_SHORTEST, after / _PARTS))
-        self._daemon = verdict.daemon = Daemon(self._look, _SHORTEST)
+        self._daemon = verdict.daemon = Daemon(self._look, _HOLD)
         self._daemon.start()
 
     def _look(self) -> None:
         others, standstill, now = self._others, self._standstill, time.monotonic()
         if others is not None:
             others.hold()
+        if others is not None and now >= self._save_due:
+            self._save_due = now + _SAVE
+            others.save()
         if standstill is not None and now >= self._due:
-            self._due = now + self._interval - _SHORTEST / 2  # The thread wakes at whole intervals, or somewhat later.
+            self._due = now + self._interval
             standstill.look()
 
     def stop(self) -> None:

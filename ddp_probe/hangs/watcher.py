@@ -75,7 +75,7 @@ class Watcher:
             guard.run(NAME, self.timer.watch, self._registry)
 
     def start(self, file: LedgerFile, session: WatcherSession) -> None:
-        """Start the thread; with DDP_PROBE_HANG_AFTER off it only writes the ledger into its file."""
+        """Start the thread; with DDP_PROBE_HANG_AFTER off it only writes the ledger into its file, if that is to be written."""
         after = settings.get(settings.HANG_AFTER)
         if self._file is not None:
             return
@@ -83,8 +83,9 @@ class Watcher:
         if after is not None:
             self.attend()
             self._rounds = _Rounds(file, session, after, self.timer)
-        self._daemon = self._rounds.daemon if self._rounds is not None else Daemon(lambda: flushed(file), _FLUSH)
-        self._daemon.start()
+        if self._rounds is not None or not file.is_file:
+            self._daemon = self._rounds.daemon if self._rounds is not None else Daemon(lambda: flushed(file), _FLUSH)
+            self._daemon.start()
 
     def stop(self) -> None:
         """End the thread and wait for it; take the timer away."""
@@ -133,7 +134,7 @@ class _Rounds:
         self._armed_at = 0.0
         self._written = 0
         self._interval, self._due = min(_INTERVAL, after / _PARTS), 0.0
-        self.daemon = Daemon(self._wake, min(_FLUSH, self._interval))
+        self.daemon = Daemon(self._wake, self._interval if file.is_file else min(_FLUSH, self._interval))
 
     def close(self, remove_empty: bool = True) -> None:
         """Let go of the file of the timer."""

@@ -3,6 +3,8 @@
 A mapped file that somebody cuts short, by `> file`, logrotate or rsync, kills whoever touches it next by SIGBUS. So the map is not of the file: it is
 of a descriptor without a name that is sealed against shrinking. A record is a store into it and no system call. `flush` copies the pages that have
 changed into the file. If the process is killed between two of them, its launcher, which holds the descriptor too, writes the rest (hangs/_held.py).
+
+Without a launcher of ours nobody would: then the file is mapped. It is allocated and not sparse, since a page without room on the disk is SIGBUS too.
 """
 
 import contextlib
@@ -67,6 +69,8 @@ class LedgerFile:
     """One ledger. `map` takes whole records, `words` single words of eight bytes."""
 
     def __init__(self, path: str, mapped: mmap.mmap, ident: _Ident, of_file: _Ident, author: Author) -> None:
+        self.is_file = ident == of_file
+        """The file itself is mapped: there is nothing to flush."""
         self.path = path
         self.map = mapped
         self.words: Any = memoryview(mapped).cast("B").cast("Q")
@@ -108,6 +112,8 @@ class LedgerFile:
 
     def flush(self) -> None:
         """Copy what has changed into the file, if it is still the one that was made: a person may have moved it away, or put another in its place."""
+        if self.is_file:
+            return
         marks = tuple(self.words[word(name)] for name in ("moved_ns", "text_used", "closed_ns", "text_lost", "rank"))
         if self._flushing:  # By a signal handler, or by another thread: what it leaves out, the next one takes.
             return
@@ -186,7 +192,7 @@ class LedgerFile:
                 self.map.close()
 
 
-def create(base: str, author: Author) -> LedgerFile:
+def create(base: str, author: Author, in_memory: bool = True) -> LedgerFile:
     """Make ``base.ledger``, or ``base.1.ledger`` and so on if the name is taken."""
     mode = 0o666 & ~umask(os.path.dirname(base))
     for number in range(_TRIES):
@@ -198,7 +204,8 @@ def create(base: str, author: Author) -> LedgerFile:
         raise FileExistsError(path)
     try:
         os.posix_fallocate(fd, 0, size())
-        seen, (mapped, ident) = os.fstat(fd), _memory()
+        seen = os.fstat(fd)
+        mapped, ident = _memory() if in_memory else (_mapped(fd), (seen.st_dev, seen.st_ino))
     except ours(Exception):
         os.unlink(path)
         raise
@@ -210,24 +217,29 @@ def create(base: str, author: Author) -> LedgerFile:
 
 
 def _memory() -> Tuple[mmap.mmap, _Ident]:
-    """Return memory that only this process writes to; mmap keeps a descriptor, which must not become 0 to 2: the job would print into it."""
+    """Return memory that only this process writes to."""
+    try:
+        fd = os.memfd_create(MEMORY, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except ours(OSError, AttributeError):  # A kernel or a sandbox without it: what was written since the last flush dies with the process.
+        return mmap.mmap(-1, size()), (0, 0)
+    try:
+        os.ftruncate(fd, size())
+        fcntl.fcntl(fd, *_SEALS)
+        seen = os.fstat(fd)
+        return _mapped(fd), (seen.st_dev, seen.st_ino)
+    finally:
+        os.close(fd)
+
+
+def _mapped(fd: int) -> mmap.mmap:
+    """Map it; mmap keeps a descriptor of its own, which must not become 0 to 2: the job would print into it."""
     with contextlib.ExitStack() as low:
         taken = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         while taken <= 2:
             low.callback(os.close, taken)
             taken = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         os.close(taken)
-        try:
-            fd = os.memfd_create(MEMORY, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        except ours(OSError, AttributeError):  # A kernel or a sandbox without it: what was written since the last flush dies with the process.
-            return mmap.mmap(-1, size()), (0, 0)
-        try:
-            os.ftruncate(fd, size())
-            fcntl.fcntl(fd, *_SEALS)
-            seen = os.fstat(fd)
-            return mmap.mmap(fd, size()), (seen.st_dev, seen.st_ino)
-        finally:
-            os.close(fd)
+        return mmap.mmap(fd, size())
 
 
 @contextlib.contextmanager
