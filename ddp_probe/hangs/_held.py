@@ -91,16 +91,24 @@ def _taken(pid: int, path: str) -> Optional[_Memory]:
             wanted, of_file = _who(os.pread(file, _HEADER.size, 0)), _ident(file)
         finally:
             os.close(file)
-        for name in os.listdir(folder):
-            link = os.path.join(folder, name)
-            if os.readlink(link).startswith(_LINK):
-                fd = os.open(link, os.O_RDONLY | os.O_CLOEXEC)
-                if wanted and _who(os.pread(fd, _HEADER.size, 0)) == wanted:
-                    return _Memory(fd, _ident(fd), of_file)
-                os.close(fd)
+        fds = [_opened(os.path.join(folder, name)) for name in os.listdir(folder)]
     except ours(OSError):  # It is gone, or of another user.
         return None
-    return None
+    found = None
+    for fd in fds:
+        if fd >= 0 and found is None and wanted and _who(os.pread(fd, _HEADER.size, 0)) == wanted:
+            found = _Memory(fd, _ident(fd), of_file)
+        elif fd >= 0:
+            os.close(fd)
+    return found
+
+
+def _opened(link: str) -> int:
+    """Open what a descriptor of another process stands for, if it is a ledger's memory; the process may have closed it meanwhile."""
+    try:
+        return os.open(link, os.O_RDONLY | os.O_CLOEXEC) if os.readlink(link).startswith(_LINK) else -1
+    except ours(OSError):
+        return -1
 
 
 def _write(path: str, ident: _Ident, data: bytes) -> None:
