@@ -227,6 +227,13 @@ ARMED = Setting(
     "The armed process, as pid:RANK:LOCAL_RANK, so that processes that it starts know that they are helpers.",
     internal=True,
 )
+HOLDER = Setting(
+    "DDP_PROBE_HOLDER",
+    "",
+    _text,
+    "The launcher that holds the memory of its ranks' ledgers, by its pid.",
+    internal=True,
+)
 BROKEN = Setting(
     "DDP_PROBE_BROKEN",
     "",
@@ -261,6 +268,7 @@ SETTINGS: Tuple[Setting, ...] = (
     RUN,
     ORIGIN,
     ARMED,
+    HOLDER,
     BROKEN,
     HOME,
 )

@@ -1,6 +1,7 @@
 """The memory of the ranks' ledgers, held by their launcher: it is read while they live, and written into their files if they were killed.
 
-Only a launcher holds it: in a rank it would be a descriptor that the job does not expect. It cannot lie in record/ledger.py, which a rank loads.
+Only a launcher holds it: in a rank it would be a descriptor that the job does not expect. It tells its ranks so by a variable of the environment,
+which nobody can delete as one can a file. This cannot lie in record/ledger.py, which knows of one ledger alone.
 """
 
 import os
@@ -10,6 +11,8 @@ import time
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
+from ddp_probe import settings
+from ddp_probe.facts.birth import ancestors
 from ddp_probe.ours import ours, suppress
 from ddp_probe.record.ledger import MEMORY, size
 
@@ -23,6 +26,12 @@ _NAMES = [field.name for field in schema.HEADER]
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 _Ident = Tuple[int, int]
+
+
+def is_held() -> bool:
+    """Tell whether a launcher above this process holds the memory of its ranks."""
+    pid = settings.get(settings.HOLDER)
+    return pid.isascii() and pid.isdigit() and int(pid) in ancestors(os.getpid())[1:]
 
 
 class _Memory(NamedTuple):

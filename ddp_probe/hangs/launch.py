@@ -53,6 +53,7 @@ class LaunchWatcher:
             return
         pid, folder = os.getpid(), session.process.folder
         self._held = Held()
+        os.environ[settings.HOLDER.name] = str(pid)
         self._others = Others(folder, host, lambda child: pid in ancestors(child)[1:], self._held)
         verdict = _Verdict(folder)
         if after is not None:
@@ -77,6 +78,8 @@ class LaunchWatcher:
         daemon, self._daemon = self._daemon, None
         standstill, self._standstill = self._standstill, None
         held, self._held, self._others = self._held, None, None
+        if held is not None:
+            os.environ.pop(settings.HOLDER.name, None)
         if daemon is not None:
             daemon.end()
         if standstill is not None:

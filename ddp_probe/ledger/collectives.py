@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Protocol, Tuple
 from ddp_probe import ledger_schema as schema
 from ddp_probe import settings
 from ddp_probe.facts.birth import boot, born
-from ddp_probe.hangs import StateNotes, Watcher, has_launcher, phase_and_step
+from ddp_probe.hangs import StateNotes, Watcher, is_held, phase_and_step
 from ddp_probe.ledger import phases
 from ddp_probe.ledger._calls import flags_of_thread, hooks
 from ddp_probe.ledger._groups import Groups
@@ -70,8 +70,7 @@ class Collectives:
         if self.file is not None or not settings.get(settings.LEDGER) or not hasattr(os, "posix_fallocate"):
             return
         try:
-            base = self._base()
-            self.file = create(base, self._author(), in_memory=has_launcher(os.path.dirname(base), os.path.basename(base).split(".")[1]))
+            self.file = create(self._base(), self._author(), in_memory=is_held())
         except ours(OSError) as exc:
             self._session.recorder.warn("There is no ledger of collectives: %s." % (exc.strerror or exc))
             return

@@ -10,9 +10,9 @@ from docs_parts.markdown import NOTE, prose
 _HEAD = """
 From the first `init_process_group` on, each rank keeps a record of every call of torch.distributed in a file beside its log,
 `rank00003.<host>.<pid>.ledger`. The file has a fixed size of about 250 KB, which does not count towards `DDP_PROBE_MAX_BYTES`. It can be read at any
-time: it is written four times a second, and after SIGKILL by the rank's launcher, which holds the same memory. Whatever is done to the file, the job goes on.
-Without a launcher that the probe is in (srun, mpirun, a shell), the file itself is mapped: cutting it short while its rank runs ends that rank by SIGBUS.
-`DDP_PROBE_LEDGER=off` switches it off. `ddp_probe/read/ledger.py` reads it.
+time: it is written four times a second, and after SIGKILL by the rank's launcher, which holds the same memory. Whatever is done to the file, the
+job goes on. Without a launcher that the probe is in (srun, mpirun, a shell), the file itself is mapped: cutting it short while its rank runs ends
+that rank by SIGBUS. `DDP_PROBE_LEDGER=off` switches it off. `ddp_probe/read/ledger.py` reads it.
 
 A record is valid if its first and last field are the same number. Numbers are in the byte order of the process. Times are nanoseconds of the
 host's monotonic clock; the header has the wall clock for one of them.
