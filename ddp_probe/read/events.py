@@ -100,8 +100,12 @@ def _event(record: ledger.Record, rank: int, when: float) -> Dict[str, Any]:
 
 
 def fields(line: bytes) -> Dict[str, Any]:
-    """Return all fields of a line."""
-    found = _ANY.decode(line)
+    """Return all fields of a line; of one that is damaged behind the fields by which it is sorted, those, and that it is damaged."""
+    try:
+        found = _ANY.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        head = head_of(line)
+        return {} if head is None else {"event": head.event, "ts": head.ts, "rank": head.rank, "damaged": "the rest of the line is not valid JSON"}
     return found if isinstance(found, dict) else {}
 
 

@@ -2,14 +2,17 @@
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+from schedule import seed
 from terminal import in_terminal
 
+from ddp_probe.cli import main
 from ddp_probe.read import ledger
 
 RUN = "03_model_on_cpu_on_one_rank"
@@ -267,3 +270,21 @@ def test_logs_follows_to_the_end_beside_a_log_of_the_jobs(logs, recorded, tmp_pa
     done = logs("--follow", str(tmp_path / "run"), timeout=60)
     assert done.returncode == 0
     assert " mine" in done.stdout
+
+
+def test_any_bytes_are_shown_or_counted(recorded, tmp_path, capfdbinary):
+    """Whichever bytes of a log are other ones, logs shows what it can in each form, says which lines are damaged, and never ends with a traceback."""
+    draw = random.Random(seed())
+    run = tmp_path / "run"
+    shutil.copytree(recorded, run)
+    log = sorted(run.glob("rank*.jsonl"))[0]
+    data, damaged = log.read_bytes(), 0
+    for _ in range(80):
+        changed = bytearray(data)
+        for _ in range(draw.choice((1, 1, 3, 30))):
+            changed[draw.randrange(len(changed))] = draw.randrange(256)
+        log.write_bytes(changed)
+        for form in ([], ["--raw"], ["--errors"]):
+            assert main(["logs", *form, str(run)]) in (0, 1, 3)
+        damaged += capfdbinary.readouterr().out.count(b"damaged=the rest of the line is not valid JSON")
+    assert damaged
