@@ -1,11 +1,11 @@
 """The command line. Only the module of the given command is imported."""
 
 import contextlib
-import os
 import sys
 from typing import List, Optional
 
 import ddp_probe
+from ddp_probe.cli import _stdout
 from ddp_probe.cli.commands import COMMANDS, PROG, Command, find, page
 from ddp_probe.errors import ProbeError, UsageError
 
@@ -14,14 +14,19 @@ __all__ = ["COMMANDS", "PROG", "Command", "find", "main", "page"]
 
 def main(argv: Optional[List[str]] = None) -> int:
     """Run the command line; return its exit code."""
+    _stdout.guard()
     try:
         code = _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except ProbeError as exc:
         return _complain(exc)
     except BrokenPipeError:  # the reading program, such as head, has exited; the flush at exit must not fail either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _stdout.give_up()
         return 141
+    except _stdout.UnwritableStdoutError as exc:
+        _stdout.give_up()
+        sys.stderr.write("%s\n" % exc)
+        return 2
     except KeyboardInterrupt:
         return 130
     return code
@@ -46,7 +51,7 @@ def _dispatch(argv: List[str]) -> int:
 def _complain(exc: ProbeError) -> int:
     from ddp_probe.cli import _why
 
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(BrokenPipeError, _stdout.UnwritableStdoutError):
         sys.stdout.flush()
     _why.add(exc)
     sys.stderr.write("%s\n" % exc)

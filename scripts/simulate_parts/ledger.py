@@ -67,7 +67,7 @@ class SimulatedLedger:
 
     def __init__(self, log: str, launch: Launch, rank: int, jitter: float) -> None:
         host = rank // launch.per_host
-        self._file = writer.create(log[: -len(".jsonl")], writer.Author(rank, launch.ranks, 0, "", host_name(host)))
+        self._file = writer.create(log[: -len(".jsonl")], writer.Author(rank, launch.ranks, 0, "", host_name(host)), in_memory=False)
         struct.pack_into("@I", self._file.map, schema.offset(schema.HEADER, "pid"), launch.pid(rank))
         groups = ((range(launch.ranks), 0, 1), (launch.ranks_of(host), host + 1, 2 if launch.hosts == 1 else 1))
         self._groups = [self._file.text(schema.GROUP, _group(*group)) for group in groups]

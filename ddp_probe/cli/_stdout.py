@@ -1,0 +1,59 @@
+"""A stdout that says by an error of its own that it cannot be written: on a full disk, or closed.
+
+Such an error is no fault of a command, and must not pass for one: it is no Exception, so that no handler for faults takes it. It cannot lie in
+errors.py, whose errors are Exceptions.
+"""
+
+import io
+import os
+import sys
+from typing import Any
+
+
+class UnwritableStdoutError(BaseException):
+    """What the command has to say reaches nobody."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("ddp_probe: stdout cannot be written: %s." % why)
+
+
+class _Raw(io.FileIO):
+    def write(self, data: Any) -> int:
+        try:
+            return int(super().write(data) or 0)
+        except (BrokenPipeError, BlockingIOError):  # The reader has seen enough, or is slow.
+            raise
+        except OSError as exc:
+            raise UnwritableStdoutError(exc.strerror or str(exc)) from None
+
+
+class _Closed(io.TextIOBase):
+    """What stands for a stdout that the shell has closed."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self.buffer = self
+
+    def write(self, _: Any) -> int:
+        raise UnwritableStdoutError("it is closed")
+
+    def reconfigure(self, **_: Any) -> None:
+        """Have nothing to change."""
+
+
+def guard() -> None:
+    """Let stdout tell; only if it is the process's own, and not a stand-in of a program that calls main()."""
+    stream: Any = sys.stdout
+    if stream is None:
+        sys.stdout = _Closed()
+    elif stream is sys.__stdout__ and isinstance(stream, io.TextIOWrapper) and stream.fileno() == 1:
+        raw = _Raw(1, "wb", closefd=False)
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=stream.line_buffering, write_through=stream.write_through
+        )
+
+
+def give_up() -> None:
+    """Let what is still to be flushed go nowhere, at the exit as well."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
