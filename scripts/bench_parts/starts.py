@@ -68,7 +68,7 @@ IMPORT = Question(
     "`import torch, mmengine.runner` in a rank",
     "ratio",
     "ms",
-    1.05,
+    1.04,
     "`python -c 'import torch, mmengine.runner'` with RANK=0, under `run` against without; the first line of the log is written within it.",
     "The probe loads wrapt, msgspec and eighty small modules of its own the moment torch is there.",
     "cpu",
