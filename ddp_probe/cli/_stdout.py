@@ -1,7 +1,7 @@
 """A stdout that says by an error of its own that it cannot be written: on a full disk, or closed.
 
-Such an error is no fault of a command, and must not pass for one: it is no Exception, so that no handler for faults takes it. It cannot lie in
-errors.py, whose errors are Exceptions.
+Such an error must not pass for a fault of a command: it is a BaseException, so that handlers for faults let it through. It cannot lie in errors.py,
+whose errors are Exceptions.
 """
 
 import io
