@@ -79,7 +79,7 @@ class LedgerFile:
         self._of_file = of_file
         self._in_file = bytes(size())
         self._flushed: Tuple[int, ...] = ()
-        self._flushing = False
+        self._flushing = threading.Lock()
         self._texts: Dict[Tuple[int, str], int] = {}
         self._lock = threading.RLock()
         self._writing = False
@@ -115,9 +115,9 @@ class LedgerFile:
         if self.is_file:
             return
         marks = tuple(self.words[word(name)] for name in ("moved_ns", "text_used", "closed_ns", "text_lost", "rank"))
-        if self._flushing:  # By a signal handler, or by another thread: what it leaves out, the next one takes.
+        flushing = self._flushing
+        if not flushing.acquire(blocking=False):  # By another thread, or below a signal handler: what this one leaves out, the next one takes.
             return
-        self._flushing = True
         try:
             if marks == self._flushed and os.stat(self.path).st_size >= size():
                 return
@@ -133,7 +133,7 @@ class LedgerFile:
         except ours(OSError):  # The disk is full, or the file is not ours to write any more: the memory has it all.
             self._in_file = bytes(size())
         finally:
-            self._flushing = False
+            flushing.release()
 
     def bind(self, rank: Optional[int], world_size: Optional[int]) -> None:
         """Say who the process is, once that is known."""
