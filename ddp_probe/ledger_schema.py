@@ -4,9 +4,11 @@ Each field is as wide as its place is aligned, so that native and standard layou
 """
 
 import struct
-from typing import Dict, NamedTuple, Sequence, Tuple
+from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
 
-VERSION = 1
+VERSION = 2
+READS = (1, VERSION)
+"""Version 1 had no sums and no steps; the bytes of its header that count them are 0."""
 MAGIC = b"DDPLEDGR"
 BYTE_ORDER = 0x01020304
 SUFFIX = ".ledger"
@@ -38,7 +40,7 @@ HEADER: Tuple[Field, ...] = (
     Field("I", "text_size", "Bytes of the text area, which follows the header."),
     Field("I", "phase_size", "Bytes of one row of the phase table, which follows the text area."),
     Field("I", "phases", "Rows of the phase table."),
-    Field("I", "record_size", "Bytes of one record; the ring of records follows the phase table."),
+    Field("I", "record_size", "Bytes of one record; the ring of records is the end of the file."),
     Field("I", "records", "How many records the ring holds; a power of two."),
     Field("i", "rank", "The rank, or -1 before it is known."),
     Field("i", "world_size", "Number of ranks, or -1 before it is known."),
@@ -52,6 +54,10 @@ HEADER: Tuple[Field, ...] = (
     Field("Q", "text_used", "Bytes of the text area that hold complete entries."),
     Field("Q", "text_lost", "How many texts found no room."),
     Field("Q", "closed_ns", "When the probe took itself out of the process; 0 while it is there, and if the process ends."),
+    Field("I", "sum_size", "Bytes of one row of the sums, which follow the phase table."),
+    Field("I", "sums", "Rows of the sums."),
+    Field("I", "step_size", "Bytes of one row of the ring of steps, which follows the sums."),
+    Field("I", "steps", "How many steps that ring holds; a power of two."),
 )
 
 TEXT: Tuple[Field, ...] = (
@@ -93,6 +99,35 @@ PHASE: Tuple[Field, ...] = (
     Field("I", "site", "Text with the job's line."),
     Field("I", "flags", "Sum of the flags of a record."),
     Field("Q", "stamp_again", "The same as stamp."),
+)
+
+SUM: Tuple[Field, ...] = (
+    Field("I", "op", "The operation, see below; 0 in the first row, which takes the calls that found no row."),
+    Field("I", "group", "Text that describes the group."),
+    Field("I", "site", "Text with the job's line."),
+    Field("I", "reserved", "0."),
+    Field("Q", "calls", "How many calls have returned. Calls inside other calls, and calls that raised, are not counted."),
+    Field("Q", "inside_ns", "Time spent in all of them: in the call, or in wait() for its work."),
+    Field("Q", "longest_ns", "The longest of these times."),
+    Field(
+        "Q",
+        "entered_ns",
+        "Sum of the times at which they began, modulo 2**64; of equally many calls, two ranks' sums can be compared.",
+    ),
+)
+
+STEP: Tuple[Field, ...] = (
+    Field("Q", "index", "How many backward passes have ended, this one included. The same number is the last field."),
+    Field("Q", "began_ns", "When the backward pass before it ended."),
+    Field("Q", "ended_ns", "When its own backward pass ended."),
+    Field("Q", "dataloader_ns", "Nanoseconds in between in which the rank waited for its DataLoader."),
+    Field("Q", "forward_ns", "In DistributedDataParallel.forward."),
+    Field("Q", "backward_ns", "In the backward pass."),
+    Field("Q", "optimizer_ns", "In an optimizer's step."),
+    Field("Q", "saving_ns", "Saving and loading checkpoints."),
+    Field("Q", "evaluating_ns", "In a validation or test loop."),
+    Field("Q", "waiting_ns", "In collective calls outside the backward pass."),
+    Field("Q", "index_again", "The same as index."),
 )
 
 OPEN, RETURNED, RAISED, DROPPED = range(4)
@@ -192,8 +227,29 @@ PHASES: Tuple[Code, ...] = (
 
 RECORDS = 2048
 PHASE_ROWS = 32
+SUMS = 256
+STEPS = 256
 TEXT_BYTES = 1 << 16
 HEADER_BYTES = 256
+
+
+class Places(NamedTuple):
+    """Where the areas of a file begin, and where it ends."""
+
+    phases: int
+    sums: int
+    steps: int
+    records: int
+    end: int
+
+
+def places(head: Mapping[str, int]) -> Places:
+    """Return where the areas of a file with this header begin."""
+    phases = head["header_size"] + head["text_size"]
+    sums = phases + head["phases"] * head["phase_size"]
+    steps = sums + head["sums"] * head["sum_size"]
+    records = steps + head["steps"] * head["step_size"]
+    return Places(phases, sums, steps, records, records + head["records"] * head["record_size"])
 
 
 def layout(fields: Sequence[Field], order: str = "@") -> struct.Struct:
@@ -210,3 +266,18 @@ def offset(fields: Sequence[Field], name: str) -> int:
 def names(codes: Sequence[Code]) -> Dict[int, str]:
     """Return what each code stands for."""
     return {one.code: one.name for one in codes}
+
+
+SIZES: Dict[str, int] = {
+    "header_size": HEADER_BYTES,
+    "text_size": TEXT_BYTES,
+    "phase_size": layout(PHASE).size,
+    "phases": PHASE_ROWS,
+    "record_size": layout(RECORD).size,
+    "records": RECORDS,
+    "sum_size": layout(SUM).size,
+    "sums": SUMS,
+    "step_size": layout(STEP).size,
+    "steps": STEPS,
+}
+"""The fields of the header that say how large each area is, as this version writes them."""

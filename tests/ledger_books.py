@@ -45,9 +45,9 @@ class Book:
         self._texts: Dict[bytes, int] = {}
         self._used = 0
         self._count = schema.RECORDS
-        self._phases_at = schema.HEADER_BYTES + schema.TEXT_BYTES
-        self._records_at = self._phases_at + schema.PHASE_ROWS * schema.layout(schema.PHASE).size
-        self.data = bytearray(self._records_at + self._count * schema.layout(schema.RECORD).size)
+        at = schema.places(schema.SIZES)
+        self._phases_at, self._records_at = at.phases, at.records
+        self.data = bytearray(at.end)
         self._newest = 0
         self._filled = self._records_at
         since = self._ago(lived)
@@ -55,12 +55,7 @@ class Book:
             "magic": schema.MAGIC,
             "version": schema.VERSION,
             "byte_order": schema.BYTE_ORDER,
-            "header_size": schema.HEADER_BYTES,
-            "text_size": schema.TEXT_BYTES,
-            "phase_size": schema.layout(schema.PHASE).size,
-            "phases": schema.PHASE_ROWS,
-            "record_size": schema.layout(schema.RECORD).size,
-            "records": self._count,
+            **schema.SIZES,
             "rank": rank,
             "world_size": world,
             "pid": pid,

@@ -4,7 +4,7 @@ import json
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.record.ledger import LedgerFile, phases_at, records_at
+from ddp_probe.record.ledger import PLACES, LedgerFile
 
 _RECORD = schema.layout(schema.RECORD)
 _PHASE = schema.layout(schema.PHASE)
@@ -56,7 +56,7 @@ def open_phase(data: Any) -> Optional[Tuple[int, Row]]:
 
 def records(data: Any) -> Iterator[Row]:
     """Yield every whole record of a ledger, in the order of its ring."""
-    for at in range(records_at(), records_at() + schema.RECORDS * _RECORD.size, _RECORD.size):
+    for at in range(PLACES.records, PLACES.records + schema.RECORDS * _RECORD.size, _RECORD.size):
         row = dict(zip((field.name for field in schema.RECORD), _RECORD.unpack_from(data, at)))
         if 0 != row["index"] == row["index_again"]:
             yield row
@@ -71,7 +71,7 @@ def _is_open(row: Row) -> bool:
 
 def _phases(data: Any) -> Iterator[Tuple[int, Row]]:
     for code in _PHASES:
-        row = dict(zip((field.name for field in schema.PHASE), _PHASE.unpack_from(data, phases_at() + (code - 1) * _PHASE.size)))
+        row = dict(zip((field.name for field in schema.PHASE), _PHASE.unpack_from(data, PLACES.phases + (code - 1) * _PHASE.size)))
         if 0 != row["stamp"] == row["stamp_again"]:
             yield code, row
 

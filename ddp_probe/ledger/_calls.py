@@ -12,11 +12,12 @@ from typing import Any, Callable, Dict, Tuple
 from ddp_probe import ledger_schema as schema
 from ddp_probe.ledger._groups import Groups, Known
 from ddp_probe.ledger._sites import finder
+from ddp_probe.ledger._sums import Sums
 from ddp_probe.ours import ours
 from ddp_probe.patching import Switch
 from ddp_probe.patching.guard import FRAGILE, guard
 from ddp_probe.patching.intercept.code_swap import Hooks
-from ddp_probe.record.ledger import LedgerFile, records_at, word
+from ddp_probe.record.ledger import PLACES, LedgerFile, word
 
 _MOST = 1 << 31
 _ROOTED = ("gather", "scatter", "broadcast_object_list", "gather_object", "scatter_object_list")
@@ -45,11 +46,11 @@ def flags_of_thread() -> int:
 
 
 def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost as much as what it does.
-    file: LedgerFile, switch: Switch, groups: Groups, issued: Callable[[int, int, Any], bool]
+    file: LedgerFile, switch: Switch, groups: Groups, issued: Callable[[int, int, Any, Any], bool], sums: Sums
 ) -> Tuple[Hooks, Hooks]:
     """Return what watches a call of torch.distributed, and what watches one that makes or ends groups.
 
-    `issued` is told of work that a call has returned, and says whether somebody will wait for it.
+    `issued` is told of work that a call has returned, with its row of the sums, and says whether somebody will wait for it.
     """
     describe = _describer()
     plain_types = _tensor_types()
@@ -57,10 +58,11 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     dtypes, devices = _Texts(file, schema.DTYPE), _Texts(file, schema.DEVICE)
     site = finder(file)
     layout = schema.layout(schema.RECORD)
-    pack, size, start, mask = layout.pack_into, layout.size, records_at(), schema.RECORDS - 1
+    pack, size, start, mask = layout.pack_into, layout.size, PLACES.records, schema.RECORDS - 1
     left = schema.offset(schema.RECORD, "left") // 8
     mapped, words, moved = file.map, file.words, word("moved_ns")
     clock, here, by_id = time.monotonic_ns, _Here(), groups.by_id
+    rows, add = sums.rows, sums.add
     number: Callable[[], int] = itertools.count(1).__next__
     about_groups: Callable[[], int] = itertools.count(1).__next__
 
@@ -99,11 +101,13 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
             thread.latest = at >> 3
             pack(mapped, at, index, now, 0, 0, seq, count, outer, known.number, line, peer, tensors, op, dtype, device, flags, index)
             words[moved] = now
+            key = op, known.number, line
+            row = None if outer or op >= 300 else rows.get(key) or add(key)
             if op < 400:
                 thread.outer = outer or index
                 if not outer:
                     thread.inner = 0
-            return index, at >> 3, outer, thread, is_async and not outer
+            return index, at >> 3, outer, thread, is_async and not outer, row, now
         except RecursionError:  # The job has filled the stack; up to Python 3.9 it must not be swallowed, see the guard.
             if not FRAGILE:
                 return None
@@ -121,12 +125,20 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
         if token is None or not switch.on:
             return
         try:
-            index, at, outer, thread, is_async = token
+            index, at, outer, thread, is_async, row, entered = token
             thread.outer = outer
             now = clock()
             if words[at] == index:
-                words[at + left] = now << 2 if is_async and issued(index, at, result) else now << 2 | 1
+                words[at + left] = now << 2 if is_async and issued(index, at, result, row) else now << 2 | 1
             words[moved] = now
+            if row is not None:  # Sums: calls, inside, longest, entered.
+                row[0] += 1
+                row[3] += entered
+                if not is_async:
+                    now -= entered
+                    row[1] += now
+                    if now > row[2]:  # noqa: PLR1730  # max() costs three times as much.
+                        row[2] = now
         except ours(Exception) as exc:
             broken(switch, exc)
 
@@ -136,10 +148,10 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
         try:
             if token is None:  # A signal handler of the job's has raised between begin and its caller.
                 thread = here.thread
-                token = words[thread.latest], thread.latest, 0, thread, False
+                token = words[thread.latest], thread.latest, 0, thread, False, None, 0
                 if not thread.latest or words[thread.latest + left]:
                     return
-            index, at, outer, thread, _ = token
+            index, at, outer, thread, _, _, _ = token
             thread.outer = outer
             now = clock()
             if words[at] == index:

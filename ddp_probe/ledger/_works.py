@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from ddp_probe import ledger_schema as schema
 from ddp_probe.facts.call_site import BETWEEN, PROBE, module_of
 from ddp_probe.ledger._calls import broken
+from ddp_probe.ledger._sums import INSIDE, LONGEST
 from ddp_probe.ours import ours
 from ddp_probe.own_code import foreign, framework
 from ddp_probe.patching import Entry, Switch, Target
@@ -38,6 +39,7 @@ class _Issued(NamedTuple):
     ref: Any
     record: int
     at: int
+    sums: List[int]
     shared: bool  # Somebody else may wait for it, unseen by Python: a library made the call, or its future was taken.
 
 
@@ -53,7 +55,7 @@ class Works:
         self._tried = False
         self._hidden = False
 
-    def issued(self, index: int, at: int, work: Any) -> bool:
+    def issued(self, index: int, at: int, work: Any, sums: List[int]) -> bool:
         """Take note of work; False for what cannot be waited for, such as the None of a rank outside the group."""
         if self._kind is None or not issubclass(type(work), self._kind):
             return False
@@ -64,7 +66,7 @@ class Works:
             ref = weakref.ref(work, self._teller(key, index))
         except ours(TypeError):
             return False
-        self._pending[key] = _Issued(ref, index, at, _is_a_librarys(sys._getframe(2)))
+        self._pending[key] = _Issued(ref, index, at, sums, _is_a_librarys(sys._getframe(2)))
         return True
 
     def _teller(self, key: int, index: int) -> Callable[[Any], None]:
@@ -89,6 +91,10 @@ class Works:
                 now = time.monotonic_ns()
                 self._words[issued.at + field] = now << 2 | state if field == _LEFT else now
                 self._words[_MOVED] = now
+                waited = self._words[issued.at + _WAITED]
+                if state == schema.RETURNED and waited:
+                    issued.sums[INSIDE] += now - waited
+                    issued.sums[LONGEST] = max(issued.sums[LONGEST], now - waited)
         except ours(Exception) as exc:  # another thread has closed the file this moment
             if self._switch.on:
                 broken(self._switch, exc)

@@ -15,6 +15,8 @@ from ddp_probe.hangs import StateNotes, Watcher, is_held, phase_and_step
 from ddp_probe.ledger import phases
 from ddp_probe.ledger._calls import flags_of_thread, hooks
 from ddp_probe.ledger._groups import Groups
+from ddp_probe.ledger._steps import Steps
+from ddp_probe.ledger._sums import Sums
 from ddp_probe.ledger._works import Works
 from ddp_probe.ours import ours
 from ddp_probe.patching import Entry, PatchRegistry, Switch, Target
@@ -102,8 +104,10 @@ class Collectives:
         self._switch = Switch()
         groups = Groups(self.file)
         self._works = Works(self.file, self._switch)
-        calls, about_groups = hooks(self.file, self._switch, groups, self._works.issued)
-        self._phases = phases.hooks(self.file, self._switch, flags_of_thread)
+        sums = Sums(self.file.map)
+        self.file.before_flush = sums.put
+        calls, about_groups = hooks(self.file, self._switch, groups, self._works.issued, sums)
+        self._phases = phases.hooks(self.file, self._switch, flags_of_thread, Steps(self.file.map, sums.inside))
         for (op, name, _), target in zip(schema.OPERATIONS, targets()):
             self._take(target, about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls, *_arguments(op, name))
         self.modules()

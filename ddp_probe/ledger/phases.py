@@ -6,11 +6,12 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from ddp_probe import ledger_schema as schema
 from ddp_probe.ledger._calls import broken
 from ddp_probe.ledger._sites import finder
+from ddp_probe.ledger._steps import BACKWARD, Steps
 from ddp_probe.ours import ours
 from ddp_probe.patching import Call, Observer, Switch, Target
 from ddp_probe.patching.guard import FRAGILE
 from ddp_probe.patching.intercept.code_swap import Hooks
-from ddp_probe.record.ledger import LedgerFile, phases_at, word
+from ddp_probe.record.ledger import PLACES, LedgerFile, word
 
 _CODES = {code.name: code.code for code in schema.PHASES}
 
@@ -80,11 +81,11 @@ def targets() -> List[Tuple[int, Target]]:
     return [(_CODES[name], Target(module, qualname)) for name, module, qualname in SWAPPED]
 
 
-def hooks(file: LedgerFile, switch: Switch, flags: Callable[[], int]) -> Hooks:  # noqa: C901  # Flat, for 2 microseconds.
+def hooks(file: LedgerFile, switch: Switch, flags: Callable[[], int], steps: Steps) -> Hooks:  # noqa: C901  # Flat, for 2 microseconds.
     """Return what writes a row when a phase is entered, and one word of it when the last that are in it have left."""
     site = finder(file)
     layout = schema.layout(schema.PHASE)
-    pack, size, start = layout.pack_into, layout.size, phases_at()
+    pack, size, start = layout.pack_into, layout.size, PLACES.phases
     left, counted = (schema.offset(schema.PHASE, name) // 8 for name in ("left", "count"))
     mapped, words, moved, clock = file.map, file.words, word("moved_ns"), time.monotonic_ns
     counts: List[int] = [0] * (schema.PHASE_ROWS + 1)
@@ -100,6 +101,8 @@ def hooks(file: LedgerFile, switch: Switch, flags: Callable[[], int]) -> Hooks: 
             counts[phase] = count = counts[phase] + 1
             at = start + (phase - 1) * size
             token = (phase, at >> 3, count, now)
+            if phase == BACKWARD and not here:
+                steps.backward()
             if here:  # inside itself, or in two threads: the row tells of the first
                 words[(at >> 3) + counted] = count
             else:
@@ -123,12 +126,15 @@ def hooks(file: LedgerFile, switch: Switch, flags: Callable[[], int]) -> Hooks: 
         if token is None or not switch.on:
             return
         try:
-            phase, at, _, _ = token
+            phase, at, _, entered = token
             here = inside[phase]
             here.pop(token, None)
             now = clock()
             if not here:
                 words[at + left] = now << 2 | state
+                steps.add(phase, now - entered)
+                if phase == BACKWARD and state == schema.RETURNED:
+                    steps.end(now)
             words[moved] = now
         except ours(Exception) as exc:
             broken(switch, exc)

@@ -41,8 +41,8 @@ def _end(file: int, size: int) -> int:
     if head[:8] != schema.MAGIC or layout is None or len(head) < layout.size:
         return size
     fields = dict(zip(_NAMES, layout.unpack_from(head)))
-    records_at: int = fields["header_size"] + fields["text_size"] + fields["phases"] * fields["phase_size"]
-    if fields["version"] != schema.VERSION or fields["record_size"] != _RECORD or records_at + fields["records"] * _RECORD > size:
+    records_at = schema.places(fields).records
+    if fields["version"] not in schema.READS or fields["record_size"] != _RECORD or records_at + fields["records"] * _RECORD > size:
         return size
     for count in _FEW:
         end = records_at + count * _RECORD
@@ -63,10 +63,13 @@ def quiet(found: Reading) -> bytes:
     if found.before is None or layout is None or len(data) < schema.HEADER_BYTES:
         return bytes(data)
     fields = dict(zip(_NAMES, layout.unpack_from(data)))
-    start: int = fields["header_size"] + fields["text_size"]
-    for count, size in ((fields["phases"], fields["phase_size"]), (fields["records"], fields["record_size"])):
-        for at in range(start, min(start + count * size, len(found.before)), max(size, 8)):
-            if found.before[at + size - 8 : at + size] != data[at + size - 8 : at + size]:
-                data[at : at + size] = bytes(size)
-        start += count * size
+    at = schema.places(fields)
+    for start, end, size in (
+        (at.phases, at.sums, fields["phase_size"]),
+        (at.steps, at.records, fields["step_size"]),
+        (at.records, at.end, fields["record_size"]),
+    ):
+        for row in range(start, min(end, len(found.before)), max(size, 8)):
+            if found.before[row + size - 8 : row + size] != data[row + size - 8 : row + size]:
+                data[row : row + size] = bytes(size)
     return bytes(data)

@@ -10,9 +10,11 @@ from functools import lru_cache
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.read import _ledger_bytes, ledger_lines
+from ddp_probe.read import _ledger_bytes, ledger_lines, steps
+from ddp_probe.read.steps import Steps
 
 _PAGE = 1 << 12
+_STEP = schema.layout(schema.STEP).size
 _STATES = schema.names(schema.STATES)
 _OPERATIONS = schema.names(schema.OPERATIONS)
 settled = _ledger_bytes.settled
@@ -89,6 +91,18 @@ class Phase(NamedTuple):
         return self.state == "open"
 
 
+class CallSum(NamedTuple):
+    """All calls of one operation in one group at one line of the job; `op` is empty for those that found no room."""
+
+    op: str
+    group: Optional[Group]
+    site: Optional[LedgerSite]
+    calls: int
+    inside_ns: int
+    longest_ns: int
+    entered_ns: int
+
+
 class Header(NamedTuple):
     """Who wrote the file, when, and how it is laid out."""
 
@@ -116,6 +130,8 @@ class Ledger(NamedTuple):
     records: List[Record] = []
     torn: int = 0
     problem: str = ""
+    sums: List[CallSum] = []
+    steps: Steps = Steps()
 
 
 def read(path: Union[str, "os.PathLike[str]"], last: int = 0) -> Ledger:
@@ -164,15 +180,15 @@ def parse_rows(
         return Ledger(path, problem="The file ends inside its header."), {}, []
     raw = _Raw(data, order, before)
     version = raw.head["version"]
-    if version != schema.VERSION:
-        problem = "The ledger is of version %d; this ddp_probe reads version %d." % (version, schema.VERSION)
+    if version not in schema.READS:
+        problem = "The ledger is of version %d; this ddp_probe reads versions up to %d." % (version, schema.VERSION)
         return Ledger(path, raw.header({}), problem=problem), {}, []
     texts = dict(raw.texts())
     rows, torn = raw.records()
     groups = [found for found in texts.values() if isinstance(found, Group)]
-    missing = raw.size - len(data) - left_out
+    missing = raw.at.end - len(data) - left_out
     problem = "The last %d bytes of the file are missing." % missing if missing > 0 else ""
-    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), [], torn, problem), texts, rows
+    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), [], torn, problem, list(raw.sums(texts)), raw.steps()), texts, rows
 
 
 def _byte_order(data: bytes) -> str:
@@ -193,9 +209,7 @@ class _Raw:
         self.before = before
         self._used = _used(data)  # Most rings are not full: what was never written is not looked at.
         self.head = _named(schema.HEADER, _layout(schema.HEADER, order).unpack_from(data))
-        self.phases_at = self.head["header_size"] + self.head["text_size"]
-        self.records_at = self.phases_at + self.head["phases"] * self.head["phase_size"]
-        self.size = self.records_at + self.head["records"] * self.head["record_size"]
+        self.at = schema.places(self.head)
 
     def header(self, texts: Dict[int, Any]) -> Header:
         head = self.head
@@ -217,18 +231,18 @@ class _Raw:
     def records(self) -> Tuple[List[Tuple[Any, ...]], int]:
         """Return the whole records in order, and how many places of the ring hold another thing."""
         found, torn, count = [], 0, self.head["records"]
-        for place, row in enumerate(self._rows(schema.RECORD, self.records_at, self.head["record_size"], count)):
+        for place, row in enumerate(self._rows(schema.RECORD, self.at.records, self.head["record_size"], count)):
             number = row[0]
             if number != row[-1] or (number and number % count != place):
-                torn += self._settled(schema.RECORD, self.records_at, place)
-            elif number and (self.before is None or self._settled(schema.RECORD, self.records_at, place)):
+                torn += self._settled(schema.RECORD, self.at.records, place)
+            elif number and (self.before is None or self._settled(schema.RECORD, self.at.records, place)):
                 found.append(row)
         return sorted(found), torn
 
     def phases(self, texts: Dict[int, Any]) -> Iterator[Phase]:
         known = schema.names(schema.PHASES)
-        for place, values in enumerate(self._rows(schema.PHASE, self.phases_at, self.head["phase_size"], self.head["phases"])):
-            if 0 != values[0] == values[-1] and self._settled(schema.PHASE, self.phases_at, place):
+        for place, values in enumerate(self._rows(schema.PHASE, self.at.phases, self.head["phase_size"], self.head["phases"])):
+            if 0 != values[0] == values[-1] and self._settled(schema.PHASE, self.at.phases, place):
                 row = _named(schema.PHASE, values)
                 site = texts.get(row["site"])
                 yield Phase(
@@ -240,6 +254,22 @@ class _Raw:
                     site if isinstance(site, LedgerSite) else None,
                     bool(row["flags"] & schema.SIDE_THREAD),
                 )
+
+    def sums(self, texts: Dict[int, Any]) -> Iterator[CallSum]:
+        for op, group, site, _, calls, *times in self._rows(schema.SUM, self.at.sums, self.head["sum_size"], self.head["sums"]):
+            if calls:
+                described, line = texts.get(group), texts.get(site)
+                yield CallSum(
+                    _OPERATIONS.get(op, "operation %d" % op) if op else "",
+                    described if isinstance(described, Group) else None,
+                    line if isinstance(line, LedgerSite) else None,
+                    calls,
+                    *times,
+                )
+
+    def steps(self) -> Steps:
+        area = self.data[self.at.steps : self.at.records]
+        return steps.read(area, self.order) if self.head["step_size"] == _STEP else Steps()
 
     def _rows(self, fields: Sequence[schema.Field], start: int, size: int, count: int) -> Iterable[Tuple[Any, ...]]:
         """Return the rows of an area that are there, without those at its end that were never written."""

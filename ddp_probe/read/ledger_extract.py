@@ -55,7 +55,7 @@ def _read(process: LoggedProcess) -> "Optional[Tuple[Ledger, Any, List[_Row]]]":
         return None
     full = ledger.parse_rows(found.data, "", found.before, found.left_out)
     header = full[0].header
-    return full if header is not None and header.version == schema.VERSION else None
+    return full if header is not None and header.version in schema.READS else None
 
 
 def _kept(kept: RankLedger) -> List[Record]:

@@ -18,6 +18,16 @@ AREAS: Tuple[Area, ...] = (
     Area("header", "At byte 0.", ledger_schema.HEADER),
     Area("text", "Entries one after another, each followed by its bytes; each text is written once and has a number.", ledger_schema.TEXT),
     Area("phase", "A table with one row for each kind of phase.", ledger_schema.PHASE),
+    Area(
+        "sum",
+        "A table with one row for each operation, group and line of the job. It is written with the file, a few times a second.",
+        ledger_schema.SUM,
+    ),
+    Area(
+        "step",
+        "A ring: step n lies in place n modulo the number of steps. A step is the time from the end of one backward pass to the end of the next.",
+        ledger_schema.STEP,
+    ),
     Area("record", "A ring: record n lies in place n modulo the number of records.", ledger_schema.RECORD),
 )
 """In the order of the file."""
@@ -41,10 +51,7 @@ def as_json() -> Dict[str, Any]:
         "byte_order": "That of the process that writes: byte_order in the header is 0x%08x." % ledger_schema.BYTE_ORDER,
         "sizes": {
             "doc": "As this version writes them. A reader takes them from the header.",
-            "header_size": ledger_schema.HEADER_BYTES,
-            "text_size": ledger_schema.TEXT_BYTES,
-            "phases": ledger_schema.PHASE_ROWS,
-            "records": ledger_schema.RECORDS,
+            **{name: ledger_schema.SIZES[name] for name in ("header_size", "text_size", "phases", "sums", "steps", "records")},
         },
         "areas": [_area(area) for area in AREAS],
         "codes": {name: [one._asdict() for one in codes] for name, codes in CODES.items()},

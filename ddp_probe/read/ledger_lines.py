@@ -1,7 +1,8 @@
 """The file of a ledger as lines of JSON, which are small, can be searched, and can be given away once names are taken out of them.
 
-The lines hold all that the file holds: its header, then each text, phase and record, with the names of ddp_probe/ledger_schema.py. A field with its
-usual value is left out, an operation or a kind has its name, and ``left`` is two fields, ``left_ns`` and ``state``. The first line counts the others.
+The lines hold all that the file holds: its header, then each text, phase, sum, step and record, with the names of ddp_probe/ledger_schema.py. A
+field with its usual value is left out, an operation or a kind has its name, and ``left`` is two fields, ``left_ns`` and ``state``. The first line
+counts the others.
 """
 
 import json
@@ -18,16 +19,13 @@ _HEAD: _Row = {
     "magic": schema.MAGIC,
     "version": schema.VERSION,
     "byte_order": schema.BYTE_ORDER,
-    "header_size": schema.HEADER_BYTES,
-    "text_size": schema.TEXT_BYTES,
-    "phase_size": schema.layout(schema.PHASE).size,
-    "phases": schema.PHASE_ROWS,
-    "record_size": schema.layout(schema.RECORD).size,
-    "records": schema.RECORDS,
+    **schema.SIZES,
     "boot": b"",
 }
+_WITHOUT_SUMS: _Row = {"sum_size": 0, "sums": 0, "step_size": 0, "steps": 0}
+"""A file of version 1."""
 _RECORD: _Row = {"peer": -1}
-_FIXED = ("magic", "version", "byte_order", "header_size", "phase_size", "record_size")
+_FIXED = ("magic", "version", "byte_order", "header_size", "phase_size", "record_size", "sum_size", "step_size")
 _NAMES = {"op": schema.names(schema.OPERATIONS), "kind": schema.names(schema.TEXTS), "state": schema.names(schema.STATES)}
 _CODES = {field: {name: code for code, name in names.items()} for field, names in _NAMES.items()}
 _PHASES = schema.names(schema.PHASES)
@@ -45,11 +43,12 @@ def written(data: bytes) -> str:
     if data[:8] != schema.MAGIC or not order:
         raise ValueError("This is not a ledger of ddp_probe.")
     head = _named(schema.HEADER, schema.layout(schema.HEADER, order).unpack_from(data))
-    if any(head[name] != _HEAD[name] for name in _FIXED):
+    usual = _usual(head["version"])
+    if any(head[name] != usual.get(name) for name in _FIXED):
         raise ValueError("The ledger is of another version.")
-    rows = list(_texts(data, head, order)) + list(_phases(data, head, order)) + list(_records(data, head, order))
-    head["missing"] = max(0, _areas(head)[2] - len(data))
-    first = {"ledger": head["version"], "lines": len(rows), **_short(_opened(head), _HEAD)}
+    rows = [row for area in (_texts, _phases, _sums, _steps, _records) for row in area(data, head, order)]
+    head["missing"] = max(0, schema.places(head).end - len(data))
+    first = {"ledger": head["version"], "lines": len(rows), **_short(_opened(head), usual)}
     return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in (first, *rows))
 
 
@@ -67,18 +66,26 @@ def packed(text: bytes) -> bytes:
         raise ValueError("The text of the ledger is not valid: %s." % exc) from None
 
 
+def _usual(version: Any) -> _Row:
+    """Return the header of a version; empty for one that is not known."""
+    if version not in schema.READS:
+        return {}
+    return {**_HEAD, **(_WITHOUT_SUMS if version == 1 else {}), "version": version}
+
+
 def _packed(rows: List[_Row]) -> bytes:
-    head = dict(_HEAD, **rows[0])
-    if head["ledger"] != schema.VERSION:
-        raise ValueError("it is of version %s, and this ddp_probe reads version %d" % (head["ledger"], schema.VERSION))
+    head = {**_usual(rows[0]["ledger"]), **rows[0]}
+    if head["ledger"] not in schema.READS:
+        raise ValueError("it is of version %s, and this ddp_probe reads versions up to %d" % (head["ledger"], schema.VERSION))
     if head["lines"] != len(rows) - 1:
         raise ValueError("it has %d lines after the first, and says %s" % (len(rows) - 1, head["lines"]))
     texts = b"".join(_text_bytes(row) for row in rows if "text" in row)
     head.update(text_used=len(texts), text_size=max(head["text_size"], len(texts)), boot=bytes.fromhex(head["boot"] or ""))
-    for name, usual in (("records", schema.RECORDS), ("phases", schema.PHASE_ROWS), ("text_size", max(schema.TEXT_BYTES, len(texts)))):
-        if not 0 <= head[name] <= usual:
-            raise ValueError("%s is %s, and this ddp_probe writes at most %d" % (name, head[name], usual))
-    data = bytearray(_areas(head)[2])
+    bounds = {name: schema.SIZES[name] for name in ("records", "phases", "sums", "steps")}
+    for name, most in {**bounds, "text_size": max(schema.TEXT_BYTES, len(texts))}.items():
+        if not 0 <= head[name] <= most:
+            raise ValueError("%s is %s, and this ddp_probe writes at most %d" % (name, head[name], most))
+    data = bytearray(schema.places(head).end)
     schema.layout(schema.HEADER, "<").pack_into(data, 0, *(head.get(field.name, 0) for field in schema.HEADER))
     data[schema.HEADER_BYTES : schema.HEADER_BYTES + len(texts)] = texts
     for row in rows:
@@ -87,14 +94,19 @@ def _packed(rows: List[_Row]) -> bytes:
 
 
 def _place(data: bytearray, row: _Row, head: _Row) -> None:
-    """Write a phase or a record where it belongs."""
-    phases, records, _ = _areas(head)
+    """Write a row where it belongs."""
+    at = schema.places(head)
     if "record" in row:
         index = row["record"]
         known = {**_RECORD, "index": index, "index_again": index, **row, "op": _code("op", row.get("op", 0))}
-        _write(data, schema.RECORD, records, row.get("place", index % head["records"]), known)
+        _write(data, schema.RECORD, at.records, row.get("place", index % head["records"]), known)
     elif "phase" in row:
-        _write(data, schema.PHASE, phases, _place_of(row["phase"]), {"stamp_again": row["stamp"], **row})
+        _write(data, schema.PHASE, at.phases, _place_of(row["phase"]), {"stamp_again": row["stamp"], **row})
+    elif "sum" in row:
+        _write(data, schema.SUM, at.sums, row["sum"], {**row, "op": _code("op", row.get("op", 0))})
+    elif "step" in row:
+        index = row["step"]
+        _write(data, schema.STEP, at.steps, row.get("place", index % head["steps"]), {"index": index, "index_again": index, **row})
 
 
 def _place_of(phase: Any) -> int:
@@ -114,13 +126,6 @@ def _code(field: str, name: Any) -> int:
 def _text_bytes(row: _Row) -> bytes:
     data = str(row["is"]).encode("utf-8", "surrogateescape")
     return schema.layout(schema.TEXT, "<").pack(len(data), _code("kind", row["kind"]), row["text"]) + data + b"\0" * (-len(data) % 8)
-
-
-def _areas(head: _Row) -> Tuple[int, int, int]:
-    """Return the offsets of the phases and of the records, and the length of the file."""
-    phases = schema.HEADER_BYTES + int(head["text_size"])
-    records = phases + int(head["phases"]) * int(_HEAD["phase_size"])
-    return phases, records, records + int(head["records"]) * int(_HEAD["record_size"])
 
 
 def _opened(head: _Row) -> _Row:
@@ -146,19 +151,31 @@ def _texts(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
 
 
 def _phases(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
-    for place, row in _rows(data, schema.PHASE, order, _areas(head)[0], head["phases"]):
+    for place, row in _rows(data, schema.PHASE, order, schema.places(head).phases, head["phases"]):
         again = {"stamp_again": row.pop("stamp_again")} if row["stamp_again"] != row["stamp"] else {}
         row.pop("stamp_again", 0)
         yield {"phase": _PHASES.get(place + 1, place), **_short(row, {}), "stamp": row["stamp"], **again}
 
 
 def _records(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
-    rows = sorted(_rows(data, schema.RECORD, order, _areas(head)[1], head["records"]), key=lambda found: int(found[1]["index"]))
+    rows = sorted(_rows(data, schema.RECORD, order, schema.places(head).records, head["records"]), key=lambda found: int(found[1]["index"]))
     for place, row in rows:
         index, again = row.pop("index"), row.pop("index_again")
         odd = {"place": place} if index % head["records"] != place else {}
         op = _NAMES["op"].get(row["op"], row["op"])
         yield {"record": index, **_short(dict(row, op=op), _RECORD), **odd, **({"index_again": again} if again != index else {})}
+
+
+def _sums(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
+    for place, row in _rows(data, schema.SUM, order, schema.places(head).sums, head["sums"]):
+        yield {"sum": place, **_short(dict(row, op=_NAMES["op"].get(row["op"], row["op"])), {})}
+
+
+def _steps(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
+    for place, row in _rows(data, schema.STEP, order, schema.places(head).steps, head["steps"]):
+        index, again = row.pop("index"), row.pop("index_again")
+        odd = {"place": place} if index % head["steps"] != place else {}
+        yield {"step": index, **_short(row, {}), **odd, **({"index_again": again} if again != index else {})}
 
 
 def _rows(data: bytes, fields: Sequence[schema.Field], order: str, start: int, count: int) -> Iterator[Tuple[int, _Row]]:
@@ -168,8 +185,10 @@ def _rows(data: bytes, fields: Sequence[schema.Field], order: str, start: int, c
         at = start + place * layout.size
         if data[at : at + layout.size].strip(b"\0"):
             row = _named(fields, layout.unpack_from(data, at))
-            left = row.pop("left")
-            yield place, {**row, "left_ns": left >> 2, "state": _NAMES["state"][left & 3]}
+            if "left" in row:
+                left = row.pop("left")
+                row = {**row, "left_ns": left >> 2, "state": _NAMES["state"][left & 3]}
+            yield place, row
 
 
 def _named(fields: Sequence[schema.Field], values: Sequence[Any]) -> _Row:

@@ -10,6 +10,9 @@ After the ranks comes an operation, or a phase, of ddp_probe/ledger_schema.py. T
 `root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` (in quotes if it holds a space),
 `on DEVICE`, `x200` (200 times), `async`,
 and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
+
+A line of steps has the milliseconds of their parts: `ledger 0-2 step x60 dataloader 2 forward 50 backward 30`. Steps of several ranks end together
+if their parts add up to the same.
 """
 
 import json
@@ -27,6 +30,8 @@ _STEP = 10**7
 _STATES = {state.name: state.code for state in schema.STATES}
 _OPERATIONS = {one.name: one.code for one in schema.OPERATIONS}
 _PHASES = {one.name: one.code for one in schema.PHASES}
+_STEP_WORD = "step"
+_PARTS = [field.name[: -len("_ns")] for field in schema.STEP if field.name.endswith("_ns") and field.name not in ("began_ns", "ended_ns")]
 _WITH_VALUE = ("root", "to", "from", "of", "at", "on")
 
 
@@ -44,7 +49,7 @@ def written(lines: Iterable[str], world_size: int = 0, start: float = START) -> 
 
 def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
     words = shlex.split(line) if "'" in line else line.split()
-    if len(words) < 3 or words[0] != WORD.strip() or words[2] not in (*_OPERATIONS, *_PHASES, "closed"):
+    if len(words) < 3 or words[0] != WORD.strip() or words[2] not in (*_OPERATIONS, *_PHASES, _STEP_WORD, "closed"):
         raise ValueError("Line %d: %r is not a line of a ledger; ddp_probe/read/ledger_text.py says how to write one." % (number + 1, line))
     told: Dict[str, Any] = {"name": words[2], "state": "returned", "times": 1, "elements": 0, "dtype": "", "async": False, "on": "cpu"}
     rest = iter(words[3:])
@@ -55,6 +60,8 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
             told["state"] = word
         elif word == "async":
             told["async"] = True
+        elif words[2] == _STEP_WORD and word in _PARTS:
+            told[word] = float(next(rest))
         elif word.isdigit():
             told["elements"] = int(word)
         elif re.fullmatch(r"x\d+", word):
@@ -74,6 +81,7 @@ class _File:
         self.numbers: Dict[Any, int] = {}
         self.records: List[bytes] = []
         self.phases: Dict[int, Tuple[int, ...]] = {}
+        self.steps: List[Tuple[int, ...]] = []
         self.moved = start
         self.closed = 0
         self.text(schema.HOST, "node1")
@@ -98,7 +106,9 @@ class _File:
         for _ in range(words["times"]):
             now += 1000
             self.moved = now
-            if words["name"] in _PHASES:
+            if words["name"] == _STEP_WORD:
+                self._step(words)
+            elif words["name"] in _PHASES:
                 self._phase(words, now)
             elif words["name"] in _OPERATIONS:
                 self._record(words, now)
@@ -117,6 +127,22 @@ class _File:
         count = self.phases[place][3] + 1 if place in self.phases else 1
         self.phases[place] = (count, now, self._left(words, now + 100), count, self._site(words), 0, count)
 
+    def _step(self, words: Dict[str, Any]) -> None:
+        """Add a step that begins when the one before it ended, with a noise of up to 1 % that each rank and step has its own of."""
+        number = len(self.steps) + 2
+        noise = 1 + (hash((self.rank * 7919 + number) * 104729) % 1000 - 500) * 2e-5
+        times = {name: int(words.get(name, 0) * 1e6 * (noise if name != "backward" else 1)) for name in _PARTS}
+        began = self.steps[-1][2] if self.steps else self.start
+        took = sum(times.values())
+        self.steps.append((number, began, began + took, *(times[name] for name in _PARTS), number))
+
+    def _step_ring(self) -> bytes:
+        row = schema.layout(schema.STEP)
+        ring = [bytes(row.size)] * (schema.STEPS if self.steps else 0)
+        for step in self.steps:
+            ring[step[0] % schema.STEPS] = row.pack(*step)
+        return b"".join(ring)
+
     def _record(self, words: Dict[str, Any], now: int) -> None:
         op = _OPERATIONS[words["name"]]
         peer = int(words.get("root", words.get("to", words.get("from", -1))))
@@ -131,13 +157,14 @@ class _File:
 
     def data(self) -> bytes:
         texts = b"".join(self.texts)
-        sizes = (schema.HEADER_BYTES, len(texts), schema.layout(schema.PHASE).size, schema.PHASE_ROWS, schema.layout(schema.RECORD).size)
         clocks = (self.start, self.start, self.moved, len(texts), 0, self.closed)
         places = min(schema.RECORDS, max(64, 1 << len(self.records).bit_length()))  # A power of two; sixty-four ranks are read a thousand times.
-        head = (schema.MAGIC, schema.VERSION, schema.BYTE_ORDER, *sizes, places, self.rank, self.size, 0, 0, 0, b"", *clocks)
+        shape = dict(schema.SIZES, text_size=len(texts), records=places, sums=0, steps=schema.STEPS if self.steps else 0)
+        sizes = list(shape.values())
+        head = (schema.MAGIC, schema.VERSION, schema.BYTE_ORDER, *sizes[:6], self.rank, self.size, 0, 0, 0, b"", *clocks, *sizes[6:])
         phase = schema.layout(schema.PHASE)
         phases = b"".join(phase.pack(*self.phases.get(place, (0,) * 7)) for place in range(schema.PHASE_ROWS))
         ring = [b"\0" * schema.layout(schema.RECORD).size] * places
         for index, record in enumerate(self.records, 1):
             ring[index % places] = record
-        return b"".join((schema.layout(schema.HEADER).pack(*head).ljust(schema.HEADER_BYTES, b"\0"), texts, phases, *ring))
+        return b"".join((schema.layout(schema.HEADER).pack(*head).ljust(schema.HEADER_BYTES, b"\0"), texts, phases, self._step_ring(), *ring))

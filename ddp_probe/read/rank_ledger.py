@@ -135,7 +135,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         return RankLedger(path, "The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
     full, texts, rows = ledger.parse_rows(found.data, path, found.before, found.left_out)
     head = full.header
-    if head is None or head.version != schema.VERSION:
+    if head is None or head.version not in schema.READS:
         return RankLedger(path, full.problem or "The file is empty.")
     kept = _Kept(full.groups, texts)
     kept.add(rows)

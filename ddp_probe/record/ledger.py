@@ -14,7 +14,7 @@ import os
 import struct
 import threading
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.ours import ours, suppress
@@ -45,19 +45,12 @@ class Author(NamedTuple):
     host: str
 
 
+PLACES = schema.places(schema.SIZES)
+
+
 def size() -> int:
     """Return the bytes of a file."""
-    return records_at() + schema.RECORDS * schema.layout(schema.RECORD).size
-
-
-def phases_at() -> int:
-    """Return where the phase table begins."""
-    return schema.HEADER_BYTES + schema.TEXT_BYTES
-
-
-def records_at() -> int:
-    """Return where the ring of records begins."""
-    return phases_at() + schema.PHASE_ROWS * schema.layout(schema.PHASE).size
+    return PLACES.end
 
 
 def word(name: str) -> int:
@@ -80,6 +73,8 @@ class LedgerFile:
         self._in_file = bytes(size())
         self._flushed: Tuple[int, ...] = ()
         self._flushing = threading.Lock()
+        self.before_flush: Callable[[], None] = _nothing
+        """Writes into the memory what is kept elsewhere until then."""
         self._texts: Dict[Tuple[int, str], int] = {}
         self._lock = threading.RLock()
         self._writing = False
@@ -93,12 +88,7 @@ class LedgerFile:
             schema.MAGIC,
             schema.VERSION,
             schema.BYTE_ORDER,
-            schema.HEADER_BYTES,
-            schema.TEXT_BYTES,
-            schema.layout(schema.PHASE).size,
-            schema.PHASE_ROWS,
-            schema.layout(schema.RECORD).size,
-            schema.RECORDS,
+            *list(schema.SIZES.values())[:6],
             author.rank,
             author.world_size,
             os.getpid(),
@@ -108,18 +98,21 @@ class LedgerFile:
             time.time_ns(),
             time.monotonic_ns(),
             *[0] * 4,
+            *list(schema.SIZES.values())[6:],
         )
 
     def flush(self) -> None:
         """Copy what has changed into the file, if it is still the one that was made: a person may have moved it away, or put another in its place."""
-        if self.is_file:
-            return
         marks = tuple(self.words[word(name)] for name in ("moved_ns", "text_used", "closed_ns", "text_lost", "rank"))
         flushing = self._flushing
         if not flushing.acquire(blocking=False):  # By another thread, or below a signal handler: what this one leaves out, the next one takes.
             return
         try:
-            if marks == self._flushed and os.stat(self.path).st_size >= size():
+            if marks == self._flushed and (self.is_file or os.stat(self.path).st_size >= size()):
+                return
+            self.before_flush()
+            if self.is_file:
+                self._flushed = marks
                 return
             with _opened(self.path) as (fd, seen):
                 if (seen.st_dev, seen.st_ino) != self._of_file:
@@ -190,6 +183,10 @@ class LedgerFile:
         if self._fds == _descriptors_of(self._ident, self._fds):
             with suppress(BufferError):
                 self.map.close()
+
+
+def _nothing() -> None:
+    """Stand for what has nothing to write."""
 
 
 def create(base: str, author: Author, in_memory: bool = True) -> LedgerFile:

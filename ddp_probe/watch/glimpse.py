@@ -30,7 +30,7 @@ class Glimpses:
         self._known: Dict[str, _Known] = {}
 
     def of(self, path: str) -> ledger.Ledger:
-        """Return the header, groups, phases and last records of a ledger."""
+        """Return the header, groups, phases, sums, steps and last records of a ledger."""
         known = self._known.get(path)
         try:
             with open(path, "rb", buffering=0) as file:
@@ -62,11 +62,10 @@ class _Areas:
         self._head = head
         self._order = "big" if order == ">" else "little"
         self._texts_at, self._texts = fields["header_size"], -(-fields["text_used"] // 8) * 8
-        self._phases_at = self._texts_at + fields["text_size"]
-        self._phases = fields["phases"] * fields["phase_size"]
-        self._records_at = self._phases_at + self._phases
+        at = schema.places(fields)
+        self._phases_at, self._records_at = at.phases, at.records
         self._size, self._count = fields["record_size"], fields["records"]
-        self.end = self._records_at + self._size * self._count
+        self.end = at.end
         self._newest = self._last_record()
 
     @classmethod
@@ -83,7 +82,7 @@ class _Areas:
 
     def image(self) -> bytes:
         """Return the bytes of a ledger that holds the last records alone."""
-        return b"".join((self._small_header(), os.pread(self._file, self._texts, self._texts_at), self._phase_rows(), self._last_records()))
+        return b"".join((self._small_header(), os.pread(self._file, self._texts, self._texts_at), self._rows(), self._last_records()))
 
     def _small_header(self) -> bytes:
         head = bytearray(self._head)
@@ -92,8 +91,9 @@ class _Areas:
             head[at : at + 4] = value.to_bytes(4, "big" if self._order == "big" else "little")
         return bytes(head)
 
-    def _phase_rows(self) -> bytes:
-        return os.pread(self._file, self._phases, self._phases_at)
+    def _rows(self) -> bytes:
+        """Return the phases, the sums and the steps."""
+        return os.pread(self._file, self._records_at - self._phases_at, self._phases_at)
 
     def _last_records(self) -> bytes:
         """Return the last records, each at the place that it has in the smaller ring."""
@@ -124,11 +124,13 @@ class _Areas:
 def _usual(fields: Dict[str, int]) -> bool:
     """Return whether the areas are laid out as this version writes them, so that a part of the file can be read."""
     sizes: List[bool] = [
-        fields["version"] == schema.VERSION,
+        fields["version"] in schema.READS,
         fields["header_size"] == schema.HEADER_BYTES,
         fields["text_used"] <= fields["text_size"] <= 1 << 24,
         fields["phase_size"] == schema.layout(schema.PHASE).size,
-        fields["phases"] <= 1 << 10,
+        max(fields[name] for name in ("phases", "sums", "steps")) <= 1 << 10,
+        fields["sum_size"] in (0, schema.SIZES["sum_size"]),
+        fields["step_size"] in (0, schema.SIZES["step_size"]),
         fields["record_size"] == schema.layout(schema.RECORD).size,
         fields["records"] >= KEPT and fields["records"] & (fields["records"] - 1) == 0,
     ]

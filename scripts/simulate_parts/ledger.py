@@ -73,7 +73,7 @@ class SimulatedLedger:
         self._groups = [self._file.text(schema.GROUP, _group(*group)) for group in groups]
         self._dtype = self._file.text(schema.DTYPE, "float32")
         self._device = self._file.text(schema.DEVICE, "gcu:%d" % (rank % launch.per_host))
-        self._start = writer.records_at()
+        self._start = writer.PLACES.records
         self._same: Dict[Call, Tuple[int, ...]] = {}
         self._numbers: Dict[int, Any] = {}
         self._index = 0
@@ -157,7 +157,7 @@ class SimulatedLedger:
 
     def _phase(self, name: str, times: int, entered: int, left: int, line: Optional[int] = None) -> None:
         row: Tuple[int, ...] = (times, entered, left << 2 | schema.RETURNED if left else 0, times, self._site(line or LINE), 0, times)
-        _PHASE.pack_into(self._file.map, writer.phases_at() + (_PHASES[name] - 1) * _PHASE.size, *row)
+        _PHASE.pack_into(self._file.map, writer.PLACES.phases + (_PHASES[name] - 1) * _PHASE.size, *row)
         self._moved(max(entered, left))
 
     def _word(self, at: int, value: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.read import _ledger_bytes, ledger
-from ddp_probe.record.ledger import Author, LedgerFile, create, phases_at, records_at, word
+from ddp_probe.record.ledger import PLACES, Author, LedgerFile, create, word
 
 _RECORD = schema.layout(schema.RECORD)
 
@@ -24,8 +24,8 @@ def written(tmp_path: Path) -> Any:
     dtype = file.text(schema.DTYPE, "float32")
     for number, left in ((1, 900 << 2 | schema.RETURNED), (2, 0), (3, 950 << 2)):
         values = (number, 800 + number, 0, left, number, 16, 0, group, site, -1, 1, 1, dtype, 0, schema.ASYNC if number == 3 else 0, number)
-        _RECORD.pack_into(file.map, records_at() + number * _RECORD.size, *values)
-    schema.layout(schema.PHASE).pack_into(file.map, phases_at(), 5, 700, 0, 5, site, 0, 5)
+        _RECORD.pack_into(file.map, PLACES.records + number * _RECORD.size, *values)
+    schema.layout(schema.PHASE).pack_into(file.map, PLACES.phases, 5, 700, 0, 5, site, 0, 5)
     yield file
     file.close()
 
@@ -81,7 +81,7 @@ def test_what_is_left_out_was_never_written(written: LedgerFile, count: int) -> 
     """However full the ring is, a file that is read without the end of its ring holds what the whole file does."""
     for number in range(1, count + 1):
         values = (number, 800 + number, 0, 900 << 2 | 1, number, 16, 0, 2, 1, -1, 1, 1, 3, 0, 0, number)
-        _RECORD.pack_into(written.map, records_at() + number % schema.RECORDS * _RECORD.size, *values)
+        _RECORD.pack_into(written.map, PLACES.records + number % schema.RECORDS * _RECORD.size, *values)
     path = _path(written)
     found, data = ledger.read(path), Path(path).read_bytes()
     assert found == ledger.parse(data, path)
@@ -99,7 +99,7 @@ def test_a_reading_knows_what_has_changed_since_the_one_before(written: LedgerFi
             return before
         sizes.append(size)
         written.text(schema.SITE, "/job/train.py\n13\nmain")
-        _RECORD.pack_into(written.map, records_at() + 4 * _RECORD.size, 4, 804, 0, 0, 4, 16, 0, 2, 1, -1, 1, 1, 3, 0, 0, 4)
+        _RECORD.pack_into(written.map, PLACES.records + 4 * _RECORD.size, 4, 804, 0, 0, 4, 16, 0, 2, 1, -1, 1, 1, 3, 0, 0, 4)
         _path(written)
         return before
 
@@ -126,7 +126,7 @@ def test_any_bytes_are_read_without_an_error(written: LedgerFile) -> None:
 
 def test_a_cut_file_keeps_what_it_has(written: LedgerFile) -> None:
     """Of a file that ends inside its records, those before the end are read."""
-    found = ledger.parse(_data(written)[: records_at() + 2 * _RECORD.size + 3])
+    found = ledger.parse(_data(written)[: PLACES.records + 2 * _RECORD.size + 3])
     assert [one.number for one in found.records] == [1]
     assert "are missing" in found.problem
 
@@ -136,7 +136,7 @@ def test_another_version_is_said(written: LedgerFile) -> None:
     data = bytearray(_data(written))
     data[8] = 9
     found = ledger.parse(bytes(data))
-    assert found.problem == "The ledger is of version 9; this ddp_probe reads version 1."
+    assert found.problem == "The ledger is of version 9; this ddp_probe reads versions up to 2."
     assert not found.records
 
 
@@ -151,8 +151,10 @@ def test_what_is_not_a_ledger_is_said(data: bytes, said: str) -> None:
 def test_a_half_written_record_is_not_believed(written: LedgerFile) -> None:
     """A record whose first and last number differ, or that lies in another's place, is counted and not shown."""
     data = bytearray(_data(written))
-    data[records_at() + 2 * _RECORD.size] = 77
-    data[records_at() + 9 * _RECORD.size : records_at() + 10 * _RECORD.size] = data[records_at() + _RECORD.size : records_at() + 2 * _RECORD.size]
+    data[PLACES.records + 2 * _RECORD.size] = 77
+    data[PLACES.records + 9 * _RECORD.size : PLACES.records + 10 * _RECORD.size] = data[
+        PLACES.records + _RECORD.size : PLACES.records + 2 * _RECORD.size
+    ]
     found = ledger.parse(bytes(data))
     assert [one.number for one in found.records] == [1, 3]
     assert found.torn == 2
@@ -162,7 +164,7 @@ def test_a_record_that_came_between_two_readings_waits_for_the_next(written: Led
     """While a file changes, a record is shown if its end was there in the reading before."""
     data = _data(written)
     before = bytearray(data)
-    before[records_at() + 3 * _RECORD.size : records_at() + 4 * _RECORD.size] = b"\0" * _RECORD.size
+    before[PLACES.records + 3 * _RECORD.size : PLACES.records + 4 * _RECORD.size] = b"\0" * _RECORD.size
     found = ledger.parse(data, before=bytes(before))
     assert [one.number for one in found.records] == [1, 2]
     assert found.torn == 0

@@ -72,7 +72,7 @@ def test_any_text_is_read_without_an_error() -> None:
     for size in range(len(b'{"ledger":'), len(text)):
         assert ledger.parse(text[:size]).problem, size
         assert not rank_ledger.read("x", text[:size]).complete
-    for old, new in ((b'"all_reduce"', b'"reduced"'), (b'{"ledger":1', b'{"ledger":7'), (b'"record":3', b'"record":"x"'), (b'"is":', b'"was":')):
+    for old, new in ((b'"all_reduce"', b'"reduced"'), (b'{"ledger":2', b'{"ledger":7'), (b'"record":3', b'"record":"x"'), (b'"is":', b'"was":')):
         assert ledger.parse(text.replace(old, new)).problem
     with pytest.raises(ValueError, match="not a ledger"):
         ledger_lines.written(b"x" * 900)
