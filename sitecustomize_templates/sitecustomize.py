@@ -28,8 +28,9 @@ def _is_ours(path):
 
 
 def _shadowed():
-    """Find the next sitecustomize on sys.path; other copies of this one are passed over."""
-    for entry in sys.path:
+    """Find the next sitecustomize on sys.path after this one; other copies of this one are passed over."""
+    here = os.path.dirname(__file__)
+    for entry in sys.path[sys.path.index(here) + 1 if here in sys.path else 0 :]:
         spec = PathFinder.find_spec("sitecustomize", [entry])
         if spec is not None and spec.loader is not None and not _is_ours(spec.origin):
             return spec

@@ -138,3 +138,21 @@ def test_an_empty_entry_on_pythonpath_still_means_the_working_folder(make_venv, 
     for args in (["-c", code], ["-m", "ddp_probe", "run", "--", venv.python, "-c", code]):
         done = venv.run(args, cwd=tmp_path, PYTHONPATH="/nowhere:")
         assert (done.returncode, done.stdout, done.stderr) == (0, "42\n", "")
+
+
+def test_one_that_hands_over_to_ours_runs_once(make_venv, tmp_path):
+    """A sitecustomize that comes first on the path, stays on it and runs the next one, which is ours, is not run again by ours."""
+    venv = make_venv()
+    venv.install("sitecustomize")
+    (tmp_path / "sitecustomize.py").write_text(
+        _WRITE + "import importlib.util, sys\n"
+        "from importlib.machinery import PathFinder\n"
+        "spec = PathFinder.find_spec('sitecustomize', [entry for entry in sys.path if entry != os.path.dirname(__file__)])\n"
+        "try:\n    spec.loader.exec_module(importlib.util.module_from_spec(spec))\nexcept ImportError:\n    pass\n"
+    )
+    log = tmp_path / "log"
+    done = venv.run(
+        "import sys; print(sys.modules['ddp_probe.activation'].state() != 'off')", DDP_PROBE="1", PYTHONPATH=str(tmp_path), CHAIN_LOG=str(log)
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+    assert log.read_text().split() == ["sitecustomize"]
