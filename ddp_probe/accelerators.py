@@ -27,7 +27,9 @@ class Accelerator:
         "platform",
         "set_device",
         "smi",
+        "smi_form",
         "smi_list",
+        "smi_state",
         "torch_attribute",
         "vendor",
         "visible",
@@ -45,6 +47,8 @@ class Accelerator:
         backends: Tuple[str, ...] = (),  # names for init_process_group
         smi: str = "",  # the vendor's command line tool
         smi_list: Tuple[str, ...] = (),  # the arguments with which it lists the cards, and last a pattern of the line of one card
+        smi_state: Tuple[Tuple[str, ...], ...] = (),  # the arguments of each command that prints the state of all cards
+        smi_form: str = "",  # how that is read (ddp_probe/doctor/card_forms.py); without one it is kept as text
         drivers: Tuple[str, ...] = (),  # names below /sys/module, the likeliest first
         visible: Tuple[str, ...] = (),  # variables that limit which cards a process sees
         environment: Tuple[str, ...] = (),  # beginnings of further variables of its runtime; those of its backends are known
@@ -64,6 +68,8 @@ class Accelerator:
         self.backends = backends
         self.smi = smi
         self.smi_list = smi_list
+        self.smi_state = smi_state
+        self.smi_form = smi_form
         self.drivers = drivers
         self.visible = visible
         self.device_files = device_files
@@ -83,6 +89,8 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="gcu",
         backends=("eccl",),
         smi="efsmi",
+        smi_state=((),),
+        smi_form="rows",
         drivers=("enflame",),
         visible=("TOPS_VISIBLE_DEVICES", "ENFLAME_VISIBLE_DEVICES", "GCU_VISIBLE_DEVICES"),
         environment=("TOPS_", "ENFLAME_", "GCU_", "ENABLE_I64_CHECK"),
@@ -98,6 +106,8 @@ ACCELERATORS: List[Accelerator] = [
         backends=("hccl",),
         smi="npu-smi",
         smi_list=("info", "-l", r"NPU ID\s*:"),
+        smi_state=(("info",),),
+        smi_form="npu",
         drivers=("drv_davinci_intf",),
         visible=("ASCEND_RT_VISIBLE_DEVICES", "ASCEND_VISIBLE_DEVICES", "NPU_VISIBLE_DEVICES"),
         environment=("ASCEND_",),
@@ -113,6 +123,7 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="mlu",
         backends=("cncl",),
         smi="cnmon",
+        smi_state=((),),
         drivers=("cambricon_drv",),
         visible=("MLU_VISIBLE_DEVICES", "CAMBRICON_VISIBLE_DEVICES"),
         environment=("MLU_",),
@@ -128,6 +139,7 @@ ACCELERATORS: List[Accelerator] = [
         torch_attribute="musa",
         backends=("mccl",),
         smi="mthreads-gmi",
+        smi_state=((),),
         drivers=("mtgpu",),
         visible=("MUSA_VISIBLE_DEVICES", "MTHREADS_VISIBLE_DEVICES"),
         environment=("MUSA_",),
@@ -155,6 +167,8 @@ ACCELERATORS: List[Accelerator] = [
         backends=("hccl",),
         smi="hl-smi",
         smi_list=("-L", r"^\s*AIP \d+"),
+        smi_state=(("-Q", "index,utilization.aip,memory.used,memory.total,temperature.aip", "-f", "csv"),),
+        smi_form="csv",
         drivers=("habanalabs",),
         visible=("HABANA_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES"),
         environment=("HABANA_", "PT_HPU_"),
@@ -171,6 +185,8 @@ ACCELERATORS: List[Accelerator] = [
         backends=("xccl", "ccl"),
         smi="xpu-smi",
         smi_list=("discovery", r"Device Name:"),
+        smi_state=(("dump", "-d", "-1", "-m", "0,3,18", "-n", "1"),),
+        smi_form="csv",
         drivers=(
             "xe",
             "i915",
@@ -204,6 +220,8 @@ ACCELERATORS: List[Accelerator] = [
         backends=("nccl",),
         smi="rocm-smi",
         smi_list=("--showid", r"^GPU\[\d+\]\s*:\s*Device ID"),
+        smi_state=(("--showuse", "--showmeminfo", "vram", "--showtemp", "--json"),),
+        smi_form="json",
         drivers=("amdgpu",),
         visible=("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
         environment=("RCCL_", "HSA_OVERRIDE_GFX_VERSION"),
@@ -220,6 +238,17 @@ ACCELERATORS: List[Accelerator] = [
         backends=("nccl",),
         smi="nvidia-smi",
         smi_list=("-L", r"^GPU \d+:"),
+        smi_state=(
+            (
+                "--format=csv",
+                (
+                    "--query-gpu=index,uuid,utilization.gpu,memory.used,memory.total,temperature.gpu,"
+                    "ecc.errors.uncorrected.volatile.total,clocks_throttle_reasons.active"
+                ),
+            ),
+            ("--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv"),
+        ),
+        smi_form="csv",
         drivers=("nvidia",),
         visible=("CUDA_VISIBLE_DEVICES",),
         environment=("CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_ORDER", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_HOME"),

@@ -151,6 +151,24 @@ class HostState(msgspec.Struct, omit_defaults=True, gc=False):
     load: Annotated[Optional[float], _doc("The host's load average over one minute.")] = None
 
 
+class CardLoad(msgspec.Struct, omit_defaults=True, gc=False):
+    """What the vendor's tool says of one card. Sums and peaks are since the launcher began to ask."""
+
+    index: Annotated[int, _doc("The card's number, as the tool counts.")] = 0
+    utilisation: Annotated[Optional[float], _doc("Percent of the time in which it has computed, of late.")] = None
+    utilisation_mean: Annotated[Optional[float], _doc("The mean of that.")] = None
+    memory: Annotated[Optional[int], _doc("Bytes in use on it, by whomever.")] = None
+    memory_total: Annotated[Optional[int], _doc("Bytes that it has.")] = None
+    temperature: Annotated[Optional[float], _doc("Degrees Celsius.")] = None
+    temperature_peak: Annotated[Optional[float], _doc("The most of that.")] = None
+    throttled: Annotated[List[str], _doc("Why its clock is lowered now: power_cap, hw_slowdown, sw_thermal, hw_thermal, power_brake.")] = []
+    throttled_looks: Annotated[Dict[str, int], _doc("In how many looks each of them was there.")] = {}
+    ecc: Annotated[Optional[int], _doc("ECC errors that could not be corrected, since the driver was loaded.")] = None
+    ecc_before: Annotated[Optional[int], _doc("How many of those there were at the first look.")] = None
+    health: Annotated[str, _doc("What the tool calls its state, if that is not OK.")] = ""
+    processes: Annotated[Dict[str, Optional[int]], _doc("The processes that use it, by pid, with their bytes; at most 64.")] = {}
+
+
 # --- the envelope and the events ---------------------------------------------------------------------------------------
 
 
@@ -469,6 +487,16 @@ class DeviceState(Event, tag="device.state", kw_only=True, omit_defaults=True):
     devices: Annotated[List[DeviceMemory], _doc("The devices that the job has initialised and used; empty on a CPU.")] = []
     system: Annotated[Optional[HostState], _doc("The process and its control group.")] = None
     step: Annotated[Optional[int], _doc("How often backward has been entered.")] = None
+
+
+class CardsState(Event, tag="cards.state", kw_only=True, omit_defaults=True):
+    """What the vendor's tool says of the cards of a host; a launcher asks it every DDP_PROBE_CARDS. Written if something has changed."""
+
+    tool: Annotated[str, _doc("The tool, such as efsmi.")] = ""
+    cards: Annotated[List[CardLoad], _doc("One for each card that it lists; at most 64.")] = []
+    looks: Annotated[int, _doc("How often the tool has answered.")] = 0
+    text: Annotated[str, _doc("What it printed, if its form is not documented; at most 4 000 characters, secrets masked.")] = ""
+    problem: Annotated[str, _doc("Why nothing is known.")] = ""
 
 
 class HangSuspected(Event, tag="hang.suspected", kw_only=True, omit_defaults=True):

@@ -205,6 +205,13 @@ STATE_EVERY = Setting(
     "How often each rank writes device.state while nothing else happens, if something has changed; sooner at first. Seconds, or with s, m or h; "
     "off: no device.state at all.",
 )
+CARDS = Setting(
+    "DDP_PROBE_CARDS",
+    "off",
+    _patience,
+    "How often the launcher asks the vendor's tool (efsmi, nvidia-smi, npu-smi and others) for the load of the cards, once for each host. Seconds, "
+    "or with s, m or h; off: it starts no such program.",
+)
 LANG = Setting(
     "DDP_PROBE_LANG",
     "",
@@ -264,6 +271,7 @@ SETTINGS: Tuple[Setting, ...] = (
     LEDGER,
     HANG_AFTER,
     STATE_EVERY,
+    CARDS,
     LANG,
     RUN,
     ORIGIN,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 MARK = "ddp_probe-doctor "
 PARENT = "_DDP_PROBE_DOCTOR"
@@ -52,13 +52,12 @@ class ChildAnswer(NamedTuple):
 class Child:
     """A running program, with what it prints in files, so that no pipe can fill up or be held open by a grandchild."""
 
-    def __init__(self, program: str, arguments: Sequence[str], environ: Mapping[str, str]) -> None:
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the child
         self._started = time.monotonic()
         self._seconds: Optional[float] = None
-        command = [sys.executable, "-m", "ddp_probe.doctor.programs." + program, *arguments]
         env = {**_clean(environ), PARENT: str(os.getpid())}
-        self._process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err, start_new_session=True)
+        self._process = subprocess.Popen(list(command), env=env, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err, start_new_session=True)
         self._code: Optional[int] = None
 
     def poll(self) -> Optional[int]:
@@ -71,6 +70,11 @@ class Child:
     def said(self) -> List[Dict[str, Any]]:
         """Return what it has said so far."""
         return _answers(_text(self._out))
+
+    @property
+    def text(self) -> str:
+        """Return what it has printed so far: on stdout, or if that is nothing, on stderr."""
+        return _text(self._out) or _text(self._err)
 
     def told(self) -> ChildAnswer:
         """End it, and return what it said."""
@@ -98,12 +102,27 @@ def together(
     children: List[Child] = []
     try:
         for program, arguments, environ in programs:
-            children.append(Child(program, arguments, environ))
+            children.append(Child([sys.executable, "-m", "ddp_probe.doctor.programs." + program, *arguments], environ))
         _wait(children, seconds, after_failure)
         return [child.told() for child in children]
     finally:
         for child in children:
             child.end()
+
+
+def output(command: Sequence[str], environ: Mapping[str, str], seconds: float, over: Callable[[], bool] = bool) -> Tuple[Optional[int], str]:
+    """Run a tool; return its exit code, which is None if it did not end in time or is not wanted any more, and what it printed."""
+    try:
+        child = Child(command, environ)
+    except OSError as exc:
+        return 127, str(exc)
+    try:
+        until = _clock() + seconds
+        while child.poll() is None and _clock() < until and not over():
+            time.sleep(_TURN)
+        return child.poll(), child.text
+    finally:
+        child.end()
 
 
 def _wait(children: Sequence[Child], seconds: float, after_failure: Optional[float]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Protocol
 
 from ddp_probe import settings
 from ddp_probe.facts.birth import ancestors
+from ddp_probe.hangs._cards import CardsChild
 from ddp_probe.hangs._daemon import NAME, Daemon
 from ddp_probe.hangs._held import Held
 from ddp_probe.hangs._others import Others
@@ -44,6 +45,7 @@ class LaunchWatcher:
         self._standstill: Optional[Standstill] = None
         self._others: Optional[Others] = None
         self._held: Optional[Held] = None
+        self._cards: Optional[CardsChild] = None
         self._interval, self._due, self._save_due = _SHORTEST, 0.0, 0.0
 
     def start(self, session: LauncherSession, host: str) -> None:
@@ -59,11 +61,13 @@ class LaunchWatcher:
         if after is not None:
             self._standstill = Standstill(self._others, after, session.recorder, verdict.of)
             self._interval = min(_LONGEST, max(_SHORTEST, after / _PARTS))
+        if settings.get(settings.CARDS) is not None:
+            self._cards = guard.run(NAME, CardsChild, folder, session.recorder, brief.environment())
         self._daemon = verdict.daemon = Daemon(self._look, _HOLD)
         self._daemon.start()
 
     def _look(self) -> None:
-        others, standstill, now = self._others, self._standstill, time.monotonic()
+        others, standstill, cards, now = self._others, self._standstill, self._cards, time.monotonic()
         if others is not None:
             others.hold()
         if others is not None and now >= self._save_due:
@@ -72,16 +76,21 @@ class LaunchWatcher:
         if standstill is not None and now >= self._due:
             self._due = now + self._interval
             standstill.look()
+        if cards is not None:
+            cards.look()
 
     def stop(self) -> None:
         """End the thread, and a child that still reads; say that the ranks have moved on, if they have."""
         daemon, self._daemon = self._daemon, None
         standstill, self._standstill = self._standstill, None
         held, self._held, self._others = self._held, None, None
+        cards, self._cards = self._cards, None
         if held is not None:
             os.environ.pop(settings.HOLDER.name, None)
         if daemon is not None:
             daemon.end()
+        if cards is not None:
+            guard.run(NAME, cards.end)
         if standstill is not None:
             guard.run(NAME, standstill.tell_over)
         if held is not None:
@@ -91,7 +100,9 @@ class LaunchWatcher:
         """In the child of a fork there is no thread: forget it."""
         if self._held is not None:
             self._held.forget()
-        self._daemon = self._standstill = self._others = self._held = None
+        if self._cards is not None:
+            self._cards.forget()
+        self._daemon = self._standstill = self._others = self._held = self._cards = None
 
 
 class _Verdict:

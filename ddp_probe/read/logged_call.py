@@ -17,7 +17,15 @@ class LogLine(NamedTuple):
     line: int
 
 
-WATCHERS = (schema.HangSuspected, schema.HangOver, schema.Stacks, schema.LauncherHang, schema.LauncherResumed, schema.DeviceState)
+WATCHERS = (
+    schema.HangSuspected,
+    schema.HangOver,
+    schema.Stacks,
+    schema.LauncherHang,
+    schema.LauncherResumed,
+    schema.DeviceState,
+    schema.CardsState,
+)
 """The events that tell what was seen of the process and of its host, and not what the job did."""
 
 

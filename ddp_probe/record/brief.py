@@ -9,7 +9,7 @@ import select
 import signal
 import sys
 import time
-from typing import Callable, Dict, List, Optional
+from typing import Callable, Dict, List, Optional, Tuple
 
 import ddp_probe
 from ddp_probe import settings
@@ -29,10 +29,11 @@ _POLITE = """
 import os, signal
 os.closerange(3, 65536)
 os.nice(5)
-signal.alarm(60)
 """
 _REPORT = _IMPORT % "ddp_probe.cli"
-_STANDSTILL = _POLITE + _IMPORT % "ddp_probe.report.standstill"
+_STANDSTILL = _POLITE + "signal.alarm(60)" + _IMPORT % "ddp_probe.report.standstill"
+CARDS = _POLITE + _IMPORT % "ddp_probe.doctor.programs.cards_state"
+"""What a child of start() runs that asks for the state of the cards until it is ended."""
 _STEP = 100
 """Milliseconds between two looks at whether the answer is still wanted."""
 _MOST = 1 << 16
@@ -88,29 +89,35 @@ def _waits_for_any(task: str) -> bool:
     return len(call) == 2 and call[0] in _WAITS and int(call[1], 16) in _WAITS[call[0]]
 
 
+def start(code: str, arguments: List[str], environ: Dict[str, str]) -> Tuple[int, int]:
+    """Start a child; return its number and the end of the pipe that it prints to."""
+    out, end = os.pipe()
+    try:
+        pid = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-c", code, _HOME, *arguments],
+            environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, end, 1),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            ],
+            setsigmask=[],
+            setsigdef=[signal.SIGPIPE, signal.SIGALRM, signal.SIGTERM],
+        )
+    except BaseException:
+        os.close(out)
+        raise
+    finally:
+        os.close(end)
+    return pid, out
+
+
 class Reader:
     """A child that says why a run stands still."""
 
     def __init__(self, folder: str, environ: Dict[str, str]) -> None:
-        self._out, end = os.pipe()
-        try:
-            self._pid = os.posix_spawn(
-                sys.executable,
-                [sys.executable, "-c", _STANDSTILL, _HOME, folder],
-                environ,
-                file_actions=[
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, end, 1),
-                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-                ],
-                setsigmask=[],
-                setsigdef=[signal.SIGPIPE, signal.SIGALRM, signal.SIGTERM],
-            )
-        except BaseException:
-            os.close(self._out)
-            raise
-        finally:
-            os.close(end)
+        self._pid, self._out = start(_STANDSTILL, [folder], environ)
 
     def lines(self, seconds: float, is_over: Callable[[], bool]) -> Optional[List[str]]:
         """Return what it says within this time; None if it did not come to an end, or if it is over before that."""

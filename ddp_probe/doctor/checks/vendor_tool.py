@@ -1,11 +1,10 @@
 """The vendor's tool answers."""
 
 import re
-import subprocess
 from typing import List
 
 from ddp_probe.accelerators import Accelerator
-from ddp_probe.doctor import cards
+from ddp_probe.doctor import cards, children
 from ddp_probe.doctor.check import Answer, Check, CheckTexts
 from ddp_probe.doctor.host import Host
 
@@ -32,20 +31,14 @@ def check(host: Host) -> Answer:
     path = cards.signs(host, known).tool
     if not path:
         return CHECK.skipped("%s is not on PATH." % known.smi)
-    command = [path, *known.smi_list[:-1]]
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=host.request.seconds, check=False, env=dict(host.environ)
-        )
-    except (OSError, subprocess.TimeoutExpired) as exc:
+    code, said = children.output([path, *known.smi_list[:-1]], host.environ, host.request.seconds)
+    if code is None or code == 127:
         return CHECK.fail(
-            "%s does not answer: %s" % (known.smi, exc), "Restart the driver or the host: a tool that hangs means that the driver does."
+            "%s does not answer%s" % (known.smi, ": %s" % _first(said) if code else " within %.0f s." % host.request.seconds),
+            "Restart the driver or the host: a tool that hangs means that the driver does.",
         )
-    said = (done.stdout or done.stderr).decode("utf-8", "replace")
-    if done.returncode:
-        return CHECK.fail(
-            "%s ended with exit code %d: %s" % (known.smi, done.returncode, _first(said)), "Run %s yourself, and follow what it says." % known.smi
-        )
+    if code:
+        return CHECK.fail("%s ended with exit code %d: %s" % (known.smi, code, _first(said)), "Run %s yourself, and follow what it says." % known.smi)
     return _compared(host, known, said)
 
 
