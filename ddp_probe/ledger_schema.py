@@ -233,8 +233,8 @@ TEXT_BYTES = 1 << 16
 HEADER_BYTES = 256
 
 
-class Places(NamedTuple):
-    """Where the areas of a file begin, and where it ends."""
+class Offsets(NamedTuple):
+    """The offsets at which the areas of a file begin, and its length."""
 
     phases: int
     sums: int
@@ -243,13 +243,13 @@ class Places(NamedTuple):
     end: int
 
 
-def places(head: Mapping[str, int]) -> Places:
+def places(head: Mapping[str, int]) -> Offsets:
     """Return where the areas of a file with this header begin."""
     phases = head["header_size"] + head["text_size"]
     sums = phases + head["phases"] * head["phase_size"]
     steps = sums + head["sums"] * head["sum_size"]
     records = steps + head["steps"] * head["step_size"]
-    return Places(phases, sums, steps, records, records + head["records"] * head["record_size"])
+    return Offsets(phases, sums, steps, records, records + head["records"] * head["record_size"])
 
 
 def layout(fields: Sequence[Field], order: str = "@") -> struct.Struct:

@@ -25,7 +25,7 @@ class CardTool:
         self._tools: List[Tuple[Accelerator, str]] = list(_on_path(environ))
 
     def ask(self) -> CardsState:
-        """Return what is known of the cards now."""
+        """Return the state of the cards now."""
         if not self._tools:
             return CardsState(problem="No tool of a vendor is on PATH.")
         answers = []
@@ -75,7 +75,7 @@ class CardsOverTime:
         self._quiet = 0
 
     def look(self) -> Optional[CardsState]:
-        """Ask once; return what is to be written: what has changed, and now and then what has not."""
+        """Ask once; return what is to be written: a state that has changed, and one in sixty that has not."""
         state = self._tool.ask()
         self._looks += bool(state.cards or state.text)
         state.looks = self._looks
@@ -102,7 +102,7 @@ class CardsOverTime:
         self._kept[card.index] = card
 
 
-_QUIET = 60  # Looks without a change after which there is a line all the same.
+_QUIET = 60  # Looks without a change after which a line is written anyway.
 _BYTES, _SHARE, _POINTS, _DEGREES = 16 << 20, 0.01, 10.0, 5.0
 
 

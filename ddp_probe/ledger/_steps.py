@@ -15,7 +15,7 @@ _NAMES = ("dataloader", "forward", "optimizer", "checkpoint", "save", "load", "v
 _DATA, _FORWARD, _OPTIMIZER, _CHECKPOINT, _SAVE, _LOAD, _VALIDATE, _TEST = (_CODES[name] for name in _NAMES)
 
 
-class Steps:
+class StepRing:
     """What has been added up since the last backward pass."""
 
     def __init__(self, mapped: Any, inside: Callable[[], int]) -> None:

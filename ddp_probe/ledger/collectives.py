@@ -15,7 +15,7 @@ from ddp_probe.hangs import StateNotes, Watcher, is_held, phase_and_step
 from ddp_probe.ledger import phases
 from ddp_probe.ledger._calls import flags_of_thread, hooks
 from ddp_probe.ledger._groups import Groups
-from ddp_probe.ledger._steps import Steps
+from ddp_probe.ledger._steps import StepRing
 from ddp_probe.ledger._sums import Sums
 from ddp_probe.ledger._works import Works
 from ddp_probe.ours import ours
@@ -107,7 +107,7 @@ class Collectives:
         sums = Sums(self.file.map)
         self.file.before_flush = sums.put
         calls, about_groups = hooks(self.file, self._switch, groups, self._works.issued, sums)
-        self._phases = phases.hooks(self.file, self._switch, flags_of_thread, Steps(self.file.map, sums.inside))
+        self._phases = phases.hooks(self.file, self._switch, flags_of_thread, StepRing(self.file.map, sums.inside))
         for (op, name, _), target in zip(schema.OPERATIONS, targets()):
             self._take(target, about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls, *_arguments(op, name))
         self.modules()

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from ddp_probe import ledger_schema as schema
 from ddp_probe.ledger._calls import broken
 from ddp_probe.ledger._sites import finder
-from ddp_probe.ledger._steps import BACKWARD, Steps
+from ddp_probe.ledger._steps import BACKWARD, StepRing
 from ddp_probe.ours import ours
 from ddp_probe.patching import Call, Observer, Switch, Target
 from ddp_probe.patching.guard import FRAGILE
@@ -81,7 +81,7 @@ def targets() -> List[Tuple[int, Target]]:
     return [(_CODES[name], Target(module, qualname)) for name, module, qualname in SWAPPED]
 
 
-def hooks(file: LedgerFile, switch: Switch, flags: Callable[[], int], steps: Steps) -> Hooks:  # noqa: C901  # Flat, for 2 microseconds.
+def hooks(file: LedgerFile, switch: Switch, flags: Callable[[], int], steps: StepRing) -> Hooks:  # noqa: C901  # Flat, for 2 microseconds.
     """Return what writes a row when a phase is entered, and one word of it when the last that are in it have left."""
     site = finder(file)
     layout = schema.layout(schema.PHASE)

@@ -7,17 +7,17 @@ wait about that much longer than it does: without that, it keeps nobody.
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.read.steps import PARTS, Steps
+from ddp_probe.read.steps import PARTS, StepTimes
 
 FEW = 20
 """Fewer steps than this say nothing."""
 _LEAST = 0.05  # Of a step: less is not worth a word.
 _MOST_NUMBERS = 1 << 18  # Steps times ranks that are compared.
-_SURE = 4.0  # So many standard deviations above what chance would give.
+_SURE = 4.0  # Standard deviations above what chance would give.
 _Columns = Dict[int, Tuple[int, ...]]
 
 
-class Late(NamedTuple):
+class LateRanks(NamedTuple):
     """The ranks that the others wait for; times are in nanoseconds, typical of a step."""
 
     ranks: List[int]
@@ -30,7 +30,7 @@ class Late(NamedTuple):
     usual: int  # What the others spend there.
 
 
-def late(ranks: Mapping[int, Steps]) -> Optional[Late]:
+def late(ranks: Mapping[int, StepTimes]) -> Optional[LateRanks]:
     """Return who is late among ranks that wait for each other; None if nobody is, or if there are too few steps."""
     common = _common(ranks)
     if common is None:
@@ -39,13 +39,13 @@ def late(ranks: Mapping[int, Steps]) -> Optional[Late]:
     return _late(common, ("backward", "waiting")) or _late(common, ("backward", "waiting", "forward"))
 
 
-def waits(ranks: Mapping[int, Steps]) -> Dict[int, int]:
+def waits(ranks: Mapping[int, StepTimes]) -> Dict[int, int]:
     """Return the time of a typical step that each rank spends in its backward pass and in collective calls."""
     common = _common(ranks)
     return {rank: _middle(_added(steps, ("backward", "waiting"))) for rank, steps in common.items()} if common else {}
 
 
-def _common(ranks: Mapping[int, Steps]) -> Optional[Dict[int, Steps]]:
+def _common(ranks: Mapping[int, StepTimes]) -> Optional[Dict[int, StepTimes]]:
     """Return the steps that all ranks have."""
     if len(ranks) < 2:
         return None
@@ -55,12 +55,12 @@ def _common(ranks: Mapping[int, Steps]) -> Optional[Dict[int, Steps]]:
     return {rank: _cut(steps, first, last) for rank, steps in ranks.items()} if last - first + 1 >= FEW else None
 
 
-def _cut(steps: Steps, first: int, last: int) -> Steps:
+def _cut(steps: StepTimes, first: int, last: int) -> StepTimes:
     begin, end = first - steps.first, last - steps.first + 1
-    return Steps(first, steps.took[begin:end], {name: times[begin:end] for name, times in steps.parts.items()}, steps.ended_ns)
+    return StepTimes(first, steps.took[begin:end], {name: times[begin:end] for name, times in steps.parts.items()}, steps.ended_ns)
 
 
-def _late(ranks: Dict[int, Steps], waiting: Sequence[str]) -> Optional[Late]:
+def _late(ranks: Dict[int, StepTimes], waiting: Sequence[str]) -> Optional[LateRanks]:
     waited = {rank: _added(steps, waiting) for rank, steps in ranks.items()}
     own = {rank: tuple([took - wait for took, wait in zip(steps.took, waited[rank])]) for rank, steps in ranks.items()}
     middle = {rank: _middle(times) for rank, times in own.items()}
@@ -75,7 +75,7 @@ def _late(ranks: Dict[int, Steps], waiting: Sequence[str]) -> Optional[Late]:
     typical = _middle([middle[rank] for rank in slow]) - _middle([middle[rank] for rank in rest])
     if behind <= max(spread, _LEAST * took) or keeps < typical / 2 or not _is_no_chance(last_in, len(own[slow[0]]), len(slow) / len(order)):
         return None
-    return Late(sorted(slow), len(own[slow[0]]), last_in, typical, took, *_where(ranks, slow, rest, waiting))
+    return LateRanks(sorted(slow), len(own[slow[0]]), last_in, typical, took, *_where(ranks, slow, rest, waiting))
 
 
 def _split(order: List[int], middle: Mapping[int, int]) -> List[int]:
@@ -99,7 +99,7 @@ def _is_no_chance(last_in: int, steps: int, chance: float) -> bool:
     return bool(last_in / steps > max(0.5, chance + _SURE * deviation))
 
 
-def _where(ranks: Dict[int, Steps], slow: List[int], rest: List[int], waiting: Sequence[str]) -> Tuple[str, int, int]:
+def _where(ranks: Dict[int, StepTimes], slow: List[int], rest: List[int], waiting: Sequence[str]) -> Tuple[str, int, int]:
     """Return the part of a step in which the slow ranks spend most more than the others, how much more, and what the others spend."""
     names = [name for name in PARTS if name not in waiting]
     known = {rank: {name: _middle(steps.parts[name]) for name in names} for rank, steps in ranks.items()}
@@ -111,11 +111,11 @@ def _where(ranks: Dict[int, Steps], slow: List[int], rest: List[int], waiting: S
     return part, more[part], usual[part]
 
 
-def _parts(steps: Steps, names: Sequence[str]) -> List[Tuple[int, ...]]:
+def _parts(steps: StepTimes, names: Sequence[str]) -> List[Tuple[int, ...]]:
     return [steps.parts[name] for name in names]
 
 
-def _added(steps: Steps, names: Sequence[str]) -> Tuple[int, ...]:
+def _added(steps: StepTimes, names: Sequence[str]) -> Tuple[int, ...]:
     """Return the sum of some parts, step by step."""
     return tuple([sum(parts) for parts in zip(*_parts(steps, names))])
 

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.read import _ledger_bytes, ledger_lines, steps
-from ddp_probe.read.steps import Steps
+from ddp_probe.read.steps import StepTimes
 
 _PAGE = 1 << 12
 _STEP = schema.layout(schema.STEP).size
@@ -131,7 +131,7 @@ class Ledger(NamedTuple):
     torn: int = 0
     problem: str = ""
     sums: List[CallSum] = []
-    steps: Steps = Steps()
+    steps: StepTimes = StepTimes()
 
 
 def read(path: Union[str, "os.PathLike[str]"], last: int = 0) -> Ledger:
@@ -267,9 +267,9 @@ class _Raw:
                     *times,
                 )
 
-    def steps(self) -> Steps:
+    def steps(self) -> StepTimes:
         area = self.data[self.at.steps : self.at.records]
-        return steps.read(area, self.order) if self.head["step_size"] == _STEP else Steps()
+        return steps.read(area, self.order) if self.head["step_size"] == _STEP else StepTimes()
 
     def _rows(self, fields: Sequence[schema.Field], start: int, size: int, count: int) -> Iterable[Tuple[Any, ...]]:
         """Return the rows of an area that are there, without those at its end that were never written."""

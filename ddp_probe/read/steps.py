@@ -15,7 +15,7 @@ _INDEX, _BEGAN, _ENDED, _AGAIN = (schema.offset(schema.STEP, name) // 8 for name
 _COLUMNS = {name: schema.offset(schema.STEP, name + "_ns") // 8 for name in (*PARTS, "backward", "waiting")}
 
 
-class Steps(NamedTuple):
+class StepTimes(NamedTuple):
     """The latest steps of one rank, without a gap; times are in nanoseconds. `took` is the whole step, each of `parts` a phase of it."""
 
     first: int = 0
@@ -32,7 +32,7 @@ class Steps(NamedTuple):
         return self.first + len(self.took) - 1
 
 
-def read(area: bytes, order: str) -> Steps:
+def read(area: bytes, order: str) -> StepTimes:
     """Return the steps of these bytes; a row that was being written ends them."""
     words = array("Q")
     count = len(area) // (8 * _WORDS)
@@ -42,13 +42,13 @@ def read(area: bytes, order: str) -> Steps:
     index = words[_INDEX::_WORDS]
     newest = max(index, default=0)
     places = _latest(index, words[_AGAIN::_WORDS], newest, count)
-    while places and not words[places[0] * _WORDS + _BEGAN]:  # The first step began before the first backward pass: nobody knows when.
+    while places and not words[places[0] * _WORDS + _BEGAN]:  # The first step began before the first backward pass, at an unknown time.
         places = places[1:]
     if not places:
-        return Steps()
+        return StepTimes()
     took = tuple(max(0, words[at * _WORDS + _ENDED] - words[at * _WORDS + _BEGAN]) for at in places)
     parts = {name: tuple([words[at * _WORDS + column] for at in places]) for name, column in _COLUMNS.items()}
-    return Steps(index[places[0]], took, parts, words[places[-1] * _WORDS + _ENDED])
+    return StepTimes(index[places[0]], took, parts, words[places[-1] * _WORDS + _ENDED])
 
 
 def _latest(index: "array[int]", again: "array[int]", newest: int, count: int) -> List[int]:

@@ -16,7 +16,7 @@ _TURN = 0.2  # Seconds between two looks at whether the launcher is still there.
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Ask every so many seconds; the arguments are that number and the run's folder."""
+    """Ask at an interval. The arguments are its seconds and the run's folder."""
     every, parent = float(arguments[0]), os.getppid()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a tool that still runs is ended on the way out
 

@@ -20,7 +20,7 @@ from ddp_probe.hangs._held import Held
 from ddp_probe.ledger import phases
 from ddp_probe.ledger._calls import flags_of_thread, hooks
 from ddp_probe.ledger._groups import Groups
-from ddp_probe.ledger._steps import Steps
+from ddp_probe.ledger._steps import StepRing
 from ddp_probe.ledger._sums import Sums
 from ddp_probe.patching import Switch, Target
 from ddp_probe.patching.intercept.code_swap import Hooks, swap
@@ -49,7 +49,7 @@ def write(path: str, fate: str, microseconds: int) -> None:
     file.before_flush = sums.put
     calls, _ = hooks(file, on, groups, lambda *_: False, sums)
     swap(Target("x", "all_reduce"), all_reduce, Hooks(*calls), [1], ["tensor", "src", None, "group", "async_op"])
-    swap(Target("x", "step"), step, phases.hooks(file, on, flags_of_thread, Steps(file.map, sums.inside)), [2], [])
+    swap(Target("x", "step"), step, phases.hooks(file, on, flags_of_thread, StepRing(file.map, sums.inside)), [2], [])
     end = time.monotonic_ns() + microseconds * 1000
     number = 0
     while True:
