@@ -2,6 +2,7 @@
 
 from typing import Iterator, List, Optional, Sequence, Tuple
 
+from ddp_probe.alignment import AlignedCall
 from ddp_probe.diagnose._splits import PASSES, Split, record, split
 from ddp_probe.diagnose._waits import PEER_GONE, waited
 from ddp_probe.diagnose.ledgers import Standing, View, as_site, described, view
@@ -9,6 +10,7 @@ from ddp_probe.diagnose.rule import Evidence
 from ddp_probe.diagnose.words import at, by_number, capital, clock, counted, listed, named
 from ddp_probe.read.model import Death, Failed, Run
 from ddp_probe.read.rank_ledger import LedgerCall
+from ddp_probe.schema import Site
 
 _LINES = 3  # Of each side.
 
@@ -130,6 +132,23 @@ def explained(run: Run) -> List[Failed]:
 def aborted(run: Run) -> List[Death]:
     """Return the ends by abort(): gloo and NCCL abort a process that gets another length than it expects."""
     return [death for death in run.deaths if death.signal == "SIGABRT"]
+
+
+def departed(found: Split) -> str:
+    """Say how the guilty rank leaves the sequence of calls that all make."""
+    one = found.departure
+    if one is None:
+        return ""
+    usual, made = _call(one.usual), _call(one.made)
+    if usual == made:
+        usual, made = "%s of its own group" % usual, "%s of another group" % made
+    if one.others:
+        return " At this point %s %s %s, and rank %d calls %s." % (named(one.others), by_number(one.others, "calls", "call"), usual, one.rank, made)
+    return " Before, rank %d called %s at this point, and now it calls %s." % (one.rank, usual, made)
+
+
+def _call(made: AlignedCall) -> str:
+    return "%s%s" % (made.op, at(Site(made.file, made.line)) if made.file else "")
 
 
 def doubt(found: Split) -> str:

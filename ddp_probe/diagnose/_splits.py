@@ -1,20 +1,23 @@
-"""At which call the ranks part, and which side is to blame: by majority over the ranks of the group, or both if nothing tells.
+"""At which call the ranks part, and which side is to blame.
 
-Two things part them: other calls at one number of a group, or a call that some wait in and others do not come to. Who waits for a rank that waits
-itself is a consequence.
+Two things part them: other calls at one number of a group, or a call that some wait in and others do not come to. The rank that has left the
+sequence of calls that all make is to blame (ddp_probe/alignment.py). If there is none, the majority of the group tells, or both are named. Who waits
+for a rank that waits itself is a consequence.
 """
 
 from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 from weakref import WeakKeyDictionary
 
+from ddp_probe import alignment
+from ddp_probe.alignment import Departure
 from ddp_probe.diagnose._halted import halted
 from ddp_probe.diagnose._rank_branch import branch
 from ddp_probe.diagnose.ledgers import Standing, View, view
 from ddp_probe.ledger_schema import PAIRED, SENDS
 from ddp_probe.read.ledger import Group, Record
 from ddp_probe.read.model import Run
-from ddp_probe.read.rank_ledger import LedgerCall
+from ddp_probe.read.rank_ledger import LedgerCall, made
 
 # Each kind of split is one rule's.
 DIFFER, MISSING, LEFT, ALONE, PEER, CIRCLE = "differ", "missing", "left", "alone", "peer", "circle"
@@ -44,6 +47,7 @@ class Split(NamedTuple):
     what: str = ""  # What `here` wait in, if it is not a collective.
     branch: int = 0  # The line of the `if` that tells who is wrong.
     circle: Tuple["Split", ...] = ()  # If groups wait for each other: each wait, for ranks that are in the next one.
+    departure: Optional[Departure] = None  # The call at which the guilty rank left the sequence of calls that all make.
 
 
 class _Stall(NamedTuple):
@@ -69,6 +73,7 @@ def split(run: Run) -> Optional[Split]:
     if found is None:
         seen = view(run)
         parted = min(_differences(seen), key=lambda one: one.when, default=None)
+        parted = _narrowed(seen, parted) if parted is not None else None
         found = _SPLITS[run] = (parted or _halt(run, seen) or _stalled(seen),)
     return found[0]
 
@@ -198,6 +203,9 @@ def _stalled(seen: View) -> Optional[Split]:
     stalls = [stall for stall in stalls if stall.there or stall.unknown]
     if not stalls:
         return None
+    departed = _departed(seen, stalls)
+    if departed is not None:
+        return departed
     stuck = {rank: stall for stall in stalls for rank in stall.here}
     free = [stall for stall in stalls if any(rank not in stuck for rank in stall.there)]
     if free:
@@ -220,6 +228,43 @@ def _stalled(seen: View) -> Optional[Split]:
         )
         return _made(around[0], CIRCLE, around[0].there, [rank for wait in waits for rank in wait.here])._replace(circle=waits)
     return _circle(first, MISSING)
+
+
+def _departed(seen: View, stalls: List[_Stall]) -> Optional[Split]:
+    """Return the wait for the one rank that has left the sequence of calls that all make, or its own if nobody waits for it alone."""
+    standings = {rank: one for stall in stalls for rank, one in stall.here.items()}
+    free = [seen.ranks[rank] for stall in stalls for rank in stall.there if rank not in standings]
+    if any(one.left is None for one in free) or not any(_is_long(seen, one) for one in standings.values()):
+        return None  # Who is in no call may yet come.
+    found = _departure(seen, stalls)
+    if found is None:
+        return None
+    waited_for = [stall for stall in stalls if found.rank in stall.there] or [stall for stall in stalls if found.rank in stall.here]
+    if not waited_for:
+        return None
+    stall = max(waited_for, key=lambda one: (len(one.here), -one.when))
+    kind = PEER if stall.what in PAIRED else MISSING if found.rank in stall.there else ALONE
+    return _made(stall, kind, stall.there, [found.rank])._replace(departure=found)
+
+
+def _departure(seen: View, stalls: List[_Stall]) -> Optional[Departure]:
+    """Return the departure of one rank; of very many, those are compared that few wait for, or that wait with few."""
+    rare = [rank for stall in sorted(stalls, key=lambda one: len(one.here)) for rank in (*stall.there, *stall.here)]
+    chosen = list(dict.fromkeys(rank for rank in [*rare, *sorted(seen.ranks)] if rank not in seen.unknown))[: alignment.MOST_RANKS]
+    calls = {rank: made(seen.ranks[rank].process.whole_ledger().records) for rank in sorted(chosen)}
+    return alignment.departure({rank: found for rank, found in calls.items() if found})
+
+
+def _narrowed(seen: View, parted: Split) -> Split:
+    """Return the split with one guilty rank if nothing but the sequence of calls tells which it is."""
+    if len(parted.blame) < 2 or parted.branch:
+        return parted
+    found = _departure(seen, [])
+    if found is None or found.rank not in parted.blame:
+        return parted
+    if found.rank in parted.here:
+        parted = parted._replace(here=parted.there, there=parted.here, calls=parted.calls[::-1])
+    return parted._replace(blame=(found.rank,), departure=found)
 
 
 def _unpaired(pairs: List[_Stall]) -> Split:

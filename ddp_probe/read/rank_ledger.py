@@ -7,9 +7,11 @@ import os
 import re
 from array import array
 from collections import deque
-from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
+from functools import lru_cache
+from typing import Any, Deque, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
+from ddp_probe.alignment import AlignedCall
 from ddp_probe.read import _ledger_bytes, held_files, ledger
 from ddp_probe.read.ledger import Group, Ledger, LedgerSite, Phase, Record
 
@@ -32,6 +34,7 @@ class LedgerCall(NamedTuple):
 
 
 _MOST_RANKS = 1 << 20
+_OF_GROUPS = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.ABOUT_GROUPS)
 _UNKNOWN = LedgerCall("", 0, 0, "", -1, None)
 _CALLS: List[LedgerCall] = [_UNKNOWN]  # A call's number is its place here; 0 stands for one that is not known.
 _NUMBERS: Dict[LedgerCall, int] = {_UNKNOWN: 0}
@@ -125,6 +128,26 @@ def _beside(base: str) -> str:
 def whole(path: str, data: Optional[bytes] = None) -> Ledger:
     """Return all that a ledger holds."""
     return ledger.parse(data, path) if data is not None else ledger.read(held_files.place(path))
+
+
+def made(records: Iterable[Record]) -> List[AlignedCall]:
+    """Return the calls of the job's main thread as they are compared with those of other ranks."""
+    return [_made(one) for one in records if not one.is_inner and not one.in_side_thread]
+
+
+def _made(record: Record) -> AlignedCall:
+    site, group = record.site or LedgerSite(), record.group if record.op in _OF_GROUPS else None
+    members = _members(group.ranks) if group is not None else ()
+    peer = record.peer if record.op in schema.PAIRED else -1
+    return AlignedCall(record.op, site.file, site.line, group.id if group is not None else "", members, record.seq, peer)
+
+
+@lru_cache(maxsize=1 << 10)
+def _members(text: str) -> Tuple[int, ...]:
+    try:
+        return tuple(ranks_of(text))
+    except ValueError:  # It was cut.
+        return ()
 
 
 def read(path: str, data: Optional[bytes] = None) -> RankLedger:

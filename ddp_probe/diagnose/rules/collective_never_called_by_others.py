@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose._splits import ALONE
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
@@ -53,7 +53,7 @@ def check(run: Run) -> Iterator[Finding]:
         return
     one = RULE.found(
         ranks=found.blame,
-        verdict="%s; %s.%s" % (capital(waiting(run, found)), absent(run, found), doubt(found)),
+        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), departed(found), doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
         remedy="Let all ranks make the call of %s%s, or none: move it out of the branch."

@@ -2,7 +2,7 @@
 
 from typing import Iterator, List
 
-from ddp_probe.diagnose._split_words import aborted, doubt, evidence, explained, group, of_kind, sides
+from ddp_probe.diagnose._split_words import aborted, departed, doubt, evidence, explained, group, of_kind, sides
 from ddp_probe.diagnose._splits import DIFFER, Split
 from ddp_probe.diagnose.ledgers import as_site
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
@@ -70,8 +70,8 @@ def check(run: Run) -> Iterator[Finding]:
     found = of_kind(run, DIFFER)
     if found is None:
         return
-    both = [] if found.branch else set(found.here) & set(found.blame)
-    told = " Nothing shows which of them is wrong." if both else ""
+    both = [] if found.branch or found.departure else set(found.here) & set(found.blame)
+    told = " Nothing shows which of them is wrong." if both else departed(found)
     if found.branch:
         told = " The call of %s stands under the 'if' in line %d, which the others do not take." % (named(found.blame), found.branch)
     one = RULE.found(
@@ -81,7 +81,7 @@ def check(run: Run) -> Iterator[Finding]:
         when=found.when,
         remedy=_remedy(found),
         explains=[*explained(run), *aborted(run)],
-        confidence=MEDIUM if told else "high",
+        confidence=MEDIUM if both or found.branch else "high",
     )
     if found.branch and found.blame == (0,):
         one.cause = "rank0_only_collective"

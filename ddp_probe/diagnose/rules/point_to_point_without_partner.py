@@ -2,7 +2,7 @@
 
 from typing import Iterator, Optional
 
-from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, stands, waiting
+from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
 from ddp_probe.diagnose._splits import PEER, Split
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import Example, Finding, Rule, RuleTexts
@@ -83,9 +83,10 @@ def check(run: Run) -> Iterator[Finding]:
         return
     pair = sorted({*found.blame, *found.here, *found.there})
     other = _other_half(run, found)
-    told = " Rank %d is %s: one of them may name the wrong rank." % (other, view(run).ranks[other].where()) if other is not None else ""
+    told = departed(found)
+    told += " Rank %d is %s: one of them may name the wrong rank." % (other, view(run).ranks[other].where()) if other is not None else ""
     yield RULE.found(
-        ranks=pair,
+        ranks=found.blame if found.departure is not None else pair,
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
         evidence=[*evidence(run, found), *([stands(run, other)] if other is not None else [])],
         when=found.when,

@@ -4,7 +4,7 @@ from typing import Iterator, List, Tuple, Union
 
 from ddp_probe import schema
 from ddp_probe.diagnose._loop_end import loop_end
-from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose._splits import BACKWARD, MISSING, UNKNOWN, Split
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts, Undecided
@@ -110,7 +110,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         yield _undecided(run, found)
         return
     both = set(found.here) & set(found.blame)
-    told = " Each waits for the other; nothing shows which of them is wrong." if both else ""
+    told = " Each waits for the other; nothing shows which of them is wrong." if both else departed(found)
     ended, batches = _out_of_batches(run, found)
     short = ended
     if ended:
