@@ -140,7 +140,9 @@ class HostState(msgspec.Struct, omit_defaults=True, gc=False):
 
     rss: Annotated[Optional[int], _doc("Bytes of memory that the process has in use.")] = None
     rss_peak: Annotated[Optional[int], _doc("The most that it has had in use.")] = None
-    memory: Annotated[Optional[int], _doc("Bytes that its control group has in use.")] = None
+    anonymous: Annotated[Optional[int], _doc("Bytes of rss that are the process's own, and no file's.")] = None
+    memory: Annotated[Optional[int], _doc("Bytes that its control group has in use, the cache of files among them.")] = None
+    memory_taken: Annotated[Optional[int], _doc("Bytes of those that the kernel cannot take back; read only if there is a limit.")] = None
     memory_limit: Annotated[Optional[int], _doc("The control group's limit; unset for none.")] = None
     oom_kills: Annotated[Optional[int], _doc("How many processes of the control group the kernel has killed for lack of memory.")] = None
     shm_free: Annotated[Optional[int], _doc("Bytes free in /dev/shm.")] = None

@@ -10,6 +10,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "cuda_visible_devices_wrong",
         "hardcoded_device_zero",
         "launched_without_launcher",
+        "one_card_busy",
     ),
     "module_device_wrong_at_wrap": (
         "model_on_cpu_at_ddp_wrap",
@@ -30,6 +31,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "dtype_unsupported_on_device",
         "device_init_before_set_device",
         "op_unsupported_by_backend",
+        "card_slowed_down",
     ),
     "ranks_take_different_paths": (
         "rank_divergent_control_flow",
@@ -71,7 +73,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
     "checkpoint_vs_loader": ("weights_only_default", "module_prefix_mismatch", "checkpoint_vs_code_mismatch"),
     "port_or_stale_process": ("master_port_in_use", "stale_process_holds_device"),
     "unused_parameters": ("unused_parameters",),
-    "out_of_memory": ("card_out_of_memory", "host_out_of_memory"),
+    "out_of_memory": ("card_out_of_memory", "host_out_of_memory", "memory_grows", "memory_of_one_rank"),
     "own_failure": ("own_exception",),
 }
 

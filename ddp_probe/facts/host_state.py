@@ -9,8 +9,9 @@ from ddp_probe.schema import HostState
 _PROC, _SYS = "/proc", "/sys/fs/cgroup"
 _MOST = 8192
 _UNLIMITED = 1 << 60  # Version 1 writes a number near 2**63 for no limit.
-_FILES = {"current": "memory.current", "limit": "memory.max", "events": "memory.events"}
-_FILES_V1 = {"current": "memory.usage_in_bytes", "limit": "memory.limit_in_bytes", "events": "memory.oom_control"}
+_FILES = {"current": "memory.current", "limit": "memory.max", "events": "memory.events", "parts": "memory.stat"}
+_FILES_V1 = {"current": "memory.usage_in_bytes", "limit": "memory.limit_in_bytes", "events": "memory.oom_control", "parts": "memory.stat"}
+_TAKEN, _TAKEN_V1 = (b"anon", b"shmem"), (b"total_rss", b"total_shmem")
 
 
 class HostReader:
@@ -28,6 +29,7 @@ class HostReader:
         state = HostState(
             rss=_kilobytes(status, b"VmRSS"),
             rss_peak=_kilobytes(status, b"VmHWM"),
+            anonymous=_kilobytes(status, b"RssAnon"),
             threads=_number(status.get(b"Threads")),
             files=_count(self._proc + "/self/fd"),
             cpu_seconds=round(times.user + times.system, 2),
@@ -37,6 +39,7 @@ class HostReader:
             state.memory = _number(_read(self._group["current"]))
             limit = _number(_read(self._group["limit"]))
             state.memory_limit = limit if limit is not None and limit < _UNLIMITED else None
+            state.memory_taken = _taken(_fields(_read(self._group["parts"]))) if state.memory_limit else None
             state.oom_kills = _number(_fields(_read(self._group["events"])).get(b"oom_kill"))
         state.shm_free, state.shm_size = _room(self._shm)
         return state
@@ -84,6 +87,12 @@ def _number(word: Optional[bytes]) -> Optional[int]:
         return int(word) if word else None
     except ours(ValueError):  # A limit of "max".
         return None
+
+
+def _taken(parts: Dict[bytes, bytes]) -> Optional[int]:
+    """Return what no cache of files is: that of processes, and shared memory."""
+    found = [_number(parts.get(name)) for name in (_TAKEN if b"anon" in parts else _TAKEN_V1)]
+    return sum(size or 0 for size in found) if found[0] is not None else None
 
 
 def _kilobytes(fields: Dict[bytes, bytes], name: bytes) -> Optional[int]:

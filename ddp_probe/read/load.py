@@ -129,7 +129,7 @@ def _processes(events: List[Dict[str, Any]], run: Run, ledgers: Dict[int, bytes]
     shared = SharedParts()
     for number, told in enumerate(events):
         event: Dict[str, Any] = {"phase": "point", "mono_ns": (number + 1) * 10**9, "host": "node1", **told}
-        is_launcher = event["event"].startswith("launcher.") and event.get("rank") is None
+        is_launcher = event["event"].startswith(("launcher.", "cards.")) and event.get("rank") is None
         name = "launcher.%s.jsonl" % event["host"] if is_launcher else "rank%05d.%s.jsonl" % (event.get("rank") or 0, event["host"])
         reader = readers.setdefault(name, ProcessReader(name, run.inventory, shared))
         reader.line(reader.process.lines + 1, json.dumps(event).encode(), True)

@@ -108,7 +108,13 @@ _NO_CUDA = "the machine has no CUDA, and the simulated cards do not have this fa
 _PERSON = "the report says where to look; which line to change is for a person to see"
 _OUTSIDE = "the change is outside of the program and of its command: another file, package, host or cable"
 NOT_FOLLOWED: Dict[str, str] = {
+    "DDP227": _PERSON,
+    "DDP229": _PERSON,
+    "DDP231": _OUTSIDE,
+    "DDP235": _OUTSIDE,
     "DDP313": _PERSON,
+    "DDP315": _PERSON,
+    "DDP317": _PERSON,
     "DDP523": _PERSON,
     "DDP527": _OUTSIDE,
     "DDP421": "a signal to a process is no change of the job",

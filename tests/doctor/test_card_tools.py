@@ -198,21 +198,21 @@ class _Played:
 
 
 def test_sums_and_peaks_over_time_and_no_line_without_a_change():
-    """A line has the mean, the peak and the looks of each reason so far; a look that differs by less than a step has none."""
+    """A line has the mean, the peak and the looks of each reason so far; one that differs by less than a step is left out."""
     over_time = CardsOverTime(
         _Played(
             CardLoad(index=0, utilisation=90.0, temperature=60.0, ecc=1),
-            CardLoad(index=0, utilisation=95.0, temperature=64.0, ecc=1),
-            CardLoad(index=0, utilisation=40.0, temperature=91.0, ecc=1, throttled=["hw_thermal"]),
+            CardLoad(index=0, utilisation=90.0, temperature=64.0, ecc=1),
+            CardLoad(index=0, utilisation=95.0, temperature=63.0, ecc=1),
+            CardLoad(index=0, utilisation=25.0, temperature=91.0, ecc=1, throttled=["hw_thermal"]),
             CardLoad(index=0, utilisation=75.0, temperature=62.0, ecc=3),
         )
     )
-    first, second, third, fourth = (over_time.look() for _ in range(4))
-    assert first is not None
-    assert second is None
-    assert (third.cards[0].utilisation_mean, third.cards[0].throttled_looks) == (75.0, {"hw_thermal": 1})
-    last = fourth.cards[0]
-    assert (fourth.looks, last.utilisation_mean, last.temperature_peak, last.throttled_looks) == (4, 75.0, 91.0, {"hw_thermal": 1})
+    lines = [over_time.look() for _ in range(5)]
+    assert [line is not None for line in lines] == [True, True, False, True, True], "After 1, 2, 4 … looks there is one."
+    hot, last = lines[3].cards[0], lines[4].cards[0]
+    assert (hot.utilisation_mean, hot.throttled_looks) == (75.0, {"hw_thermal": 1})
+    assert (lines[4].looks, last.utilisation_mean, last.temperature_peak, last.throttled_looks) == (5, 75.0, 91.0, {"hw_thermal": 1})
     assert (last.ecc_before, last.ecc) == (1, 3)
 
 

@@ -123,7 +123,7 @@ def test_what_counts_as_a_change(before, now, differs):
     assert _states._differ(before, now) is differs
 
 
-_STATUS = b"Name:\tpython\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nThreads:\t7\n"
+_STATUS = b"Name:\tpython\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nRssAnon:\t  512 kB\nThreads:\t7\n"
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,15 @@ _STATUS = b"Name:\tpython\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nThreads:\t7\n"
     [
         (
             "0::/job.scope\n",
-            {"job.scope/memory.current": "500", "job.scope/memory.max": "900", "job.scope/memory.events": "oom 1\noom_kill 3\n"},
-            (500, 900, 3),
+            {
+                "job.scope/memory.current": "500",
+                "job.scope/memory.max": "900",
+                "job.scope/memory.events": "oom 1\noom_kill 3\n",
+                "job.scope/memory.stat": "anon 300\nfile 150\nkernel 20\nshmem 50\n",
+            },
+            (500, 900, 3, 350),
         ),
-        ("0::/outside\n", {"memory.current": "500", "memory.max": "max", "memory.events": "oom_kill 0\n"}, (500, None, 0)),
+        ("0::/outside\n", {"memory.current": "500", "memory.max": "max", "memory.events": "oom_kill 0\n"}, (500, None, 0, None)),
         (
             "3:cpu:/x\n5:memory:/docker/abc\n0::/\n",
             {
@@ -142,11 +147,21 @@ _STATUS = b"Name:\tpython\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nThreads:\t7\n"
                 "memory/docker/abc/memory.limit_in_bytes": "9223372036854771712",
                 "memory/docker/abc/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
             },
-            (7, None, 2),
+            (7, None, 2, None),
         ),
-        ("0::/nothing\n", {}, (None, None, None)),
+        (
+            "5:memory:/docker/abc\n",
+            {
+                "memory/docker/abc/memory.usage_in_bytes": "70",
+                "memory/docker/abc/memory.limit_in_bytes": "90",
+                "memory/docker/abc/memory.oom_control": "oom_kill 0\n",
+                "memory/docker/abc/memory.stat": "cache 9\nrss 1\nshmem 1\ntotal_cache 40\ntotal_rss 20\ntotal_shmem 5\n",
+            },
+            (70, 90, 0, 25),
+        ),
+        ("0::/nothing\n", {}, (None, None, None, None)),
     ],
-    ids=["version 2", "a container", "version 1", "none"],
+    ids=["version 2", "a container", "version 1", "version 1 with a limit", "none"],
 )
 def test_the_control_group_of_both_versions(tmp_path, cgroup, files, told):
     """Memory, limit and kills come from the control group of the process; a limit of max, or as large as version 1 writes it, is none."""
@@ -158,8 +173,8 @@ def test_the_control_group_of_both_versions(tmp_path, cgroup, files, told):
         (sys / name).parent.mkdir(parents=True, exist_ok=True)
         (sys / name).write_text(text)
     state = HostReader(str(proc), str(sys)).state()
-    assert (state.memory, state.memory_limit, state.oom_kills) == told
-    assert (state.rss, state.rss_peak, state.threads) == (1 << 20, 2 << 20, 7)
+    assert (state.memory, state.memory_limit, state.oom_kills, state.memory_taken) == told
+    assert (state.rss, state.rss_peak, state.anonymous, state.threads) == (1 << 20, 2 << 20, 1 << 19, 7)
 
 
 def test_a_vendor_that_counts_by_single_calls(monkeypatch):
@@ -231,21 +246,48 @@ def control_group():
     pytest.skip("This user may not make a control group that limits memory.")
 
 
+def _launched_in(group, folder, env, port):
+    """Launch job.py over two ranks in a control group; return the report."""
+    enter = 'echo $$ > "$0" && exec "$@"'
+    launch = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1", "--master_port=%d" % port]
+    command = ["sh", "-c", enter, str(group / "cgroup.procs"), sys.executable, *launch, str(folder / "job.py")]
+    subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=150, check=False)
+    report = [sys.executable, "-m", "ddp_probe", "report", "--json", str(folder / "runs" / "latest")]
+    return json.loads(subprocess.run(report, env=env, capture_output=True, text=True, timeout=60, check=False).stdout)
+
+
 def test_a_rank_that_the_kernel_kills_for_lack_of_memory(control_group, tmp_path, armed, free_port):
     """At the limit of a real control group rank 1 gets SIGKILL; the report names it and the count, and does not guess from the signal."""
     (tmp_path / "job.py").write_text(_TOO_MUCH)
-    enter = 'echo $$ > "$0" && exec "$@"'
-    launch = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1", "--master_port=%d" % free_port()]
-    command = ["sh", "-c", enter, str(control_group / "cgroup.procs"), sys.executable, *launch, str(tmp_path / "job.py")]
-    env = armed(tmp_path / "runs")
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False)
-    assert done.returncode
-    report = [sys.executable, "-m", "ddp_probe", "report", "--json", str(tmp_path / "runs" / "latest")]
-    told = json.loads(subprocess.run(report, env=env, capture_output=True, text=True, timeout=60, check=False).stdout)
+    told = _launched_in(control_group, tmp_path, armed(tmp_path / "runs"), free_port())
     (finding,) = told["findings"]
-    assert (finding["id"], finding["ranks"]) == ("DDP223", [1]), done.stderr
+    assert (finding["id"], finding["ranks"]) == ("DDP223", [1])
     assert "the control group's 1.5 GiB on" in finding["verdict"]
     assert "rose from 0 to 1" in finding["verdict"]
+
+
+_NEARLY = """
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+kept = []
+def share():
+    names = {"anon": 1, "shmem": 1} if os.path.exists(GROUP + "/memory.max") else {"total_rss": 1, "total_shmem": 1}
+    return sum(int(line.split()[1]) for line in open(GROUP + "/memory.stat") if line.split()[0] in names) / (3 << 29)
+while os.environ["RANK"] == "1" and share() < 0.92:
+    kept.append(bytearray(os.urandom(1 << 20) * 8))
+torch.save({"a": 1}, "rank%s.pth" % os.environ["RANK"])
+dist.all_reduce(torch.ones(1))
+dist.destroy_process_group()
+"""
+
+
+def test_a_control_group_that_is_nearly_full(control_group, tmp_path, armed, free_port):
+    """A job that goes up to 92 % of a real control group's memory and ends well is told so, with what the ranks themselves hold."""
+    (tmp_path / "job.py").write_text(_NEARLY.replace("GROUP", repr(str(control_group))))
+    told = _launched_in(control_group, tmp_path, armed(tmp_path / "runs"), free_port())
+    (finding,) = told["findings"]
+    assert (finding["id"], finding["severity"], finding["ranks"]) == ("DDP231", "warning", [0, 1])
+    assert "of 1.5 GiB without the cache of files" in finding["verdict"]
 
 
 _ON_CARD_0 = """

@@ -1,0 +1,90 @@
+"""A card has lowered its clock because of heat or power, or has had memory errors, while the job ran."""
+
+from typing import Iterator, List, Tuple
+
+from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rules.recorded import card_slowed_down as recorded
+from ddp_probe.diagnose.words import named
+from ddp_probe.read.model import Run
+from ddp_probe.schema import CardLoad
+
+_LOOKS, _SHARE = 3, 0.1
+# A card at its power cap does as it should: it is not named.
+_WORDS = {
+    "hw_slowdown": "slowed down by its hardware",
+    "sw_thermal": "slowed down because it is hot",
+    "hw_thermal": "slowed down because it is too hot",
+    "power_brake": "slowed down by the power supply",
+}
+
+RULE = Rule(
+    id="DDP235",
+    slug="card-slowed-down",
+    cause="card_slowed_down",
+    title="A card is slowed down by heat or power, or has had memory errors, while the job ran.",
+    symptom="All ranks are slower than they should be, as each step waits for the slowest card.",
+    evidence=(
+        "cards.state of the launcher: the vendor's tool gives a reason for a lowered clock in at least three looks and a tenth of all; or "
+        "counts ECC errors "
+        "that it could not correct and that were not there at the first look; or calls the card's health something else than OK."
+    ),
+    remedy=(
+        "Let the host's owner see to that card: air flow, fans and power supply; after ECC errors that could not be corrected, a reset of the card "
+        "or its replacement. Until then leave it out: name the other cards in CUDA_VISIBLE_DEVICES (or the accelerator's own variable), "
+        "and start a rank less."
+    ),
+    zh=RuleTexts(
+        title="作业运行时某张卡因过热或供电而降频，或者出现了显存错误。",
+        symptom="所有 rank 都比应有的速度慢，因为每一步都要等最慢的那张卡。",
+        evidence="启动器的 cards.state：厂商的工具在至少三次、并且至少十分之一的查询里给出了降频的原因；或者出现了第一次查询时还没有的、"
+        "无法纠正的 ECC 错误；或者把卡的健康状态报为 OK 以外的值。",
+        remedy=(
+            "请主机的管理员检查这张卡：风道、风扇和供电；出现无法纠正的 ECC 错误之后，复位或更换这张卡。在此之前不要用它：在 "
+            "CUDA_VISIBLE_DEVICES（或该加速卡自己的变量）里"
+            "只写其他卡，并少启动一个 rank。"
+        ),
+    ),
+    needs=("cards.state",),
+    severity=WARNING,
+)
+
+EXAMPLES = (
+    Example("Card 3 is too hot in most of the looks.", recorded.CARD_3_IS_TOO_HOT, ranks=(3,)),
+    Example("Card 1 has two ECC errors more at the end.", recorded.CARD_1_HAS_ECC_ERRORS, ranks=(1,)),
+    Example("Each card is at its power cap, and one has old ECC errors.", recorded.AT_THE_POWER_CAP, answer="clear"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look at the last answer of each host: its sums cover the whole job."""
+    for host in hosts(run):
+        told = [(card, why) for card in host.last.begin.cards for why in ["; ".join(_why(card, host.looks))] if why]
+        if told:
+            yield _finding(host, told)
+
+
+def _why(card: CardLoad, looks: int) -> Iterator[str]:
+    for reason, times in card.throttled_looks.items():
+        if reason in _WORDS and times >= max(_LOOKS, _SHARE * looks):
+            heat = ", at up to %.0f °C" % card.temperature_peak if card.temperature_peak else ""
+            yield "%s (%s) in %d of %d looks%s" % (_WORDS[reason], reason, times, looks, heat)
+    if card.ecc is not None and card.ecc > (card.ecc_before or 0):
+        yield "%d ECC errors that could not be corrected, %d at the first look" % (card.ecc, card.ecc_before or 0)
+    if card.health:
+        yield "its health is '%s'" % card.health
+
+
+def _finding(host: CardsOfHost, told: List[Tuple[CardLoad, str]]) -> Finding:
+    ranks = sorted({rank for card, _ in told for rank in host.on(card)})
+    parts = ["card %d%s%s" % (card.index, _of(host.on(card)), why) for card, why in told]
+    return RULE.found(
+        ranks=ranks,
+        verdict="On %s, by %s: %s." % (host.host, host.tool, "; ".join(parts)),
+        evidence=[shown(host.last, part) for part in parts],
+        when=host.last.when,
+    )
+
+
+def _of(ranks: List[int]) -> str:
+    return " (%s): " % named(ranks) if ranks else ": "

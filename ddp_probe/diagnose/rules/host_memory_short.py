@@ -1,0 +1,99 @@
+"""The memory of a host's control group, or its /dev/shm, is nearly used up."""
+
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ddp_probe import schema
+from ddp_probe.diagnose._memory import StateLine, size, system
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rules.recorded import host_memory_short as recorded
+from ddp_probe.diagnose.words import capital
+from ddp_probe.read.model import LoggedProcess, Run
+
+_NEARLY = 0.9
+
+RULE = Rule(
+    id="DDP231",
+    slug="host-memory-short",
+    cause="host_out_of_memory",
+    title="The memory of a host, or its /dev/shm, is nearly used up.",
+    symptom="Nothing yet. Later a rank or a DataLoader worker is killed (SIGKILL), or ends with a bus error.",
+    evidence=(
+        "device.state: what the control group holds and the kernel cannot take back (memory_taken, so not the cache of files) is 90 % of its limit "
+        "or more, or 10 % of /dev/shm or less is free."
+    ),
+    remedy=(
+        "Use less memory in each rank: fewer DataLoader workers, persistent_workers=False, no copy of the data or of the checkpoint per rank "
+        "(mmap=True). Or give the container more: docker run --memory and --shm-size=16g, --mem of Slurm."
+    ),
+    zh=RuleTexts(
+        title="主机的内存或 /dev/shm 快用完了。",
+        symptom="眼下没有现象。之后某个 rank 或 DataLoader 的 worker 会被杀掉（SIGKILL），或者以 bus error 结束。",
+        evidence="device.state：控制组占用的、内核收不回来的内存（memory_taken，不含文件缓存）达到上限的 90 %，或者 /dev/shm 只剩不到 10 %。",
+        remedy=(
+            "减少每个 rank 占用的内存：减少 DataLoader 的 worker，persistent_workers=False，不要让每个 rank 各存一份数据或检查点（mmap=True）。或者"
+            "给容器更多内存：docker run --memory 和 --shm-size=16g，Slurm 的 --mem。"
+        ),
+    ),
+    needs=("device.state",),
+    severity=WARNING,
+    yields_to=("host-out-of-memory",),
+)
+
+EXAMPLES = (
+    Example("The group holds 1.9 of 2 GiB, and no cache.", recorded.NO_CACHE, ranks=(0, 1)),
+    Example("The group is full of files, which the kernel drops as it needs room.", recorded.FULL_OF_FILES, answer="clear"),
+    Example("The workers of a container have filled the 64 MiB of /dev/shm.", recorded.SHM_FULL, ranks=(0,)),
+    Example("Half of /dev/shm is free.", recorded.SHM_HALF_FREE, answer="clear"),
+)
+
+
+class _Short(NamedTuple):
+    share: float
+    call: StateLine
+    process: LoggedProcess
+    state: schema.HostState
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look, host by host, for the line with the least room."""
+    hosts: Dict[str, List[LoggedProcess]] = {}
+    for process in run.processes:
+        hosts.setdefault(process.host, []).append(process)
+    for host, processes in hosts.items():
+        group = _most(processes, lambda state: (state.memory_taken, state.memory_limit))
+        shm = _most(processes, lambda state: (None if state.shm_free is None else (state.shm_size or 0) - state.shm_free, state.shm_size))
+        if group is not None:
+            yield _finding(processes, group, _of_group(host or "the host", group, processes))
+        if shm is not None:
+            free, there = size(shm.state.shm_free or 0), size(shm.state.shm_size or 0)
+            yield _finding(processes, shm, "the shared memory (/dev/shm) of %s has %s of %s free" % (host or "the host", free, there))
+
+
+def _most(processes: List[LoggedProcess], of: Callable[[schema.HostState], Tuple[Optional[int], Optional[int]]]) -> Optional[_Short]:
+    found = []
+    for process in processes:
+        for call, state in system(process):
+            used, there = of(state)
+            if used is not None and there and used >= _NEARLY * there:
+                found.append(_Short(used / there, call, process, state))
+    return max(found, key=lambda one: one.share, default=None)
+
+
+def _of_group(host: str, short: _Short, processes: List[LoggedProcess]) -> str:
+    own = sum(max((state.anonymous or 0 for _, state in system(process)), default=0) for process in processes)
+    taken, limit = size(short.state.memory_taken or 0), size(short.state.memory_limit or 0)
+    return "the control group on %s holds %s of %s without the cache of files; its ranks themselves have held up to %s" % (
+        host,
+        taken,
+        limit,
+        size(own),
+    )
+
+
+def _finding(processes: List[LoggedProcess], short: _Short, what: str) -> Finding:
+    return RULE.found(
+        ranks=[process.rank for process in processes if process.rank is not None],
+        verdict="%s, at '%s' of rank %s." % (capital(what), short.call.begin.when, short.process.rank),
+        evidence=[shown(short.call, "%.0f %% are in use" % (100 * short.share))],
+        when=short.call.when,
+    )

@@ -1,0 +1,141 @@
+"""The memory of a rank grows as long as it trains: a leak."""
+
+from typing import Iterator, List, NamedTuple, Optional
+
+from ddp_probe.diagnose._memory import MIB, MemoryPoint, devices, event_of, of_device, of_process, site_of, size
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rules.recorded import memory_grows as recorded
+from ddp_probe.diagnose.words import at, clock, subject
+from ddp_probe.read.model import LoggedProcess, Run
+
+_STEPS = 3  # Until then a job builds up what it keeps: gradients, the state of its optimiser, the cache of its allocator.
+_POINTS = 9
+_DEVICE, _HOST = (64 * MIB, 0.1), (256 * MIB, 0.2)  # Growth of both kinds: in bytes, and as a part of what there was.
+_STEADY = 0.4  # Part of the earlier rate that the later one has at least: what fills up grows ever more slowly.
+
+RULE = Rule(
+    id="DDP229",
+    slug="memory-grows",
+    cause="memory_grows",
+    title="A rank's memory grows for as long as it trains.",
+    symptom="The job runs out of memory after hours or epochs, at a step like any other.",
+    evidence=(
+        "device.state after the first steps: what tensors hold on a device, or what the process holds of the host's memory, is higher in "
+        "each third of "
+        "the lines than in all of the third before, and grows on at about the same rate. Memory that only fills up to a level is not meant."
+    ),
+    remedy=(
+        "Look for what is kept from step to step: a loss that is added up without .item() or detach(), outputs in a list, hooks that are "
+        "registered "
+        "again in each epoch, a cache in the data set. Compare torch's snapshots of two steps (torch.cuda.memory._snapshot()), "
+        "or on the host tracemalloc's."
+    ),
+    zh=RuleTexts(
+        title="某个 rank 的内存在训练期间一直增长。",
+        symptom="作业跑了几小时或几个 epoch 之后，在普普通通的一步上用完内存。",
+        evidence="最初几步之后的 device.state：张量在设备上占用的显存，或进程占用的主机内存，每三分之一的记录都高于前三分之一的全部记录，"
+        "并且以差不多的速度继续增长。只是涨到某个水平就停下的不算。",
+        remedy=(
+            "找找有什么东西从一步留到了下一步：累加 loss 时没有用 .item() 或 detach()，输出存进了列表，每个 epoch 都重新注册 hook，"
+            "数据集里有缓存。比较两步之间 torch 的"
+            "快照（torch.cuda.memory._snapshot()），主机内存则用 tracemalloc 比较。"
+        ),
+    ),
+    needs=("device.state",),
+    severity=WARNING,
+)
+
+EXAMPLES = (
+    Example("Both ranks keep 100 MiB of each epoch on their card.", recorded.EACH_EPOCH_KEEPS, ranks=(0, 1)),
+    Example("The process of rank 1 grows on the host.", recorded.HOST_OF_RANK_1, ranks=(1,)),
+    Example("Memory goes up and down with the length of the batches.", recorded.UP_AND_DOWN, answer="clear"),
+    Example("The optimiser's state is made at the first step, and a cache fills up.", recorded.FILLS_UP, answer="clear"),
+)
+
+
+class _Growth(NamedTuple):
+    process: LoggedProcess
+    what: str
+    first: MemoryPoint
+    last: MemoryPoint
+    where: str
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look at each device and at the host's memory of each rank."""
+    grown = [found for process in run.processes if process.rank is not None for found in _all(process)]
+    for on_host in (False, True):
+        chosen = [one for one in grown if (one.what == "the host") is on_host]
+        if chosen:
+            yield _finding(chosen)
+
+
+def _all(process: LoggedProcess) -> Iterator[_Growth]:
+    for device in devices(process):
+        found = _growth(process, device, of_device(process, device), *_DEVICE)
+        if found is not None:
+            yield found
+    host = _growth(process, "the host", of_process(process), *_HOST)
+    if host is not None:
+        yield host
+
+
+def _growth(process: LoggedProcess, what: str, points: List[MemoryPoint], least: int, share: float) -> Optional[_Growth]:
+    """Return the growth if each third of the points lies above the one before, and the rate holds."""
+    points = [point for point in points if (point.step or 0) >= _STEPS]
+    third = len(points) // 3
+    if len(points) < _POINTS:
+        return None
+    early, middle, late = points[:third], points[third:-third], points[-third:]
+    gaps = [min(p.held for p in after) - max(p.held for p in before) for before, after in ((early, middle), (middle, late))]
+    more = late[-1].held - early[0].held
+    if min(gaps) <= 0 or more < max(least, share * early[0].held) or late[-1].peak <= middle[-1].peak:
+        return None
+    if _rate(middle, late) < _STEADY * _rate(early, middle):
+        return None
+    return _Growth(process, what, early[0], late[-1], _where(process, points))
+
+
+def _rate(before: List[MemoryPoint], after: List[MemoryPoint]) -> float:
+    """Return bytes a step between the middles of two thirds."""
+    one, other = ((sum(p.held for p in part) / len(part), sum(p.step or 0 for p in part) / len(part)) for part in (before, after))
+    return (other[0] - one[0]) / max(other[1] - one[1], 1.0)
+
+
+def _where(process: LoggedProcess, points: List[MemoryPoint]) -> str:
+    """Say whether it grows inside one kind of call, or between those: in the steps."""
+    inside, told = 0, ""
+    for before, after in zip(points, points[1:]):
+        name = event_of(after.call)
+        if before.call.begin.when == name + " begin" and after.call.begin.when == name + " end":
+            inside += after.held - before.held
+            told = "%s%s" % (name, at(site_of(process, after.call)))
+    more = points[-1].held - points[0].held
+    return "in " + told if 2 * inside > more else "in the steps"
+
+
+def _finding(grown: List[_Growth]) -> Finding:
+    most = max(grown, key=lambda one: one.last.held - one.first.held)
+    ranks = sorted({one.process.rank for one in grown if one.process.rank is not None})
+    more, steps = most.last.held - most.first.held, max((most.last.step or 0) - (most.first.step or 0), 1)
+    verdict = "%s ever more memory on %s: rank %s had %s at step %d (%s) and %s at step %d (%s), which is %.2f MiB a step, %s." % (
+        subject(ranks, "holds", "hold"),
+        most.what if len({one.what for one in grown}) == 1 else "their cards",
+        most.process.rank,
+        size(most.first.held),
+        most.first.step or 0,
+        clock(most.first.call.when),
+        size(most.last.held),
+        most.last.step or 0,
+        clock(most.last.call.when),
+        more / steps / MIB,
+        most.where,
+    )
+    return RULE.found(
+        ranks=ranks,
+        verdict=verdict,
+        evidence=first_of(
+            [shown(point.call, "rank %s holds %s" % (one.process.rank, size(point.held))) for one in grown for point in (one.first, one.last)]
+        ),
+        when=most.first.call.when,
+    )

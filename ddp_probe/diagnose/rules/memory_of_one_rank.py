@@ -1,0 +1,99 @@
+"""A rank has held far more memory on its card than ranks with the same model."""
+
+from statistics import median_low
+from typing import Dict, Iterator, List, NamedTuple, Tuple
+
+from ddp_probe import schema
+from ddp_probe.diagnose._memory import MIB, between, main_device, of_device, size
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rules.recorded import memory_of_one_rank as recorded
+from ddp_probe.diagnose.words import subject
+from ddp_probe.read.model import LoggedProcess, Run
+
+_TIMES, _MORE = 1.5, 256 * MIB
+
+RULE = Rule(
+    id="DDP227",
+    slug="memory-of-one-rank",
+    cause="memory_of_one_rank",
+    title="A rank holds far more memory on its card than the ranks with the same model.",
+    symptom="One rank runs out of memory, or is close to it, while the cards of the others are half empty.",
+    evidence=(
+        "The peaks in device.state: ranks that have wrapped the same model hold about the same, and a few of them half as much again and "
+        "256 MiB more. "
+        "The first line with the higher peak says when it grew, and at which call."
+    ),
+    remedy=(
+        "See what only this rank does at that line: a checkpoint loaded onto the card (map_location='cpu'), an evaluation or a logger that keeps "
+        "outputs with their graph (detach(), torch.no_grad()), a larger share of the data, a second copy of the model (an EMA). Do it on the CPU, "
+        "or free it before training goes on."
+    ),
+    zh=RuleTexts(
+        title="某个 rank 在自己的卡上占用的显存远多于模型相同的其他 rank。",
+        symptom="一个 rank 显存用完，或者快用完，而其他 rank 的卡还空着一半。",
+        evidence="device.state 里的峰值：包装了同一个模型的 rank 占用应当差不多，而其中少数比别的多出一半以上，并且多出 256 MiB 以上。"
+        "第一条出现较高峰值的记录说明它是什么时候、"
+        "在哪个调用处涨上去的。",
+        remedy=(
+            "看看在那一行只有这个 rank 做了什么：检查点加载到了卡上（map_location='cpu'），评估或日志保存了带计算图的输出（detach()、"
+            "torch.no_grad()），"
+            "分到的数据更多，模型多了一份拷贝（EMA）。把它放到 CPU 上做，或者在继续训练之前释放掉。"
+        ),
+    ),
+    needs=("device.state", "ddp.init"),
+    severity=WARNING,
+    yields_to=("memory-on-another-card", "set-device-missing", "card-number-fixed", "map-location-missing"),
+)
+
+EXAMPLES = (
+    Example("Rank 0 loads a checkpoint onto its card, and keeps it.", recorded.RANK_0_KEEPS_A_CHECKPOINT, ranks=(0,)),
+    Example("Four ranks hold about the same.", recorded.FOUR_RANKS_ALIKE, answer="clear"),
+    Example("The stages of a pipeline have models of their own.", recorded.STAGES_OF_A_PIPELINE, answer="clear"),
+)
+
+
+class _Use(NamedTuple):
+    process: LoggedProcess
+    device: str
+    peak: int
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare the peaks of ranks that have wrapped the same models."""
+    alike: Dict[Tuple[str, ...], List[_Use]] = {}
+    for process in run.processes:
+        found, models = main_device(process), _models(process)
+        if found is not None and models and process.rank is not None:
+            alike.setdefault((*models, found[0].partition(":")[0]), []).append(_Use(process, *found))
+    for group in alike.values():
+        usual = median_low([use.peak for use in group])
+        more = [use for use in group if use.peak > _TIMES * usual + _MORE]
+        if more and 2 * len(more) <= len(group):
+            yield _finding(more, usual, len(group))
+
+
+def _models(process: LoggedProcess) -> Tuple[str, ...]:
+    placements = [call.begin.placement for call in process.calls(schema.Wrap)]
+    return tuple(one.digest for one in placements if one is not None and one.digest)
+
+
+def _finding(more: List[_Use], usual: int, of: int) -> Finding:
+    first = max(more, key=lambda use: use.peak)
+    points = of_device(first.process, first.device)
+    place = next(number for number, point in enumerate(points) if point.peak > _TIMES * usual + _MORE)
+    ranks = [use.process.rank for use in more if use.process.rank is not None]
+    verdict = "%s up to %s on %s, and ranks with the same model %s (median of %d); rank %s grew beyond that %s." % (
+        subject(ranks, "held", "held"),
+        size(first.peak),
+        first.device if len(more) == 1 else "their cards",
+        size(usual),
+        of,
+        first.process.rank,
+        between(first.process, points[place - 1].call if place else None, points[place].call),
+    )
+    return RULE.found(
+        ranks=ranks,
+        verdict=verdict,
+        evidence=first_of([shown(of_device(use.process, use.device)[-1].call, "%s at most on %s" % (size(use.peak), use.device)) for use in more]),
+        when=points[place].call.when,
+    )

@@ -1,0 +1,80 @@
+"""One card of a host computes for all of its ranks, and the others idle."""
+
+from typing import Iterator, List, Optional, Tuple
+
+from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rules.recorded import one_card_busy as recorded
+from ddp_probe.read.model import Run
+from ddp_probe.schema import CardLoad
+
+_LOOKS, _BUSY, _IDLE = 3, 20.0, 2.0
+
+RULE = Rule(
+    id="DDP317",
+    slug="one-card-busy",
+    cause="one_card_busy",
+    title="One card of a host is busy while the others idle, though several ranks run there.",
+    symptom="A job over eight ranks is as slow as one, and the vendor's tool shows load on one card only.",
+    evidence=(
+        "cards.state of the launcher: since the job began one card has been busy for 20 % of the time or more on average, and each other "
+        "one for 2 % at most."
+    ),
+    remedy=(
+        "See on which device each rank has its model: the columns 'parameters' and 'card' of the report. If all are on one, call "
+        "torch.cuda.set_device(local_rank), or the accelerator's own module, before the model is moved, and give the device no number. "
+        "If the others are on the CPU, move their models; if one rank alone trains while the others wait, see what it does."
+    ),
+    zh=RuleTexts(
+        title="主机上有多个 rank，却只有一张卡在忙，其他卡空闲。",
+        symptom="八个 rank 的作业不比一个快，厂商的工具只在一张卡上显示有负载。",
+        evidence="启动器的 cards.state：从作业开始起，一张卡平均有 20 % 以上的时间在忙，而其他每张卡最多 2 %。",
+        remedy=(
+            "看看每个 rank 的模型在哪个设备上：报告里的 'parameters'（参数）和 'card'（卡）两列。如果都在一张卡上，在移动模型之前调用 "
+            "torch.cuda.set_device(local_rank)，或该加速卡自己的模块，"
+            "设备不要写编号。如果其他 rank 在 CPU 上，把模型移到卡上；如果只有一个 rank 在训练、其他都在等，看看它在做什么。"
+        ),
+    ),
+    needs=("cards.state",),
+    severity=WARNING,
+    yields_to=(
+        "set-device-missing",
+        "card-number-fixed",
+        "more-processes-than-cards",
+        "visible-cards-wrong",
+        "memory-on-another-card",
+        "processes-on-one-card",
+        "model-never-moved",
+    ),
+)
+
+EXAMPLES = (
+    Example("Card 0 of eight works for four ranks.", recorded.CARD_0_WORKS_FOR_ALL, ranks=(0,)),
+    Example("Each rank's card works.", recorded.EACH_CARD_WORKS, answer="clear"),
+    Example("The job has begun a moment ago.", recorded.BEGUN_A_MOMENT_AGO, answer="clear"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare the means of the cards, host by host."""
+    for host in hosts(run):
+        means = sorted(((card.utilisation_mean, card) for card in host.last.begin.cards if card.utilisation_mean is not None), key=_mean)
+        found = _busy(host, means)
+        if found is not None:
+            yield RULE.found(
+                ranks=host.on(found),
+                verdict="Card %d of %s is busy %.0f %% of the time and none of the %d others more than %.0f %%, while %d ranks run there, "
+                "by %s in %d looks." % (found.index, host.host, means[-1][0], len(means) - 1, means[-2][0], len(host.ranks), host.tool, host.looks),
+                evidence=[shown(host.last, "%.1f %% on card %d" % (mean, card.index)) for mean, card in means[:-4:-1]],
+                when=host.answers[0].when,
+            )
+
+
+def _mean(one: Tuple[float, CardLoad]) -> float:
+    return one[0]
+
+
+def _busy(host: CardsOfHost, means: List[Tuple[float, CardLoad]]) -> Optional[CardLoad]:
+    if len(host.ranks) < 2 or len(means) < 2 or host.looks < _LOOKS or means[-1][0] < _BUSY or means[-2][0] > _IDLE:
+        return None
+    return means[-1][1]

@@ -1,0 +1,98 @@
+"""The vendor's tool lists several ranks of a host on one card."""
+
+from typing import Iterator, List, NamedTuple
+
+from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
+from ddp_probe.diagnose._cards import own
+from ddp_probe.diagnose._memory import size
+from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rules.recorded import processes_on_one_card as recorded
+from ddp_probe.diagnose.words import subject
+from ddp_probe.read.model import Run
+from ddp_probe.schema import CardLoad
+
+RULE = Rule(
+    id="DDP315",
+    slug="processes-on-one-card",
+    cause="set_device_missing",
+    title="The vendor's tool lists several ranks of a host on one card.",
+    symptom="One card runs out of memory before the others do, or does all of the work.",
+    evidence=(
+        "cards.state of the launcher: the processes that the tool lists on one card are those of several ranks, and there are as many "
+        "cards as ranks or "
+        "more. If they are on cards of their own too, each has only a context there, of some hundred MiB."
+    ),
+    remedy=(
+        "Choose the card before anything else touches one: torch.cuda.set_device(local_rank), or the accelerator's own module, before "
+        "init_process_group and before the first load, and load checkpoints with map_location='cpu'."
+    ),
+    zh=RuleTexts(
+        title="厂商的工具在同一张卡上列出了同一主机的多个 rank。",
+        symptom="一张卡比其他卡先用完显存，或者所有的活都由它来干。",
+        evidence="启动器的 cards.state：工具在一张卡上列出的进程是多个 rank 的，而卡数不少于 rank 数。如果它们也在各自的卡上，"
+        "那么在这张卡上各自只有一个上下文，几百 MiB。",
+        remedy=(
+            "在任何代码用到卡之前先选卡：在 init_process_group 和第一次加载之前调用 torch.cuda.set_device(local_rank)，"
+            "或该加速卡自己的模块，加载检查点时写 "
+            "map_location='cpu'。"
+        ),
+    ),
+    needs=("cards.state",),
+    severity=WARNING,
+    yields_to=(
+        "set-device-missing",
+        "card-number-fixed",
+        "more-processes-than-cards",
+        "visible-cards-wrong",
+        "map-location-missing",
+        "memory-on-another-card",
+    ),
+)
+
+EXAMPLES = (
+    Example("All four ranks are on card 0, and the seven others are free.", recorded.FOUR_RANKS_ON_CARD_0, ranks=(0, 1, 2, 3)),
+    Example("Each rank is on its own card, and has a context on card 0.", recorded.CONTEXTS_ON_CARD_0, ranks=(1, 2, 3)),
+    Example("Each rank is on its own card.", recorded.EACH_ON_ITS_OWN, answer="clear"),
+    Example("The tool lists processes of another namespace.", recorded.OTHER_PROCESSES, answer="clear"),
+)
+
+
+class _Crowd(NamedTuple):
+    card: CardLoad
+    ranks: List[int]
+    guests: List[int]  # Those that have a card of their own too.
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare, host by host, the tool's processes of each card with the ranks."""
+    for host in hosts(run):
+        if len(host.ranks) <= len(host.last.begin.cards) and not own(host.ranks):
+            crowds = [crowd for card in host.last.begin.cards for crowd in [_crowd(host, card)] if len(crowd.ranks) > 1]
+            if crowds:
+                yield _finding(host, crowds[0])
+
+
+def _crowd(host: CardsOfHost, card: CardLoad) -> _Crowd:
+    pids = {process.rank: process.pid for process in host.ranks if process.rank is not None}
+    here = host.processes(card.index)
+    elsewhere = set().union(*(host.processes(other.index) for other in host.last.begin.cards if other.index != card.index))
+    ranks = sorted(rank for rank, pid in pids.items() if pid and pid in here)
+    return _Crowd(card, ranks, [rank for rank in ranks if pids[rank] in elsewhere])
+
+
+def _finding(host: CardsOfHost, crowd: _Crowd) -> Finding:
+    card, guests = crowd.card, crowd.guests
+    astray = guests if guests and len(guests) < len(crowd.ranks) else crowd.ranks
+    held = [bytes_ for bytes_ in card.processes.values() if bytes_]
+    more = ", %s in all" % size(sum(held)) if held else ""
+    where = "beside cards of their own" if guests else "and on no other; %d cards of the host are free" % _free(host)
+    return RULE.found(
+        ranks=astray,
+        verdict="%s on card %d of %s%s, %s, as %s lists them." % (subject(astray, "is", "are"), card.index, host.host, more, where, host.tool),
+        evidence=[shown(host.last, "%d processes on card %d" % (len(card.processes), card.index))],
+        when=host.answers[0].when,
+    )
+
+
+def _free(host: CardsOfHost) -> int:
+    return sum(not host.processes(card.index) for card in host.last.begin.cards)
