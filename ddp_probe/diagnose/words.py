@@ -79,5 +79,5 @@ def cut(text: str, limit: int) -> str:
 
 
 def clock(when: float) -> str:
-    """Return a time as hours, minutes and seconds, UTC."""
-    return datetime.fromtimestamp(when, tz=timezone.utc).strftime("%H:%M:%S UTC")
+    """Return a time as hours, minutes and seconds, UTC; what a damaged file claims may be no time."""
+    return datetime.fromtimestamp(when, tz=timezone.utc).strftime("%H:%M:%S UTC") if 0 <= when < 1e11 else "an unknown time"

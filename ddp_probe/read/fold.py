@@ -82,7 +82,7 @@ def _contents(name: str, path: str) -> Iterator[FoldMember]:
             data = ledger.settled(path).rstrip(b"\0") + bytes(_LAST_NUMBER)
         else:
             with open(path, "rb") as file:
-                data = file.read(fold_file.LARGEST)
+                data = file.read(min(os.fstat(file.fileno()).st_size, fold_file.LARGEST))  # read() makes room for all that it is asked for.
         yield FoldMember(name, data, os.stat(path).st_mtime)
     except OSError:
         return

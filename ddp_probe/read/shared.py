@@ -77,7 +77,10 @@ class SharedParts:
     def event(self, event: schema.Event) -> schema.Event:
         """Return an event without who wrote it and when, which its process and its call know."""
         lighten(event)
-        return self.lightened(event)
+        try:
+            return self.lightened(event)
+        except OverflowError:  # A number of more than 64 bits, which no probe writes: it can be read, and not be encoded.
+            return self.lightened(msgspec.convert(_bounded(msgspec.to_builtins(event)), type(event)))
 
     def lightened(self, event: schema.Event) -> schema.Event:
         """Return an equal event if there is one."""
@@ -149,6 +152,15 @@ class SharedParts:
         """Return an equal text if there is one."""
         found: str = self._named("").equal(text, text)
         return found
+
+
+def _bounded(value: Any) -> Any:
+    """Return a value in which each integer fits into 64 bits."""
+    if isinstance(value, dict):
+        return {name: _bounded(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_bounded(part) for part in value]
+    return max(-(1 << 63), min(value, (1 << 63) - 1)) if type(value) is int else value
 
 
 def lighten(event: schema.Event) -> None:

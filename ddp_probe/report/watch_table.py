@@ -68,7 +68,7 @@ def _columns(made: Sequence[Row]) -> List[_Column]:
 
 
 def _texts(parts: Sequence[_Column]) -> List[str]:
-    names, cells = zip(*parts)
+    names, cells = [name for name, _ in parts], [cells for _, cells in parts]
     return columns([names, *zip(*cells)])
 
 
