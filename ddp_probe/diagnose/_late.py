@@ -6,13 +6,14 @@ In the end all ranks have made the same calls: the ledgers differ in time alone.
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe import schema
-from ddp_probe.diagnose._splits import BACKWARD, split
+from ddp_probe.diagnose._splits import split
 from ddp_probe.diagnose.ledgers import Standing, view
 from ddp_probe.ledger_schema import PAIRED
 from ddp_probe.read.job_line import job_line
 from ddp_probe.read.ledger import Phase, Record
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import Run
+from ddp_probe.read.splits import BACKWARD
 from ddp_probe.read.stacks import main_frames
 
 _PART = 5  # A phase is named if it took a fifth of the time.

@@ -9,7 +9,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.diagnose import rule
-from ddp_probe.diagnose._splits import BACKWARD, Split, record, split
+from ddp_probe.diagnose._splits import split
 from ddp_probe.diagnose.ledgers import Standing, called, described, view
 from ddp_probe.diagnose.rule import Evidence, Finding
 from ddp_probe.diagnose.words import at
@@ -18,6 +18,7 @@ from ddp_probe.read.flight_recorder import RecorderEntry, Recording
 from ddp_probe.read.job_line import own_frames
 from ddp_probe.read.ledger import Record
 from ddp_probe.read.model import Run
+from ddp_probe.read.splits import BACKWARD, Split, record
 from ddp_probe.schema import Site
 
 _SIDE = 3  # Of the ranks of each side, at most this many dumps are read.

@@ -3,13 +3,14 @@
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe.alignment import AlignedCall
-from ddp_probe.diagnose._splits import PASSES, Split, record, split
+from ddp_probe.diagnose._splits import split
 from ddp_probe.diagnose._waits import PEER_GONE, waited
 from ddp_probe.diagnose.ledgers import Standing, View, as_site, described, view
 from ddp_probe.diagnose.rule import Evidence
 from ddp_probe.diagnose.words import at, by_number, capital, clock, counted, listed, named
 from ddp_probe.read.model import Death, Failed, Run
 from ddp_probe.read.rank_ledger import LedgerCall
+from ddp_probe.read.splits import PASSES, Split, record
 from ddp_probe.schema import Site
 
 _LINES = 3  # Of each side.

@@ -1,6 +1,6 @@
 """The position of each rank, by its ledger: in which collective, at which number of its group; in which phase; or that it has left.
 
-A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in _splits.py.
+A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in read/splits.py.
 """
 
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
@@ -11,43 +11,40 @@ from ddp_probe.diagnose._own_lines import OwnLine, own_line
 from ddp_probe.diagnose._waits import PEER_GONE, TIMED_OUT, starting, waited
 from ddp_probe.diagnose.words import clock, counted, named, place
 from ddp_probe.ledger_schema import PAIRED
+from ddp_probe.read import standing
 from ddp_probe.read.ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.read.model import Failed, LoggedProcess, Run
-from ddp_probe.read.rank_ledger import GroupCalls, RankLedger, ranks_of
+from ddp_probe.read.rank_ledger import RankLedger
+from ddp_probe.read.standing import LedgerStanding, Left
 
 _PATIENCE = 60.0  # Seconds; a rank that waits for less may only be a little ahead. For a job that does not say.
-LONG = frozenset(("validate", "test", "checkpoint", "save", "load"))
-_AROUND = frozenset(("train",))  # It holds whole steps: it does not tell where a rank is.
 
 
-class Left(NamedTuple):
-    """That a rank takes part no more: how, since when, and its own exception, if it had one."""
+class Standing(LedgerStanding):
+    """One rank as its ledger and its log tell."""
 
-    how: str
-    when: float
-    failure: Optional[Failed] = None
-
-
-class Standing:
-    """One rank: its ledger, the call or the phase that it is in, and until when that is known."""
-
-    __slots__ = ("_own", "inside", "is_lost", "ledger", "left", "phase", "process", "rank", "until", "waited_out")
+    __slots__ = ("_own", "is_lost", "process")
 
     def __init__(self, run: Run, process: LoggedProcess, ledger: RankLedger) -> None:
-        self.process = process
-        self.rank = process.rank if process.rank is not None else -1
-        self.ledger = ledger
         fatal = [failure for failure in process.failures if failure.fatal]
-        self.waited_out = any(waited(failure) for failure in fatal)
+        waited_out = any(waited(failure) for failure in fatal)
         lost = any(failure.consequence == PEER_GONE for failure in fatal)
         joining = any(starting(failure) and TIMED_OUT.search(failure.text) for failure in fatal)
-        self.inside = _inside(ledger, self.waited_out or lost or joining)
+        phase = standing.open_phase(ledger) or (_ended_phase(ledger) if waited_out or lost else None)
+        rank = process.rank if process.rank is not None else -1
+        super().__init__(rank, ledger, process.offset, standing.inside(ledger, waited_out or lost or joining), phase)
+        self.process = process
+        self.waited_out = waited_out
         is_dark = not fatal and process.ended is None and self.rank not in run.running and _raised_last(ledger)
         self.left = None if is_dark or (self.inside is not None and (self.waited_out or lost or joining)) else _left(run, process, fatal)
-        self.phase = _phase(ledger) or (_ended_phase(ledger) if self.waited_out or lost else None)
         self.is_lost = is_dark or ((lost or self.waited_out) and self.inside is None and self.phase is None)
         self.until = self._until(run)
+        self.runs = self.until > process.last_when
         self._own: Optional[Tuple[Optional[OwnLine]]] = None
+
+    def records(self) -> List[Record]:
+        """Return the calls that the ledger holds, read again."""
+        return self.process.whole_ledger().records
 
     def _until(self, run: Run) -> float:
         if self.rank in run.running:
@@ -87,73 +84,18 @@ class Standing:
     @property
     def is_working(self) -> bool:
         """Tell whether it is in a phase that is known to take long, or in no phase and still runs, evaluates or saves by its stacks."""
-        if self.inside is not None or self.left is not None:
-            return False
-        if self.phase is not None:
-            return self.phase.name in LONG
-        return self.own is not None and self.own.is_work
-
-    @property
-    def is_joining(self) -> bool:
-        """Tell whether it is in init_process_group, or gave up there: the others may be past it."""
-        return self.left is None and self.inside is not None and self.inside.op == "init_process_group"
-
-    @property
-    def in_backward(self) -> bool:
-        """Tell whether it is in the backward pass, in which DDP reduces the gradients."""
-        return self.is_in("backward")
-
-    def is_in(self, phase: str) -> bool:
-        """Tell whether it is in a phase, and in no call."""
-        return self.inside is None and self.left is None and self.phase is not None and self.phase.name == phase
+        return super().is_working or (self.inside is None and self.left is None and self.phase is None and self.own is not None and self.own.is_work)
 
     @property
     def waits_for_data(self) -> bool:
         """Tell whether it waits for a batch of its DataLoader."""
         return self.is_in("dataloader")
 
-    def count(self, group: str) -> int:
-        """Return the number of the last collective that it began in a group."""
-        calls = self.ledger.groups.get(group)
-        return calls.count if calls is not None else 0
-
-    def calls(self, group: str) -> Optional[GroupCalls]:
-        """Return its collectives in a group."""
-        return self.ledger.groups.get(group)
-
-    def times(self, phase: str) -> int:
-        """Return how often it has entered a phase."""
-        return next((one.times for one in self.ledger.phases if one.name == phase), 0)
-
     def batches(self) -> Tuple[int, bool]:
         """Return how many batches its DataLoader has given, and whether that has ended; the end is the last time that it was asked."""
         found = next((one for one in self.ledger.phases if one.name == "dataloader"), None)
         over = found is not None and found.state == "raised"
         return (found.times - over if found is not None else 0), over
-
-    def wall(self, mono_ns: int) -> float:
-        """Return a time of its ledger on the run's common clock."""
-        return self.ledger.when(mono_ns) + self.process.offset
-
-    def moved(self) -> float:
-        """Return when its ledger has changed last, on the run's common clock."""
-        return self.ledger.moved + self.process.offset
-
-    def since(self) -> float:
-        """Return since when it has stood where it stands."""
-        if self.inside is not None:
-            return self.wall(self.inside.waited_ns or self.inside.entered_ns)
-        if self.left is not None:
-            return self.left.when
-        return self.wall(self.phase.entered_ns) if self.phase is not None else self.moved()
-
-    def lasted(self) -> float:
-        """Return for how many seconds it has stood there, as far as that is known."""
-        if self.inside is not None and not self.inside.is_open:
-            return (self.inside.left_ns - self.inside.entered_ns) * 1e-9
-        if self.inside is None and self.left is None and self.phase is not None and not self.phase.is_open:
-            return (self.phase.left_ns - self.phase.entered_ns) * 1e-9
-        return max(0.0, self.until - self.since())
 
     def where(self) -> str:
         """Say where it stands."""
@@ -231,20 +173,6 @@ def _at(site: Optional[schema.Site]) -> str:
     return " at %s" % place(site) if site is not None else ""
 
 
-def _inside(ledger: RankLedger, gave_up: bool) -> Optional[Record]:
-    """Return the call that a rank is in: one that has not returned, one whose work it waits for, or the last, if that raised and ended it."""
-    entered = [record for record in ledger.open if not record.is_issued or record.waited_ns]
-    own = [record for record in entered if not record.in_side_thread] or entered
-    if own:
-        return max(own, key=lambda record: record.waited_ns or record.entered_ns)
-    return ledger.last if gave_up and ledger.last is not None and ledger.last.state == "raised" else None
-
-
-def _phase(ledger: RankLedger) -> Optional[Phase]:
-    found = [phase for phase in ledger.phases if phase.is_open and phase.name not in _AROUND and not phase.in_side_thread]
-    return max(found, key=lambda phase: phase.entered_ns) if found else None
-
-
 def _ended_phase(ledger: RankLedger) -> Optional[Phase]:
     """Return the backward pass that raised because other ranks were gone, if the rank has called nothing since."""
     called_at = ledger.last.entered_ns if ledger.last is not None else 0
@@ -316,27 +244,13 @@ def view(run: Run) -> View:
 
 def _view(run: Run) -> View:
     found: Dict[int, Standing] = {}
-    groups: Dict[str, Tuple[Group, Set[int]]] = {}
     for rank, process in run.ranks.items():
         kept = process.ledger
         if kept is not None and (kept.groups or not kept.problem):
             found[rank] = Standing(run, process, kept)
-            for name, calls in kept.groups.items():
-                groups.setdefault(name, (calls.group, set()))[1].add(rank)
-    for group, members in groups.values():
-        members.update(_members(group))
     unknown = {rank for rank in {*range(run.expected or 0), *run.ranks} if rank not in found or not found[rank].known} if found else set()
     _note(run, found)
-    return View(found, groups, unknown, _patience(run))
-
-
-def _members(group: Group) -> Set[int]:
-    """Return the ranks of a group; a list that was cut is not believed."""
-    try:
-        found = set(ranks_of(group.ranks)) if len(group.ranks) < 1000 and group.size <= 1 << 17 else set()  # the writer cuts there
-    except ValueError:
-        return set()
-    return found if len(found) == group.size else set()
+    return View(found, standing.groups_of(found.values()), unknown, _patience(run))
 
 
 def _patience(run: Run) -> float:

@@ -4,10 +4,11 @@ What is read is put together as a ledger with a smaller ring, so that the one pa
 """
 
 import os
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.read import ledger
+from ddp_probe.read import ledger, rank_ledger
+from ddp_probe.read.rank_ledger import RankLedger
 
 KEPT = 32
 """How many of the last records are read; a power of two."""
@@ -21,6 +22,7 @@ class _Known(NamedTuple):
     head: bytes
     found: ledger.Ledger
     at_rest: bool
+    end: bytes  # As a ledger with a smaller ring; empty if the whole file was read.
 
 
 class Glimpses:
@@ -28,6 +30,7 @@ class Glimpses:
 
     def __init__(self) -> None:
         self._known: Dict[str, _Known] = {}
+        self._kept: Dict[str, Tuple[bytes, RankLedger]] = {}
 
     def of(self, path: str) -> ledger.Ledger:
         """Return the header, groups, phases, sums, steps and last records of a ledger."""
@@ -38,20 +41,29 @@ class Glimpses:
                 same = known is not None and known.head == head
                 if known is not None and same and known.at_rest:
                     return known.found
-                found = _end(file.fileno(), head, path) or ledger.read(path, KEPT)
+                end, before = _end(file.fileno(), head)
+                found = ledger.parse(end, path, before) if end else ledger.read(path, KEPT)
         except OSError as exc:
             return ledger.Ledger(path, problem="The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
-        self._known[path] = _Known(head, found, at_rest=same)
+        self._known[path] = _Known(head, found, same, end)
         return found
 
+    def kept(self, path: str, whole: bool) -> RankLedger:
+        """Return what is kept of a ledger of which there was a glimpse: of all its records, or of the last ones."""
+        known = self._known.get(path)
+        head, end = (known.head, known.end) if known is not None else (b"", b"")
+        if self._kept.get(path, (b"",))[0] != head or not head:
+            self._kept[path] = head, rank_ledger.read(path, None if whole or not end else end)
+        return self._kept[path][1]
 
-def _end(file: int, head: bytes, path: str) -> Optional[ledger.Ledger]:
-    """Return what the end of the file holds; None if its header is not as expected, so that the whole file has to be read."""
+
+def _end(file: int, head: bytes) -> Tuple[bytes, Optional[bytes]]:
+    """Return the end of the file, and an earlier reading if it has changed since; nothing if its header is not as expected."""
     areas = _Areas.of(file, head)
     if areas is None:
-        return None
+        return b"", None
     before, data = areas.image(), areas.image()
-    return ledger.parse(data, path, None if before == data else before)
+    return data, None if before == data else before
 
 
 class _Areas:

@@ -12,6 +12,7 @@ from ddp_probe.watch import position as positions
 from ddp_probe.watch.glimpse import Glimpses
 from ddp_probe.watch.position import Position
 
+_FEW = 64  # Of more ranks, only the last calls are read.
 _SLACK = 0.1  # Seconds; file systems write coarse times.
 
 
@@ -59,7 +60,8 @@ class LiveView:
         size = max(ranks.values(), key=lambda one: one[0])[1].world_size if ranks else 0
         chosen = [ranks[rank][1] for rank in sorted(ranks) if rank < size or size <= 0]  # A job may go on with fewer ranks.
         absent = [rank for rank in range(min(size, 1 << 20)) if rank not in ranks]
-        out = outliers.reasons(chosen)
+        kept = {each.rank: self._glimpses.kept(headers[each.rank][0], len(chosen) <= _FEW) for each in chosen}
+        out = outliers.reasons(chosen, kept, absent)
         chosen = [_nearer(each, *headers[each.rank]) if each.rank in out else each for each in chosen]
         return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems)
 

@@ -1,40 +1,63 @@
-"""Which ranks stand out: by the majority of their group, never by one rank's word; only once the others have waited for a while."""
+"""Which ranks stand out, as read/splits.py tells it, and why in a few words; only once others have waited for a while."""
 
-from collections import Counter
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+import os
+from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 
-from ddp_probe.watch import _differences
-from ddp_probe.watch.position import ELSEWHERE, GONE, OFF, OVER, RUNNING, STOPPED, Place, Position
+from ddp_probe.alignment import AlignedCall, Departure
+from ddp_probe.ledger_schema import PAIRED
+from ddp_probe.read import ledger, standing
+from ddp_probe.read.ledger import Group, Record
+from ddp_probe.read.rank_ledger import LedgerCall, RankLedger
+from ddp_probe.read.splits import ALONE, DIFFER, PASSES, Split, split
+from ddp_probe.read.standing import LedgerStanding, Left
+from ddp_probe.watch.position import ELSEWHERE, GONE, OFF, OVER, RUNNING, STOPPED, Position
 
 PATIENCE = 3.0
-"""Seconds that a majority must have waited before others stand out: a rank may always be a moment behind."""
-
-_BACKWARD = "backward"
+"""Seconds that others must have waited before a rank stands out: a rank may always be a moment behind."""
 
 
-class _Wait(NamedTuple):
-    """The call that most of a group's waiting ranks are in."""
+class LiveStanding(LedgerStanding):
+    """One rank of a job that runs."""
 
-    number: int
-    op: str
-    ranks: List[int]
+    __slots__ = ("position",)
+
+    def __init__(self, position: Position, kept: RankLedger) -> None:
+        super().__init__(position.rank, kept, 0.0, standing.inside(kept, gave_up=False), standing.open_phase(kept))
+        self.position = position
+        self.until = kept.when(position.since_ns) + position.seconds if position.since_ns else self.moved()
+        self.runs = position.state not in OVER
+        self.left = None if self.runs else Left(position.state, self.moved())
+
+    def records(self) -> List[Record]:
+        """Return the calls that the ledger holds, read again."""
+        return ledger.read(self.ledger.path).records
 
 
-def reasons(positions: Sequence[Position]) -> Dict[int, str]:
+class LiveRanks(NamedTuple):
+    """The ranks of a job that runs, as RanksSeen."""
+
+    ranks: Dict[int, LiveStanding]
+    groups: Dict[str, Tuple[Group, Set[int]]]
+    unknown: Set[int]
+    patience: float = PATIENCE
+
+
+def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: Sequence[int]) -> Dict[int, str]:
     """Return why each rank that stands out does so."""
-    positions = [each for each in positions if each.state != OFF]  # What such a rank does is not known any more.
     found = _not_running(positions)
-    groups = {name: [each for each in positions if name in each.places] for name in sorted({name for each in positions for name in each.places})}
-    told = [_differences.unlike(name, members, PATIENCE) for name, members in groups.items()]
-    if not any(told):
-        asked = [_in_group(name, members) for name, members in groups.items()]
-        pairs = {} if any(sure for sure, _ in asked) else _in_pairs(positions)
-        told = [sure for sure, _ in asked] + ([pairs] if pairs else [rest for _, rest in asked if not any(sure for sure, _ in asked)])
-    for rank, why in ((rank, why) for one in told for rank, why in one.items()):
-        found.setdefault(rank, why)
-    for rank, why in ({} if found else _in_backward(positions)).items():
-        found.setdefault(rank, why)
-    return found
+    if any(each.state == STOPPED for each in positions if each.rank in found) or not any(map(_waits, positions)):
+        return found
+    ranks = {each.rank: LiveStanding(each, kept[each.rank]) for each in positions}
+    unknown = {*absent, *(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)}
+    parted = split(LiveRanks(ranks, standing.groups_of(ranks.values()), unknown))
+    if parted is None or not parted.blame:
+        return found
+    told = _Reasons(parted, {each.rank: each for each in positions})
+    return {rank: found.get(rank) or told.of(rank) for rank in parted.blame}
+
+
+def _waits(position: Position) -> bool:
+    return (position.waits or position.phase in PASSES) and position.seconds >= PATIENCE
 
 
 def _not_running(positions: Sequence[Position]) -> Dict[int, str]:
@@ -50,79 +73,93 @@ def _process(position: Position) -> str:
     return "is gone without an end line: killed, or crashed" if position.state == GONE else "has %s while others run" % position.state
 
 
-def _in_group(group: str, members: Sequence[Position]) -> Tuple[Dict[int, str], Dict[int, str]]:
-    """Return the ranks that no other one keeps, and those that wait in another call: they may be kept by the first ones."""
-    wait = _majority(group, members)
-    if wait is None:
-        return {}, {}
-    elsewhere = [each for each in members if each.rank not in wait.ranks]
-    if len(elsewhere) > len(wait.ranks) and not any(each.waits for each in elsewhere):
-        who = [each for each in members if each.rank in wait.ranks]
-        return {each.rank: "is in %s, and most of its group is not" % _call(each.places[group]) for each in who}, {}
-    found = {each.rank: _other(each.places[group], wait) for each in elsewhere}
-    found = {rank: why for rank, why in found.items() if why}
-    is_half = 2 * len(wait.ranks) == len(members) == 2 * len(found)
-    if is_half and all(_is_held_in_backward(each) for each in elsewhere):  # Nothing tells which half is wrong.
-        return {**found, **dict.fromkeys(wait.ranks, "is in %s %d, not in %s" % (wait.op, wait.number, _backward_of(elsewhere)))}, {}
-    if is_half and all(each.places[group].waits for each in elsewhere):
-        ours = next(each.places[group] for each in elsewhere)
-        other = _Wait(ours.number, ours.op, [each.rank for each in elsewhere])
-        found.update({each.rank: _other(each.places[group], other) for each in members if each.rank in wait.ranks})
-    kept = {each.rank for each in members if each.waits}
-    return {rank: why for rank, why in found.items() if rank not in kept}, {rank: why for rank, why in found.items() if rank in kept}
+class _Reasons:
+    """Why the ranks stand out that are to blame for a split."""
+
+    def __init__(self, parted: Split, positions: Dict[int, Position]) -> None:
+        self._parted = parted
+        self._positions = positions
+
+    def of(self, rank: int) -> str:
+        """Return why this rank does."""
+        parted = self._parted
+        if parted.departure is not None:
+            return _departs(parted.departure)
+        if parted.kind == DIFFER:
+            return self._unlike(rank)
+        if rank in parted.here:
+            return self._stays(self._positions[rank])
+        if parted.what in PAIRED:
+            return "does not make the other half of %s %d of rank %d" % (parted.what, parted.number, parted.here[0])
+        return "is %s" % self._elsewhere(self._positions[rank])
+
+    def _stays(self, position: Position) -> str:
+        """Say of a rank that waits why it may be wrong itself."""
+        parted = self._parted
+        if parted.what in PAIRED:
+            return "is in %s %d with rank %d, which does not make the other half" % (position.op, position.number, position.peer)
+        where = "%s of step %d" % (position.phase, position.step) if parted.what in PASSES else _call(position)
+        if parted.kind == ALONE:
+            return "is in %s, and most of its group is not" % where
+        wait = next((one for one in parted.circle if position.rank in one.here), parted)
+        return "is in %s, to which %s not come" % (where, "rank %d does" % wait.there[0] if len(wait.there) == 1 else "%d ranks do" % len(wait.there))
+
+    def _elsewhere(self, position: Position) -> str:
+        """Say how the place of a rank differs from the call or the pass in which others are."""
+        parted = self._parted
+        many = _counted(len(parted.here))
+        if parted.what in PASSES:
+            there = "%s of step %d, in which %s %s" % (parted.what, parted.number, many, "is" if len(parted.here) == 1 else "are")
+        else:
+            op = self._positions[parted.here[0]].op
+            there = "%s %d, in which %s wait%s" % (op, parted.number, many, "s" if len(parted.here) == 1 else "")
+        if not position.waits:
+            return "not in %s" % there
+        return "in %s, %s %s" % (_call(position), "behind" if _is_in(position, parted) else "not in", there)
+
+    def _unlike(self, rank: int) -> str:
+        """Say how a rank's call differs from that of others."""
+        parted = self._parted
+        mine = next(call for call, ranks in parted.calls if rank in ranks)
+        other, ranks = next((call, ranks) for call, ranks in parted.calls if rank not in ranks)
+        ends = "s" if len(ranks) == 1 else ""
+        wait = all(self._is_there(one) for one in ranks)
+        tail = "in which %s wait%s" % (_counted(len(ranks)), ends) if wait else "which %s call%s" % (_counted(len(ranks)), ends)
+        verb, comma = ("is in", "not in") if self._is_there(rank) else ("has called", "not")
+        return "%s %s, %s %s, %s" % (verb, _shape(mine, other, parted.number), comma, _shape(other, mine, parted.number), tail)
+
+    def _is_there(self, rank: int) -> bool:
+        """Tell whether a rank waits in the call at which the ranks part."""
+        position = self._positions[rank]
+        return position.waits and position.number == self._parted.number and _is_in(position, self._parted)
 
 
-def _in_pairs(positions: Sequence[Position]) -> Dict[int, str]:
-    """Ranks in a send or a recv whose other half is not made, with their peers; if each of the peers is in one too, all of them."""
-    waiting = {each.rank: each for each in positions if each.waits and each.peer >= 0 and each.seconds >= PATIENCE}
-    last = [each for each in waiting.values() if each.peer not in waiting] or list(waiting.values())
-    found = {each.rank: "is in %s %d with rank %d, which does not make the other half" % (each.op, each.number, each.peer) for each in last}
-    for each in last:
-        found.setdefault(each.peer, "does not make the other half of %s %d of rank %d" % (each.op, each.number, each.rank))
-    return found
+def _departs(one: Departure) -> str:
+    others = "%s called" % _counted(len(one.others)) if one.others else "it had always called"
+    return "has called %s when %s %s" % (_site(one.made), others, _site(one.usual))
 
 
-def _majority(group: str, members: Sequence[Position]) -> Optional[_Wait]:
-    """Return the call that most of the waiting ranks have been in for long enough; of two as frequent, the earlier one."""
-    waiting = [each for each in members if each.places[group].waits]
-    if not waiting:
-        return None
-    counts: Counter[Tuple[int, str]] = Counter((each.places[group].number, each.places[group].op) for each in waiting)
-    (number, op), _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
-    those = [each for each in waiting if each.places[group][:2] == (number, op)]
-    return _Wait(number, op, [each.rank for each in those]) if min(each.seconds for each in those) >= PATIENCE else None
+def _is_in(position: Position, parted: Split) -> bool:
+    """Tell whether a rank's call is one of the group in which the ranks part."""
+    return position.group is not None and parted.group is not None and position.group.id == parted.group.id
 
 
-def _other(place: Place, wait: _Wait) -> str:
-    """Say how a rank's place in the group differs from the majority's; empty if it does not."""
-    many = "%d rank%s" % (len(wait.ranks), " waits" if len(wait.ranks) == 1 else "s wait")
-    there = "%s %d, in which %s" % (wait.op, wait.number, many)
-    if place.waits and place.number == wait.number:
-        return "is in %s, not in %s" % (_call(place), there)
-    if place.waits:
-        return "is in %s, %s %s" % (_call(place), "behind" if place.number < wait.number else "ahead of", there)
-    if place.reached < wait.number:
-        return "is not in %s" % there
-    return ""
+def _counted(many: int) -> str:
+    return "%d rank%s" % (many, "" if many == 1 else "s")
 
 
-def _call(place: Place) -> str:
-    return "%s %d" % (place.op, place.number)
+def _call(position: Position) -> str:
+    return "%s %d" % (position.op, position.number)
 
 
-def _in_backward(positions: Sequence[Position]) -> Dict[int, str]:
-    """Ranks that are not in the backward pass in which most ranks have been for long: DDP reduces there, unseen by Python."""
-    inside = [each for each in positions if each.phase == _BACKWARD and not each.waits]
-    if 2 * len(inside) < len(positions) or len(inside) == len(positions) or not all(map(_is_held_in_backward, inside)):
-        return {}
-    return {each.rank: "is not in %s" % _backward_of(inside) for each in positions if each not in inside}
+def _site(call: AlignedCall) -> str:
+    return "%s at %s:%d" % (call.op, os.path.basename(call.file), call.line) if call.file else call.op
 
 
-def _is_held_in_backward(position: Position) -> bool:
-    return position.phase == _BACKWARD and not position.waits and position.seconds >= PATIENCE
-
-
-def _backward_of(inside: Sequence[Position]) -> str:
-    """Name the backward pass that these ranks are in."""
-    step = Counter(each.step for each in inside).most_common(1)[0][0]
-    return "backward of step %d, in which %d rank%s" % (step, len(inside), " is" if len(inside) == 1 else "s are")
+def _shape(made: LedgerCall, other: LedgerCall, number: int) -> str:
+    """Return a call with what tells it from another one."""
+    text = "%s %d" % (made.op, number)
+    if made.op != other.op:
+        return text
+    size = " of %d %s" % (made.elements, made.dtype) if (made.elements, made.dtype) != (other.elements, other.dtype) else ""
+    return text + size + (" from root %d" % made.root if made.root != other.root else "")

@@ -1,4 +1,4 @@
-"""The position of one rank, from the end of its ledger: its process, its phase, the call that it is in, and its place in each group."""
+"""The position of one rank, from the end of its ledger: its process, its phase, and the call that it is in."""
 
 import time
 from typing import Any, Dict, NamedTuple, Optional, Tuple
@@ -14,16 +14,6 @@ OVER = (GONE, ENDED, FAILED)
 
 _COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
 _BACKWARD = "backward"
-
-
-class Place(NamedTuple):
-    """How far a rank is in one group: the collective call that it waits in, else its latest one."""
-
-    number: int
-    op: str
-    waits: bool  # It is in that call now.
-    reached: int  # The highest number that it has begun; work may have been begun ahead.
-    calls: Dict[int, Record]  # Its last calls, by number.
 
 
 class Position(NamedTuple):
@@ -45,7 +35,6 @@ class Position(NamedTuple):
     since_ns: int  # When it entered what it is in; on its own monotonic clock.
     seconds: float  # For how long it has been there.
     began_ns: int  # When the file was made, on the same clock.
-    places: Dict[str, Place]  # The id of a group to the rank's place in it.
     moved_ns: int
 
 
@@ -77,7 +66,6 @@ def of(found: Ledger, ended_at: float) -> Optional[Position]:
         since_ns=since,
         seconds=max(0.0, _now(head, state, ended_at) - since) / 1e9 if since else 0.0,
         began_ns=head.mono_ns,
-        places=_places(found),
         moved_ns=head.moved_ns,
     )
 
@@ -102,22 +90,6 @@ def _call(found: Ledger) -> Optional[Record]:
     blocking = [record for record in own if _blocks(record)]
     main = [record for record in blocking if not record.in_side_thread]
     return next((calls[-1] for calls in (main, blocking, own) if calls), None)
-
-
-def _places(found: Ledger) -> Dict[str, Place]:
-    """Return the place in each group; a group without a call among the last records counts as 0 calls."""
-    places = {group.id: Place(0, "", waits=False, reached=0, calls={}) for group in found.groups}
-    for record in found.records:
-        if record.is_inner or record.op not in _COLLECTIVES or record.group is None:
-            continue
-        before = places.get(record.group.id)
-        calls = before.calls if before is not None else {}
-        calls[record.seq] = record
-        if before is not None and before.waits and not _blocks(record):
-            places[record.group.id] = before._replace(reached=record.seq)
-        else:
-            places[record.group.id] = Place(record.seq, record.op, _blocks(record), record.seq, calls)
-    return places
 
 
 def _now(head: Header, state: str, ended_at: float) -> float:

@@ -11,9 +11,10 @@ from processes import run_in
 from schedule import seed
 
 from ddp_probe.diagnose import judge
-from ddp_probe.read import load
+from ddp_probe.read import ledger_text, load
 from ddp_probe.read.load import from_lines
 from ddp_probe.read.rank_ledger import made
+from ddp_probe.watch.look import LiveView
 
 DRAWS = 200
 
@@ -50,6 +51,26 @@ def test_a_call_of_a_pair_that_one_rank_skips() -> None:
     finding = judge(from_lines(log(simulated(job)))).findings[0]
     assert finding.ranks == [3]
     assert "At this point ranks 0-2 call all_reduce at /job/train.py:20, and rank 3 calls all_reduce at /job/train.py:26." in finding.verdict
+
+
+def test_watch_marks_whom_the_report_names(tmp_path: Path) -> None:
+    """In each draw the ranks that stand out in watch are those of the report, skips included."""
+    for number in range(60):
+        job = _job(number)
+        text = log(simulated(job.program))
+        folder = tmp_path / str(number)
+        _write(folder, text)
+        assert sorted(LiveView([str(folder)]).look().outliers) == judge(from_lines(text)).findings[0].ranks, job[:5]
+
+
+def _write(folder: Path, text: str) -> None:
+    """Write the ledgers and the logs of ranks of another host."""
+    folder.mkdir()
+    lines = text.splitlines()
+    for rank, data in ledger_text.written([line for line in lines if line.startswith("ledger")]).items():
+        (folder / ("rank%05d.node1.7.ledger" % rank)).write_bytes(data)
+        own = [line for line in lines if '"rank":%d,' % rank in line]
+        (folder / ("rank%05d.node1.7.jsonl" % rank)).write_text("".join(line + "\n" for line in own), encoding="utf-8")
 
 
 def _pairs(ranks: int, steps: int, guilty: int, skipped: int) -> List[List[Call]]:

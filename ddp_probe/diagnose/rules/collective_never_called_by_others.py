@@ -3,11 +3,11 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
-from ddp_probe.diagnose._splits import ALONE
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import at, capital, named
 from ddp_probe.read.model import Run
+from ddp_probe.read.splits import ALONE
 
 RULE = Rule(
     id="DDP633",

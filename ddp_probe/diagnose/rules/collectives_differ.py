@@ -3,11 +3,11 @@
 from typing import Iterator, List
 
 from ddp_probe.diagnose._split_words import aborted, departed, doubt, evidence, explained, group, of_kind, sides
-from ddp_probe.diagnose._splits import DIFFER, Split
 from ddp_probe.diagnose.ledgers import as_site
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import at, named
 from ddp_probe.read.model import Run
+from ddp_probe.read.splits import DIFFER, Split
 
 _WORDS = (("op", "operation"), ("elements", "number of elements"), ("dtype", "data type"), ("root", "root"))
 RULE = Rule(

@@ -3,12 +3,12 @@
 from typing import Iterator, Optional
 
 from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
-from ddp_probe.diagnose._splits import PEER, Split
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import Example, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import capital, spans
 from ddp_probe.ledger_schema import PAIRED, SENDS
 from ddp_probe.read.model import Run
+from ddp_probe.read.splits import PEER, Split
 
 RULE = Rule(
     id="DDP635",

@@ -4,11 +4,11 @@ from typing import Iterator
 
 from ddp_probe.diagnose._halted import halted
 from ddp_probe.diagnose._split_words import doubt, evidence, explained, of_kind, only_waits, waiting
-from ddp_probe.diagnose._splits import HALTED
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import capital, listed, named
 from ddp_probe.read.model import Run
+from ddp_probe.read.splits import HALTED
 
 RULE = Rule(
     id="DDP421",

@@ -3,11 +3,11 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, waiting
-from ddp_probe.diagnose._splits import LEFT
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import Example, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import at, capital, named
 from ddp_probe.read.model import Run
+from ddp_probe.read.splits import LEFT
 
 RULE = Rule(
     id="DDP631",

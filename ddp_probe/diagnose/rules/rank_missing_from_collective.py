@@ -5,11 +5,11 @@ from typing import Iterator, List, Tuple, Union
 from ddp_probe import schema
 from ddp_probe.diagnose._loop_end import loop_end
 from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
-from ddp_probe.diagnose._splits import BACKWARD, MISSING, UNKNOWN, Split
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts, Undecided
 from ddp_probe.diagnose.words import at, by_number, capital, counted, named
 from ddp_probe.read.model import Run
+from ddp_probe.read.splits import BACKWARD, MISSING, UNKNOWN, Split
 
 _COMPARED = 3  # At most this many ranks of each side are compared.
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."

@@ -3,11 +3,11 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
-from ddp_probe.diagnose._splits import WORKING
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import ERROR, HIGH, MEDIUM, WARNING, Example, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import capital, clock, named
 from ddp_probe.read.model import Run
+from ddp_probe.read.splits import WORKING
 
 RULE = Rule(
     id="DDP637",
