@@ -10,6 +10,7 @@ run_python     run_python(code_or_args, env=None, cwd=None, timeout=60, python=N
 torchrun       torchrun(script, nproc=2, args=(), env=None, cwd=tmp_path, timeout=120) -> CompletedProcess, via python -m torch.distributed.run.
 free_port      free_port() -> int, a TCP port that nothing listens on.
 read_events    read_events(path) -> list of dicts: every line of a .jsonl file, or of all of them in a run's folder, sorted by file.
+lacks          lacks(folders, log) -> list of words. What the report over a run says less of than the plain log of what the job printed.
 whole          Whether sweeps run whole (--all) or a random share of them; see schedule.py.
 interpreters   every working CPython 3.8 to 3.14 of this machine, one each by real executable: Interpreter(path, version).
 """
@@ -240,3 +241,31 @@ def interpreters() -> List[Interpreter]:
     asked = (_ask(candidate) for candidate in _candidates() if os.access(str(candidate), os.X_OK))
     found = {interpreter.path: interpreter for interpreter in asked if interpreter is not None}
     return sorted(found.values(), key=lambda interpreter: (interpreter.version, interpreter.path))
+
+
+@pytest.fixture(scope="session")
+def lacks() -> Callable[..., List[str]]:
+    """What a report over a run says less of than the plain log of the same job."""
+    from ddp_probe.diagnose import judge
+    from ddp_probe.diagnose.causes import group_of
+    from ddp_probe.read import load
+
+    def compare(folders: Sequence[Any], log: Path) -> List[str]:
+        told, printed = judge(load([str(folder) for folder in folders])), judge(load([str(log)]))
+        if not printed.findings:
+            return []
+        first, known = printed.findings[0], [finding for finding in told.findings if finding.severity == "error"]
+        # A rank that "stopped" may be known better: by the exception that it stopped with, or by the call that it did not make.
+        group = {"own_failure": "ranks_take_different_paths"}
+        alike = {group.get(group_of(finding.cause), group_of(finding.cause)) for finding in known}
+        here = any(item.site for finding in known for item in finding.evidence)
+        wanted = {
+            "verdict": told.verdict == "found",
+            "cause": group.get(group_of(first.cause), group_of(first.cause)) in alike,
+            "ranks": not first.ranks or any(finding.ranks for finding in known),
+            "line": here or not any(item.site for item in first.evidence),
+            "confidence": any(finding.confidence != "low" for finding in known) or first.confidence == "low",
+        }
+        return [word for word, there in wanted.items() if not there]
+
+    return compare

@@ -8,7 +8,7 @@ from ddp_probe.read.inside import inside
 from ddp_probe.read.job_line import job_line
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import Failed, LoggedProcess, Run
-from ddp_probe.schema import Failure
+from ddp_probe.schema import Failure, Site
 
 # What a rank prints after a peer or its launcher has failed: never the first failure.
 _PEER = re.compile(
@@ -20,6 +20,10 @@ _LAUNCHER = re.compile(
     r"|closing signal SIGTERM|received by PID \d+|failed \(exitcode: -?\d+\) local_rank:|exits with return code|Killing subprocess \d+"
     r"|srun: error: .{0,300}Exited with exit code|slurmstepd: .{0,300}CANCELLED"
 )
+
+# The arguments of an exception that the parser raised: what it says, and of which line.
+_SYNTAX = ("SyntaxError", "IndentationError", "TabError")
+_BROKEN = re.compile(r"""\((?P<quote>['"])(?P<says>.{1,500}?)(?P=quote), \('(?P<file>[^'\n]{1,1000})', (?P<line>\d{1,7}), """)
 
 INTERRUPTED = "a person interrupted it"
 
@@ -59,7 +63,7 @@ def consequence(words: str) -> str:
 
 def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[Failed]:
     found: Dict[Tuple[str, str], Failed] = {}
-    calls = [call for call in process.kept.failed(process.offset) if call.until is not None]
+    calls = [call for call in process.kept.failed(process.offset) if call.until is not None and not isinstance(call.begin, schema.ProcessEnd)]
     for call in sorted(calls, key=lambda call: (call.until or 0.0, -call.at.line)):
         failure = call.failure
         assert failure is not None
@@ -74,7 +78,7 @@ def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[
         failed = found.get(key) or _new(process, last.failure, process.last_when, process.last_at)
         found[key] = failed
         failed.uncaught = True
-        failed.frames = last.failure.frames or failed.frames
+        failed.frames = _new(process, last.failure, 0.0, process.last_at).frames or failed.frames
         failed.site = failed.site or job_line(failed.frames)
     if reported is not None:
         _add(process, reported, found)
@@ -113,5 +117,9 @@ def _new(process: LoggedProcess, failure: Failure, when: float, at: LogLine) -> 
     failed = Failed(rank=process.rank, when=when, at=at, type=failure.type, message=failure.message)
     failed.process = process
     failed.frames = list(failure.frames)
+    broken = _BROKEN.match(failure.message) if failure.type in _SYNTAX else None
+    if broken is not None:  # The traceback ends at the import; Python prints the broken line below it.
+        failed.message = broken["says"]
+        failed.frames.append(Site(broken["file"], int(broken["line"]), ""))
     failed.inside = inside(failure.message, failure.cause_message, failure.cause)
     return failed

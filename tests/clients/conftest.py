@@ -35,6 +35,7 @@ class Launch(NamedTuple):
     report: Dict[str, Any]  # What report --json printed; empty without the probe.
     report_code: int
     runs: List[str]  # The names of the folders that it wrote.
+    here: Path  # The folder that it was started in.
 
     def named(self) -> str:
         """Return all that the report says of causes and open questions."""
@@ -94,7 +95,7 @@ def launch(
         report = _bash("python -m ddp_probe report --json " + client.reads, env, folder) if probe else None
         said = json.loads(report.stdout) if report and report.stdout.startswith("{") else {"said": report and report.stderr}
         runs = sorted(path.name for root in client.runs.split() for path in (folder / root).glob("*") if path.is_dir() and not path.is_symlink())
-        return Launch(done.returncode, sorted(done.stdout.split("\n")), done.stderr, said, report.returncode if report else 0, runs)
+        return Launch(done.returncode, sorted(done.stdout.split("\n")), done.stderr, said, report.returncode if report else 0, runs, folder)
 
     return start
 

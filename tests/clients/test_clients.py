@@ -1,6 +1,7 @@
 """Jobs in the shapes that people write: a healthy one is clear and runs as it does without the probe, a broken one is never clear."""
 
 import re
+from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
@@ -57,14 +58,16 @@ def _is_one_run(client: Client, done: Any) -> None:
 
 
 @pytest.mark.sample(10)
-def test_broken(client: Client, way: str, launch: Callable[..., Any]) -> None:
-    """A broken client is never clear, and the report names the line of the job that is at fault."""
+def test_broken(client: Client, way: str, launch: Callable[..., Any], lacks: Callable[..., List[str]], tmp_path: Path) -> None:
+    """A broken client is never clear, and the report names the line of the job that is at fault and says at least what the job's stderr says."""
     done = launch(client, way)
     assert done.report.get("verdict") in ("found", "undecided"), done.report
     wanted = lines(client.program, way)
     assert not wanted or any(line in done.named() for line in wanted), (wanted, done.named())
     assert len(done.runs) == client.folders, done.runs
     assert len(done.report["inventory"]["folders"]) == client.folders, done.report["inventory"]
+    (tmp_path / "stderr.txt").write_text(done.err, encoding="utf-8")
+    assert lacks([done.here / one for one in done.report["inventory"]["folders"]], tmp_path / "stderr.txt") == [], done.err
 
 
 def test_fewer_processes_than_asked_for(launch: Callable[..., Any]) -> None:

@@ -1,8 +1,9 @@
 """The recorded logs of the failing jobs: the named cause is the first finding, the ranks are right, and no other rule claims anything."""
 
+import json
 import shutil
 from pathlib import Path
-from typing import Iterator, Tuple
+from typing import Any, Callable, Iterator, List, Tuple
 
 import pytest
 from proofs import NOT_SEEN
@@ -11,6 +12,7 @@ from registry import FOLDER, JOBS, Job, label
 from ddp_probe.diagnose import judge
 from ddp_probe.diagnose.causes import group_of
 from ddp_probe.read import load
+from ddp_probe.read.load import from_lines
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 # Of two ranks that make other calls at one line nothing tells which is wrong: both are named, with what each has.
@@ -72,3 +74,33 @@ def test_the_plain_log_is_never_clear_and_never_wrong(stack: str, job: Job) -> N
     finer = {"own_failure"} if job.cause == "rank_stopped_participating" else set()  # Why it stopped.
     assert named <= {group_of(job.cause or ""), *finer} - {""}
     assert all(finding.confidence == "low" for finding in diagnosis.findings)
+
+
+@pytest.mark.sample(120, of="recorded jobs", few=20)
+@_EACH
+def test_the_run_says_at_least_what_its_output_says(stack: str, job: Job, lacks: Callable[..., List[str]]) -> None:
+    """What a plain log of the output finds, the files of the same job find as well: a cause of that group, ranks and a line."""
+    folder = RECORDED / stack / label(job)
+    if label(job) in NOT_SEEN:
+        pytest.skip(NOT_SEEN[label(job)].reason)
+    assert lacks([folder], folder / "output.txt") == []
+
+
+_EXCEPTIONS = {
+    "KeyError": ("'img'", "train.py", 9),
+    "TypeError": ("object of type 'int' has no len()", "train.py", 9),
+    "IndentationError": ("('expected an indented block', ('/train/broken.py', 2, 1, 'return 1\\n', 2, 7))", "broken.py", 2),
+}
+
+
+@pytest.mark.parametrize("kind", _EXCEPTIONS)
+def test_an_exception_of_all_ranks_is_found(kind: str) -> None:
+    """All ranks raise one exception of the job's own: it is named with the line, and if a file cannot be parsed, with the line in that file."""
+    message, file, number = _EXCEPTIONS[kind]
+    frames = [{"file": "/train/train.py", "line": 9, "function": "main"}]
+    failure = {"type": kind, "message": message, "frames": frames, "raised_at": frames[-1]}
+    lines: List[Any] = [{"event": "process.start", "rank": rank, "world_size": 2, "role": "rank"} for rank in (0, 1)]
+    lines += [{"event": "process.end", "rank": rank, "exit_code": 1, "uncaught": True, "failure": failure} for rank in (0, 1)]
+    (finding,) = judge(from_lines("\n".join(map(json.dumps, lines)))).findings
+    assert (finding.cause, finding.ranks) == ("own_exception", [0, 1])
+    assert "%s:%d" % (file, number) in finding.verdict

@@ -36,14 +36,14 @@ RULE = Rule(
     id="DDP623",
     slug="own-exception",
     cause="own_exception",
-    title="An exception in the job's own code came first, and the other ranks lost the one that failed.",
-    symptom="One traceback of the job's own code among many about closed connections; torchrun's table names its rank as the root cause.",
-    evidence="In a plain log: the first traceback that is not about another rank, with the line of the job that it ends in.",
+    title="An exception in the job's own code came first; what other ranks report follows from it.",
+    symptom="The same traceback of the job's own code on all ranks, or one among many about closed connections.",
+    evidence="The first exception that is not about another rank, with the line of the job that it ends in.",
     remedy="Fix what failed at that line; the other ranks' exceptions follow from it.",
     zh=RuleTexts(
-        title="最先出现的是作业自己代码里的异常，其他 rank 因此失去了失败的那个 rank。",
-        symptom="许多关于连接关闭的 traceback 中，有一个来自作业自己的代码；torchrun 的表把它的 rank 列为根本原因。",
-        evidence="在普通日志中：第一个不是关于其他 rank 的 traceback，以及它所止于的作业代码行。",
+        title="最先出现的是作业自己代码里的异常；其他 rank 报告的错误由它引起。",
+        symptom="所有 rank 上是同一个来自作业自己代码的 traceback，或者许多关于连接关闭的 traceback 中有一个这样的。",
+        evidence="第一个不是关于其他 rank 的异常，以及它所止于的作业代码行。",
         remedy="解决那一行的失败；其他 rank 的异常由它引起。",
     ),
     last_resort=True,
@@ -79,6 +79,14 @@ EXAMPLES = (
         ranks=(0,),
     ),
     Example(
+        "All ranks raise the same exception.",
+        """
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'img'","frames":[{"file":"/train/train.py","line":9,"function":"main"}]}}
+{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'img'","frames":[{"file":"/train/train.py","line":9,"function":"main"}]}}
+""",
+        ranks=(0, 1),
+    ),
+    Example(
         "A program that is not distributed raises.",
         """Traceback (most recent call last):
   File "/train/convert.py", line 3, in main
@@ -91,10 +99,10 @@ ValueError: no such format
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Find the first exception that a probe recorded, unless first-to-fail names the rank that the others lost."""
+    """Find the first exception that a probe recorded in a distributed job, unless first-to-fail names the rank that the others lost."""
     fatal = [failure for failure in run.failures if failure.process is not None and failure.fatal and failure.uncaught]
     own = next((failure for failure in fatal if not failure.consequence), None)
-    if own is None or not _is_own(own) or own.calls or any(True for _ in first_to_fail.check(run)):
+    if own is None or own.process is None or own.process.alone or not _is_own(own) or any(True for _ in first_to_fail.check(run)):
         return
     alike = [failure for failure in fatal if failure.text == own.text and failure.site == own.site]
     yield _found(own, alike, [failure for failure in fatal if failure.consequence], ranks(failure.process for failure in alike), MEDIUM)
@@ -112,15 +120,16 @@ def read(run: Run) -> Iterator[Finding]:
 
 
 def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[int], confidence: str) -> Finding:
-    words = (capital(named(guilty)), cut(own.text, 200).rstrip("."), place(own.site), _losers(lost, guilty))
+    losers = _losers(lost, guilty)
+    words = (capital(named(guilty)), "failed first," if losers else "failed", cut(own.text, 200).rstrip("."), place(own.site), losers)
     return RULE.found(
         ranks=guilty,
-        verdict="%s failed first, with %s at %s; an exception in the job's own code%s." % words,
+        verdict="%s %s with %s at %s; an exception in the job's own code%s." % words,
         evidence=[failed(failure) for failure in [own, *lost[:2]]],
         when=own.when,
         explains=[*alike, *lost],
         confidence=confidence,
-        remedy="Fix what failed at %s; the other ranks' exceptions follow from it." % place(own.site),
+        remedy="Fix what failed at %s%s." % (place(own.site), "; the other ranks' exceptions follow from it" if losers else ""),
     )
 
 
