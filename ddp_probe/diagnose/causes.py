@@ -69,6 +69,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "several_ranks_write_one_file",
     ),
     "rank0_long_work_timeout": ("rank0_long_work_timeout",),
+    "rank_is_slow": ("one_rank_late",),
     "per_rank_nondeterminism": ("hash_seed_skew", "rank_dependent_model_build", "rank_dependent_buffer_shape", "silent_replica_divergence"),
     "checkpoint_vs_loader": ("weights_only_default", "module_prefix_mismatch", "checkpoint_vs_code_mismatch"),
     "port_or_stale_process": ("master_port_in_use", "stale_process_holds_device"),

@@ -7,13 +7,15 @@ from typing import Any, Dict, List, Optional, Tuple
 import msgspec
 
 from ddp_probe.read import rank_ledger
-from ddp_probe.read.ledger import Group, LedgerSite, Phase, Record
+from ddp_probe.read.ledger import CallSum, Group, LedgerSite, Phase, Record
 from ddp_probe.read.rank_ledger import GroupCalls, LedgerCall, RankLedger
+from ddp_probe.read.steps import PARTS, StepTimes
 
 _Row = Tuple[Any, ...]  # A record or a phase with numbers for its group and its site; 0 for none.
 _CALL = LedgerCall._fields.index("site")
 _GROUP, _SITE = Record._fields.index("group"), Record._fields.index("site")
 _PHASE_SITE = Phase._fields.index("site")
+_SUM_GROUP, _SUM_SITE = CallSum._fields.index("group"), CallSum._fields.index("site")
 
 
 class FoldedLedger(msgspec.Struct, array_like=True):
@@ -32,6 +34,8 @@ class FoldedLedger(msgspec.Struct, array_like=True):
     moved: float
     base: float
     dropped: List[Tuple[str, int, int]]
+    steps: Tuple[List[int], int, bytes] = ([], 0, b"")  # Their numbers, the first alone if they follow one another; when the last ended; columns.
+    sums: List[_Row] = []
 
 
 class LedgerTables(msgspec.Struct):
@@ -67,6 +71,8 @@ class LedgerFolder:
             found.moved,
             found.base,
             [(op, self._site(site), count) for (op, site), count in found.dropped.items()],
+            _folded_steps(found.steps),
+            [_replaced(one, {_SUM_GROUP: self._group(one.group), _SUM_SITE: self._site(one.site)}) for one in found.sums],
         )
 
     def _record(self, record: Optional[Record]) -> Optional[_Row]:
@@ -131,10 +137,34 @@ class LedgerUnfolder:
             found.moved,
             found.base,
             {(op, self._sites[site]): count for op, site, count in found.dropped},
+            _unfolded_steps(*found.steps),
+            tuple(self._sum(row) for row in found.sums),
         )
+
+    def _sum(self, row: _Row) -> CallSum:
+        return CallSum(*_replaced(row, {_SUM_GROUP: self._groups[row[_SUM_GROUP]], _SUM_SITE: self._sites[row[_SUM_SITE]]}))
 
     def _record(self, row: Optional[_Row]) -> Optional[Record]:
         return None if row is None else Record(*_replaced(row, {_GROUP: self._groups[row[_GROUP]], _SITE: self._sites[row[_SITE]]}))
+
+
+def _folded_steps(found: StepTimes) -> Tuple[List[int], int, bytes]:
+    numbers = list(found.numbers)
+    follows = bool(numbers) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    columns = [found.took, *(found.parts[name] for name in PARTS)] if numbers else []
+    return numbers[: 1 if follows else None], found.ended_ns, b"".join(_little(array("I", times)).tobytes() for times in columns)
+
+
+def _unfolded_steps(numbers: List[int], ended_ns: int, data: bytes) -> StepTimes:
+    if not numbers:
+        return StepTimes()
+    words = array("I")
+    words.frombytes(data)
+    count = len(words) // (len(PARTS) + 1)
+    if not count or len(words) % count or len(numbers) not in (1, count):
+        raise ValueError("the steps of a ledger do not fit together")
+    took, *parts = [_little(words)[at : at + count] for at in range(0, len(words), count)]
+    return StepTimes(numbers if len(numbers) == count else list(range(numbers[0], numbers[0] + count)), took, dict(zip(PARTS, parts)), ended_ns)
 
 
 def _replaced(row: Tuple[Any, ...], fields: Dict[int, Any]) -> _Row:

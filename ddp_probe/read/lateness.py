@@ -1,81 +1,187 @@
-"""Tells which ranks the others wait for, by the steps of their ledgers: those that come to the backward pass last, step after step.
+"""Tells which ranks the others wait for, by the steps of their ledgers: those whose own time is longer, step after step.
 
 In a data-parallel job a rank waits for the others in its backward pass, or in a call that it makes itself. What is left of its step is its own time.
 A rank is late if its own time is longer than that of the others by more than these differ among themselves, in most of the steps, and if the others
-wait about that much longer than it does: without that, it keeps nobody.
+wait about that much longer than it does: without that, it keeps nobody. No clock of one host is compared with that of another.
+
+Only ranks that do the same are compared: they make the same calls in a group, and no two of them send to each other, as the stages of a pipeline do.
 """
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.read.steps import PARTS, StepTimes
+from ddp_probe.read.ledger import CallSum
+from ddp_probe.read.rank_ledger import ranks_of
+from ddp_probe.read.steps import FEW, PARTS, StepTimes
 
-FEW = 20
-"""Fewer steps than this say nothing."""
+ELSEWHERE = "elsewhere"
+_ROOTED = frozenset(("broadcast", "reduce", "gather", "scatter"))
 _LEAST = 0.05  # Of a step: less is not worth a word.
-_MOST_NUMBERS = 1 << 18  # Steps times ranks that are compared.
+_MOST_NUMBERS = 1 << 18  # StepTimes times ranks that are compared.
 _SURE = 4.0  # Standard deviations above what chance would give.
-_Columns = Dict[int, Tuple[int, ...]]
+_WAITING = (
+    ("waiting",),
+    ("backward", "waiting"),
+    ("backward", "waiting", "forward"),  # DistributedDataParallel's forward may wait as well: for the buffers of rank 0.
+    ("backward", "waiting", "forward", "optimizer", ELSEWHERE),  # With a card, the host waits wherever it needs a result.
+)
+"""The parts in which ranks may wait. What is not among these is their own time; the first that names somebody counts."""
+_Columns = Dict[int, List[int]]
+
+
+class StepMember(NamedTuple):
+    """What has to be known of one rank."""
+
+    steps: StepTimes = StepTimes()
+    sums: Sequence[CallSum] = ()
+    groups: Collection[str] = ()
+    peers: Collection[int] = ()  # Ranks that it sends to, or receives from.
 
 
 class LateRanks(NamedTuple):
-    """The ranks that the others wait for; times are in nanoseconds, typical of a step."""
+    """The ranks that the others wait for; times are in microseconds, typical of a step."""
 
     ranks: List[int]
+    others: List[int]
     steps: int  # How many steps were compared.
     last_in: int  # In how many of them one of these ranks was the last.
     behind: int
     took: int
+    waited: int  # How much longer the others wait than these.
     part: str  # One of PARTS, or "elsewhere": where they spend more time than the others.
     more: int  # How much more.
     usual: int  # What the others spend there.
 
 
-def late(ranks: Mapping[int, StepTimes]) -> Optional[LateRanks]:
-    """Return who is late among ranks that wait for each other; None if nobody is, or if there are too few steps."""
-    common = _common(ranks)
-    if common is None:
+def member(steps: StepTimes, sums: Sequence[CallSum], groups: Collection[str], pairs: Collection[Tuple[str, int, bool]]) -> StepMember:
+    """Return what is known of a rank; stages of a pipeline may also talk by broadcasts in groups of two."""
+    within = [one.group for one in sums if one.group is not None and one.group.size == 2 and one.op in _ROOTED]
+    is_small = within and max(one.group.size for one in sums if one.group is not None) > 2
+    twos = [rank for group in within for rank in ranks_of(group.ranks)] if is_small else []
+    return StepMember(steps, sums, groups, sorted({*(peer for _, peer, _ in pairs), *twos}))
+
+
+def late(members: Mapping[int, StepMember]) -> Optional[LateRanks]:
+    """Return who is late; None if nobody is, or if there are too few steps."""
+    found = [one for ranks in comparable(members) for one in [_late_of({rank: members[rank].steps for rank in ranks})] if one is not None]
+    if not found:
         return None
-    # DistributedDataParallel's forward may wait as well: for the buffers of rank 0.
-    return _late(common, ("backward", "waiting")) or _late(common, ("backward", "waiting", "forward"))
+    worst = max(found, key=lambda one: one.behind)
+    ranks = {rank for one in found if one.part == worst.part for rank in one.ranks}
+    others = {rank for one in found for rank in one.others} - ranks
+    return worst._replace(ranks=sorted(ranks), others=sorted(others))
 
 
-def waits(ranks: Mapping[int, StepTimes]) -> Dict[int, int]:
-    """Return the time of a typical step that each rank spends in its backward pass and in collective calls."""
-    common = _common(ranks)
-    return {rank: _middle(_added(steps, ("backward", "waiting"))) for rank, steps in common.items()} if common else {}
+def comparable(members: Mapping[int, StepMember]) -> Iterator[List[int]]:
+    """Yield sets of ranks that do the same, the largest first; none is a part of another one."""
+    groups: Dict[str, List[int]] = {}
+    for rank, member in members.items():
+        for name in member.groups:
+            groups.setdefault(name, []).append(rank)
+    calls = {rank: _calls(member.sums) for rank, member in members.items()}
+    pipelines = _connected(members)
+    found: List[FrozenSet[int]] = []
+    for name, ranks in sorted(groups.items(), key=lambda group: -len(group[1])):
+        if len(ranks) < 2 or any(kept.issuperset(ranks) for kept in found):
+            continue
+        if len({pipelines.get(rank, rank) for rank in ranks}) == len(ranks) and _same([calls[rank].get(name, {}) for rank in ranks]):
+            found.append(frozenset(ranks))
+            yield ranks
+
+
+def _calls(sums: Sequence[CallSum]) -> Dict[str, Dict[Tuple[str, object], int]]:
+    """Return how often each line calls a collective, by the group."""
+    found: Dict[str, Dict[Tuple[str, object], int]] = {}
+    for one in sums:
+        if one.group is not None:
+            found.setdefault(one.group.id, {})[(one.op, one.site)] = one.calls
+    return found
+
+
+def _same(calls: Sequence[Mapping[Tuple[str, object], int]]) -> bool:
+    """Tell whether ranks make the same calls, but for those that one has made and another will make in a moment."""
+    first = calls[0]
+    return all(2 * min(one.get(key, 0), first.get(key, 0)) + FEW > max(one.get(key, 0), first.get(key, 0)) for one in calls for key in {*one, *first})
+
+
+def _connected(members: Mapping[int, StepMember]) -> Dict[int, int]:
+    """Return, for each rank that sends or receives, one rank that stands for all that it is connected with."""
+    stands: Dict[int, int] = {}
+
+    def root(rank: int) -> int:
+        while stands.setdefault(rank, rank) != rank:
+            stands[rank] = rank = stands[stands[rank]]
+        return rank
+
+    for rank, member in members.items():
+        for peer in member.peers:
+            stands[root(rank)] = root(peer)
+    return {rank: root(rank) for rank in list(stands)}
+
+
+def shares(members: Mapping[int, StepMember], seconds: float = 60.0) -> Dict[int, float]:
+    """Return the part of the latest steps that each rank spends waiting longer than the rank that waits least, of those that do the same."""
+    found: Dict[int, float] = {}
+    for ranks in comparable(members):
+        common = _common({rank: members[rank].steps for rank in ranks})
+        if common is not None:
+            waited = {rank: steps.added(("backward", "waiting")) for rank, steps in common.items()}
+            least = [min(times) for times in zip(*waited.values())]
+            found.update({rank: _share(steps, waited[rank], least, seconds) for rank, steps in common.items()})
+    return found
+
+
+def _share(steps: StepTimes, waited: Sequence[int], least: Sequence[int], seconds: float) -> float:
+    took = total = 0
+    for whole, wait, always in zip(steps.took[::-1], waited[::-1], least[::-1]):
+        took, total = took + whole, total + wait - always
+        if took > seconds * 1e6:
+            break
+    return min(1.0, total / took) if took else 0.0
 
 
 def _common(ranks: Mapping[int, StepTimes]) -> Optional[Dict[int, StepTimes]]:
-    """Return the steps that all ranks have."""
-    if len(ranks) < 2:
+    """Return the steps that all ranks have; None if these are few, or not the same on all of them."""
+    if len(ranks) < 2 or not all(steps.numbers for steps in ranks.values()):
         return None
-    last = min(steps.last for steps in ranks.values())
+    first, last = max(steps.numbers[0] for steps in ranks.values()), min(steps.numbers[-1] for steps in ranks.values())
     most = max(FEW, _MOST_NUMBERS // len(ranks))
-    first = max(last - most + 1, *[steps.first for steps in ranks.values()])
-    return {rank: _cut(steps, first, last) for rank, steps in ranks.items()} if last - first + 1 >= FEW else None
+    cut = {rank: steps.cut(first, last).latest(most) for rank, steps in ranks.items()}
+    numbers = next(iter(cut.values())).numbers
+    return cut if len(numbers) >= FEW and all(steps.numbers == numbers for steps in cut.values()) else None
 
 
-def _cut(steps: StepTimes, first: int, last: int) -> StepTimes:
-    begin, end = first - steps.first, last - steps.first + 1
-    return StepTimes(first, steps.took[begin:end], {name: times[begin:end] for name, times in steps.parts.items()}, steps.ended_ns)
+def _late_of(ranks: Mapping[int, StepTimes]) -> Optional[LateRanks]:
+    """Return who is late among ranks that wait for each other."""
+    common = _common(ranks)
+    if common is None:
+        return None
+    return next((found for waiting in _WAITING for found in [_late(common, waiting)] if found is not None), None)
 
 
 def _late(ranks: Dict[int, StepTimes], waiting: Sequence[str]) -> Optional[LateRanks]:
-    waited = {rank: _added(steps, waiting) for rank, steps in ranks.items()}
-    own = {rank: tuple([took - wait for took, wait in zip(steps.took, waited[rank])]) for rank, steps in ranks.items()}
+    parts = [name for name in (*PARTS, ELSEWHERE) if name not in waiting]
+    own = {rank: _own(steps, parts, waiting) for rank, steps in ranks.items()}
     middle = {rank: _middle(times) for rank, times in own.items()}
     order = sorted(middle, key=lambda rank: middle[rank])
     slow = _split(order, middle)
     rest = order[: len(order) - len(slow)]
     behind = middle[slow[0]] - middle[rest[-1]]
     took = max(_middle(steps.took) for steps in ranks.values())
-    last_in = _times_last(own, set(slow))
-    spread = middle[rest[-1]] - middle[rest[0]]
-    keeps = _middle([_middle(waited[rank]) for rank in rest]) - _middle([_middle(waited[rank]) for rank in slow])
-    typical = _middle([middle[rank] for rank in slow]) - _middle([middle[rank] for rank in rest])
-    if behind <= max(spread, _LEAST * took) or keeps < typical / 2 or not _is_no_chance(last_in, len(own[slow[0]]), len(slow) / len(order)):
+    if behind <= max(middle[rest[-1]] - middle[rest[0]], _LEAST * took):
         return None
-    return LateRanks(sorted(slow), len(own[slow[0]]), last_in, typical, took, *_where(ranks, slow, rest, waiting))
+    last_in, count = _times_last(own, set(slow)), len(own[slow[0]])
+    kept = {rank: _middle(steps.took) - middle[rank] for rank, steps in ranks.items()}
+    waited = _of(kept, rest) - _of(kept, slow)
+    typical = _of(middle, slow) - _of(middle, rest)
+    if waited < typical / 2 or not _is_no_chance(last_in, count, len(slow) / len(order)):
+        return None
+    return LateRanks(sorted(slow), sorted(rest), count, last_in, typical, took, waited, *_where(ranks, parts, slow, rest))
+
+
+def _own(steps: StepTimes, parts: Sequence[str], waiting: Sequence[str]) -> List[int]:
+    if ELSEWHERE not in parts:
+        return steps.added(parts)
+    return [took - waited for took, waited in zip(steps.took, steps.added(waiting))]
 
 
 def _split(order: List[int], middle: Mapping[int, int]) -> List[int]:
@@ -87,10 +193,7 @@ def _split(order: List[int], middle: Mapping[int, int]) -> List[int]:
 def _times_last(own: _Columns, slow: "set[int]") -> int:
     """Return in how many steps the rank with the longest own time was one of these."""
     names = list(own)
-    found = 0
-    for times in zip(*own.values()):
-        found += names[times.index(max(times))] in slow
-    return found
+    return sum([names[times.index(max(times))] in slow for times in zip(*own.values())])
 
 
 def _is_no_chance(last_in: int, steps: int, chance: float) -> bool:
@@ -99,25 +202,18 @@ def _is_no_chance(last_in: int, steps: int, chance: float) -> bool:
     return bool(last_in / steps > max(0.5, chance + _SURE * deviation))
 
 
-def _where(ranks: Dict[int, StepTimes], slow: List[int], rest: List[int], waiting: Sequence[str]) -> Tuple[str, int, int]:
+def _where(ranks: Mapping[int, StepTimes], parts: Sequence[str], slow: List[int], rest: List[int]) -> Tuple[str, int, int]:
     """Return the part of a step in which the slow ranks spend most more than the others, how much more, and what the others spend."""
-    names = [name for name in PARTS if name not in waiting]
-    known = {rank: {name: _middle(steps.parts[name]) for name in names} for rank, steps in ranks.items()}
-    for rank, steps in ranks.items():
-        known[rank]["elsewhere"] = max(0, _middle([took - sum(parts) for took, *parts in zip(steps.took, *_parts(steps, [*names, *waiting]))]))
-    usual = {name: _middle([known[rank][name] for rank in rest]) for name in [*names, "elsewhere"]}
-    more = {name: _middle([known[rank][name] for rank in slow]) - usual[name] for name in usual}
-    part = max(more, key=lambda name: more[name])
-    return part, more[part], usual[part]
+    found = {}
+    for name in parts:
+        middle = {rank: _middle(steps.elsewhere() if name == ELSEWHERE else steps.parts[name]) for rank, steps in ranks.items()}
+        found[name] = _of(middle, slow) - _of(middle, rest), _of(middle, rest)
+    part = max(found, key=lambda name: found[name][0])
+    return (part, *found[part])
 
 
-def _parts(steps: StepTimes, names: Sequence[str]) -> List[Tuple[int, ...]]:
-    return [steps.parts[name] for name in names]
-
-
-def _added(steps: StepTimes, names: Sequence[str]) -> Tuple[int, ...]:
-    """Return the sum of some parts, step by step."""
-    return tuple([sum(parts) for parts in zip(*_parts(steps, names))])
+def _of(middle: Mapping[int, int], ranks: Sequence[int]) -> int:
+    return _middle([middle[rank] for rank in ranks])
 
 
 def _middle(values: Sequence[int]) -> int:

@@ -165,7 +165,7 @@ def parse(data: bytes, path: str = "", before: Optional[bytes] = None, last: int
 
 
 def parse_rows(
-    data: bytes, path: str = "", before: Optional[bytes] = None, left_out: int = 0
+    data: bytes, path: str = "", before: Optional[bytes] = None, left_out: int = 0, most_steps: int = schema.STEPS
 ) -> Tuple[Ledger, Dict[int, Any], List[Tuple[Any, ...]]]:
     """Return a ledger without its records, its texts by number, and its records as rows of numbers."""
     try:
@@ -188,7 +188,8 @@ def parse_rows(
     groups = [found for found in texts.values() if isinstance(found, Group)]
     missing = raw.at.end - len(data) - left_out
     problem = "The last %d bytes of the file are missing." % missing if missing > 0 else ""
-    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), [], torn, problem, list(raw.sums(texts)), raw.steps()), texts, rows
+    sums, found = list(raw.sums(texts)), raw.steps(most_steps)
+    return Ledger(path, raw.header(texts), groups, list(raw.phases(texts)), [], torn, problem, sums, found), texts, rows
 
 
 def _byte_order(data: bytes) -> str:
@@ -267,9 +268,9 @@ class _Raw:
                     *times,
                 )
 
-    def steps(self) -> StepTimes:
+    def steps(self, most: int) -> StepTimes:
         area = self.data[self.at.steps : self.at.records]
-        return steps.read(area, self.order) if self.head["step_size"] == _STEP else StepTimes()
+        return steps.read(area, self.order, most) if self.head["step_size"] == _STEP else StepTimes()
 
     def _rows(self, fields: Sequence[schema.Field], start: int, size: int, count: int) -> Iterable[Tuple[Any, ...]]:
         """Return the rows of an area that are there, without those at its end that were never written."""

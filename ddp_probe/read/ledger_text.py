@@ -8,7 +8,7 @@ Three lines of one:
 
 After the ranks comes an operation, or a phase, of ddp_probe/ledger_schema.py. Then, in any order: a number of elements, a data type,
 `root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` (in quotes if it holds a space),
-`on DEVICE`, `x200` (200 times), `async`,
+`on DEVICE`, `x200` (200 times), `async`, `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside),
 and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
 
 A line of steps has the milliseconds of their parts: `ledger 0-2 step x60 dataloader 2 forward 50 backward 30`. Steps of several ranks end together
@@ -32,7 +32,7 @@ _OPERATIONS = {one.name: one.code for one in schema.OPERATIONS}
 _PHASES = {one.name: one.code for one in schema.PHASES}
 _STEP_WORD = "step"
 _PARTS = [field.name[: -len("_ns")] for field in schema.STEP if field.name.endswith("_ns") and field.name not in ("began_ns", "ended_ns")]
-_WITH_VALUE = ("root", "to", "from", "of", "at", "on")
+_WITH_VALUE = ("root", "to", "from", "of", "at", "on", "after", "takes")
 
 
 def written(lines: Iterable[str], world_size: int = 0, start: float = START) -> Dict[int, bytes]:
@@ -82,6 +82,7 @@ class _File:
         self.records: List[bytes] = []
         self.phases: Dict[int, Tuple[int, ...]] = {}
         self.steps: List[Tuple[int, ...]] = []
+        self.sums: Dict[Tuple[int, int, int], List[int]] = {}
         self.moved = start
         self.closed = 0
         self.text(schema.HOST, "node1")
@@ -151,20 +152,28 @@ class _File:
         self.numbers[key] = seq = self.numbers.get(key, 0) + 1
         index = len(self.records) + 1
         dtype = self.text(schema.DTYPE, words["dtype"]) if words["dtype"] else 0
+        now, inside = now + int(float(words.get("after", 0)) * 1e6), int(float(words.get("takes", 0)) * 1e6) or 100
+        if words["state"] == "returned" and op < schema.ABOUT_GROUPS:
+            self._sum((op, group, self._site(words)), now, inside)
         device, flags = self.text(schema.DEVICE, words["on"]), schema.ASYNC if words["async"] else 0
-        values = (index, now, 0, self._left(words, now + 100), seq, words["elements"], 0, group, self._site(words), peer)
+        values = (index, now, 0, self._left(words, now + inside), seq, words["elements"], 0, group, self._site(words), peer)
         self.records.append(schema.layout(schema.RECORD).pack(*values, int(bool(words["elements"])), op, dtype, device, flags, index))
+
+    def _sum(self, key: Tuple[int, int, int], now: int, inside: int) -> None:
+        row = self.sums.setdefault(key, [0] * 4)
+        row[:] = row[0] + 1, row[1] + inside, max(row[2], inside), (row[3] + now) % (1 << 64)
 
     def data(self) -> bytes:
         texts = b"".join(self.texts)
         clocks = (self.start, self.start, self.moved, len(texts), 0, self.closed)
         places = min(schema.RECORDS, max(64, 1 << len(self.records).bit_length()))  # A power of two; sixty-four ranks are read a thousand times.
-        shape = dict(schema.SIZES, text_size=len(texts), records=places, sums=0, steps=schema.STEPS if self.steps else 0)
+        shape = dict(schema.SIZES, text_size=len(texts), records=places, sums=len(self.sums), steps=schema.STEPS if self.steps else 0)
         sizes = list(shape.values())
         head = (schema.MAGIC, schema.VERSION, schema.BYTE_ORDER, *sizes[:6], self.rank, self.size, 0, 0, 0, b"", *clocks, *sizes[6:])
         phase = schema.layout(schema.PHASE)
         phases = b"".join(phase.pack(*self.phases.get(place, (0,) * 7)) for place in range(schema.PHASE_ROWS))
+        sums = b"".join(schema.layout(schema.SUM).pack(*key, 0, *row) for key, row in self.sums.items())
         ring = [b"\0" * schema.layout(schema.RECORD).size] * places
         for index, record in enumerate(self.records, 1):
             ring[index % places] = record
-        return b"".join((schema.layout(schema.HEADER).pack(*head).ljust(schema.HEADER_BYTES, b"\0"), texts, phases, self._step_ring(), *ring))
+        return b"".join((schema.layout(schema.HEADER).pack(*head).ljust(schema.HEADER_BYTES, b"\0"), texts, phases, sums, self._step_ring(), *ring))

@@ -12,11 +12,14 @@ from typing import Any, Deque, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.alignment import AlignedCall
-from ddp_probe.read import _ledger_bytes, held_files, ledger
-from ddp_probe.read.ledger import Group, Ledger, LedgerSite, Phase, Record
+from ddp_probe.read import _ledger_bytes, held_files, ledger, steps
+from ddp_probe.read.ledger import CallSum, Group, Ledger, LedgerSite, Phase, Record
+from ddp_probe.read.steps import StepTimes
 
 _FIELDS = ("left", "seq", "elements", "outer", "op", "device", "site")
+_COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
 _LAST = 64  # Among this many last records is the latest that the job itself made.
+_SUMS = 32  # At most this many sums are kept: those in which most time was spent.
 _OPEN = 32  # At most this many open calls are kept: the latest.
 _MANY = 1 << 20  # At most this many different calls are told apart.
 _LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE, _SITE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
@@ -81,6 +84,8 @@ class RankLedger(NamedTuple):
     moved: float = 0.0
     base: float = 0.0
     dropped: Dict[Tuple[str, Optional[LedgerSite]], int] = {}  # How often asynchronous work was thrown away, by operation and line.
+    steps: StepTimes = StepTimes()  # The latest.
+    sums: Tuple[CallSum, ...] = ()  # Of collectives.
 
     @property
     def complete(self) -> bool:
@@ -156,7 +161,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         found = _ledger_bytes.read(path) if data is None else _ledger_bytes.Reading(data)
     except OSError as exc:
         return RankLedger(path, "The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
-    full, texts, rows = ledger.parse_rows(found.data, path, found.before, found.left_out)
+    full, texts, rows = ledger.parse_rows(found.data, path, found.before, found.left_out, steps.KEPT)
     head = full.header
     if head is None or head.version not in schema.READS:
         return RankLedger(path, full.problem or "The file is empty.")
@@ -179,6 +184,8 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         base + head.moved_ns * 1e-9,
         base,
         kept.dropped(),
+        full.steps if full.steps.numbers else steps.of_calls(rows, texts),
+        tuple(sorted([one for one in full.sums if one.op in _COLLECTIVES], key=lambda one: -one.inside_ns)[:_SUMS]),
     )
 
 

@@ -112,6 +112,7 @@ NOT_FOLLOWED: Dict[str, str] = {
     "DDP229": _PERSON,
     "DDP231": _OUTSIDE,
     "DDP235": _OUTSIDE,
+    "DDP653": _PERSON,
     "DDP313": _PERSON,
     "DDP315": _PERSON,
     "DDP317": _PERSON,

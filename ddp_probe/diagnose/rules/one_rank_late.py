@@ -1,0 +1,147 @@
+"""One rank, or one host, comes last in most of the steps, and the others wait for it."""
+
+from typing import Iterator, List
+
+from ddp_probe.diagnose import late_ranks
+from ddp_probe.diagnose.late_ranks import WaitSite, milliseconds
+from ddp_probe.diagnose.ledgers import as_site, view
+from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, RuleTexts, first_of
+from ddp_probe.diagnose.words import by_number, capital, counted, named
+from ddp_probe.read.lateness import LateRanks
+from ddp_probe.read.model import Run
+
+RULE = Rule(
+    id="DDP653",
+    slug="one-rank-late",
+    cause="one_rank_late",
+    title="One rank comes last in most of the steps, and the others wait for it.",
+    symptom="The job is slow. Most ranks wait in each step, often with idle cards, and nothing fails.",
+    evidence=(
+        "The ledgers: in most of the latest steps one rank's own time, which is the step without the backward pass and without its collective "
+        "calls, is longest, by more than the other ranks differ among themselves; and the others wait about that much longer than it does. "
+        "Only ranks that do the same are compared: stages of a pipeline, which send to each other, are not."
+    ),
+    remedy="Compare the rank's host with the others: the load, the clock and the temperature of its card, its disk, and the size of its batches.",
+    zh=RuleTexts(
+        title="有一个 rank 在大多数 step 里最后到达，其他 rank 都在等它。",
+        symptom="作业很慢。大多数 rank 每个 step 都在等待，卡常常空闲，但没有任何失败。",
+        evidence="账本：在最近的大多数 step 里，有一个 rank 自己的时间（一个 step 除去反向传播和集合通信调用的部分）最长，"
+        "超出的量大于其他 rank 之间的差异；"
+        "而且其他 rank 比它多等了差不多同样长的时间。只比较做同样事情的 rank：流水线的各个 stage 相互收发，不作比较。",
+        remedy="把这个 rank 所在的主机与其他主机比较：负载，卡的频率和温度，磁盘，以及它的 batch 大小。",
+    ),
+    severity=WARNING,
+)
+
+_REMEDIES = {
+    "dataloader": "Find out why data comes late there: compare the disk or the network path of the data set, num_workers, and the load of the CPU "
+    "with those of the other ranks.",
+    "forward": "Compare the card with the others (clock, temperature, other processes on it) and the CPU (load, number of threads), and compare the "
+    "size of the batches: a rank with longer samples is slower.",
+    "saving": "Save less often, or let each rank save a part: the others wait meanwhile.",
+    "evaluating": "Share the evaluation among all ranks: the others wait meanwhile.",
+}
+
+EXAMPLES = (
+    Example(
+        "The forward pass of rank 2 takes 12 ms longer than that of the others, which wait in the backward pass.",
+        """
+ledger 0-1,3 step x60 dataloader 2 forward 50 backward 30
+ledger 2 step x60 dataloader 2 forward 62 backward 18
+""",
+        ranks=(2,),
+    ),
+    Example(
+        "The host node2 is late with its data.",
+        """
+{"event":"process.start","rank":0,"world_size":4,"host":"node1"}
+{"event":"process.start","rank":1,"world_size":4,"host":"node1"}
+{"event":"process.start","rank":2,"world_size":4,"host":"node2"}
+{"event":"process.start","rank":3,"world_size":4,"host":"node2"}
+ledger 0-1 step x60 dataloader 2 forward 50 backward 50
+ledger 2-3 step x60 dataloader 22 forward 50 backward 30
+""",
+        ranks=(2, 3),
+    ),
+    Example(
+        "All ranks are as fast as each other.",
+        "ledger 0-3 step x60 dataloader 2 forward 50 backward 30",
+        answer="clear",
+    ),
+    Example(
+        "Rank 2 is slower, and nobody waits for it.",
+        """
+ledger 0-1,3 step x60 dataloader 2 forward 50 backward 30
+ledger 2 step x60 dataloader 2 forward 62 backward 30
+""",
+        answer="clear",
+    ),
+    Example(
+        "Rank 1 is a stage of a pipeline, and has more to do by design.",
+        """
+ledger 0 step x60 forward 50 backward 30
+ledger 1 step x60 forward 62 backward 18
+ledger 0 send 16 float32 to 1 at /train/t.py:9 x60
+ledger 1 recv 16 float32 from 0 at /train/t.py:12 x60
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the late ranks or their host, how often they came last, by how much, and in which part of a step."""
+    found = late_ranks.late(run)
+    if found is None:
+        return
+    yield RULE.found(
+        ranks=found.ranks,
+        verdict="%s %s last in %d of the latest %d steps, typically %s after the others, which wait for %s of each step (%s) because of that. %s "
+        "the time in %s: %s a step, and the others %s."
+        % (
+            capital(late_ranks.who(run, found)),
+            "came" if not late_ranks.host(run, found) else "is late: its ranks came",
+            found.last_in,
+            found.steps,
+            milliseconds(found.behind),
+            milliseconds(found.waited),
+            "%d %%" % round(100 * found.waited / max(found.took, 1)),
+            by_number(found.ranks, "It spends", "They spend"),
+            late_ranks.part(found),
+            milliseconds(found.usual + found.more),
+            milliseconds(found.usual),
+        ),
+        evidence=[*first_of([_step(run, rank, found) for rank in found.ranks]), *_sums(run, found)],
+        when=max(view(run).ranks[rank].moved() for rank in found.ranks),
+        remedy=_REMEDIES.get(found.part, RULE.remedy),
+    )
+
+
+def _step(run: Run, rank: int, found: LateRanks) -> Evidence:
+    standing = view(run).ranks[rank]
+    text = "%s is late by %s of %s; %s wait" % (named([rank]), milliseconds(found.behind), milliseconds(found.took), named(found.others, 4))
+    return Evidence(standing.ledger.path, 1, standing.site, text)
+
+
+def _sums(run: Run, found: LateRanks) -> List[Evidence]:
+    """Return what the sums say of the whole run: the line at which most time was waited, and where these ranks came last in the mean."""
+    told = [_wait(run, found, line) for line in list(late_ranks.sites(run))[:1]]
+    told += [
+        _at(run, found, line, "in the mean of all %s of %s, %s came %s after the others" % (counted(calls, "call"), line.op, named(found.ranks), ms))
+        for line, calls, behind in late_ranks.by_sums(run, found)
+        for ms in [milliseconds(int(behind * 1e6))]
+        if ms != "0 ms"
+    ]
+    return told[:3]
+
+
+def _wait(run: Run, found: LateRanks, line: WaitSite) -> Evidence:
+    times = late_ranks.sites(run)[line]
+    most = max(times, key=lambda rank: times[rank].inside)
+    one = times[most]
+    text = "%s spent %.3g s in %s of %s, %.3g s in the longest" % (named([most]), one.inside, counted(one.calls, "call"), line.op, one.longest)
+    return _at(run, found, line, text)
+
+
+def _at(run: Run, found: LateRanks, line: WaitSite, text: str) -> Evidence:
+    return Evidence(view(run).ranks[found.ranks[0]].ledger.path, 1, as_site(line.site), text)
