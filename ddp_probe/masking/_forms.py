@@ -22,14 +22,14 @@ _PREFIXES = tuple(
     fm1r_ fm2_ fio-u- glc_ glsa_ HRKU- api_org_ ico- s-s4t2ud- s-s4t2af- pat. sat. AGE-SECRET-KEY- AIza sq0atp- sq0csp- sq0idp- sq0idb- tfp_
     sntrys_ sntryu_ NRAK NRJS- NRII- NRRA- NRIQ- NRSP- pscale_ pnu_ rdme_ sgp_ sl. shippo_ ntn_ secret_ pul- pat key- tvly- fw_ co_ figd_
     cio- phc_ phx_ pk- rk- AQVN y0_ t1. msy_ doppler_ oy2 wdb_ lsv2_pt_ lsv2_sk_ vcp_ vercel_ sbp_ fc- API- xkeysib- sm_aat_ sm_pat_ sm_sat_
-    access-sandbox- access-development- access-production- tk- maxmind_ AKIA ASIA ABIA ACCA A3T
+    access-sandbox- access-development- access-production- tk- maxmind_ AKIA ASIA ABIA ACCA A3T tskey-
     """.split()
 )
 # A part of a path is masked only for a prefix that no word has, with a long run of letters and digits: a diagnosis needs the names of folders.
 _IN_PATHS = tuple(
     """
     ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- hf_ xoxa- xoxb- xoxe- xoxp- xapp- sk-ant- sk-proj- sk_live_ sk_test_ rk_live_ npm_
-    pypi- AKIA ASIA AIza nvapi- dop_v1_ r8_ gsk_ xai- hvs. ya29. lin_api_ sbp_ figd_ phc_ dapi dckr_pat_ glc_ glsa_ whsec_ shpat_ sntrys_ pul-
+    pypi- AKIA ASIA AIza nvapi- dop_v1_ r8_ gsk_ xai- hvs. ya29. lin_api_ sbp_ figd_ phc_ dapi dckr_pat_ glc_ glsa_ whsec_ shpat_ sntrys_ pul- tskey-
     """.split()
 )
 _TOKEN = Expression(r"(?<![\w/.-])[A-Za-z0-9][\w./+~-]{11,}=*")
@@ -63,8 +63,17 @@ _FORMS = (
     ),
     _Form(("@",), r"(?<![\w./:@-])[\w.+-]{1,64}:[^\s'\"/@:]{3,128}@(?=[\w.-])", MASK + "@"),
     _Form(
-        ("hook", "telegram"),
-        r"((?:hooks\.slack\.com|webhook\.office\.com|discord(?:app)?\.com/api/webhooks|api\.telegram\.org)/)[^\s'\"<>]+",
+        ("hook", "telegram", "day.app/", "ftqq.com/", "hc-ping", "pagerduty", "with/key"),
+        r"((?:hooks\.slack(?:-gov)?\.com|webhook\.office\.com|discord(?:app)?\.com/api/(?:v\d+/)?webhooks|api\.telegram\.org|hooks\.zapier\.com"
+        r"|hook\.[\w.]*make\.com|bot/(?:v\d/)?hook|api\.day\.app|s(?:ct|ctapi)?\.ftqq\.com|sc\.ftqq\.com|hc-ping\.com|with/key"
+        r"|events\.pagerduty\.com/integration)/)[^\s'\"<>]+",
+        r"\1" + MASK,
+        re.I,
+    ),
+    # Of any host: https://chat.example.org/hooks/TOKEN. A page or a file about hooks has no long word with a digit in it.
+    _Form(
+        ("hook",),
+        r"(://[^\s'\"<>]{1,200}?/(?:web)?hooks?(?:b2)?/)(?:[\w@-]{1,80}/){0,3}(?=[\w@-]{0,200}[0-9])[\w@-]{16,}(?![\w.])[^\s'\"<>]*",
         r"\1" + MASK,
         re.I,
     ),
@@ -82,6 +91,35 @@ _FORMS = (
     _Form(
         ("ey", "zxlk"),
         r"\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,2}|ey[A-Za-z0-9_/-]{17,}\.ey[A-Za-z0-9_/.-]{17,}|ZXlK[A-Za-z0-9+/=_-]{12,})",
+    ),
+    _Form(("ms-",), r"\bms-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+    _Form((".",), r"(?<![0-9A-Za-z])[0-9a-f]{32}\.(?=[A-Za-z]{0,15}[0-9])[A-Za-z0-9]{16}(?![\w.])"),  # The id of a key, and its secret.
+    _Form(("sshpass",), r"(\bsshpass\s+(?:-[ev]\s+|-P\s*\S+\s+)*-p\s*)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)", r"\1" + MASK),
+    _Form(
+        ("curl", "wget"),
+        r"(\b(?:curl|wget)\s(?:[^\s|;&]{1,200}\s+){0,40}?(?:-\w{0,8}[uU]|--(?:proxy-)?user)[\s=]*['\"]?[^\s:'\"]{1,100}:)[^\s'\"]+",
+        r"\1" + MASK,
+    ),
+    _Form(
+        ("login",),
+        r"(\b(?:wandb|swanlab|modelscope|comet|neptune|huggingface-cli|hf)\s+(?:auth\s+)?login\s+(?:--?[\w-]+\s+)*)"
+        r"(?=[\w-]{0,200}[0-9])(?=[\w-]{0,200}[A-Za-z])[\w-]{12,}(?![\w./:])",
+        r"\1" + MASK,
+    ),
+    # echo X | kinit
+    _Form(
+        ("|",),
+        r"(\b(?:echo|printf)\s+(?:-[neE]+\s+)*)(?!\*\*\*)[^\n|;&]{1,200}?(\s*\|\s*(?:sudo\s+-\w*S|kinit|passwd|chpasswd|sshpass|cryptsetup|smbclient|su|gpg"
+        r"|(?:docker|podman|helm|gh|wandb|oras|nerdctl|skopeo|huggingface-cli|hf)\b[^\n|;&]{0,80}\blogin)\b)",
+        r"\1" + MASK + r"\2",
+    ),
+    _Form(("<<<",), r"(\b(?:kinit|sudo\s+-\w*S)\b[^\n|;&<]{0,200}<<<\s*)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)", r"\1" + MASK),
+    _Form(
+        ("密码", "口令", "密钥", "令牌", "凭证"),
+        r"((?:密码|口令|密钥|令牌|凭证)\s*(?:[:\uff1a=\uff1d是为]|设为)\s*['\"\u201c\u300c]?)"
+        r"(?!\*\*\*)(?![~.]?/|(?:none|null|true|false)\b|[0-9]{1,5}(?![!-~]))[!-~]{3,}",
+        r"\1" + MASK,
+        re.I,
     ),
     _Form(("sk", "ac"), r"\b(?:SK|AC)[0-9a-f]{32}\b"),
     _Form((":",), r"\b[0-9]{8,10}:[A-Za-z0-9_-]{32,}"),

@@ -15,15 +15,15 @@ _CHARACTERS = 1000
 _LIST = Expression(r"[\[({]\s*(?=['\"])[^\])}]*[\])}]?")
 _VALUE = Expression(r"\"[^\"]*\"?|'[^']*'?|[^\s'\"]+")
 _GLANCE = 128  # Maximum characters of a value that are checked, so that a text with a thousand names stays cheap.
-_NAME = Expression(r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(['\"]?\]?\s*(?:=>|[=:])\s*(?!//)|(?<=\w)\s+(?!-))(?=\S)")
+_NAME = Expression(r"(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]*)(['\"]?\]?\s*(?:=>|[=:\uff1a\uff1d])\s*(?!//)|(?<=\w)\s+(?!-))(?=\S)")
 # "Incorrect API key provided: X", "Password 'X' rejected", "token X is invalid".
 _SAID = Expression(
     r"\b((?:api|access|secret|private|auth)[ _-]?key|password|passwd|passphrase|passcode|secret|token|credentials?)"
-    r"((?:[ \t]+[A-Za-z]+(?=[ \t:=])){0,3}[ \t]*[:=]?[ \t]*)(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|[^\s'\"`,;()<>\[\]{}]{8,})",
+    r"((?:[ \t]+[A-Za-z]+(?=[ \t:=\uff1a])){0,3}[ \t]*[:=\uff1a]?[ \t]*)(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|[^\s'\"`,;()<>\[\]{}]{8,})",
     re.I,
 )
 # Most texts are names of backends, devices, classes and files: one search is enough for them.
-_SUSPECT = re.compile(r"[=:]| -|(?i:pass|secret|token|key|credential)")
+_SUSPECT = re.compile(r"[=:\uff1a\uff1d]| -|(?i:pass|secret|token|key|credential)")
 _PLAIN_VALUE = Expression(
     r"['\"]?(?:none|null|true|false|yes|no|auto|on|off|[-+]?[0-9][0-9_.,]{0,6}(?:e-?[0-9]{1,3}|[kmgt]b?)?)['\"]?[,;)\]}]*$",
     re.I,
@@ -32,7 +32,7 @@ _PATH = Expression(r"['\"]?(?:/|\.{1,2}/|~/)[\w.@%+-]+(?: [\w.@%+-]+)*(?:/[\w.@%
 _USER = Expression(r"((?:-u|--(?:[\w-]+-)?user(?:name)?)=[^\s:=/]+:)\S")
 _GLUED_PASSWORD = Expression(r"-p(?=\S*\d)(?=\S*[A-Za-z])(?!y\d|ython)[^\s=]{6,}$")
 _NAMES_A_VERSION = Expression(
-    r"(?:commit|sha\d*|hash|digest|rev|revision|version|checksum|md5|uuid|id|fingerprint|etag|build)['\"]?\]?\s*[=:]?\s*$",
+    r"(?:commit|sha\d*|hash|digest|rev|revision|version|checksum|md5|uuid|id|fingerprint|etag|build)['\"]?\]?\s*[=:\uff1a]?\s*$",
     re.I,
 )
 
@@ -84,7 +84,7 @@ def _mask_said(text: str) -> str:
         bare = value.strip("'\"`.")
         word = kind.lower()
         mixed = any(c.isdigit() for c in bare) or (quoted and word.startswith("pass"))
-        explicit = quoted or between.strip() in ("", ":", "=") or ":" in between or word.startswith("pass") or random_looking(bare)
+        explicit = quoted or between.strip() in ("", ":", "=", "\uff1a") or ":" in between or word.startswith("pass") or random_looking(bare)
         certain = explicit and mixed and len(bare) >= 6
         return kind + between + (_hidden(value) if certain and not _harmless(kind, value) else value)
 
@@ -124,6 +124,7 @@ class _CommandLine:
         self._option = ""  # The option, or the dotted name after --set, whose value comes next.
         self._secret = False
         self._login = False
+        self._sshpass = False
 
     def shown(self, text: str) -> str:
         """Return an item as it may be logged."""
@@ -132,11 +133,12 @@ class _CommandLine:
             return text if _harmless(self._option, text) else MASK
         option, self._option = self._option, text if text.startswith("-") and "=" not in text and " " not in text else ""
         self._secret = bool(self._option) and secret_name(self._option)
-        if not self._option and "=" not in text and " " not in text and "/" not in text and option[:1] == "-" and secret_in_text(text):
+        if not self._option and all(one.isalnum() or one in "._-" for one in text) and option[:1] == "-" and secret_in_text(text):
             self._option, self._secret = text, True  # --set db.password X
             return text
         hidden = self._hide(option, text)
         self._login = text == "login" or (self._login and text.startswith("-"))
+        self._sshpass = text.endswith("sshpass") or (self._sshpass and text.startswith("-"))
         return masked(text, _CHARACTERS) if hidden is None else hidden
 
     def _hide(self, option: str, text: str) -> Optional[str]:
@@ -145,6 +147,8 @@ class _CommandLine:
         user = given.startswith("-") and _USER.match(given)
         if user:
             return (user.group(1) if "=" in text else user.group(1).partition("=")[2]) + MASK
+        if self._sshpass and (option == "-p" or text.startswith("-p")):
+            return MASK if option == "-p" else text if text == "-p" else "-p" + MASK
         if option in ("-p", "-P", "-pw") and not _harmless("", text) and "/" not in text and "=" not in text and ":" not in text:
             return MASK
         if text.startswith("-p") and _GLUED_PASSWORD.match(text):

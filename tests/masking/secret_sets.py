@@ -31,6 +31,7 @@ _UNSEEN = """
     hvb. word 120 | whsec_ any 32 | tfp_ any 59 | AIza word 35 | ATATT3 word 180 | figd_ word 40 | r8_ any 37 | gsk_ any 52 |
     AGE-SECRET-KEY-1 up 58
 """
+_OF_LATE = "tskey-auth-k any 40 | tskey-client-k any 40 | tskey-api- any 40"
 _AROUND = ("request failed (401) for %s on node1", "retrying with '%s'", "%s")
 
 
@@ -46,7 +47,73 @@ def planted(table: str) -> List[Tuple[str, str]]:
     return [(around % (prefix + value), value[len(value) // 3 :][:8]) for prefix, value in _forms(table) for around in _AROUND]
 
 
-SEEN, UNSEEN = planted(_SEEN), planted(_UNSEEN)
+SEEN, UNSEEN, OF_LATE = planted(_SEEN), planted(_UNSEEN), planted(_OF_LATE)
+
+_UUID = "7f9c2ba4-e88f-4d2a-9c3b-616045507605"
+# Credentials whose form or place alone tells: each with what must not come through.
+BY_PLACE = [
+    (text % core, core)
+    for core, texts in (
+        (
+            _UUID,
+            (
+                "post to https://open.feishu.cn/open-apis/bot/v2/hook/%s failed",
+                "https://open.larksuite.com/open-apis/bot/v2/hook/%s",
+                "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=%s",
+                "https://outlook.office.com/webhook/%s@x/IncomingWebhook/a/b",
+                "https://n8n.example.org/webhook/%s",
+                "modelscope login with ms-%s",
+                "ms-%s",
+            ),
+        ),
+        (
+            "5f3kq8rjz7bg3kyn1o9d6w4x2e",
+            (
+                "https://chat.example.org/hooks/%s",
+                "https://rocket.example.org/hooks/64f1c2e9a7/%s",
+                "https://oapi.dingtalk.com/robot/send?access_token=%s",
+                "https://discord.com/api/v10/webhooks/123456789/%s",
+                "https://discordapp.com/api/webhooks/1/%s",
+                "https://hooks.zapier.com/hooks/catch/123/%s/",
+                "https://hook.eu1.make.com/%s",
+                "https://sctapi.ftqq.com/%s.send",
+                "https://api.day.app/%s/title",
+                "https://maker.ifttt.com/trigger/x/with/key/%s",
+            ),
+        ),
+        (
+            "Ab3dEf5hIj7kLm9n",
+            (
+                "1f3870be274f6c49b3e31a0c6728957f.%s",
+                "key 1f3870be274f6c49b3e31a0c6728957f.%s rejected",
+                "api_key=1f3870be274f6c49b3e31a0c6728957f.%s",
+            ),
+        ),
+        (
+            SECRET,
+            (
+                "sshpass -p %s ssh node1",
+                "bash -c 'sshpass -p%s ssh node1'",
+                "curl -sS -u bob:%s https://h/x",
+                "curl -o f https://h --user 'bob:%s'",
+                "wandb login %s1234567890",
+                "wandb login --relogin %s",
+                "echo %s | kinit bob",
+                "echo '%s' | sudo -S mount /data",
+                "printf %s | docker login -u bob --password-stdin",
+                "kinit bob <<< %s",
+                "密码：%s",
+                "访问密钥：%s，请检查",
+                "令牌：“%s”无效",
+                "密码: %s",
+                "数据库密码为%s",
+                "password：%s",
+                "access_token\uff1d%s",
+            ),
+        ),
+    )
+    for text in texts
+]
 
 TEXTS = [
     "postgresql://bob:pa/%s@db",
@@ -95,6 +162,9 @@ COMMANDS = [
     "--env WANDB_API_KEY=%s",
     "mysql --password=%s",
     "huggingface-cli login --token %s",
+    "sshpass -p %s",
+    "sshpass -p%s",
+    "sshpass -e -p %s",
 ]
 HARMLESS = [
     "torchrun --nproc_per_node=8 --rdzv_id=job7 --rdzv_endpoint=node1:29500 train.py configs/faster-rcnn_r50_fpn_1x_coco.py",
@@ -102,4 +172,22 @@ HARMLESS = [
     "train.py --max_tokens 4096 --num-keys=8 --tokenizer llama-2-7b-hf --token-file /run/secrets/token -p 29500 -m pytest",
     "train.py --private-key ~/.ssh/id_rsa --commit 9c3a61f1f36a1f1e6e9c3a61f1f36a1f1e6e9c3a --run-id 7f9c2ba4-e88f-827d-6160-45507605",
     "python -m torch.distributed.run --master_addr=127.0.0.1 --master_port=29500 train.py -p configs/a.py --user bob",
+    "train.py --hook https://mmengine.readthedocs.io/en/latest/api/hooks.html /a/hooks/checkpoint_hook_20260101.py ms-marco-MiniLM-L-6-v2",
+    "train.py /data/1f3870be274f6c49b3e31a0c6728957f.safetensors --login node01-gpu-cluster-7 -p 2222",
+]
+HARMLESS_TEXTS = [
+    "https://github.com/open-mmlab/mmengine/blob/main/mmengine/hooks/checkpoint_hook_2.py",
+    "https://git.example.org/a/hooks/main/pre-receive-long-name.sh",
+    "/data/webhook/server/20260101/x.py",
+    "login node01-gpu-cluster-7 refused",
+    "cross-encoder/ms-marco-TinyBERT-L-2-v2",
+    "checksum 1f3870be274f6c49b3e31a0c6728957f. Done.",
+    "docker run -u 1000:1000 image",
+    "echo step 100 | tee train.log",
+    "ssh -p 2222 node1",
+    "密码错误",
+    "令牌：512",
+    "令牌数：4096，学习率：0.0001",
+    "密钥：/home/u/.ssh/id_rsa",
+    "损失为0.123456，文件：/data/模型/a.pth",
 ]
