@@ -17,7 +17,7 @@ from ddp_probe.activation import targets
 from ddp_probe.activation._import_hook import ImportHook
 from ddp_probe.activation.roles import HELPER, NOTHING
 from ddp_probe.activation.this_process import ThisProcess
-from ddp_probe.ours import ours
+from ddp_probe.ours import ours, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -250,7 +250,11 @@ def complain(exc: BaseException) -> None:
     if settings.get(settings.BROKEN) or sys.stderr is None:
         return
     os.environ[settings.BROKEN.name] = "1"
-    text = " ".join(("%s: %s" % (type(exc).__name__, exc)).split())
+    text = type(exc).__name__
+    with suppress(Exception):  # The package may be incomplete, and the masks with it.
+        from ddp_probe.masking.secrets import mask
+
+        text = mask(" ".join(("%s: %s" % (text, exc)).split()))
     sys.stderr.write("ddp_probe: not active: %s\n" % text[:300])
 
 

@@ -181,12 +181,14 @@ def _may_hold(file: str, ranks: Ranks, there: Set[int]) -> bool:
 def _printer(raw: bool) -> Callable[[Any], None]:
     from ddp_probe.read.events import fields
     from ddp_probe.report import event_line, paint, safe
+    from ddp_probe.report.masker import Masker
 
     terminal = sys.stdout.isatty()
     if raw and not terminal:
         return _copy
     if raw:
-        return lambda entry: print(safe.line(entry.line.decode("utf-8", "backslashreplace").rstrip("\n")))
+        masker = Masker(os.environ)
+        return lambda entry: print(safe.visible(masker.event(entry.line).decode("utf-8", "backslashreplace").rstrip("\n")))
     width = max(shutil.get_terminal_size().columns, 40) if terminal else 0
     if not width and not paint.colours(sys.stdout):
         return lambda entry: print(event_line.line(entry.when, fields(entry.line)))

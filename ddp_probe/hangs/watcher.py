@@ -173,7 +173,8 @@ class _Rounds:
         self._others.tell_over()
         written = self._stacks.size()
         if written > self._written:
-            self._written = written
+            self._stacks.mask()
+            self._written = self._stacks.size()
             self._hang.was_written()
         over = self._hang.over(int(self._words[_MOVED] or self._words[_MADE]))
         if over is not None:

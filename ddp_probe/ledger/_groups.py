@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ddp_probe import ledger_schema
 from ddp_probe.facts.groups import group_backends, is_group
+from ddp_probe.masking.secrets import masked
 from ddp_probe.record.ledger import LedgerFile
 
 _CHARACTERS = 1_000
@@ -101,8 +102,8 @@ def described(ranks: Tuple[int, ...], nth: int, backends: Dict[str, str], name: 
         "ranks": compact(ranks)[:_CHARACTERS],
         "nth": nth,
         "backends": backends,
-        "name": name[:100],
-        "description": description[:100],
+        "name": masked(name, 100),
+        "description": masked(description, 100),
     }
     return json.dumps(found, separators=(",", ":"))
 

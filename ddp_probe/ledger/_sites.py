@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ddp_probe import ledger_schema
 from ddp_probe.facts.call_site import BETWEEN, PROBE, call_path, module_of
+from ddp_probe.masking.secrets import masked
 from ddp_probe.own_code import foreign, framework, starts_a_child
 from ddp_probe.record.ledger import LedgerFile
 
@@ -58,4 +59,5 @@ def finder(file: LedgerFile) -> Callable[[], int]:
 
 def _line(frame: FrameType) -> str:
     code = frame.f_code
-    return "%s\n%d\n%s" % (code.co_filename[:500], frame.f_lineno or 0, getattr(code, "co_qualname", code.co_name)[:500])
+    # Masked before it is cut: half a secret would not be recognised.
+    return "%s\n%d\n%s" % (masked(code.co_filename, 500), frame.f_lineno or 0, masked(getattr(code, "co_qualname", code.co_name), 500))

@@ -6,6 +6,7 @@ The text names neither the thread nor which one is the main thread. faulthandler
 import re
 from typing import List
 
+from ddp_probe.masking.secrets import mask
 from ddp_probe.schema import Site, ThreadStack
 
 _THREAD = re.compile(r"^(?:Current thread|Thread) (0x[0-9a-fA-F]+)(?: \[([^\]\n]*)\])? \(most recent call first\):\s*$")
@@ -32,8 +33,8 @@ def threads(text: str) -> List[ThreadStack]:
 def _take(line: str, dump: List[ThreadStack]) -> None:
     begun = _THREAD.match(line)
     if begun:
-        dump.append(ThreadStack(name=begun[2] or begun[1]))
+        dump.append(ThreadStack(name=mask(begun[2] or begun[1])))
         return
     frame = _FRAME.match(line)
     if frame and dump:
-        dump[-1].frames.append(Site(file=frame[1], line=int(frame[2]) if frame[2].isdigit() else 0, function=frame[3]))
+        dump[-1].frames.append(Site(file=mask(frame[1]), line=int(frame[2]) if frame[2].isdigit() else 0, function=mask(frame[3])))

@@ -13,7 +13,7 @@ from ddp_probe import schema, settings
 from ddp_probe.schema import ENVELOPE
 
 from . import _site_processors
-from ._json import fields, render
+from ._json import fields, render, rows, through
 from ._structlog import copy
 
 if TYPE_CHECKING:
@@ -142,11 +142,11 @@ def _render(_: Any, __: str, line: _Line) -> bytes:
 
 
 def _text(_: Any, __: str, line: _Line) -> bytes:
-    return ("ddp_probe: %s\n" % " ".join(str(line["event"]).split())).encode("utf-8", "backslashreplace")
+    return ("ddp_probe: %s\n" % through(" ".join(str(line["event"]).split()))).encode("utf-8", "backslashreplace")
 
 
 def _rows(_: Any, __: str, line: _Line) -> bytes:
-    return b"[\n" + b",\n".join(render(row) for row in line["event"]) + b"\n]\n"
+    return rows(line["event"])
 
 
 _LINES = [_stamp, _name_thread, _order, _ask_site, _number, _render]

@@ -1,13 +1,20 @@
-"""Turns an event into JSON whatever was put into it; a value that JSON does not know is described, never shown."""
+"""Turns an event into JSON whatever was put into it; a value that JSON does not know is described, never shown.
 
-from typing import Any, Dict
+It is also the gate through which everything leaves a traced process: lines, rows of models, texts of the ledger and of stderr are masked here once
+more, whatever whoever wrote them has masked.
+"""
+
+from typing import Any, Dict, List
 
 import msgspec
 
+from ddp_probe.masking.secrets import mask
 from ddp_probe.ours import ours
 
 _DEPTH = 8  # an event nests three deep; what goes further is a value that nobody meant to write
 _WIDEST = 1 << 63
+_REMEMBERED, _LONGEST = 4096, 500  # texts that are masked once for all their lines, and their characters
+_masked: Dict[str, str] = {}
 
 
 def describe(value: Any) -> Any:
@@ -31,12 +38,45 @@ def fields(event: msgspec.Struct) -> Dict[str, Any]:
     return found
 
 
-def render(line: Dict[str, Any]) -> bytes:
-    """Return one line of JSON without its end."""
+def render(line: Any) -> bytes:
+    """Return one line of JSON without its end, masked."""
     try:
-        return _ENCODER.encode(line)
+        return _ENCODER.encode(_through(line))
     except ours(Exception):  # text with surrogates, as in a file name that is not UTF-8
-        return _ENCODER.encode(_plain(line, 0))
+        return _ENCODER.encode(_through(_plain(line, 0)))
+
+
+def through(text: str) -> str:
+    """Return a text as it may leave the process; what is not masked is not changed."""
+    found = _masked.get(text)
+    if found is None:
+        found = mask(text)
+        if len(text) <= _LONGEST:
+            if len(_masked) >= _REMEMBERED:
+                _masked.clear()
+            _masked[text] = found
+    return found
+
+
+def rows(found: List[Any]) -> bytes:
+    """Return rows of JSON, one a line; a model has thousands of names, and one look at all of them tells that none needs a mask."""
+    names = "\n".join(item for row in found for item in row if type(item) is str)
+    made = _ENCODER.encode if mask(names) == names else render
+    return b"[\n" + b",\n".join(made(row) for row in found) + b"\n]\n"
+
+
+def _through(value: Any) -> Any:
+    kind = type(value)
+    if kind is str:
+        return through(value)
+    if kind is dict:
+        # The clock's text is new in each line, and ours.
+        return {(_through(name) if type(name) is str else name): item if name == "ts" else _through(item) for name, item in value.items()}
+    if kind is list or kind is tuple:
+        return [_through(item) for item in value]
+    if value is None or kind is int or kind is float or kind is bool:
+        return value
+    return _through(msgspec.to_builtins(value, enc_hook=describe))
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=describe)

@@ -9,6 +9,7 @@ Without a launcher of ours nobody would: then the file is mapped. It is allocate
 
 import contextlib
 import fcntl
+import json
 import mmap
 import os
 import struct
@@ -19,6 +20,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 from ddp_probe import ledger_schema as schema
 from ddp_probe.ours import ours, suppress
 
+from ._json import render, through
 from ._modes import umask
 
 _TRIES = 100
@@ -159,7 +161,7 @@ class LedgerFile:
             lock.release()
 
     def _append(self, kind: int, text: str) -> int:
-        data = text[:_MOST_CHARACTERS].encode("utf-8", "replace")
+        data = _masked(kind, text)[:_MOST_CHARACTERS].encode("utf-8", "replace")
         used = int(self.words[word("text_used")])
         end = used + _ENTRY.size + -(-len(data) // 8) * 8
         number = len(self._texts) + 1
@@ -183,6 +185,13 @@ class LedgerFile:
         if self._fds == _descriptors_of(self._ident, self._fds):
             with suppress(BufferError):
                 self.map.close()
+
+
+def _masked(kind: int, text: str) -> str:
+    """Return a text as it may leave the process; each of its parts stays in its place."""
+    if kind == schema.GROUP:
+        return render(json.loads(text)).decode()
+    return "\n".join(map(through, text.split("\n")))
 
 
 def _nothing() -> None:

@@ -9,7 +9,7 @@ import msgspec
 from ddp_probe.diagnose import Diagnosis, Evidence, Finding
 from ddp_probe.read import bundled
 from ddp_probe.read.model import Run
-from ddp_probe.report import inventory, remedies
+from ddp_probe.report import inventory, remedies, safe
 from ddp_probe.report.rank_state import RankState, rank_states
 from ddp_probe.schema import Site, in_order
 
@@ -127,13 +127,13 @@ def report_schema() -> Dict[str, Any]:
 
 def show(diagnosis: Diagnosis) -> None:
     """Print the object, in pieces: in a launch of a hundred thousand ranks there are millions of them."""
-    sys.stdout.writelines(json.JSONEncoder(indent=_INDENT).iterencode(msgspec.to_builtins(form(diagnosis))))
+    sys.stdout.writelines(json.JSONEncoder(indent=_INDENT).iterencode(safe.fields(msgspec.to_builtins(form(diagnosis)))))
     sys.stdout.write("\n")
 
 
 def text(diagnosis: Diagnosis, indent: Optional[int] = _INDENT) -> str:
     """Return the object as plain ASCII text, so that nothing from a log reaches a terminal unescaped."""
-    return json.dumps(msgspec.to_builtins(form(diagnosis)), indent=indent)
+    return json.dumps(safe.fields(msgspec.to_builtins(form(diagnosis))), indent=indent)
 
 
 def form(diagnosis: Diagnosis) -> ReportForm:

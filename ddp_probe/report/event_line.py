@@ -40,20 +40,21 @@ _MATTERS: Dict[str, Tuple[str, ...]] = {
 
 def line(when: float, event: Dict[str, Any], width: int = 0) -> str:
     """Return the line; with a width, it is shortened in the middle so that the job's line stays visible."""
+    event = safe.fields(event)
     head = "%s %-5s %s" % (_clock(when), _who(event), " ".join(filter(None, (str(event.get("event")), _phase(event)))))
     site = _site(event.get("site"), short=width > 0)
     details = " ".join(_details(event, short=width > 0))
     if not width:
-        return safe.line("  ".join(part for part in (head, details, site) if part))
-    head, details, site = safe.line(head), safe.line(details, 4 * width), _last_of(safe.line(site), _SITE)
+        return safe.visible("  ".join(part for part in (head, details, site) if part))
+    head, details, site = safe.visible(head), safe.visible(details[: 4 * width]), _last_of(safe.visible(site), _SITE)
     room = width - safe.width(head) - 2 - (safe.width(site) + 2 if site else 0)
     return cut("  ".join(part for part in (head, cut(details, room), site) if part), width)
 
 
 def styled(when: float, event: Dict[str, Any], width: int) -> StyledLine:
     """Return the line for a terminal: failures and warnings stand out, and the job's line is a link."""
-    made, site = line(when, event, width), event.get("site")
-    shown = safe.line(_site(site, short=width > 0))
+    made, site = line(when, event, width), safe.fields(event.get("site"))
+    shown = safe.visible(_site(site, short=width > 0))
     shown = _last_of(shown, _SITE) if width else shown
     if not shown or not isinstance(site, dict) or not made.endswith(shown):
         return StyledLine(made, _style(event))

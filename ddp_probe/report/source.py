@@ -73,7 +73,7 @@ def rows(site: Site, source: Source) -> List[SourceRow]:
     first, last = max(1, site.line - _AROUND), min(len(source.lines), max(site.line + _AROUND - 1, min(_end(call, site.line), site.line + 6)))
     shown = textwrap.dedent("\n".join(line.expandtabs(4) for line in source.lines[first - 1 : last])).split("\n")
     return [
-        SourceRow(number, safe.line(text)[:_LONGEST], _carets(text, source.lines[number - 1], call) if number == site.line else "")
+        SourceRow(number, safe.visible(text)[:_LONGEST], _carets(text, source.lines[number - 1], call) if number == site.line else "")
         for number, text in enumerate(shown, first)
     ]
 

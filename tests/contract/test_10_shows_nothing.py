@@ -1,8 +1,15 @@
 """Promise 10: values are described, not shown: no contents, no repr of a user's object, secrets masked."""
 
 import json
+import os
+import sys
 
-from contract_pieces import ARGUMENTS, SECRET, SECRETS, files_below
+from contract_pieces import ARGUMENTS, PROGRAMS, SECRET, SECRETS, files_below
+
+from ddp_probe.record import text_file
+
+sys.path.insert(0, str(PROGRAMS))
+from secrets_everywhere import TOLD
 
 _HOW = """Read values of the job with ddp_probe/facts, such as describe(); getattr, str, == and isinstance on them run code of the job.
 `fault` is what the probe or remedy of that target raised; `ran` is the code of the job that it ran:
@@ -53,6 +60,39 @@ def test_no_parameter_is_shown(training):
         for _, shape, dtype, grad, device in json.loads(path.read_text()):
             assert all(type(size) is int for size in shape)
             assert (dtype, grad in (True, False), device) == ("float32", True, "cpu")
+
+
+def _leaks(text):
+    """Return which of the planted texts come through, by what must not."""
+    return [told for told, core in TOLD if core in text]
+
+
+def test_no_planted_secret_reaches_a_file_or_a_reader(told, tmp_path, run_python):
+    """Paths of source, names of functions, groups, threads and parameters leave the process masked: files, logs and trace hold no secret."""
+    assert told("secrets_everywhere", tmp_path)["told"] == len(TOLD) > 250
+    files = files_below(tmp_path / "runs")
+    kinds = {path.suffix for path in files}
+    assert {".jsonl", ".ledger", ".json"} <= kinds
+    assert {path.name: _leaks(path.read_bytes().decode("utf-8", "replace")) for path in files} == {path.name: [] for path in files}
+    (run,) = {path.parent for path in files if path.suffix == ".ledger"}
+    shown = run_python(["-m", "ddp_probe", "logs", run]).stdout
+    run_python(["-m", "ddp_probe", "report", run, "--trace", tmp_path / "trace.json"])
+    assert len(shown.splitlines()) > 2 * len(TOLD)
+    assert _leaks(shown) == _leaks((tmp_path / "trace.json").read_text()) == []
+
+
+def test_what_faulthandler_has_written_is_masked(tmp_path):
+    """faulthandler writes in C, past every mask: its file is masked once Python runs again, and a text without a secret keeps its bytes."""
+    stacks = text_file.TextFile(str(tmp_path / "rank.stacks"))
+    plain = b'Thread 0x7f (most recent call first):\n  File "/train/\xff/train.py", line 3 in main\n'
+    os.write(stacks.fd, plain)
+    stacks.mask()
+    assert (tmp_path / "rank.stacks").read_bytes() == plain
+    os.write(stacks.fd, b'  File "/data/ghp_ABCDEFGHIJ1234567890/train.py", line 3 in main\n')
+    stacks.mask()
+    os.write(stacks.fd, b"more\n")
+    stacks.close()
+    assert (tmp_path / "rank.stacks").read_bytes() == plain + b'  File "/data/***/train.py", line 3 in main\nmore\n'
 
 
 _LOAD = """

@@ -1,17 +1,29 @@
-"""No line of a traced process is written past the chain: the syntax trees of rings 0 and 1 say who writes to a file or to stderr."""
+"""No line of a traced process is written past the chain and its masks: the syntax trees of rings 0 and 1 say who writes to a file or a socket."""
 
 import ast
+import re
 from pathlib import Path
-from typing import Iterator, Set, Tuple
+from typing import Any, Iterator, Set, Tuple
 
 _TRACED = ("activation", "facts", "hangs", "ledger", "patching", "probes", "record", "remedies")
-_WRITES = {"write", "writelines", "print", "pwrite", "write_text", "write_bytes", "dump"}
+_WRITES = {"write", "writelines", "print", "pwrite", "write_text", "write_bytes", "dump", "writev", "pwritev", "pack_into", "mmap"}
+_WRITES |= {"send", "sendall", "sendto", "sendmsg", "sendfile", "connect", "create_connection", "symlink", "setxattr", "posix_spawn", "Popen"}
 _ALLOWED = {
     ("record/_chain.py", "self._proxy_to_logger"),
     ("record/_file.py", "os.write"),  # the sink of a log
     ("record/_models.py", "os.write"),  # the sink of a model's list
     ("record/_models.py", "rows_logger(whole).write"),
     ("record/ledger.py", "os.pwrite"),  # the ledger's memory, into its file
+    ("record/ledger.py", "mmap.mmap"),  # that memory
+    ("record/ledger.py", "schema.layout(schema.HEADER).pack_into"),  # numbers
+    ("record/ledger.py", "struct.pack_into"),  # a number
+    ("record/ledger.py", "_ENTRY.pack_into"),  # the numbers of a text
+    ("record/ledger.py", "self.map[]"),  # a text, masked
+    ("ledger/_sums.py", "self._layout.pack_into"),  # numbers
+    ("record/text_file.py", "os.write"),  # what faulthandler has written, masked
+    ("record/latest.py", "os.symlink"),  # the run's name
+    ("record/brief.py", "os.posix_spawn"),  # a reader, whose lines are said through the chain
+    ("remedies/_stage.py", "os.setxattr"),  # of the job's own checkpoint
     ("hangs/_held.py", "os.pwrite"),  # the same, by the launcher
     ("record/stderr.py", "os.write"),  # the sink of stderr
     ("record/stderr.py", "_logger.write"),
@@ -31,6 +43,20 @@ def _calls(tree: ast.AST) -> Iterator[ast.Call]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
+def _stores(tree: ast.AST, source: str) -> Iterator[str]:
+    """Yield what is stored into a map, as a writer."""
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        for place in (target.value for target in targets if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice)):
+            name = ast.get_source_segment(source, place) or ""
+            if name.rsplit(".", 1)[-1] in ("map", "mapped"):
+                yield name + "[]"
+
+
+def _last(node: ast.Call) -> str:
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
 def _name(node: ast.Call, source: str) -> str:
     text = ast.get_source_segment(source, node.func)
     return " ".join((text or "").split())
@@ -43,10 +69,11 @@ def _writers(package: Path) -> Set[Tuple[str, str]]:
             if "installer" in path.parts:  # no part of a traced process
                 continue
             source = path.read_text(encoding="utf-8")
-            for call in _calls(ast.parse(source)):
-                name = _name(call, source)
-                if name.rsplit(".", 1)[-1] in _WRITES | {"_proxy_to_logger"}:
-                    found.add((path.relative_to(package).as_posix(), name))
+            tree = ast.parse(source)
+            found |= {(path.relative_to(package).as_posix(), name) for name in _stores(tree, source)}
+            for call in _calls(tree):
+                if _last(call) in _WRITES | {"_proxy_to_logger"}:
+                    found.add((path.relative_to(package).as_posix(), _name(call, source)))
     return found
 
 
@@ -55,11 +82,38 @@ def test_nothing_writes_past_the_chain(repo: Path) -> None:
     assert _writers(repo / "ddp_probe") == _ALLOWED
 
 
+_MASKS = re.compile(r"\b_?(?:through|masked|mask)\b")
+
+
+def _byte_makers(path: Path) -> Iterator[Tuple[str, bool]]:
+    """Yield each function that turns text or values into bytes, and whether it asks the masks."""
+    source = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            text = ast.get_source_segment(source, node) or ""
+            if ".encode" in text:
+                yield "%s.%s" % (path.stem, node.name), _MASKS.search(text) is not None
+
+
+def test_what_makes_bytes_for_the_sinks_masks_them(repo: Path) -> None:
+    """Lines, rows, texts of stderr, of the ledger and of stacks become bytes in five places, and each of them asks the masks first."""
+    made = dict(one for path in sorted((repo / "ddp_probe" / "record").glob("*.py")) for one in _byte_makers(path))
+    assert {name for name, masks in made.items() if masks} == {"_chain._text", "_json.render", "_json.rows", "ledger._append", "text_file.mask"}
+    # Text for render(), and a digest.
+    assert {name for name, masks in made.items() if not masks} == {"_json._plain", "_once._digest"}
+
+
+def test_stderr_is_masked(run_python: Any) -> None:
+    """A warning that holds a password is said without it."""
+    done = run_python(["-c", "from ddp_probe.record import stderr; stderr.say('refused: https://bob:hunter2@host/x?token=hunter2 password=hunter2')"])
+    assert done.stderr == "ddp_probe: refused: https://***@host/x?*** password=***\n"
+
+
 def test_every_sink_has_a_logger_of_structlogs(repo: Path) -> None:
     """The three loggers are made by structlog's wrap_logger, in one place of the package."""
     made = [
         path.relative_to(repo).as_posix()
         for path in sorted((repo / "ddp_probe").rglob("*.py"))
-        if any(_name(call, text).endswith("wrap_logger") for text in [path.read_text(encoding="utf-8")] for call in _calls(ast.parse(text)))
+        if any(_last(call) == "wrap_logger" for call in _calls(ast.parse(path.read_text(encoding="utf-8"))))
     ]
     assert made == ["ddp_probe/record/_chain.py"]

@@ -1,10 +1,13 @@
 """Nothing that a log holds reaches the reader's terminal as an order."""
 
 import unicodedata
+from pathlib import Path
 
 import pytest
 
-from ddp_probe.report import safe
+from ddp_probe import read
+from ddp_probe.diagnose import judge
+from ddp_probe.report import forms, safe
 from ddp_probe.report.layout import CELL, LONGEST, columns, sentence, wrap
 
 
@@ -71,3 +74,24 @@ def test_columns_stand_under_each_other() -> None:
     assert len({safe.width(line) for line in lines}) == 1
     assert "\x1b" not in "".join(lines)
     assert len(lines[2]) < CELL + 40
+
+
+SECRET = "hunter2planted"
+_LOG = """\
+[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train/%(token)s/train.py", line 7, in main
+[rank1]:     fetch("https://bob:%(secret)s@hub.example/x.pth?token=%(secret)s")
+[rank1]: RuntimeError: wrong password: %(secret)s, curl -u bob:%(secret)s, \u5bc6\u7801\uff1a%(secret)s, %(token)s
+"""
+
+
+@pytest.mark.parametrize("form", ["terminal", "brief", "json", "github", "junit"])
+def test_a_secret_of_somebodys_log_is_shown_in_no_form(tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    """A plain log with passwords in a traceback is judged, and its passwords are printed by no form, as they are on the page of --html."""
+    token = "ghp_ABCDEFGHIJ1234567890"
+    (tmp_path / "err.log").write_text(_LOG % {"secret": SECRET, "token": token})
+    forms.show(judge(read.load([str(tmp_path / "err.log")])), form)
+    shown = capsys.readouterr().out
+    assert "wrong password: ***" in shown
+    assert SECRET not in shown
+    assert token not in shown

@@ -21,7 +21,7 @@ def rendered(values: Any, masker: Masker) -> str:
 
     def inert(value: Any) -> Any:
         """Return what is printed: every text that is not markup of the template itself is shown as inert text."""
-        return safe.line(masker.page(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
+        return safe.visible(masker.page(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     loader = jinja2.FileSystemLoader(_TEMPLATES)
     environment = jinja2.Environment(
@@ -54,7 +54,7 @@ def as_json(value: Any, masker: Masker) -> str:
 
 def _inert(value: Any, masker: Masker) -> Any:
     if isinstance(value, str):
-        return safe.line(masker.page(value))
+        return safe.visible(masker.page(value))
     if isinstance(value, dict):
         return {key: _inert(one, masker) for key, one in value.items()}
     return [_inert(one, masker) for one in value] if isinstance(value, (list, tuple)) else value
