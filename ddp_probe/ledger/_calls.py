@@ -5,14 +5,14 @@ Nothing here allocates in the file, asks the kernel, waits for a lock or keeps a
 
 import itertools
 import sys
-import threading
 import time
 from typing import Any, Callable, Dict, Tuple
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.ledger._groups import Groups, Known
+from ddp_probe.ledger._groups import Groups, Known, Numbers
 from ddp_probe.ledger._sites import finder
-from ddp_probe.ledger._sums import Sums
+from ddp_probe.ledger._sums import Sums, count_call
+from ddp_probe.ledger._threads import CALL, Frames, Here, LedgerThread
 from ddp_probe.ours import ours
 from ddp_probe.patching import Switch
 from ddp_probe.patching.guard import FRAGILE, guard
@@ -23,34 +23,14 @@ _MOST = 1 << 31
 _ROOTED = ("gather", "scatter", "broadcast_object_list", "gather_object", "scatter_object_list")
 
 
-class _Thread:
-    """What a thread is inside of: the index of the outermost open call, and how many calls that one has made."""
-
-    __slots__ = ("flags", "inner", "latest", "outer")
-
-    def __init__(self) -> None:
-        self.flags = flags_of_thread()
-        self.inner = 0
-        self.outer = 0
-        self.latest = 0  # where its latest record is, in words
-
-
-class _Here(threading.local):
-    def __init__(self) -> None:
-        self.thread = _Thread()
-
-
-def flags_of_thread() -> int:
-    """Return the flags that tell of the thread alone."""
-    return 0 if threading.current_thread() is threading.main_thread() else schema.SIDE_THREAD
-
-
 def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost as much as what it does.
-    file: LedgerFile, switch: Switch, groups: Groups, issued: Callable[[int, int, Any, Any], bool], sums: Sums
+    file: LedgerFile, switch: Switch, groups: Groups, issued: Callable[[int, int, Any, Any], bool], sums: Sums, here: Here, frames: Frames
 ) -> Tuple[Hooks, Hooks]:
     """Return what watches a call of torch.distributed, and what watches one that makes or ends groups.
 
     `issued` is told of work that a call has returned, with its row of the sums, and says whether somebody will wait for it.
+    An exception of a signal handler may come after any instruction. A record and its number are there together or not at all; what else is
+    left half done the next call or `failed` puts right, by what is on the stack.
     """
     describe = _describer()
     plain_types = _tensor_types()
@@ -61,15 +41,16 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     pack, size, start, mask = layout.pack_into, layout.size, PLACES.records, schema.RECORDS - 1
     left = schema.offset(schema.RECORD, "left") // 8
     mapped, words, moved = file.map, file.words, word("moved_ns")
-    clock, here, by_id = time.monotonic_ns, _Here(), groups.by_id
+    clock, by_id, frame_of = time.monotonic_ns, groups.by_id, sys._getframe
     rows, add = sums.rows, sums.add
     number: Callable[[], int] = itertools.count(1).__next__
-    about_groups: Callable[[], int] = itertools.count(1).__next__
+    about_groups = Numbers()
 
-    def begin(op: int, payload: Any, peer: Any, group_peer: Any, group: Any, is_async: Any) -> Any:  # noqa: C901, PLR0912  # The same.
+    def begin(op: int, payload: Any, peer: Any, group_peer: Any, group: Any, is_async: Any) -> Any:  # noqa: C901, PLR0912, PLR0915  # The same.
         if not switch.on:
             return None
-        index = at = 0
+        index = outer = seq = 0
+        thread = numbers = None
         try:
             now = clock()
             thread = here.thread
@@ -85,29 +66,39 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
             else:
                 count, tensors, dtype, device = describe(payload, dtypes, devices)
             peer = _peer(peer, group_peer, known) if peer is not None or group_peer is not None or op in _ROOT_0 else -1
-            outer, flags = thread.outer, thread.flags
+            line = site()
+            flags = thread.flags
             if is_async:
                 flags |= 1
+            if thread.outer and not frames.around(frame_of(1).f_back, CALL):
+                tidy(thread, 0)
+            outer, row = thread.outer, None
             if outer:
-                thread.inner = seq = thread.inner + 1
+                seq = thread.inner + 1
                 flags |= 2
             elif op < 200:
-                seq = known.next()
-            else:
-                seq = _seq(op, peer, known, about_groups)
-            line = site()
+                key = op, known.number, line
+                row = rows.get(key) or add(key)
+                numbers = known.calls
+                seq = numbers.next()
+            elif op < 400:
+                key = op, known.number, line
+                row = (rows.get(key) or add(key)) if op < 300 else None
+                numbers = about_groups if op >= 300 else _of_pair(op, peer, known)
+                seq = numbers.next()
             index = number()
             at = start + (index & mask) * size
-            thread.latest = at >> 3
             pack(mapped, at, index, now, 0, 0, seq, count, outer, known.number, line, peer, tensors, op, dtype, device, flags, index)
+            at >>= 3
+            thread.latest = at
+            if outer:
+                thread.inner = seq
+            elif numbers is not None:
+                numbers.used = seq
+                thread.inner = 0
+                thread.outer = index
             words[moved] = now
-            key = op, known.number, line
-            row = None if outer or op >= 300 else rows.get(key) or add(key)
-            if op < 400:
-                thread.outer = outer or index
-                if not outer:
-                    thread.inner = 0
-            return index, at >> 3, outer, thread, is_async and not outer, row, now
+            return index, at, outer, thread, is_async and not outer, row, now
         except RecursionError:  # The job has filled the stack; up to Python 3.9 it must not be swallowed, see the guard.
             if not FRAGILE:
                 return None
@@ -116,29 +107,52 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
             broken(switch, exc)
             return None
         except BaseException:  # a signal handler of the job's, in the middle of us: the call is not made
-            if at:
-                words[(at >> 3) + left] = now << 2 | 2
-                thread.outer = outer
+            unmade(thread, index, outer, numbers, seq)
             raise
+
+    def unmade(thread: Any, index: int, outer: int, numbers: Any, seq: int) -> None:
+        if index and words[place(index)] == index:
+            shut(place(index))
+            thread.outer = outer
+            if numbers is not None:
+                numbers.used = seq
+            else:
+                thread.inner = seq
+        elif numbers is not None:
+            numbers.back()
+
+    def tidy(thread: LedgerThread, around: int) -> None:
+        """Close what an exception has left open. `around` is how many calls, up to two, contain the one that asks."""
+        outermost = place(thread.outer)
+        if around < 2 and not (around and thread.latest == outermost):
+            shut(thread.latest)
+        if not around:
+            if words[outermost] == thread.outer:
+                shut(outermost)
+            thread.outer = 0
+
+    def place(index: int) -> int:
+        return start + (index & mask) * size >> 3
+
+    def shut(at: int) -> None:
+        if at and words[at] and not words[at + left]:
+            words[at + left] = clock() << 2 | 2
 
     def end(token: Any, result: Any) -> None:
         if token is None or not switch.on:
             return
         try:
             index, at, outer, thread, is_async, row, entered = token
-            thread.outer = outer
             now = clock()
             if words[at] == index:
                 words[at + left] = now << 2 if is_async and issued(index, at, result, row) else now << 2 | 1
             words[moved] = now
-            if row is not None:  # Sums: calls, inside, longest, entered.
-                row[0] += 1
-                row[3] += entered
-                if not is_async:
-                    now -= entered
-                    row[1] += now
-                    if now > row[2]:  # noqa: PLR1730  # max() costs three times as much.
-                        row[2] = now
+            if row is not None:
+                now = 0 if is_async else now - entered
+                calls, inside, longest, began, _ = row[0]  # As in count_call.
+                row[0] = calls + 1, inside + now, now if now > longest else longest, began + entered, index
+                thread.waited += now
+            thread.outer = outer
         except ours(Exception) as exc:
             broken(switch, exc)
 
@@ -146,17 +160,16 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
         if not switch.on:
             return
         try:
-            if token is None:  # A signal handler of the job's has raised between begin and its caller.
-                thread = here.thread
-                token = words[thread.latest], thread.latest, 0, thread, False, None, 0
-                if not thread.latest or words[thread.latest + left]:
-                    return
-            index, at, outer, thread, _, _, _ = token
-            thread.outer = outer
-            now = clock()
-            if words[at] == index:
-                words[at + left] = now << 2 | 2
-            words[moved] = now
+            thread = here.thread
+            if token is not None:
+                index, at, outer, thread, is_async, row, entered = token
+                if words[at] == index:
+                    if row is not None and words[at + left] and row[0][4] != index:  # It has returned, and was about to be counted.
+                        count_call(row, index, entered, 0 if is_async else (words[at + left] >> 2) - entered)
+                    shut(at)
+                thread.outer = outer
+            words[moved] = clock()
+            tidy(thread, frames.around(frame_of(2).f_back, CALL, 2))
         except ours(Exception) as exc:
             broken(switch, exc)
 
@@ -198,16 +211,9 @@ def _peer(peer: Any, group_peer: Any, known: Known) -> int:
     return -1
 
 
-def _seq(op: int, peer: int, known: Known, about_groups: Callable[[], int]) -> int:
-    if op >= schema.BATCH:
-        return 0
-    if op >= schema.ABOUT_GROUPS:
-        return about_groups()
+def _of_pair(op: int, peer: int, known: Known) -> Numbers:
     key = (peer, op in _SENDS)
-    counter = known.peers.get(key)
-    if counter is None:
-        counter = known.peers.setdefault(key, itertools.count(1).__next__)
-    return int(counter())
+    return known.peers.get(key) or known.peers.setdefault(key, Numbers())
 
 
 # Their default is rank 0, which torch from 2.6 on writes as None.

@@ -16,17 +16,31 @@ from ddp_probe.record.ledger import LedgerFile
 _CHARACTERS = 1_000
 
 
-class Known:
-    """One group: its number in the file, its ranks, and what counts its collectives."""
+class Numbers:
+    """Numbers calls, in any thread. `used` is the number of the latest that has a record: a number without one is given again."""
 
-    __slots__ = ("next", "number", "peers", "ranks", "ref")
+    __slots__ = ("next", "used")
+
+    def __init__(self) -> None:
+        self.used = 0
+        self.back()
+
+    def back(self) -> None:
+        """Take back what has been given since."""
+        self.next: Callable[[], int] = itertools.count(self.used + 1).__next__
+
+
+class Known:
+    """One group: its number in the file, its ranks, and what numbers its calls."""
+
+    __slots__ = ("calls", "number", "peers", "ranks", "ref")
 
     def __init__(self, number: int, ranks: Tuple[int, ...], ref: Callable[[], Any]) -> None:
         self.number = number
         self.ranks = ranks
         self.ref = ref
-        self.next: Callable[[], int] = itertools.count(1).__next__
-        self.peers: Dict[Tuple[int, bool], Any] = {}  # counts of point-to-point calls, by peer and direction
+        self.calls = Numbers()
+        self.peers: Dict[Tuple[int, bool], Numbers] = {}  # of point-to-point calls, by peer and direction
 
 
 class Groups:

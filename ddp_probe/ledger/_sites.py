@@ -15,15 +15,24 @@ _CODES = 10_000  # code objects that are told apart; a program that compiles in 
 _NEVER_THE_JOBS = (*BETWEEN, *PROBE)
 
 
-def finder(file: LedgerFile) -> Callable[[], int]:
-    """Return what finds the line that called its caller's caller; one closure, as an attribute costs as much as the rest of a step."""
+def finder(file: LedgerFile) -> Callable[[], int]:  # noqa: C901  # One closure costs less than the attributes of a class.
+    """Return what finds the line that called its caller's caller; closures, as an attribute costs as much as the rest of a step."""
     codes: Dict[int, Optional[Dict[int, int]]] = {}  # by id(code): the numbers by instruction, None if the code is not the job's own
     kept: List[Any] = []  # the code objects, so that no other one gets their ids
-    unknown: Any = object()
+    unknown: Any = {}  # of a code that has not been met
+    known: Any = codes.get
     frame_of = sys._getframe
 
     def find() -> int:
-        start = walked = frame_of(3)
+        frame: Any = frame_of(3)
+        lines = known(id(frame.f_code), unknown)
+        if lines is None:  # A wrapper of torch's, which most often the job has called.
+            frame = frame.f_back
+            lines = known(id(frame.f_code), unknown) if frame is not None else None
+        return (lines.get(frame.f_lasti) if lines else None) or search(frame_of(3))
+
+    def search(start: FrameType) -> int:
+        walked = start
         for _ in range(_FRAMES):
             lines = codes.get(id(walked.f_code), unknown)
             if lines is unknown:

@@ -1,6 +1,6 @@
 """Running sums of what the ring of records forgets: per group, operation and line of the job, how many calls there were and how long they took.
 
-Below the ring they would cost five stores into the file a call. They are lists, which cost a third of that, and the thread that writes the file
+Below the ring they would cost five stores into the file a call. They are kept here, which costs a third of that, and the thread that writes the file
 copies them: what a killed process adds in its last quarter of a second is lost.
 """
 
@@ -9,33 +9,45 @@ from typing import Any, Dict, List, Tuple
 from ddp_probe import ledger_schema as schema
 from ddp_probe.record.ledger import PLACES
 
-CALLS, INSIDE, LONGEST, ENTERED = range(4)
-"""Places in a row."""
 _WRAP = (1 << 64) - 1
 _Key = Tuple[int, int, int]
+Row = List[Tuple[int, int, int, int, int]]
+"""Calls, time inside, longest, sum of the times of entry, the record counted last: one value, so that no exception finds half of it changed."""
 
 
 class Sums:
-    """The rows of one ledger. `rows` is read by the hot path, which adds to what it finds there."""
+    """The rows of one ledger. `rows` is read by the hot path, which replaces what it finds there."""
 
     def __init__(self, mapped: Any) -> None:
         self._map = mapped
         self._layout = schema.layout(schema.SUM)
         self._rest: _Key = (0, 0, 0)
-        self.rows: Dict[_Key, List[int]] = {self._rest: [0] * 4}
+        self.rows: Dict[_Key, Row] = {self._rest: _empty()}
 
-    def add(self, key: _Key) -> List[int]:
+    def add(self, key: _Key) -> Row:
         """Return the row of calls that have none yet: a new one, or the first if all are taken."""
         if len(self.rows) >= schema.SUMS:
             return self.rows[self._rest]
-        return self.rows.setdefault(key, [0] * 4)
-
-    def inside(self) -> int:
-        """Return the nanoseconds spent in all calls so far."""
-        return sum([row[INSIDE] for row in list(self.rows.values())])
+        return self.rows.setdefault(key, _empty())
 
     def put(self) -> None:
         """Copy the rows into the memory of the ledger."""
-        for place, ((op, group, site), row) in enumerate(list(self.rows.items())):
+        for place, ((op, group, site), ((calls, inside, longest, entered, _),)) in enumerate(list(self.rows.items())):
             at = PLACES.sums + place * self._layout.size
-            self._layout.pack_into(self._map, at, op, group, site, 0, row[CALLS], row[INSIDE], row[LONGEST], row[ENTERED] & _WRAP)
+            self._layout.pack_into(self._map, at, op, group, site, 0, calls, inside, longest, entered & _WRAP)
+
+
+def _empty() -> Row:
+    return [(0, 0, 0, 0, 0)]
+
+
+def count_call(row: Row, record: int, entered: int, ns: int) -> None:
+    """Count a call that has returned; the hot path does the same without a call."""
+    calls, inside, longest, began, _ = row[0]
+    row[0] = calls + 1, inside + ns, max(longest, ns), began + entered, record
+
+
+def add_wait(row: Row, ns: int) -> None:
+    """Add the time of a wait for work whose call has been counted."""
+    calls, inside, longest, began, record = row[0]
+    row[0] = calls, inside + ns, max(longest, ns), began, record

@@ -15,7 +15,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from ddp_probe import ledger_schema as schema
 from ddp_probe.facts.call_site import BETWEEN, PROBE, module_of
 from ddp_probe.ledger._calls import broken
-from ddp_probe.ledger._sums import INSIDE, LONGEST
+from ddp_probe.ledger._sums import Row, add_wait
+from ddp_probe.ledger._threads import Here
 from ddp_probe.ours import ours
 from ddp_probe.own_code import foreign, framework
 from ddp_probe.patching import Entry, Switch, Target
@@ -39,15 +40,16 @@ class _Issued(NamedTuple):
     ref: Any
     record: int
     at: int
-    sums: List[int]
+    sums: Row
     shared: bool  # Somebody else may wait for it, unseen by Python: a library made the call, or its future was taken.
 
 
 class Works:
     """The work of this process that is known to be under way, by id()."""
 
-    def __init__(self, file: LedgerFile, switch: Switch) -> None:
+    def __init__(self, file: LedgerFile, switch: Switch, here: Here) -> None:
         self._words = file.words
+        self._here = here
         self._switch = switch
         self._pending: Dict[int, _Issued] = {}
         self._kind: Any = getattr(sys.modules.get(_MODULE), "Work", None)
@@ -55,7 +57,7 @@ class Works:
         self._tried = False
         self._hidden = False
 
-    def issued(self, index: int, at: int, work: Any, sums: List[int]) -> bool:
+    def issued(self, index: int, at: int, work: Any, sums: Row) -> bool:
         """Take note of work; False for what cannot be waited for, such as the None of a rank outside the group."""
         if self._kind is None or not issubclass(type(work), self._kind):
             return False
@@ -93,8 +95,8 @@ class Works:
                 self._words[_MOVED] = now
                 waited = self._words[issued.at + _WAITED]
                 if state == schema.RETURNED and waited:
-                    issued.sums[INSIDE] += now - waited
-                    issued.sums[LONGEST] = max(issued.sums[LONGEST], now - waited)
+                    add_wait(issued.sums, now - waited)
+                    self._here.thread.waited += now - waited
         except ours(Exception) as exc:  # another thread has closed the file this moment
             if self._switch.on:
                 broken(self._switch, exc)

@@ -13,10 +13,11 @@ from ddp_probe import settings
 from ddp_probe.facts.birth import boot, born
 from ddp_probe.hangs import StateNotes, Watcher, is_held, phase_and_step
 from ddp_probe.ledger import phases
-from ddp_probe.ledger._calls import flags_of_thread, hooks
+from ddp_probe.ledger._calls import hooks
 from ddp_probe.ledger._groups import Groups
 from ddp_probe.ledger._steps import StepRing
 from ddp_probe.ledger._sums import Sums
+from ddp_probe.ledger._threads import CALL, Frames, Here
 from ddp_probe.ledger._works import Works
 from ddp_probe.ours import ours
 from ddp_probe.patching import Entry, PatchRegistry, Switch, Target
@@ -62,6 +63,7 @@ class Collectives:
         self._works: Optional[Works] = None
         self._phases: Optional[Hooks] = None
         self._swaps: List[Swap] = []
+        self._frames = Frames()
         self.file: Optional[LedgerFile] = None
         self.watcher = Watcher(session.registry)
         if session.process.role.name != "launcher":
@@ -103,23 +105,28 @@ class Collectives:
         assert self.file is not None
         self._switch = Switch()
         groups = Groups(self.file)
-        self._works = Works(self.file, self._switch)
-        sums = Sums(self.file.map)
+        here, sums = Here(), Sums(self.file.map)
+        self._frames = Frames()
+        self._works = Works(self.file, self._switch, here)
         self.file.before_flush = sums.put
-        calls, about_groups = hooks(self.file, self._switch, groups, self._works.issued, sums)
-        self._phases = phases.hooks(self.file, self._switch, flags_of_thread, StepRing(self.file.map, sums.inside))
+        calls, about_groups = hooks(self.file, self._switch, groups, self._works.issued, sums, here, self._frames)
+        self._phases = phases.hooks(self.file, self._switch, StepRing(self.file.map), here, self._frames)
         for (op, name, _), target in zip(schema.OPERATIONS, targets()):
-            self._take(target, about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls, *_arguments(op, name))
+            around = about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls
+            self._take(target, around, *_arguments(op, name), kind=CALL if op < schema.BATCH else None)
         self.modules()
         for name, module, qualname in phases.WRAPPED:
-            self._session.registry.apply(Target(module, qualname), phases.PhaseObserver(name, lambda: self._phases))
+            target = Target(module, qualname)
+            self._frames.know(getattr(innermost(target), "__code__", None), phases.CODES[name])
+            self._session.registry.apply(target, phases.PhaseObserver(name, lambda: self._phases))
 
-    def _take(self, target: Target, around: Hooks, constants: List[int], wanted: List[Any]) -> None:
+    def _take(self, target: Target, around: Hooks, constants: List[int], wanted: List[Any], kind: Optional[int]) -> None:
         function = innermost(target)
         if function is not None and all(function is not one.function for one in self._swaps):
             made = guard.run("ledger", swap, target, function, around, constants, wanted)
             if made is not None:
                 self._swaps.append(made)
+                self._frames.know(made.code, kind)
 
     def modules(self) -> None:
         """Further modules may have been imported: watch the phases in them."""
@@ -128,7 +135,7 @@ class Collectives:
             return
         for phase, target in phases.targets():
             if target.module in sys.modules and str(target) not in there:
-                self._take(target, self._phases, [phase], [])
+                self._take(target, self._phases, [phase], [], kind=phase)
 
     def rank_known(self, rank: Optional[int], world_size: Optional[int]) -> None:
         """Write who this process is, once a process group has told it."""

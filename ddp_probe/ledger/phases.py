@@ -1,19 +1,26 @@
 """Phases: what a rank is in while it is in no collective; one row of the ledger each, with the latest time and a count."""
 
+import sys
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, cast
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.ledger._calls import broken
+from ddp_probe.ledger._groups import Numbers
 from ddp_probe.ledger._sites import finder
 from ddp_probe.ledger._steps import BACKWARD, StepRing
+from ddp_probe.ledger._threads import Frames, Here, LedgerThread
 from ddp_probe.ours import ours
 from ddp_probe.patching import Call, Observer, Switch, Target
 from ddp_probe.patching.guard import FRAGILE
 from ddp_probe.patching.intercept.code_swap import Hooks
 from ddp_probe.record.ledger import PLACES, LedgerFile, word
 
-_CODES = {code.name: code.code for code in schema.PHASES}
+CODES = {code.name: code.code for code in schema.PHASES}
+_Inside = Dict[LedgerThread, Tuple[int, LedgerThread, int, int]]
+"""The token of each thread that is in a phase."""
+INNER = ()
+"""The token of a phase inside itself."""
 
 _OPTIMIZERS = (
     ("adadelta", "Adadelta"),
@@ -56,7 +63,7 @@ class PhaseObserver(Observer):
 
     def __init__(self, name: str, current: Callable[[], Optional[Hooks]]) -> None:
         self.name = "phase_" + name
-        self._code = _CODES[name]
+        self._code = CODES[name]
         self._current = current
 
     def before(self, call: Call) -> None:
@@ -78,36 +85,42 @@ class PhaseObserver(Observer):
 
 def targets() -> List[Tuple[int, Target]]:
     """Return each target with the code of its phase."""
-    return [(_CODES[name], Target(module, qualname)) for name, module, qualname in SWAPPED]
+    return [(CODES[name], Target(module, qualname)) for name, module, qualname in SWAPPED]
 
 
-def hooks(file: LedgerFile, switch: Switch, flags: Callable[[], int], steps: StepRing) -> Hooks:  # noqa: C901  # Flat, for 2 microseconds.
-    """Return what writes a row when a phase is entered, and one word of it when the last that are in it have left."""
+def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames: Frames) -> Hooks:  # noqa: C901, PLR0915  # Flat, for 2 microseconds.
+    """Return what writes a row when a phase is entered, and one word of it when the last thread that is in it has left.
+
+    As with the calls, an exception may come after any instruction, and the stack decides which phases a thread is in.
+    """
     site = finder(file)
     layout = schema.layout(schema.PHASE)
     pack, size, start = layout.pack_into, layout.size, PLACES.phases
     left, counted = (schema.offset(schema.PHASE, name) // 8 for name in ("left", "count"))
-    mapped, words, moved, clock = file.map, file.words, word("moved_ns"), time.monotonic_ns
-    counts: List[int] = [0] * (schema.PHASE_ROWS + 1)
-    inside: Dict[int, Dict[Any, None]] = {code.code: {} for code in schema.PHASES}  # tokens: a set that any thread may change at any time
+    mapped, words, moved, clock, frame_of = file.map, file.words, word("moved_ns"), time.monotonic_ns, sys._getframe
+    codes = [code.code for code in schema.PHASES]
+    rows = {phase: (start + (phase - 1) * size >> 3, Numbers(), cast(_Inside, {})) for phase in codes}
 
     def begin(phase: int) -> Any:
         if not switch.on:
             return None
-        token = None
+        count = 0
+        thread = None
         try:
             now = clock()
-            here = inside[phase]
-            counts[phase] = count = counts[phase] + 1
-            at = start + (phase - 1) * size
-            token = (phase, at >> 3, count, now)
-            if phase == BACKWARD and not here:
-                steps.backward()
-            if here:  # inside itself, or in two threads: the row tells of the first
-                words[(at >> 3) + counted] = count
+            thread = here.thread
+            at, numbers, threads = rows[phase]
+            count = numbers.next()
+            if thread in threads and frames.around(frame_of(1).f_back, phase):
+                token: Any = INNER
+                words[at + counted] = count
+            elif threads and thread not in threads:  # The row tells of the first thread.
+                threads[thread] = token = phase, thread, now, thread.waited
+                words[at + counted] = count
             else:
-                pack(mapped, at, count, now, 0, count, site(), flags(), count)
-            here[token] = None
+                threads[thread] = token = phase, thread, now, thread.waited
+                pack(mapped, at << 3, count, now, 0, count, site(), thread.flags, count)
+            numbers.used = count
             words[moved] = now
             return token
         except RecursionError:
@@ -118,25 +131,55 @@ def hooks(file: LedgerFile, switch: Switch, flags: Callable[[], int], steps: Ste
             broken(switch, exc)
             return None
         except BaseException:
-            if token is not None:
-                close(token, schema.RAISED)
+            unmade(phase, thread, count)
             raise
 
-    def close(token: Any, state: int) -> None:
-        if token is None or not switch.on:
+    def unmade(phase: int, thread: Optional[LedgerThread], count: int) -> None:
+        at, numbers, _ = rows[phase]
+        if count and words[at + counted] == count:
+            numbers.used = count
+        numbers.back()
+        if thread is not None and not frames.around(frame_of(2).f_back, phase):
+            leave(phase, thread, clock())
+
+    def leave(phase: int, thread: LedgerThread, now: int) -> None:
+        at, _, threads = rows[phase]
+        token = threads.pop(thread, None)
+        _, _, _, times, trains = steps.step
+        if token is not None and trains in (thread, None):
+            times[phase] += now - token[2]
+        if not threads and not words[at + left]:
+            words[at + left] = now << 2 | schema.RAISED
+
+    def end(token: Any, _: Any) -> None:
+        if not token or not switch.on:
             return
         try:
-            phase, at, _, entered = token
-            here = inside[phase]
-            here.pop(token, None)
+            phase, thread, entered, waited = token
             now = clock()
-            if not here:
-                words[at + left] = now << 2 | state
-                steps.add(phase, now - entered)
-                if phase == BACKWARD and state == schema.RETURNED:
-                    steps.end(now)
+            _, _, _, times, trains = steps.step
+            if trains is thread or trains is None:
+                times[phase] += now - entered
+                if phase == BACKWARD:
+                    steps.end(thread, now, waited)
+            at, _, threads = rows[phase]
+            threads.pop(thread, None)
+            if not threads:
+                words[at + left] = now << 2 | 1
             words[moved] = now
         except ours(Exception) as exc:
             broken(switch, exc)
 
-    return Hooks(begin, lambda token, _: close(token, schema.RETURNED), lambda token: close(token, schema.RAISED))
+    def failed(token: Any) -> None:
+        if token == INNER or not switch.on:
+            return
+        try:
+            words[moved] = now = clock()
+            thread, frame = here.thread, frame_of(2).f_back
+            for phase in codes:
+                if (thread in rows[phase][2] or (token and token[0] == phase)) and not frames.around(frame, phase):
+                    leave(phase, thread, now)
+        except ours(Exception) as exc:
+            broken(switch, exc)
+
+    return Hooks(begin, end, failed)

@@ -31,10 +31,10 @@ _ddp_probe_failed = %r
 try:
     _ddp_probe_token = _ddp_probe_begin(%s)
     _ddp_probe_result = _ddp_probe_call(%s)
+    _ddp_probe_end(_ddp_probe_token, _ddp_probe_result)
 except BaseException:
     _ddp_probe_failed(_ddp_probe_token)
     raise
-_ddp_probe_end(_ddp_probe_token, _ddp_probe_result)
 return _ddp_probe_result
 """
 _PLACES = tuple("ddp_probe: %s" % name for name in ("begin", "call", "end", "failed"))

@@ -18,10 +18,11 @@ import torch
 
 from ddp_probe.hangs._held import Held
 from ddp_probe.ledger import phases
-from ddp_probe.ledger._calls import flags_of_thread, hooks
+from ddp_probe.ledger._calls import hooks
 from ddp_probe.ledger._groups import Groups
 from ddp_probe.ledger._steps import StepRing
 from ddp_probe.ledger._sums import Sums
+from ddp_probe.ledger._threads import Frames, Here
 from ddp_probe.patching import Switch, Target
 from ddp_probe.patching.intercept.code_swap import Hooks, swap
 from ddp_probe.record.ledger import Author, create
@@ -47,9 +48,10 @@ def write(path: str, fate: str, microseconds: int) -> None:
     groups.default = groups.none
     sums = Sums(file.map)
     file.before_flush = sums.put
-    calls, _ = hooks(file, on, groups, lambda *_: False, sums)
+    here, frames = Here(), Frames()
+    calls, _ = hooks(file, on, groups, lambda *_: False, sums, here, frames)
     swap(Target("x", "all_reduce"), all_reduce, Hooks(*calls), [1], ["tensor", "src", None, "group", "async_op"])
-    swap(Target("x", "step"), step, phases.hooks(file, on, flags_of_thread, StepRing(file.map, sums.inside)), [2], [])
+    swap(Target("x", "step"), step, phases.hooks(file, on, StepRing(file.map), here, frames), [2], [])
     end = time.monotonic_ns() + microseconds * 1000
     number = 0
     while True:
