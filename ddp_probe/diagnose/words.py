@@ -81,3 +81,8 @@ def cut(text: str, limit: int) -> str:
 def clock(when: float) -> str:
     """Return a time as hours, minutes and seconds, UTC; what a damaged file claims may be no time."""
     return datetime.fromtimestamp(when, tz=timezone.utc).strftime("%H:%M:%S UTC") if 0 <= when < 1e11 else "an unknown time"
+
+
+def size(number: float) -> str:
+    """Return bytes as a sentence has them."""
+    return "%.1f GiB" % (number / (1 << 30)) if number >= 1 << 30 else "%.0f MiB" % (number / (1 << 20))

@@ -1,6 +1,6 @@
 """The shapes of a run over time: spans, marks and lanes."""
 
-from typing import List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.schema import Site
@@ -38,6 +38,14 @@ class Mark(NamedTuple):
     site: Optional[Site] = None
 
 
+class MemoryMark(NamedTuple):
+    """What one process held at a moment, of one device or of its host."""
+
+    when: float
+    what: str  # The device, or "host".
+    sizes: Dict[str, int]  # Bytes: allocated and reserved on a device, resident on the host.
+
+
 class Lane(NamedTuple):
     """One process over time."""
 
@@ -51,6 +59,7 @@ class Lane(NamedTuple):
     ending: str  # As the table of ranks has it: "ended", "exit 1", "killed SIGKILL", "running".
     marks: List[Mark] = []  # By time.
     left_out: int = 0  # How many calls of its log and its ledger are not among the spans.
+    memory: List[MemoryMark] = []  # By time.
 
 
 class Timeline(NamedTuple):

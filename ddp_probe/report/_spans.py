@@ -8,7 +8,7 @@ from ddp_probe.read.ledger import Phase, Record
 from ddp_probe.read.ledger_extract import LedgerExtract
 from ddp_probe.read.logged_call import LoggedCall, LogLine
 from ddp_probe.read.model import LoggedProcess
-from ddp_probe.report._lane import COLLECTIVE, DEVICE, HANG, INIT, LOAD, PHASE, SAVE, START, WRAP, TimeSpan
+from ddp_probe.report._lane import COLLECTIVE, DEVICE, HANG, INIT, LOAD, PHASE, SAVE, START, WRAP, MemoryMark, TimeSpan
 
 KIND_OF: Dict[str, str] = {
     "mmengine.init_dist": INIT,
@@ -146,3 +146,14 @@ def start(process: LoggedProcess, spans: List[TimeSpan], seen: float) -> Optiona
 def _first_line(process: LoggedProcess) -> Optional[LogLine]:
     call = process.first(schema.ProcessStart)
     return call.at if call is not None else None
+
+
+def memory(process: LoggedProcess) -> Iterator[MemoryMark]:
+    """Yield what the process held, as far as the reader keeps its lines."""
+    for call in process.calls(schema.DeviceState):
+        for one in call.begin.devices:
+            sizes = {name: size for name, size in (("allocated", one.allocated), ("reserved", one.reserved)) if size is not None}
+            if sizes:
+                yield MemoryMark(call.when, one.device, sizes)
+        if call.begin.system is not None and call.begin.system.rss:
+            yield MemoryMark(call.when, "host", {"resident": call.begin.system.rss})

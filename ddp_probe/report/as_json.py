@@ -94,6 +94,7 @@ class RankForm(msgspec.Struct):
     last: Annotated[str, _doc("What it did last: an event, or a call in its ledger.")]
     site: Annotated[str, _doc("The line of the job that made it.")]
     end: Annotated[str, _doc("ended, failed and the exception, exit and the code, killed or stopped and the signal, running, no end line, no file.")]
+    memory: Annotated[str, _doc("The most that it has held on its card; empty unless that tells ranks apart.")]
 
 
 class RemedyForm(msgspec.Struct):

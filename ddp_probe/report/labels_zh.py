@@ -76,6 +76,7 @@ LABELS: Dict[str, str] = {
     "host": "主机",
     "parameters": "参数",
     "card": "卡",
+    "memory peak": "显存峰值",
     "phase": "阶段",
     "end": "结局",
     "last event": "最后的事件",

@@ -1,9 +1,12 @@
 """The state of one rank, from its own events: its devices, its progress, its last event and how it ended."""
 
 import os
+from statistics import median_low
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe import schema
+from ddp_probe.diagnose.memory import main_device
+from ddp_probe.diagnose.words import size
 from ddp_probe.read.ledger import LedgerSite, Record
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Death, LoggedProcess, Run
@@ -37,13 +40,23 @@ class RankState(NamedTuple):
     last: str  # What it did last: an event, or a call of its ledger.
     site: str  # The line of the job that did it.
     end: str
+    memory: str = ""  # The most that it has held on its card, if that tells ranks apart.
 
 
 def rank_states(run: Run) -> List[RankState]:
     """Return the state of each rank, including ranks without a file."""
-    found = [_rank_state(process, run) for process in run.processes]
+    peaks = _peaks(run)
+    found = [_rank_state(process, run)._replace(memory=peaks.get(process.file, "")) for process in run.processes]
     found += [_absent(rank, run.death(rank)) for rank in run.missing]
     return sorted(found, key=lambda state: -1 if state.rank is None else state.rank)
+
+
+def _peaks(run: Run) -> Dict[str, str]:
+    """Return the peak of each rank's card by its file, if one of them is a quarter above the usual and 64 MiB; else nothing."""
+    most = {process.file: found[1] for process in run.processes for found in [main_device(process)] if found is not None}
+    usual = median_low(most.values()) if most else 0
+    differ = any(peak > 1.25 * usual + (64 << 20) for peak in most.values())
+    return {file: size(peak) for file, peak in most.items()} if differ else {}
 
 
 def last_files(run: Run) -> Iterator[str]:

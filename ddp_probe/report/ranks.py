@@ -28,6 +28,7 @@ class StateRow(NamedTuple):
     last: str
     site: str
     end: str
+    memory: str = ""
 
 
 class Table(NamedTuple):

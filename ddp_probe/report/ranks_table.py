@@ -45,6 +45,7 @@ def _columns(table: ranks.Table, say: Language) -> List[_Column]:
         ("parameters", [row.devices for row in rows]),
         ("device_ids", [row.device_ids for row in rows]),
         ("card", [row.card for row in rows]),
+        ("memory peak", [row.memory for row in rows]),
         ("phase", [say.state(row.phase) for row in rows]),
         ("end", [say.state(row.end) for row in rows]),
     ]

@@ -73,7 +73,8 @@ class _Lanes:
         ending = rank_state.ending(process, self._run)
         left_out = _unkept(process) + (found.left_out if found is not None else 0)
         marks = sorted(self._marks(process, found, seen, ending), key=attrgetter("when"))
-        return Lane(process.rank, process.host, process.pid, is_guilty, spans, min(times), max(times), ending, marks, left_out)
+        held = list(_spans.memory(process))
+        return Lane(process.rank, process.host, process.pid, is_guilty, spans, min(times), max(times), ending, marks, left_out, held)
 
     def _seen(self, process: LoggedProcess, moved: float) -> float:
         """Return when the process was last seen: when it last wrote, when its launcher saw it gone, or now."""

@@ -62,6 +62,9 @@ def _events(diagnosis: Diagnosis, found: Timeline) -> Iterator[_Event]:
             told.add(mark.name)
             when = micros(mark.when - found.begin)
             yield {**_instant(mark.kind, mark.name, when, number), "s": "p", "args": args.places(mark.site, mark.at)}
+        for held in lane.memory:
+            name = safe.line("memory of %s" % held.what, _LONGEST)
+            yield {"ph": "C", "name": name, "cat": "memory", "ts": micros(held.when - found.begin), "pid": number, "args": held.sizes}
     yield from _findings(diagnosis, found, told, numbers, args)
 
 

@@ -10,6 +10,7 @@ from page_reader import PageReader
 
 from ddp_probe.diagnose import Diagnosis
 from ddp_probe.report import safe
+from ddp_probe.report.html import page
 from ddp_probe.report.html.words import WORDS
 from ddp_probe.report.paths import Paths
 from ddp_probe.report.questions import questions
@@ -128,3 +129,19 @@ def test_a_section_is_there_if_it_has_something_to_show(job: str, has: List[str]
     text = PageReader(made(job)).text
     assert [word for word in has if word not in text] == []
     assert [word for word in has_not if word in text] == []
+
+
+def test_memory_over_time_is_a_row_of_bars(told: Callable[[str], Diagnosis]) -> None:
+    """Below what a rank did, bars as high as what it held of its card say how much that was and since when; without device.state there are none."""
+    log = """
+{"event":"process.start","rank":0,"world_size":1,"ts":"2026-11-24T12:00:00.000000Z"}
+{"event":"device.state","rank":0,"ts":"2026-11-24T12:00:01.000000Z","when":"periodic","devices":[{"device":"gcu:0","allocated":%d}]}
+{"event":"device.state","rank":0,"ts":"2026-11-24T12:00:02.000000Z","when":"end","devices":[{"device":"gcu:0","allocated":%d}]}
+{"event":"process.end","rank":0,"ts":"2026-11-24T12:00:03.000000Z","exit_code":0}
+""" % (1 << 30, 3 << 30)
+    text = page.text(told(log))
+    assert "1.0 GiB on gcu:0; since 1 s" in text
+    assert "3.0 GiB on gcu:0; since 2 s" in text
+    assert 'height="5.33"' in text
+    assert "swatch memory" in text
+    assert "swatch memory" not in page.text(told(log.replace("device.state", "device.set")))

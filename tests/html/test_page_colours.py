@@ -47,5 +47,5 @@ def test_names_on_bars_can_be_read() -> None:
     style = _STYLE.read_text(encoding="utf-8")
     (letters,) = re.findall(r"\.bar text \{[^}]*fill: (#[0-9a-f]{6})", style)
     kinds = dict(re.findall(r"\.(\w+) \{ --kind: (#[0-9a-f]{6})", style))
-    assert len(kinds) == 9
+    assert len(kinds) == 10
     assert {kind: colour for kind, colour in kinds.items() if _contrast((letters, colour)) < _LEAST} == {}

@@ -189,3 +189,15 @@ def test_the_last_event_is_the_jobs(ledger: str, last: str, site: str) -> None:
     """What the watchers write while a job hangs is not what it did last; a later call in the ledger is."""
     (state,) = rank_states(from_lines(_HANGS + ledger))
     assert (state.last, state.site) == (last, site)
+
+
+def test_the_memory_peak_is_a_column_if_it_tells_ranks_apart() -> None:
+    """A rank that has held far more than the others gives each its peak; ranks that have held about the same have no such column."""
+    line = (
+        '{"event":"device.state","rank":%d,"when":"end","current":"gcu:%d","devices":[{"device":"gcu:%d","allocated_peak":%d}]}\n'
+        '{"event":"process.end","rank":%d,"exit_code":0}\n'
+    )
+    for most, told in ((1 << 30, ["", "", ""]), (4 << 30, ["1.0 GiB", "1.0 GiB", "4.0 GiB"])):
+        run = from_lines("".join(line % (rank, rank, rank, most if rank == 2 else 1 << 30, rank) for rank in range(3)))
+        assert [state.memory for state in rank_states(run)] == told
+        assert any("memory peak" in text for text in _texts(rank_states(run))) is bool(told[0])

@@ -14,6 +14,7 @@ from ddp_probe.report.timeline import COLLECTIVE, Lane, Span
 _REQUIRED = {
     "X": {"name", "cat", "ts", "dur", "pid", "tid", "args"},
     "M": {"name", "pid", "args"},
+    "C": {"name", "cat", "ts", "pid", "args"},
     "i": {"name", "cat", "ts", "pid", "tid", "s", "args"},
 }
 _OPEN = """
@@ -122,3 +123,15 @@ def test_a_trace_comes_in_pieces(told: Callable[[str], Diagnosis]) -> None:
     pieces = list(trace.chunks(told("ledger 0-15 all_reduce 16 float32 x100\n")))
     assert len(pieces) > 16 * 100
     assert max(map(len, pieces)) < 1000
+
+
+def test_memory_is_a_counter_of_each_device_and_of_the_host(told: Callable[[str], Diagnosis]) -> None:
+    """What device.state has of a rank is a counter track: bytes by name, at the times of the lines."""
+    log = """
+{"event":"process.start","rank":0,"world_size":1,"ts":"2026-11-24T12:00:00.000000Z"}
+{"event":"device.state","rank":0,"ts":"2026-11-24T12:00:01.000000Z","when":"periodic","devices":[{"device":"gcu:0","allocated":5,"reserved":9}]}
+{"event":"device.state","rank":0,"ts":"2026-11-24T12:00:02.000000Z","when":"end","system":{"rss":7}}
+{"event":"process.end","rank":0,"ts":"2026-11-24T12:00:03.000000Z","exit_code":0}
+"""
+    counters = [(event["name"], event["ts"], event["args"]) for event in _checked(told(log)) if event["ph"] == "C"]
+    assert counters == [("memory of gcu:0", 1000000, {"allocated": 5, "reserved": 9}), ("memory of host", 2000000, {"resident": 7})]

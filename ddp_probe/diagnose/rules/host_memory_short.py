@@ -3,10 +3,10 @@
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import schema
-from ddp_probe.diagnose._memory import StateLine, size, system
+from ddp_probe.diagnose.memory import StateLine, system
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, shown
 from ddp_probe.diagnose.rules.recorded import host_memory_short as recorded
-from ddp_probe.diagnose.words import capital
+from ddp_probe.diagnose.words import capital, size
 from ddp_probe.read.model import LoggedProcess, Run
 
 _NEARLY = 0.9

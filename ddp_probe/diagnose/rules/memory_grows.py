@@ -2,10 +2,10 @@
 
 from typing import Iterator, List, NamedTuple, Optional
 
-from ddp_probe.diagnose._memory import MIB, MemoryPoint, devices, event_of, of_device, of_process, site_of, size
+from ddp_probe.diagnose.memory import MIB, MemoryPoint, devices, event_of, of_device, of_process, site_of
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.rules.recorded import memory_grows as recorded
-from ddp_probe.diagnose.words import at, clock, subject
+from ddp_probe.diagnose.words import at, clock, size, subject
 from ddp_probe.read.model import LoggedProcess, Run
 
 _STEPS = 3  # Until then a job builds up what it keeps: gradients, the state of its optimiser, the cache of its allocator.

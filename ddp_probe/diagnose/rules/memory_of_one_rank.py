@@ -4,10 +4,10 @@ from statistics import median_low
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from ddp_probe import schema
-from ddp_probe.diagnose._memory import MIB, between, main_device, of_device, size
+from ddp_probe.diagnose.memory import MIB, between, main_device, of_device
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.rules.recorded import memory_of_one_rank as recorded
-from ddp_probe.diagnose.words import subject
+from ddp_probe.diagnose.words import size, subject
 from ddp_probe.read.model import LoggedProcess, Run
 
 _TIMES, _MORE = 1.5, 256 * MIB

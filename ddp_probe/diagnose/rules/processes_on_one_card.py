@@ -4,10 +4,9 @@ from typing import Iterator, List, NamedTuple
 
 from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
 from ddp_probe.diagnose._cards import own
-from ddp_probe.diagnose._memory import size
 from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, shown
 from ddp_probe.diagnose.rules.recorded import processes_on_one_card as recorded
-from ddp_probe.diagnose.words import subject
+from ddp_probe.diagnose.words import size, subject
 from ddp_probe.read.model import Run
 from ddp_probe.schema import CardLoad
 

@@ -3,6 +3,7 @@
 from typing import List, NamedTuple, Optional
 
 from ddp_probe.diagnose import Diagnosis
+from ddp_probe.diagnose.words import size
 from ddp_probe.report.html import lane_words
 from ddp_probe.report.html.axis import AxisTick, TimeScale, date, seconds, ticks
 from ddp_probe.report.html.bundling import PlacedSpan, placed
@@ -30,6 +31,10 @@ class LaneBar(NamedTuple):
     state: str  # failed, open or an empty string.
     thin: bool  # Less than a few points wide: its edge alone is seen.
     guilty: bool
+    level: float = 1.0  # Of a bar's height.
+
+
+MEMORY = "memory"
 
 
 class LaneMark(NamedTuple):
@@ -88,7 +93,7 @@ def part(diagnosis: Diagnosis, quotes: Quotes) -> LanesPart:
         lanes,
         len(lanes),
         found.of,
-        [kind for kind in KINDS if kind in present],
+        [kind for kind in KINDS if kind in present] + ([MEMORY] if any(bar.kind == MEMORY for lane in lanes for bar in lane.bars) else []),
         ticks(length, drawn),
         length,
         drawn,
@@ -108,13 +113,15 @@ def _busy(found: Timeline, length: float) -> float:
 
 def _lane(lane: Lane, scale: TimeScale, most: int, quotes: Quotes) -> LanePart:
     spans = placed(lane.spans, most, scale.length)
+    rows = 1 + max((one.row for one in spans), default=0)
+    memory = _memory(lane, scale, rows)
     last = max(lane.spans, key=lambda span: (span.kind != HANG, not span.ended, span.begin), default=None)
     return LanePart(
         "-" if lane.rank is None else str(lane.rank),
         lane.host,
         lane.guilty,
-        1 + max((one.row for one in spans), default=0),
-        [_bar(one, scale) for one in spans],
+        rows + bool(memory),
+        [_bar(one, scale) for one in spans] + memory,
         [_mark(mark, scale) for mark in lane.marks],
         lane_words.spent(lane.spans),
         seconds(lane.begin - scale.begin) if lane.spans else "",
@@ -145,3 +152,19 @@ def _bar(one: PlacedSpan, scale: TimeScale) -> LaneBar:
 def _mark(mark: Mark, scale: TimeScale) -> LaneMark:
     kind = "failure" if mark.kind == FAILURE else mark.kind
     return LaneMark(scale.at(mark.when), kind, WORDS["mark_time"] % (mark.name, seconds(mark.when - scale.begin)))
+
+
+def _memory(lane: Lane, scale: TimeScale, row: int) -> List[LaneBar]:
+    """Return what the rank held over time as bars of different heights: on the device with the most memory, else on the host."""
+    most = {what: max(max(one.sizes.values()) for one in lane.memory if one.what == what) for what in {one.what for one in lane.memory}}
+    what = max(most, key=lambda device: (":" in device, most[device]), default="")
+    marks = [one for one in lane.memory if one.what == what]
+    bars = []
+    for mark, until in zip(marks, [*(one.when for one in marks[1:]), lane.end]):
+        held = next(iter(mark.sizes.values()))
+        title = WORDS["memory_held"] % (size(held), what, seconds(mark.when - scale.begin))
+        letters = _ROOM * scale.share(until - mark.when)
+        label = size(held) if len(size(held)) + 2 <= letters else ""
+        place, width = scale.at(mark.when), scale.at(scale.begin + until - mark.when)
+        bars.append(LaneBar(place, width, row, MEMORY, label, title, "", letters < _THIN, False, held / most[what]))
+    return bars

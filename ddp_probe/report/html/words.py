@@ -52,6 +52,8 @@ WORDS: Dict[str, str] = {
     "lanes_shown": "Shown are %d of %d ranks: those that a finding names, then the first ones. 'report --trace FILE' has more of them.",
     "lanes_group": "Lanes of the ranks over time. Keys: plus and minus zoom, arrows move, 0 shows all.",
     "lanes_keys": "Zoom: + and -, or Ctrl and the wheel. Move: arrows, or drag. 0 shows all.",
+    "memory_held": "%s on %s; since %s",
+    "kind_memory": "Memory",
     "zoom_in": "Zoom in",
     "zoom_out": "Zoom out",
     "zoom_left": "Earlier",

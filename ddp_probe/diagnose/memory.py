@@ -8,7 +8,7 @@ from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess
 from ddp_probe.schema import Site
 
-MIB, GIB = 1 << 20, 1 << 30
+MIB = 1 << 20
 StateLine = LoggedCall[schema.DeviceState]
 
 
@@ -23,11 +23,6 @@ class MemoryPoint(NamedTuple):
     def step(self) -> Optional[int]:
         """Return how often backward had been entered."""
         return self.call.begin.step
-
-
-def size(number: float) -> str:
-    """Return bytes as a sentence has them."""
-    return "%.1f GiB" % (number / GIB) if number >= GIB else "%.0f MiB" % (number / MIB)
 
 
 def states(process: LoggedProcess) -> List[StateLine]:
