@@ -16,17 +16,24 @@ is printed once.
            group; 'after' the last one if it is in none
   group    ranks of the group, if rows differ in it
   for      how long the rank that is there longest has been there
+  memory   that tensors hold on the card of the rank that holds the most, by
+           its last device.state
   steps/s  of the slowest: backward passes since the look before, or since the
            start in the first look
   line     the line of the job; of a rank that stands out and is in no call,
            that of the stacks it has written since it moved last
+
+--cards asks the vendor's tool (efsmi, nvidia-smi, npu-smi and others) at each
+look what the cards of this host do: load, memory, heat, processes, and why a
+clock is lowered. What is in no documented form is printed as it is.
 
 --json prints one object: run, time (Unix time), over (all processes have
 ended), absent (ranks without a ledger), problems (file to what is wrong with
 it), and ranks, a list of rank, host, pid, state (as above; running while it
 runs), phase, step, call, number, in_call (false: it has left that call), peer,
 group (id, size, ranks), seconds, site (file, line, function), steps_per_second,
-stands_out (why). What is not known is null.
+memory (bytes), stands_out (why). What is not known is null. With --cards also
+cards: the fields of a cards.state line.
 
 exit codes: 0 shown, 2 no run or no ledger, 130 Ctrl-C before the first table
 """
@@ -34,6 +41,10 @@ exit codes: 0 shown, 2 no run or no ledger, 130 Ctrl-C before the first table
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING, Iterable
+
+if TYPE_CHECKING:
+    from ddp_probe.report.layout import StyledLine
 
 PAINTS = True
 
@@ -44,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="?", metavar="RUN", help="a run's name or folder; default: the newest run that runs, else the newest")
     parser.add_argument("--once", action="store_true", help="print one table")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--cards", action="store_true", help="ask the vendor's tool what the cards of this host do")
     parser.add_argument("--interval", metavar="S", type=_seconds, default=1.0, help="seconds between two looks; default 1")
 
 
@@ -61,18 +73,25 @@ def run(args: argparse.Namespace) -> int:
     """Look once, or until the job ends."""
     if hasattr(sys.stdout, "reconfigure"):  # A path in a ledger may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
+    from ddp_probe.doctor.card_tools import CardTool
     from ddp_probe.read import bundled
-    from ddp_probe.report import paint, watch_json, watch_live, watch_table
+    from ddp_probe.report import card_lines, paint, watch_json, watch_live, watch_table
     from ddp_probe.watch import files, look
 
     bundled.refuse([args.run] if args.run else [], "'watch'")
     folders = files.folders(args.run)
     live = look.LiveView(folders)
     name = os.path.basename(folders[0])
+    tool = CardTool(os.environ) if args.cards else None
+
+    def below(width: int) -> "Iterable[StyledLine]":
+        return () if tool is None else card_lines.lines(tool.ask(), width)
+
     if args.json:
-        print(watch_json.text(live.look(), name))
+        print(watch_json.text(live.look(), name, None if tool is None else tool.ask()))
     elif args.once or not watch_live.redraws():
-        paint.write(watch_table.lines(live.look(), name, max(40, paint.width())))
+        width = max(40, paint.width())
+        paint.write([*watch_table.lines(live.look(), name, width), *below(width)])
     else:
-        return watch_live.watch(live, name, args.interval)
+        return watch_live.watch(live, name, args.interval, below)
     return 0

@@ -3,11 +3,14 @@
 import json
 from typing import Any, Dict, Optional
 
+import msgspec
+
+from ddp_probe.schema import CardsState
 from ddp_probe.watch.look import Look
 from ddp_probe.watch.position import Position
 
 
-def text(look: Look, run: str) -> str:
+def text(look: Look, run: str, cards: Optional[CardsState] = None) -> str:
     """Return the object."""
     return json.dumps(
         {
@@ -17,6 +20,7 @@ def text(look: Look, run: str) -> str:
             "ranks": [_rank(each, look) for each in look.ranks],
             "absent": look.absent,
             "problems": look.problems,
+            **({} if cards is None else {"cards": msgspec.to_builtins(cards)}),
         }
     )
 
@@ -38,6 +42,7 @@ def _rank(position: Position, look: Look) -> Dict[str, Any]:
         "seconds": round(position.seconds, 3),
         "site": None if site is None else {"file": site.file, "line": site.line, "function": site.function},
         "steps_per_second": _rounded(look.speed.get(position.rank)),
+        "memory": look.memory.get(position.rank),
         "stands_out": look.outliers.get(position.rank),
     }
 

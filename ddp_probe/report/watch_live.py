@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import time
-from typing import List
+from typing import Callable, Iterable, List
 
 from ddp_probe.report import paint, watch_table
 from ddp_probe.report.layout import StyledLine
@@ -19,14 +19,14 @@ def redraws() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def watch(live: LiveView, run: str, interval: float) -> int:
+def watch(live: LiveView, run: str, interval: float, below: Callable[[int], Iterable[StyledLine]]) -> int:
     """Look until the job has ended, or until Ctrl-C, which is the way out and not a failure; the last table stays on the screen."""
     drawn, code = 0, 130
     try:
         while True:
             began = time.process_time()
             look = live.look()
-            drawn = _draw(list(watch_table.lines(look, run, _width(), _rows())), drawn)
+            drawn = _draw([*watch_table.lines(look, run, _width(), _rows()), *below(_width())], drawn)
             code = 0
             if look.over:
                 return code

@@ -3,7 +3,7 @@
 import os
 from typing import Dict, Iterator, List, Sequence, Tuple
 
-from ddp_probe.diagnose.words import clock
+from ddp_probe.diagnose.words import clock, size
 from ddp_probe.report import ranks, safe
 from ddp_probe.report.event_line import cut
 from ddp_probe.report.layout import StyledLine, columns, wrap
@@ -62,6 +62,7 @@ def _columns(made: Sequence[Row]) -> List[_Column]:
         ("group", groups if len(set(groups)) > 1 else []),
         ("for", ["" if row.seconds is None else duration(row.seconds) for row in made]),
         ("steps/s", ["" if row.speed is None else "%.3g" % row.speed for row in made]),
+        ("memory", ["" if row.memory is None else size(row.memory) for row in made]),
         ("line", [_short(row.site) for row in made]),
     ]
     return [(name, [cell or "-" for cell in cells]) for name, cells in found if any(cells)]

@@ -10,6 +10,7 @@ from ddp_probe.read.ledger import Header, LedgerSite
 from ddp_probe.watch import files, outliers
 from ddp_probe.watch import position as positions
 from ddp_probe.watch.glimpse import Glimpses
+from ddp_probe.watch.held_memory import HeldMemory
 from ddp_probe.watch.position import Position
 
 _FEW = 64  # Of more ranks, only the last calls are read.
@@ -25,6 +26,7 @@ class Look(NamedTuple):
     outliers: Dict[int, str]  # Ranks that stand out, and why.
     absent: List[int]  # Ranks of the job without a ledger here.
     problems: Dict[str, str]  # Files that could not be read, and why.
+    memory: Dict[int, int] = {}  # Bytes on the card with the most, of the ranks whose log tells.
 
     @property
     def over(self) -> bool:
@@ -38,6 +40,7 @@ class LiveView:
     def __init__(self, folders: List[str]) -> None:
         self.folders = folders
         self._glimpses = Glimpses()
+        self._memory = HeldMemory()
         self._before: Dict[int, Tuple[int, int, float]] = {}  # Rank to process, step and time of the look before.
 
     def look(self) -> Look:
@@ -63,7 +66,9 @@ class LiveView:
         kept = {each.rank: self._glimpses.kept(headers[each.rank][0], len(chosen) <= _FEW) for each in chosen}
         out = outliers.reasons(chosen, kept, absent)
         chosen = [_nearer(each, *headers[each.rank]) if each.rank in out else each for each in chosen]
-        return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems)
+        told = {each.rank: self._memory.of(files.log_of(headers[each.rank][0])) for each in chosen}
+        memory = {rank: held for rank, held in told.items() if held is not None}
+        return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems, memory)
 
     def _speeds(self, ranks: List[Position]) -> Dict[int, Optional[float]]:
         """Return steps a second since the look before, or since the start at the first one."""

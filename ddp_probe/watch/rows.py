@@ -20,6 +20,7 @@ class Row(NamedTuple):
     site: str
     speed: Optional[float]  # Of the slowest.
     why: str  # Why they stand out; empty if they do not.
+    memory: Optional[int] = None  # Of the one that holds the most on its card.
 
 
 def rows(look: Look) -> List[Row]:
@@ -37,7 +38,8 @@ def _row(key: Sequence[str], ranks: Sequence[Position], look: Look) -> Row:
     state, phase, call, group, site, why = key
     speeds = [speed for each in ranks for speed in [look.speed[each.rank]] if speed is not None]
     longest = max(each.seconds for each in ranks)
-    return Row([each.rank for each in ranks], state, phase, call, group, longest, site, min(speeds, default=None), why)
+    memory = max([look.memory[each.rank] for each in ranks if each.rank in look.memory], default=None)
+    return Row([each.rank for each in ranks], state, phase, call, group, longest, site, min(speeds, default=None), why, memory)
 
 
 def _cells(position: Position) -> Tuple[str, str, str, str, str]:

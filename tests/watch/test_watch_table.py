@@ -375,3 +375,41 @@ def test_without_a_name_a_run_that_runs_comes_before_a_newer_one_that_has_ended(
     done = run_python(["-m", "ddp_probe", "watch"], env=clean_env(DDP_PROBE_DIR=str(folder.parent)))
     assert (done.returncode, done.stderr) == (0, "")
     assert "run-1, 1 rank" in done.stdout
+
+
+_HELD = '{"event":"device.state","phase":"point","ts":"2026-11-22T05:00:01.000000Z","rank":%d,"devices":[{"device":"gcu:%d","allocated":%d}]}'
+
+
+def test_memory_is_that_of_the_last_device_state(book: Any, folder: Path, shown: Callable[..., Any]) -> None:
+    """The row of a place has the memory of the rank that holds the most there; a log that has grown is read again."""
+    for rank in range(2):
+        book(rank, *returned(3, group="0-1"), world=2, lines=[_HELD % (rank, rank, (rank + 1) << 30)])
+    live = LiveView([str(folder)])
+    assert [row.memory for row in rows(live.look())] == [2 << 30]
+    assert "2.0 GiB" in shown().stdout
+    log = next(folder.glob("rank00000.*.jsonl"))
+    log.write_text(log.read_text() + _HELD % (0, 0, 5 << 30) + "\n")
+    assert live.look().memory == {0: 5 << 30, 1: 2 << 30}
+    assert [each["memory"] for each in json.loads(shown("--json").stdout)["ranks"]] == [5 << 30, 2 << 30]
+    for path in folder.glob("*.jsonl"):
+        path.write_text("")
+    assert "memory" not in shown().stdout
+
+
+def test_cards_are_asked_by_watch_itself(book: Any, folder: Path, run_python: Callable[..., Any], clean_env: Any, tmp_path: Path) -> None:
+    """With --cards each look asks the tool on PATH: a line for each card, and with --json the same as data; without it, none."""
+    book(0, *returned(3, group="0-0"), world=1)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "nvidia-smi").symlink_to(Path(__file__).resolve().parent.parent / "accelerator" / "tools" / "efsmi")
+    (tmp_path / "cards").write_text("3 90 2048 4711 hw_thermal\n")
+    env = clean_env(PATH="%s:%s" % (tmp_path / "bin", os.environ["PATH"]), CARDS_AT=str(tmp_path / "cards"))
+
+    def said(*arguments: str) -> str:
+        return str(run_python(["-m", "ddp_probe", "watch", str(folder), *arguments], env=env, cwd=tmp_path).stdout)
+
+    (line,) = [line for line in said("--cards").splitlines() if "4711" in line]
+    assert line.split() == ["3", "90", "%", "2.0", "GiB", "of", "32.0", "GiB", "92", "°C", "4711", "hw_thermal"]
+    told = json.loads(said("--cards", "--json"))["cards"]
+    assert (told["tool"], told["cards"][3]["utilisation"], told["cards"][3]["processes"]) == ("nvidia-smi", 90.0, {"4711": 2 << 30})
+    assert "4711" not in said()
+    assert "cards" not in json.loads(said("--json"))
