@@ -35,7 +35,7 @@ group (id, size, ranks), seconds, site (file, line, function), steps_per_second,
 memory (bytes), stands_out (why). What is not known is null. With --cards also
 cards: the fields of a cards.state line.
 
-exit codes: 0 shown, 2 no run or no ledger, 130 Ctrl-C before the first table
+exit codes: 0 shown, 2 no run or no ledger
 """
 
 import argparse

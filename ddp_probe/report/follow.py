@@ -22,10 +22,9 @@ _SETTLED = 10.0  # If all processes are gone and no file has grown for this many
 
 
 def follow(paths: Sequence[str], form: str) -> int:
-    """Follow a job until it has ended, or until Ctrl-C; return the exit code of the last report."""
+    """Follow a job until it has ended, and return the exit code of the last report; Ctrl-C ends it as it ends each command."""
     forms.refuse_to_follow(form)
     printer = _Printer(form)
-    code = 130
     try:
         chosen = list(paths) or [_newest(printer)]
         seen, looked, grown = None, 0.0, time.monotonic()
@@ -36,15 +35,12 @@ def follow(paths: Sequence[str], form: str) -> int:
                 grown = began if sizes != seen else grown
                 seen, looked = sizes, began
                 diagnosis = judge(read.load(chosen))
-                code = diagnosis.exit_code
                 over = _over(diagnosis.run, began - grown)
                 printer.update(diagnosis, over)
                 if over:
-                    return code
+                    return diagnosis.exit_code
                 del diagnosis  # Frees its memory before the next reading.
             time.sleep(max(_PAUSE, (time.process_time() - spent) * (1 / SHARE - 1)))
-    except KeyboardInterrupt:
-        return code
     finally:
         printer.status("")
 

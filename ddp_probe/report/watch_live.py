@@ -20,19 +20,15 @@ def redraws() -> bool:
 
 
 def watch(live: LiveView, run: str, interval: float, below: Callable[[int], Iterable[StyledLine]]) -> int:
-    """Look until the job has ended, or until Ctrl-C, which is the way out and not a failure; the last table stays on the screen."""
-    drawn, code = 0, 130
-    try:
-        while True:
-            began = time.process_time()
-            look = live.look()
-            drawn = _draw([*watch_table.lines(look, run, _width(), _rows()), *below(_width())], drawn)
-            code = 0
-            if look.over:
-                return code
-            time.sleep(max(interval, (time.process_time() - began) * (1 / _SHARE - 1)))
-    except KeyboardInterrupt:
-        return code
+    """Look until the job has ended, or until Ctrl-C, which ends it as it ends each command; the last table stays on the screen."""
+    drawn = 0
+    while True:
+        began = time.process_time()
+        look = live.look()
+        drawn = _draw([*watch_table.lines(look, run, _width(), _rows()), *below(_width())], drawn)
+        if look.over:
+            return 0
+        time.sleep(max(interval, (time.process_time() - began) * (1 / _SHARE - 1)))
 
 
 def _draw(page: List[StyledLine], drawn: int) -> int:

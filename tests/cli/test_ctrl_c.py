@@ -1,0 +1,67 @@
+"""Ctrl-C ends each command alike: with 130, without a word, wherever it comes."""
+
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
+_RUN = str(next(path for path in sorted((RECORDED / "03_submodule_left_behind").rglob("rank*.jsonl"))).parent)
+# A signal of its own process at the call of the command's code with this number: no clock decides where it comes.
+_CODE = """\
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from ddp_probe.cli import main
+at, calls = int(sys.argv[1]), 0
+
+def count(frame, event, _):
+    global calls
+    if event == "call" and "ddp_probe" in frame.f_code.co_filename:
+        calls += 1
+        if calls == at:
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGINT)
+
+sys.setprofile(count)
+try:
+    code = main(sys.argv[2:])
+finally:
+    sys.setprofile(None)
+if not at:
+    print(calls, file=sys.stderr)
+sys.exit(code)
+"""
+COMMANDS: List[List[str]] = [
+    ["report", _RUN],
+    ["report", "--json", _RUN],
+    ["report", "--follow", _RUN],
+    ["logs", _RUN],
+    ["logs", "--follow", _RUN],
+    ["runs"],
+    ["explain"],
+    ["explain", "DDP104", _RUN],
+    ["watch", _RUN],
+    ["stacks", _RUN],
+    ["bundle", _RUN, "--force", "-o", "b.tar.gz"],
+    ["checkpoint", str(RECORDED.parent.parent / "checkpoints" / "corpus")],
+    ["doctor", "--static"],
+    ["schema"],
+    ["completion", "bash"],
+    ["help"],
+    ["status"],
+    ["install", "--dry-run"],
+    ["gather", "--into", "gathered", _RUN],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_each_command_ends_with_130(
+    command: List[str], run_python: Callable[..., Any], tmp_path: Path, clean_env: Callable[..., Dict[str, str]]
+) -> None:
+    """An interrupt early, in the middle or late in what a command does ends it with 130 and nothing on stderr."""
+    env = clean_env(DDP_PROBE_DIR=str(Path(_RUN).parent), DDP_PROBE_STRICT=None)
+    whole = run_python(["-c", _CODE, "0", *command], env=env, cwd=tmp_path)
+    calls = int(whole.stderr.split()[-1])
+    for share in (0.1, 0.5, 0.9):
+        done = run_python(["-c", _CODE, str(max(3, int(calls * share))), *command], env=env, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (130, ""), (share, calls)
