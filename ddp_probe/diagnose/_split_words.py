@@ -92,7 +92,7 @@ def evidence(run: Run, found: Split) -> List[Evidence]:
     if found.calls:
         return [one for call, ranks in found.calls[:4] for one in _of_call(seen, found, call, ranks)]
     shown = [*_first(found.here), *_first(found.there)]
-    if any(seen.ranks[rank].own is not None for rank in found.there):
+    if any(_has_own_line(seen.ranks[rank]) for rank in found.there):
         shown = [*_first(found.there), *found.here[:1]]  # The report shows the source of the first line.
     return [stands(run, rank) for rank in shown]
 
@@ -101,6 +101,11 @@ def stands(run: Run, rank: int) -> Evidence:
     """Return the line of a rank's ledger that shows where it stands."""
     standing = view(run).ranks[rank]
     return _line(standing, "%s %s" % (named([rank]), standing.where()))
+
+
+def _has_own_line(standing: Standing) -> bool:
+    """Tell whether a rank is at another line than its last call: by its stacks, or because it left from there."""
+    return standing.own is not None or (standing.left is not None and standing.left.site is not None)
 
 
 def _first(ranks: Sequence[int]) -> Sequence[int]:
@@ -120,6 +125,8 @@ def _line(standing: Standing, text: str) -> Evidence:
     if standing.left is not None and standing.left.failure is not None:
         at_line = standing.left.failure.at
         return Evidence(at_line.file, at_line.line, standing.left.failure.site, text)
+    if standing.left is not None and standing.left.site is not None:
+        return Evidence(standing.process.last_at.file, standing.process.last_at.line, standing.left.site, text)
     if standing.own is not None:
         return Evidence(standing.own.at.file, standing.own.at.line, standing.own.site, text)
     return Evidence(standing.ledger.path, last.number if last is not None else 1, standing.site, text)

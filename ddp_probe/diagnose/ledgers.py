@@ -192,7 +192,7 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
     """Return how a rank left of its own; what only followed from the others does not count."""
     own = next((failure for failure in fatal if not failure.consequence and not waited(failure)), None)
     if own is not None:
-        return Left("failed with %s at %s" % (own.said(120).rstrip("."), place(own.site)), own.when, own)
+        return Left("failed with %s at %s" % (own.said(120).rstrip("."), place(own.site)), own.when, own, own.site)
     death = process.death or (run.death(process.rank) if process.rank is not None else None)
     if fatal or (death is not None and (death.signal == "SIGTERM" or (death.signal and _gave_up_before(run, death.when)))):
         return None
@@ -201,7 +201,7 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
     if process.ended is not None:
         code = process.exit_code
         by = ", by the exit call at %s" % place(process.ended.site) if process.ended.site is not None else ""
-        return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.last_when)
+        return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.last_when, None, process.ended.site)
     if death is not None and death.exit_code is not None:
         return Left("ended with exit code %d and without a last line" % death.exit_code, death.when)
     if _is_lost_by_all(run, process):

@@ -26,6 +26,7 @@ _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 _BROKEN = re.compile(r"""\((?P<quote>['"])(?P<says>.{1,500}?)(?P=quote), \('(?P<file>[^'\n]{1,1000})', (?P<line>\d{1,7}), """)
 
 INTERRUPTED = "a person interrupted it"
+_ENDS = (schema.ProcessEnd, schema.LauncherEnd)  # Their site is the line of the exit call.
 
 
 def collect(run: Run, reported: Mapping[int, Failed]) -> List[Failed]:
@@ -79,7 +80,7 @@ def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[
         found[key] = failed
         failed.uncaught = True
         failed.frames = _new(process, last.failure, 0.0, process.last_at).frames or failed.frames
-        failed.site = failed.site or job_line(failed.frames)
+        failed.site = failed.site or job_line(failed.frames) or last.site  # Where it was raised, before where the program was left.
     if reported is not None:
         _add(process, reported, found)
     survived = process.exit_code == 0 or (process.end is not None and process.exit_code is None)

@@ -18,6 +18,7 @@ class Left(NamedTuple):
     how: str
     when: float
     failure: Any = None  # A Failed; watch reads no logs.
+    site: Any = None  # The line of the job that it left from: of its exception, or of its exit call.
 
 
 class LedgerStanding:

@@ -181,6 +181,7 @@ def _vanished(run: Run) -> Iterator[Undecided]:
     yield RULE.undecided(
         "%s wrote no last line: rank %s %s; %s lost it. No launcher's file says whether a signal ended it."
         % (capital(who), gone[0].rank, last_seen(gone[0]), _losers(lost)),
+        explains=lost,
         then=_WHO,
     )
 

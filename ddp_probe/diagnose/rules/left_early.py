@@ -74,6 +74,7 @@ class _Leaver:
     def __init__(self, process: LoggedProcess) -> None:
         self.process = process
         self.leave: Optional[LoggedCall[schema.DestroyProcessGroup]] = process.final(schema.DestroyProcessGroup)
+        self.exit_call = process.ended.site if process.ended is not None else None
         self.when = self.leave.when if self.leave is not None else process.last_when
 
 
@@ -99,10 +100,10 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         ranks=guilty,
         verdict="%s ended without an exception%s%s; rank %s was still %s and lost it %.0f ms later."
         % (capital(named(guilty)), _code(run, earliest), _how(earliest), first.rank, stood(first), (first.when - earliest.when) * 1000),
-        evidence=[*_evidence(earliest), *(failed(failure) for failure in lost[:3]), *_last_call(first.process)],
+        evidence=_evidence(earliest, lost),
         when=earliest.when,
         explains=lost,
-        remedy=_remedy(earliest),
+        remedy=_remedy(run, earliest),
     )
 
 
@@ -121,11 +122,14 @@ def _ended_well(process: LoggedProcess) -> bool:
     return process.rank is not None and process.ended is not None and process.ended.failure is None and not process.ended.uncaught and joined(process)
 
 
-def _code(run: Run, left: _Leaver) -> str:
+def _exit_code(run: Run, left: _Leaver) -> Optional[int]:
     death = run.death(left.process.rank) if left.process.rank is not None else None
-    ended = left.process.ended
-    code = death.exit_code if death is not None and death.exit_code is not None else getattr(ended, "exit_code", None)
-    by = ", by the exit call at %s" % place(ended.site) if ended is not None and ended.site is not None else ""
+    return death.exit_code if death is not None and death.exit_code is not None else getattr(left.process.ended, "exit_code", None)
+
+
+def _code(run: Run, left: _Leaver) -> str:
+    code = _exit_code(run, left)
+    by = ", by the exit call at %s" % place(left.exit_call) if left.exit_call is not None else ""
     return " (exit code %d%s)" % (code, by) if code is not None else ""
 
 
@@ -133,12 +137,13 @@ def _how(left: _Leaver) -> str:
     return " and left the group at %s" % place(left.leave.site) if left.leave is not None else " without leaving the group"
 
 
-def _evidence(left: _Leaver) -> List[Evidence]:
-    items = [shown(left.leave, "rank %s leaves the group" % left.process.rank)] if left.leave is not None else []
-    ended = left.process.ended
+def _evidence(left: _Leaver, lost: List[Failed]) -> List[Evidence]:
     end = line(left.process.last_at, "rank %s ends without a failure" % left.process.rank)
-    end.site = ended.site if ended is not None else None
-    return [*items, end, *_last_call(left.process)]
+    if left.exit_call is not None:
+        end.site = left.exit_call
+        return [end, failed(lost[0])]  # The report shows the source of the line that most of the evidence names, or of the first.
+    items = [shown(left.leave, "rank %s leaves the group" % left.process.rank)] if left.leave is not None else []
+    return [*items, end, *_last_call(left.process), *(failed(failure) for failure in lost[:3]), *_last_call(lost[0].process)]
 
 
 def _last_call(process: Optional[LoggedProcess]) -> List[Evidence]:
@@ -150,9 +155,15 @@ def _last_call(process: Optional[LoggedProcess]) -> List[Evidence]:
     return [Evidence(kept.path, last.number, as_site(last.site), "rank %s: the last call of torch.distributed is %s" % (process.rank, last.op))]
 
 
-def _remedy(left: _Leaver) -> str:
-    """Return both remedies: fewer batches and an early stop look alike, as the events do not have batches."""
+def _remedy(run: Run, left: _Leaver) -> str:
+    """Return both remedies: fewer batches and an early stop look alike, as the events do not have batches. An exit call is neither."""
     rank = left.process.rank
+    if left.exit_call is not None or _exit_code(run, left):
+        why = "comes to the exit call at %s" % place(left.exit_call) if left.exit_call is not None else "ends with an exit code other than 0"
+        return (
+            "Find out why rank %s %s: print what decides it. If it is meant to stop there, torch.distributed.broadcast the decision, "
+            "and stop all ranks in the same step."
+        ) % (rank, why)
     batches = (
         "Print len(loader) on each rank: if rank %s has fewer batches than the others, give all ranks the same number (DistributedSampler, "
         "drop_last=True, or Join([model]) around the loop)."

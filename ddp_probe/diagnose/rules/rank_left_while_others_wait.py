@@ -3,9 +3,9 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, waiting
-from ddp_probe.diagnose.ledgers import view
+from ddp_probe.diagnose.ledgers import Standing, view
 from ddp_probe.diagnose.rule import Example, Finding, Rule, RuleTexts
-from ddp_probe.diagnose.words import at, capital, named
+from ddp_probe.diagnose.words import at, capital, named, place
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import LEFT
 
@@ -74,7 +74,20 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="%s; %s.%s" % (capital(absent(run, found)), waiting(run, found), doubt(found)),
         evidence=evidence(run, found),
         when=min(found.when, gone.left.when if gone.left is not None else found.when),
-        remedy="Find out why %s left after its last call%s: its last printed lines, its exit code, the signal. Let all ranks leave together."
-        % (named(found.there), at(gone.site)),
+        remedy=_remedy(named(found.there), gone),
         explains=[*explained(run), *([gone.left.failure] if gone.left is not None and gone.left.failure is not None else [])],
     )
+
+
+def _remedy(who: str, gone: Standing) -> str:
+    left = gone.left
+    if left is not None and left.failure is not None:
+        return "Fix what failed at %s; the other ranks wait for %s because of it." % (place(left.site), who)
+    if left is not None and left.site is not None:
+        return "Find out why %s comes to the exit call at %s: print what decides it. Let all ranks leave together." % (who, place(left.site))
+    if gone.process.end is None:
+        return (
+            "Find out why %s left after its last call%s: its last printed lines, and the signal, as a program that ends by itself leaves a last line: "
+            "dmesg -T | grep -i 'out of memory', memory.events of the container, the scheduler's log. Let all ranks leave together."
+        ) % (who, at(gone.site))
+    return "Find out why %s left after its last call%s: its last printed lines, its exit code. Let all ranks leave together." % (who, at(gone.site))
