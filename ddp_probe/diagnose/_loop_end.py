@@ -27,6 +27,22 @@ class LoopEnd(NamedTuple):
     behind: schema.Site
 
 
+def exchanged_unequally(stuck: Sequence[Standing], others: Sequence[Standing]) -> int:
+    """Return the number of the backward pass of DDP that some ranks do not finish although the others have begun as many; else 0."""
+    passes = {one.times("backward") for one in (*stuck, *others)}
+    wait = all(one.in_backward and one.process.count(schema.Wrap) for one in stuck)
+    return passes.pop() if stuck and others and len(passes) == 1 and wait else 0
+
+
+def unequal(stuck: Sequence[int], others: Sequence[int]) -> Tuple[Sequence[int], str]:
+    """Return who is to blame for an exchange of gradients that only some ranks make, the fewer or both sides, and say so."""
+    blame = sorted((stuck, others), key=len)[0] if len(stuck) != len(others) else sorted([*stuck, *others])
+    return blame, "one side has exchanged gradients once more than the other, as with no_sync() in another step, or a backward pass that goes by DDP"
+
+
+UNEQUAL = "Let all ranks call no_sync() in the same steps, and make each backward pass on what the wrapped model returned."
+
+
 def loop_end(inside: Standing, outside: Standing) -> Optional[LoopEnd]:
     """Return the loop in which one rank still is and that the other has left; None if that cannot be told."""
     parted = _parted(_frames(inside), _frames(outside))

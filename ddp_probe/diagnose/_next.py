@@ -1,6 +1,10 @@
 """What to try next if a run leaves a question open: one sentence each, so that "undecided" is never the last word."""
 
 EARLY = "Look at what the launch printed first: the program may have ended before it imported torch."
+NO_GROUP = (
+    "If the processes use torch.distributed.rpc or no torch at all, there is nothing to follow: the probe looks at process groups. "
+    "If they should train together, look whether each of them calls init_process_group."
+)
 OTHER_RUN = "python -m ddp_probe runs lists all runs."
 MISSING = "Look at what those ranks printed first. If their host writes to a folder of its own, name both: python -m ddp_probe report DIR DIR."
 LAUNCHER = "Look at what the launching program printed, and at its own code after the ranks had ended."
@@ -13,7 +17,8 @@ SIGNAL = "Find out who sent %s: the launcher after another rank's failure, a sch
 TRACEBACK = "Read its traceback at %s:%d."
 LOGGED = "Look at what it printed last. Do not catch the exception, or call sys.exit(1) in the except that catches it: then its traceback is here."
 GONE = (
-    "Look at the last lines that it printed, and ask the kernel: dmesg -T | grep -i -E 'killed process|out of memory'."
+    "Look at what the program that started it printed: a pool (joblib, Ray, concurrent.futures) keeps the exception of a worker and ends its workers."
+    " If it printed none, ask the kernel: dmesg -T | grep -i -E 'killed process|out of memory'."
     " If you start it with torchrun, its exit code or signal is here."
 )
 UNTOLD = "End the program by its last line or by sys.exit(code), not by raise SystemExit; or start it with torchrun, which tells it."

@@ -78,7 +78,7 @@ def _by_codes(run: Run, process: LoggedProcess, codes: Set[int]) -> Optional[Gap
         left = "" if site is None else ", by the exit call at %s" % place(site)
         return _gap(EXIT_CODE, "ended with exit code %d without an exception that the probe saw%s" % (bad[0], left), _next.LOGGED)
     if not codes and process.end is None:
-        how = "no end line: killed, or still running elsewhere"
+        how = "no end line: ended by a signal or by the program that started it, or still running elsewhere"
         return Gap(NO_END, "has " + how, "have " + how, _next.GONE)
     if not codes:
         how = "ended by %s, and the exit code is not known"

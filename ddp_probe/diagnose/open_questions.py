@@ -7,13 +7,16 @@ from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose import _next, _proof
 from ddp_probe.diagnose._waits import joined, stood
+from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import Undecided
-from ddp_probe.diagnose.words import by_number, clock, place, subject
+from ddp_probe.diagnose.words import by_number, capital, clock, counted, named, place, subject
 from ddp_probe.read import inside as carried
 from ddp_probe.read.failures import INTERRUPTED
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run, one_line
 from ddp_probe.schema import Failure
+
+_SHOWN = 4  # Ranks whose place is said.
 
 
 def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
@@ -30,7 +33,15 @@ def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]
     for gap, processes in _proof.gaps(run):
         if explained and _followed(gap, processes, run, known):
             continue
-        yield Undecided(gap.slug, _proof.sentence(gap, processes), next=gap.next)
+        yield Undecided(gap.slug, _proof.sentence(gap, processes) + _stood(gap, processes, run), next=gap.next)
+
+
+def _stood(gap: _proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
+    """Say where the ranks without an end line were by their ledgers: who is at another place than the others is the one to look at."""
+    known = view(run).ranks if gap.slug == _proof.NO_END else {}
+    seen = sorted({process.rank for process in processes if process.rank in known})
+    told = ["%s %s %s." % (capital(named([rank])), "was", known[rank].where()) for rank in seen[:_SHOWN]]
+    return " " + " ".join(told) if told else ""
 
 
 def _followed(gap: _proof.Gap, processes: List[LoggedProcess], run: Run, known: Set[int]) -> bool:
@@ -57,6 +68,16 @@ def _nothing(run: Run) -> Iterator[Undecided]:
         return
     failures = [launcher.end.failure for launcher in run.launchers if launcher.end is not None and launcher.end.failure is not None]
     told = ["its launcher failed with %s" % _said(f) for f in failures[:1]]
+    calls = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup)]
+    if calls and not told and all(call.end is not None and call.failure is None for call in calls):
+        started = counted(sum(call.begin.asked or 0 for call in calls), "process", "processes")
+        where = place(calls[0].site)
+        yield Undecided(
+            "no-rank-wrote",
+            "The launch of %s at %s came back without an error, and none made a process group." % (started, where),
+            next=_next.NO_GROUP,
+        )
+        return
     what = told[0] if told else "there is only its launcher's" if run.launchers else "there is no readable one"
     yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=_next.EARLY if run.launchers else _next.OTHER_RUN)
 

@@ -3,12 +3,13 @@
 from typing import Iterator, List, Optional, Tuple, Union
 
 from ddp_probe import schema
+from ddp_probe.diagnose._loop_end import UNEQUAL, exchanged_unequally, unequal
 from ddp_probe.diagnose._waits import PEER_GONE, joined, stood, waited
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.ledgers import as_site
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, RuleTexts, Undecided, failed, line, shown
+from ddp_probe.diagnose.ledgers import as_site, view
+from ddp_probe.diagnose.rule import MEDIUM, Evidence, Example, Finding, Rule, RuleTexts, Undecided, failed, line, shown
 from ddp_probe.diagnose.rules.recorded import left_early as recorded
-from ddp_probe.diagnose.words import capital, named, place
+from ddp_probe.diagnose.words import at, capital, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -88,6 +89,10 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     if not gone:
         return
     guilty = ranks(left.process for left in gone)
+    unequal_exchange = _unequal_exchange(run, gone, lost)
+    if unequal_exchange is not None:
+        yield unequal_exchange
+        return
     if len(guilty) * 2 > len(run.ranks):
         yield RULE.undecided(
             "%s had ended normally when rank %s still needed them, %s; the logs do not show which of them had the wrong number of steps."
@@ -104,6 +109,28 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         when=earliest.when,
         explains=lost,
         remedy=_remedy(run, earliest),
+    )
+
+
+def _unequal_exchange(run: Run, gone: List[_Leaver], lost: List[Failed]) -> Optional[Finding]:
+    """Return that ranks wait for gradients in a backward pass that those who left have made too: nobody had fewer batches."""
+    known = view(run).ranks
+    left, stuck = ranks(each.process for each in gone), sorted({failure.rank for failure in lost if failure.rank is not None})
+    if not all(rank in known for rank in (*left, *stuck)):
+        return None
+    passes = exchanged_unequally([known[rank] for rank in stuck], [known[rank] for rank in left])
+    if not passes:
+        return None
+    guilty, why = unequal(stuck, left)
+    told = "%s waited for gradients in backward number %d%s, and %s, which had made as many, had left: %s."
+    return RULE.found(
+        ranks=guilty,
+        verdict=told % (capital(named(stuck)), passes, at(known[stuck[0]].entry), named(left), why),
+        evidence=[failed(failure) for failure in lost[:3]] + [shown(each.leave, "leaves the group") for each in gone[:1] if each.leave is not None],
+        when=lost[0].when,
+        remedy=UNEQUAL,
+        explains=lost,
+        confidence=MEDIUM,
     )
 
 

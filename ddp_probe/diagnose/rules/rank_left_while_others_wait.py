@@ -87,7 +87,7 @@ def _remedy(who: str, gone: Standing) -> str:
         return "Find out why %s comes to the exit call at %s: print what decides it. Let all ranks leave together." % (who, place(left.site))
     if gone.process.end is None:
         return (
-            "Find out why %s left after its last call%s: its last printed lines, and the signal, as a program that ends by itself leaves a last line: "
-            "dmesg -T | grep -i 'out of memory', memory.events of the container, the scheduler's log. Let all ranks leave together."
+            "Find out what ended %s after its last call%s: a signal (dmesg -T | grep -i 'out of memory', memory.events of the container, the "
+            "scheduler's log), the program that started it, or MPI's Abort. What it printed last tells more."
         ) % (who, at(gone.site))
     return "Find out why %s left after its last call%s: its last printed lines, its exit code. Let all ranks leave together." % (who, at(gone.site))

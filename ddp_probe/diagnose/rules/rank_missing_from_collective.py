@@ -3,7 +3,7 @@
 from typing import Iterator, List, Tuple, Union
 
 from ddp_probe import schema
-from ddp_probe.diagnose._loop_end import loop_end
+from ddp_probe.diagnose._loop_end import UNEQUAL, exchanged_unequally, loop_end, unequal
 from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts, Undecided
@@ -112,9 +112,14 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     both = set(found.here) & set(found.blame)
     told = " Each waits for the other; nothing shows which of them is wrong." if both else departed(found)
     ended, batches = _out_of_batches(run, found)
+    passes = 0 if ended else _unequal_passes(run, found)
     short = ended
     if ended:
         told = " The DataLoader of %s ended after %d batches, and that of the others has more." % (named(ended), batches)
+    elif passes:
+        guilty, why = unequal(found.there, found.here)
+        found, both = found._replace(blame=tuple(guilty)), set(guilty) & set(found.here)
+        told = " All of them have begun %s: %s." % (counted(passes, "backward pass", "backward passes"), why)
     elif both:
         short, said = _out_of_the_loop(run, found)
         told = said or told
@@ -123,7 +128,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
-        remedy=_EVEN if short else _remedy(run, found),
+        remedy=_EVEN if short else UNEQUAL if passes else _remedy(run, found),
         explains=explained(run),
         confidence=MEDIUM if both and not ended else "high",
     )
@@ -155,6 +160,11 @@ def _remedy(run: Run, found: Split) -> str:
         named(found.here),
         at(view(run).ranks[found.here[0]].site),
     )
+
+
+def _unequal_passes(run: Run, found: Split) -> int:
+    ranks = view(run).ranks
+    return exchanged_unequally([ranks[rank] for rank in found.there], [ranks[rank] for rank in found.here])
 
 
 def _out_of_batches(run: Run, found: Split) -> Tuple[List[int], int]:
