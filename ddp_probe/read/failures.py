@@ -80,7 +80,7 @@ def _of(process: LoggedProcess, reported: Optional[Failed], lost: bool) -> List[
         found[key] = failed
         failed.uncaught = True
         failed.frames = _new(process, last.failure, 0.0, process.last_at).frames or failed.frames
-        failed.site = failed.site or job_line(failed.frames) or last.site  # Where it was raised, before where the program was left.
+        failed.site = failed.site or job_line(failed.frames) or last.site  # It was raised there; the exit call may be elsewhere.
     if reported is not None:
         _add(process, reported, found)
     survived = process.exit_code == 0 or (process.end is not None and process.exit_code is None)
