@@ -4,7 +4,7 @@ RUN is a run as 'report' takes it; the default is the newest one that runs on
 this host, else the newest. The ranks do not take part: their ledgers are read,
 so a rank that hangs is seen too. Ranks at the same place share a row. Ranks
 that stand out come first, marked by >: those that the report would name, and
-only once others have waited for 3 s; the lines below the table say why. In a
+only once others have waited for 3 s, else those that come last step after step; the lines below the table say why. In a
 terminal the table is renewed until the job ends, or until Ctrl-C; in a pipe it
 is printed once.
 
@@ -20,6 +20,8 @@ is printed once.
            its last device.state
   steps/s  of the slowest: backward passes since the look before, or since the
            start in the first look
+  waited   the part of the latest steps, of a minute at most, in which it waited
+           for the slowest rank
   line     the line of the job; of a rank that stands out and is in no call,
            that of the stacks it has written since it moved last
 
@@ -32,8 +34,8 @@ ended), absent (ranks without a ledger), problems (file to what is wrong with
 it), and ranks, a list of rank, host, pid, state (as above; running while it
 runs), phase, step, call, number, in_call (false: it has left that call), peer,
 group (id, size, ranks), seconds, site (file, line, function), steps_per_second,
-memory (bytes), stands_out (why). What is not known is null. With --cards also
-cards: the fields of a cards.state line.
+memory (bytes), waited (0 to 1), stands_out (why). What is not known is null.
+With --cards also cards: the fields of a cards.state line.
 
 exit codes: 0 shown, 2 no run or no ledger
 """

@@ -1,25 +1,16 @@
 """The ranks that the others wait for, step after step, and how long ranks wait at which line, by the sums of the ledgers."""
 
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, FrozenSet, Iterator, NamedTuple, Optional, Tuple
 from weakref import WeakKeyDictionary
 
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.words import named
 from ddp_probe.read import lateness
-from ddp_probe.read.lateness import LateRanks, StepMember
+from ddp_probe.read.lateness import LateRanks, StepMember, milliseconds
 from ddp_probe.read.ledger import LedgerSite
 from ddp_probe.read.model import Run
 from ddp_probe.read.steps import FEW
 
-_WORDS = {
-    "dataloader": "waiting for its DataLoader",
-    "forward": "the forward pass",
-    "backward": "the backward pass",
-    "optimizer": "the optimizer's step",
-    "saving": "saving and loading checkpoints",
-    "evaluating": "validation",
-    lateness.ELSEWHERE: "its own code, outside of the parts that the probe times",
-}
 _SIGNED, _HALF = 1 << 64, 1 << 63
 
 
@@ -59,17 +50,14 @@ def members(run: Run) -> Dict[int, StepMember]:
     return {rank: lateness.member(one.ledger.steps, one.ledger.sums, one.ledger.groups, one.ledger.pairs) for rank, one in view(run).ranks.items()}
 
 
-def part(found: LateRanks) -> str:
-    """Name the part of a step in which they spend the time."""
-    return _WORDS[found.part]
+def shares(run: Run) -> Dict[int, float]:
+    """Return which part of its latest steps each rank waits for the slowest."""
+    return lateness.shares(members(run))
 
 
 def host(run: Run, found: LateRanks) -> str:
     """Return the name of the host whose ranks these are, all of them; empty if they are not all ranks of one of several hosts."""
-    ranks: Dict[str, Set[int]] = {}
-    for rank, process in run.ranks.items():
-        ranks.setdefault(process.host, set()).add(rank)
-    return next((name for name, those in ranks.items() if len(ranks) > 1 and name and len(those) > 1 and those == set(found.ranks)), "")
+    return lateness.whole_host({rank: process.host for rank, process in run.ranks.items()}, found)
 
 
 def who(run: Run, found: LateRanks) -> str:
@@ -127,13 +115,3 @@ def waited(run: Run) -> Dict[int, str]:
         return {}
     text = "%s a step" % milliseconds(found.waited)
     return {**dict.fromkeys(found.others, text), **dict.fromkeys(found.ranks, "is late")}
-
-
-def milliseconds(micros: int) -> str:
-    """Return a time as a person reads it."""
-    return "%.3g s" % (micros / 1e6) if micros >= 10**6 else "%.3g ms" % (micros / 1e3)
-
-
-def compared(found: LateRanks) -> List[int]:
-    """Return all ranks that were compared."""
-    return sorted({*found.ranks, *found.others})

@@ -15,6 +15,15 @@ from ddp_probe.read.steps import FEW, PARTS, StepTimes
 
 ELSEWHERE = "elsewhere"
 _ROOTED = frozenset(("broadcast", "reduce", "gather", "scatter"))
+_WORDS = {
+    "dataloader": "waiting for the DataLoader",
+    "forward": "the forward pass",
+    "backward": "the backward pass",
+    "optimizer": "the optimizer's step",
+    "saving": "saving and loading checkpoints",
+    "evaluating": "validation",
+    ELSEWHERE: "code that the probe does not time",
+}
 _LEAST = 0.05  # Of a step: less is not worth a word.
 _MOST_NUMBERS = 1 << 18  # StepTimes times ranks that are compared.
 _SURE = 4.0  # Standard deviations above what chance would give.
@@ -50,6 +59,37 @@ class LateRanks(NamedTuple):
     part: str  # One of PARTS, or "elsewhere": where they spend more time than the others.
     more: int  # How much more.
     usual: int  # What the others spend there.
+
+    @property
+    def part_in_words(self) -> str:
+        """Return the part as a sentence names it."""
+        return _WORDS[self.part]
+
+    @property
+    def reason(self) -> str:
+        """Say how late they are, as the end of a sentence that begins with them."""
+        return "is late: last in %d of %d steps, by %s, spent in %s; %d other%s %d %% of each step" % (
+            self.last_in,
+            self.steps,
+            milliseconds(self.behind),
+            self.part_in_words,
+            len(self.others),
+            " waits" if len(self.others) == 1 else "s wait",
+            round(100 * self.waited / max(self.took, 1)),
+        )
+
+
+def milliseconds(micros: int) -> str:
+    """Return a time as a person reads it."""
+    return "%.3g s" % (micros / 1e6) if micros >= 10**6 else "%.3g ms" % (micros / 1e3)
+
+
+def whole_host(hosts: Mapping[int, str], found: LateRanks) -> str:
+    """Return the name of the host whose ranks these are, all of them; empty if they are not all ranks of one of several hosts."""
+    ranks: Dict[str, List[int]] = {}
+    for rank, host in hosts.items():
+        ranks.setdefault(host, []).append(rank)
+    return next((host for host, those in ranks.items() if len(ranks) > 1 and host and len(those) > 1 and sorted(those) == found.ranks), "")
 
 
 def member(steps: StepTimes, sums: Sequence[CallSum], groups: Collection[str], pairs: Collection[Tuple[str, int, bool]]) -> StepMember:

@@ -2,11 +2,11 @@
 
 import json
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 import msgspec
 
-from ddp_probe.diagnose import Diagnosis, Evidence, Finding
+from ddp_probe.diagnose import Diagnosis, Evidence, Finding, late_ranks
 from ddp_probe.read import bundled
 from ddp_probe.read.model import Run
 from ddp_probe.report import inventory, remedies, safe
@@ -95,6 +95,35 @@ class RankForm(msgspec.Struct):
     site: Annotated[str, _doc("The line of the job that made it.")]
     end: Annotated[str, _doc("ended, failed and the exception, exit and the code, killed or stopped and the signal, running, no end line, no file.")]
     memory: Annotated[str, _doc("The most that it has held on its card; empty unless that tells ranks apart.")]
+    waited: Annotated[str, _doc("How much longer it waits in a typical step than a late rank; is late, of that rank; empty if no rank is.")]
+
+
+class LateForm(msgspec.Struct):
+    """The ranks that come last step after step; times are in seconds, typical of a step."""
+
+    ranks: List[int]
+    host: Annotated[str, _doc("The host if these are all of its ranks; else empty.")]
+    others: Annotated[List[int], _doc("The ranks that they were compared with.")]
+    steps: Annotated[int, _doc("How many of the latest steps were compared.")]
+    last_in: Annotated[int, _doc("In how many of them one of these ranks came last.")]
+    behind: float
+    took: Annotated[float, _doc("The whole step.")]
+    waited: Annotated[float, _doc("How much longer the others wait.")]
+    part: Annotated[str, _doc("The part in which they spend the time: dataloader, forward, backward, optimizer, saving, evaluating or elsewhere.")]
+    more: Annotated[float, _doc("How much more they spend there than the others.")]
+    usual: Annotated[float, _doc("What the others spend there.")]
+
+
+class WaitForm(msgspec.Struct):
+    """What a rank has spent in the collectives of one line, in the whole run."""
+
+    rank: int
+    op: str
+    group: Annotated[str, _doc("The same on all ranks of a group.")]
+    site: Annotated[Optional[Site], _doc("The line of the job; null if it is not known.")]
+    calls: int
+    seconds: Annotated[float, _doc("In the calls, or in wait() for their work.")]
+    longest: Annotated[float, _doc("The longest of these times.")]
 
 
 class RemedyForm(msgspec.Struct):
@@ -118,6 +147,8 @@ class ReportForm(msgspec.Struct):
     undecided: List[UndecidedForm]
     inventory: InventoryForm
     ranks: List[RankForm]
+    late: Annotated[Optional[LateForm], _doc("null if no rank is late, or if that cannot be told.")]
+    waits: Annotated[List[WaitForm], _doc("By line, that with most time first, and by rank; DistributedDataParallel's own calls are not among them.")]
     remedies: Annotated[List[RemedyForm], _doc("Empty without DDP_PROBE_FIX.")]
 
 
@@ -147,8 +178,26 @@ def form(diagnosis: Diagnosis) -> ReportForm:
         [UndecidedForm(reason.slug, reason.because, reason.next) for reason in diagnosis.undecided],
         _inventory(diagnosis.run, states),
         [RankForm(*each) for each in states],
+        _late(diagnosis.run),
+        list(_waits(diagnosis.run)),
         [RemedyForm(*each) for each in remedies.made(diagnosis.run)],
     )
+
+
+def _late(run: Run) -> Optional[LateForm]:
+    found = late_ranks.late(run)
+    if found is None:
+        return None
+    behind, took, waited, more, usual = (time / 1e6 for time in (found.behind, found.took, found.waited, found.more, found.usual))
+    host = late_ranks.host(run, found)
+    return LateForm(found.ranks, host, found.others, found.steps, found.last_in, behind, took, waited, found.part, more, usual)
+
+
+def _waits(run: Run) -> Iterator[WaitForm]:
+    for line, times in late_ranks.sites(run).items():
+        for rank, time in sorted(times.items()):
+            site = Site(line.site.file, line.site.line, line.site.function) if line.site is not None else None
+            yield WaitForm(rank, line.op, line.group, site, time.calls, time.inside, time.longest)
 
 
 def _finding(finding: Finding) -> FindingForm:

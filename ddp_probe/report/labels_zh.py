@@ -78,6 +78,7 @@ LABELS: Dict[str, str] = {
     "card": "卡",
     "memory peak": "显存峰值",
     "phase": "阶段",
+    "waited": "等待",
     "end": "结局",
     "last event": "最后的事件",
     "N stands for the rank's own LOCAL_RANK.": "N 表示各 rank 自己的 LOCAL_RANK。",

@@ -5,6 +5,7 @@ from statistics import median_low
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe import schema
+from ddp_probe.diagnose import late_ranks
 from ddp_probe.diagnose.memory import main_device
 from ddp_probe.diagnose.words import size
 from ddp_probe.read.ledger import LedgerSite, Record
@@ -41,12 +42,17 @@ class RankState(NamedTuple):
     site: str  # The line of the job that did it.
     end: str
     memory: str = ""  # The most that it has held on its card, if that tells ranks apart.
+    waited: str = ""  # How much longer it waits in a step than a rank that is late, if one is.
 
 
 def rank_states(run: Run) -> List[RankState]:
     """Return the state of each rank, including ranks without a file."""
     peaks = _peaks(run)
-    found = [_rank_state(process, run)._replace(memory=peaks.get(process.file, "")) for process in run.processes]
+    waited = late_ranks.waited(run)
+    found = [
+        _rank_state(process, run)._replace(memory=peaks.get(process.file, ""), waited=waited.get(-1 if process.rank is None else process.rank, ""))
+        for process in run.processes
+    ]
     found += [_absent(rank, run.death(rank)) for rank in run.missing]
     return sorted(found, key=lambda state: -1 if state.rank is None else state.rank)
 

@@ -29,6 +29,7 @@ class StateRow(NamedTuple):
     site: str
     end: str
     memory: str = ""
+    waited: str = ""
 
 
 class Table(NamedTuple):

@@ -20,6 +20,7 @@ from ddp_probe.schema import Site
 
 CALLS = 2048  # Of one rank, as many as its ledger holds, if few ranks are shown.
 _LONGEST = 300  # Characters of a name.
+_STEPS, _FEWEST_STEPS = 4096, 16  # Steps of all ranks, and of each rank anyway.
 _TRACKS = 100  # Numbers for the tracks of one process.
 _RUN = 1  # The number of the process that stands for the whole run if there is none.
 _ENCODE = json.JSONEncoder(separators=(",", ":")).encode
@@ -58,6 +59,7 @@ def _events(diagnosis: Diagnosis, found: Timeline) -> Iterator[_Event]:
         yield from _process(number, order, lane)
         for place, track in enumerate(tracks(lane, found.begin)):
             yield from _thread(number, number * _TRACKS + min(place + 1, _TRACKS - 1), place, track, args)
+        yield from _counters(diagnosis.run, lane, number, found)
         for mark in lane.marks:
             told.add(mark.name)
             when = micros(mark.when - found.begin)
@@ -94,6 +96,22 @@ def _thread(number: int, thread: int, place: int, track: Track, args: "_Args") -
         if span.guilty or span.failed:
             event["cname"] = "terrible"
         yield {**event, "args": args.of_span(span)}
+
+
+def _counters(run: Run, lane: Lane, number: int, found: Timeline) -> Iterator[_Event]:
+    """Yield what the latest steps of a rank took, by their parts, and how long it waited in them: two counter tracks in milliseconds."""
+    process = run.ranks.get(-1 if lane.rank is None else lane.rank)
+    kept = process.ledger if process is not None else None
+    if process is None or kept is None or not kept.steps.numbers:
+        return
+    steps = kept.steps.latest(max(_FEWEST_STEPS, _STEPS // max(found.shown, 1)))
+    when = kept.when(steps.ended_ns) + process.offset - sum(steps.took) / 1e6 - found.begin
+    for place, (took, elsewhere) in enumerate(zip(steps.took, steps.elsewhere())):
+        times = {name: column[place] / 1e3 for name, column in steps.parts.items()}
+        about = {"ph": "C", "cat": "steps", "ts": max(0, micros(when)), "pid": number}
+        yield {**about, "name": "step, ms", "args": {**times, "elsewhere": elsewhere / 1e3}}
+        yield {**about, "name": "waiting, ms", "args": {"in collectives and backward": times["backward"] + times["waiting"]}}
+        when += took / 1e6
 
 
 def _metadata(name: str, number: int, args: Dict[str, Any]) -> _Event:

@@ -43,6 +43,7 @@ def _rank(position: Position, look: Look) -> Dict[str, Any]:
         "site": None if site is None else {"file": site.file, "line": site.line, "function": site.function},
         "steps_per_second": _rounded(look.speed.get(position.rank)),
         "memory": look.memory.get(position.rank),
+        "waited": _rounded(look.waited.get(position.rank)),
         "stands_out": look.outliers.get(position.rank),
     }
 

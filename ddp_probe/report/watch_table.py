@@ -42,7 +42,7 @@ def _title(look: Look, run: str) -> str:
 def _table(made: Sequence[Row], width: int) -> Iterator[StyledLine]:
     """Yield the table; if it is too wide, the group and then the speed are left out, then lines are cut."""
     parts = _columns(made)
-    for name in ("group", "steps/s"):
+    for name in ("group", "waited", "steps/s"):
         if max(map(safe.width, _texts(parts)), default=0) + 2 > width:
             parts = [part for part in parts if part[0] != name]
     head, *texts = _texts(parts)
@@ -63,6 +63,7 @@ def _columns(made: Sequence[Row]) -> List[_Column]:
         ("for", ["" if row.seconds is None else duration(row.seconds) for row in made]),
         ("steps/s", ["" if row.speed is None else "%.3g" % row.speed for row in made]),
         ("memory", ["" if row.memory is None else size(row.memory) for row in made]),
+        ("waited", ["" if row.waited is None else "%d%%" % round(100 * row.waited) for row in made]),
         ("line", [_short(row.site) for row in made]),
     ]
     return [(name, [cell or "-" for cell in cells]) for name, cells in found if any(cells)]

@@ -4,8 +4,9 @@ import os
 import time
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.read import stacks
+from ddp_probe.read import lateness, stacks
 from ddp_probe.read.job_line import job_line
+from ddp_probe.read.lateness import LateRanks
 from ddp_probe.read.ledger import Header, LedgerSite
 from ddp_probe.watch import files, outliers
 from ddp_probe.watch import position as positions
@@ -27,6 +28,8 @@ class Look(NamedTuple):
     absent: List[int]  # Ranks of the job without a ledger here.
     problems: Dict[str, str]  # Files that could not be read, and why.
     memory: Dict[int, int] = {}  # Bytes on the card with the most, of the ranks whose log tells.
+    waited: Dict[int, float] = {}  # The part of its latest steps, of a minute at most, in which a rank waited for the slowest.
+    late: Optional[LateRanks] = None
 
     @property
     def over(self) -> bool:
@@ -68,7 +71,12 @@ class LiveView:
         chosen = [_nearer(each, *headers[each.rank]) if each.rank in out else each for each in chosen]
         told = {each.rank: self._memory.of(files.log_of(headers[each.rank][0])) for each in chosen}
         memory = {rank: held for rank, held in told.items() if held is not None}
-        return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems, memory)
+        compared = {rank: lateness.member(one.steps, one.sums, one.groups, one.pairs) for rank, one in kept.items()}
+        late = lateness.late(compared)
+        if late is not None and not out:
+            host = lateness.whole_host({each.rank: each.host for each in chosen}, late)
+            out = dict.fromkeys(late.ranks, late.reason + (", on host %s" % host if host else ""))
+        return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems, memory, lateness.shares(compared), late)
 
     def _speeds(self, ranks: List[Position]) -> Dict[int, Optional[float]]:
         """Return steps a second since the look before, or since the start at the first one."""

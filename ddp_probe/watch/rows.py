@@ -21,6 +21,7 @@ class Row(NamedTuple):
     speed: Optional[float]  # Of the slowest.
     why: str  # Why they stand out; empty if they do not.
     memory: Optional[int] = None  # Of the one that holds the most on its card.
+    waited: Optional[float] = None  # Of the one that has waited most.
 
 
 def rows(look: Look) -> List[Row]:
@@ -37,9 +38,12 @@ def rows(look: Look) -> List[Row]:
 def _row(key: Sequence[str], ranks: Sequence[Position], look: Look) -> Row:
     state, phase, call, group, site, why = key
     speeds = [speed for each in ranks for speed in [look.speed[each.rank]] if speed is not None]
+    waited = [look.waited[each.rank] for each in ranks if each.rank in look.waited]
     longest = max(each.seconds for each in ranks)
     memory = max([look.memory[each.rank] for each in ranks if each.rank in look.memory], default=None)
-    return Row([each.rank for each in ranks], state, phase, call, group, longest, site, min(speeds, default=None), why, memory)
+    return Row(
+        [each.rank for each in ranks], state, phase, call, group, longest, site, min(speeds, default=None), why, memory, max(waited, default=None)
+    )
 
 
 def _cells(position: Position) -> Tuple[str, str, str, str, str]:

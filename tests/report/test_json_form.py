@@ -57,7 +57,7 @@ def test_the_schema_promises_every_key() -> None:
     schema = as_json.report_schema()
     assert schema == as_json.report_schema()
     own = [node for node in _objects(schema) if node.get("title") != "Site"]
-    assert len(own) == 7
+    assert len(own) == 9
     assert all(set(node["required"]) == set(node["properties"]) for node in own)
 
 

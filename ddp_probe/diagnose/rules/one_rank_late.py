@@ -3,11 +3,11 @@
 from typing import Iterator, List
 
 from ddp_probe.diagnose import late_ranks
-from ddp_probe.diagnose.late_ranks import WaitSite, milliseconds
+from ddp_probe.diagnose.late_ranks import WaitSite
 from ddp_probe.diagnose.ledgers import as_site, view
 from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, RuleTexts, first_of
 from ddp_probe.diagnose.words import by_number, capital, counted, named
-from ddp_probe.read.lateness import LateRanks
+from ddp_probe.read.lateness import LateRanks, milliseconds
 from ddp_probe.read.model import Run
 
 RULE = Rule(
@@ -107,7 +107,7 @@ def check(run: Run) -> Iterator[Finding]:
             milliseconds(found.waited),
             "%d %%" % round(100 * found.waited / max(found.took, 1)),
             by_number(found.ranks, "It spends", "They spend"),
-            late_ranks.part(found),
+            found.part_in_words,
             milliseconds(found.usual + found.more),
             milliseconds(found.usual),
         ),

@@ -7,7 +7,7 @@ import ddp_probe
 from ddp_probe.diagnose import Diagnosis
 from ddp_probe.diagnose.judge import CLEAR, FOUND
 from ddp_probe.report import brief, inventory, remedies
-from ddp_probe.report.html import environment, findings, lanes, matrix, models, rendering, stacks
+from ddp_probe.report.html import environment, findings, lanes, matrix, models, rendering, stacks, waits
 from ddp_probe.report.html.quotes import Quotes
 from ddp_probe.report.html.words import WORDS
 from ddp_probe.report.masker import Masker
@@ -43,6 +43,7 @@ def text(diagnosis: Diagnosis) -> str:
         "open_more": max(0, len(asked) - _QUESTIONS),
         "remedies": [paths(sentence) for sentence in remedies.sentences(run)[:_QUESTIONS]],
         "matrix": matrix.matrix(diagnosis, states, quotes),
+        "waits": waits.part(diagnosis),
         "lanes": lanes.part(diagnosis, quotes),
         "stacks": stacks.part(run),
         "models": models.tables(run, quotes),

@@ -46,6 +46,13 @@ WORDS: Dict[str, str] = {
     "end": "End",
     "log": "Log",
     "guilty": "named by a finding",
+    # Waits.
+    "waits": "Who waits for whom",
+    "waits_about": "Time of each rank in the collective calls of each line, in the whole run. A rank that waits less than the others comes last.",
+    "waits_title": "%d calls, the longest %.3g s",
+    "waits_step": "waits, of each step",
+    "waits_left_out": "%d more ranks are omitted; --json has every rank.",
+    "waits_lines_left_out": "%d more lines are omitted; --json has every line.",
     # Time.
     "lanes": "Over time",
     "lanes_about": "One lane for each rank. Bars below others lie in them. Point at a bar, or read the table below.",
