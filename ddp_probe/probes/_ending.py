@@ -6,8 +6,9 @@ A signal's default action leaves no time for a line, and a handler of ours would
 import atexit
 import sys
 import threading
+from operator import attrgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Type
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Type
 
 from ddp_probe import schema
 from ddp_probe.facts.accelerator_state import accelerators
@@ -60,15 +61,27 @@ class Ending:
             threading.excepthook = self._previous_of_threads
         atexit.unregister(self._exit)
 
-    def _excepthook(self, kind: Type[BaseException], exc: BaseException, trace: Optional[TracebackType]) -> None:
-        previous = self._previous or sys.__excepthook__
+    def _excepthook(self, kind: Type[BaseException], exc: BaseException, trace: Optional[TracebackType], shown: "Optional[_Shown]" = None) -> None:
+        """Write the end and call the job's hook: each is done once, whatever a signal handler of the job's raises meanwhile.
+
+        Up to Python 3.10 no signal is handled before a `try` at the beginning. From 3.11 one may be, as at the beginning of any hook.
+        """
         try:
-            guard.run("process", self._note, exc)
-            guard.run("process", clean_exception, exc)
-        except BaseException:  # raised by a signal handler of the job's; what ended the program is shown anyway
-            previous(kind, exc, exc.__traceback__ if exc.__traceback__ is not None else trace)
-            raise
-        previous(kind, exc, exc.__traceback__ if exc.__traceback__ is not None else trace)
+            shown = _Shown(self._previous or sys.__excepthook__, kind, exc, trace)
+            self._tell(exc)
+            shown.call()
+        except BaseException as came:
+            shown = shown or _Shown(self._previous or sys.__excepthook__, kind, exc, trace)
+            self._tell(exc)
+            shown.call()
+            if not shown.returned:  # The job's hook was interrupted, or failed, as it would have without us.
+                raise
+            clean_exception(came)
+            _Ignored(came)
+
+    def _tell(self, exc: BaseException) -> None:
+        guard.run("process", self._note, exc)
+        guard.run("process", clean_exception, exc)
 
     def _thread_excepthook(self, args: Any) -> None:
         """A thread's traceback is printed without our frames, as the main thread's is."""
@@ -95,8 +108,8 @@ class Ending:
 
     def _last(self) -> None:
         # The hook may have been replaced by one that does not chain; the interpreter keeps the exception anyway.
-        left = getattr(sys, "last_value", None) if self._uncaught is None else None
-        if isinstance(left, BaseException):
+        left = self._uncaught or getattr(sys, "last_value", None)
+        if isinstance(left, BaseException):  # Again, if a signal handler of the job's cut it short.
             self._note(left)
         code = self._leaving.code()
         if self._uncaught is None and code is None and of_multiprocessing():
@@ -135,6 +148,30 @@ class Ending:
     def _close(self, code: Optional[int]) -> None:
         known = {"failure": self._leaving.behind, "site": self._leaving.at} if code else {}
         self.close(exit_code=code, **{name: value for name, value in known.items() if value is not None})
+
+
+class _Shown:
+    """The call of the job's exception hook. It is made by C code, so that no signal handler can come between making it and noting that."""
+
+    def __init__(self, hook: _Hook, kind: Type[BaseException], exc: BaseException, trace: Optional[TracebackType]) -> None:
+        # The traceback is read when the call is made: our frames are gone from it by then.
+        read: Iterator[Any] = iter((trace,)) if exc.__traceback__ is None else map(attrgetter("__traceback__"), (exc,))
+        self._calls = map(hook, (kind,), (exc,), read)
+        self.returned: List[Any] = []
+
+    def call(self) -> None:
+        """Call the hook, unless that has been done."""
+        self.returned.extend(self._calls)
+
+
+class _Ignored:
+    """Reports an exception as Python reports one that a signal handler raises during exit: as ignored. Only a finalizer can."""
+
+    def __init__(self, exc: BaseException) -> None:
+        self._exc = exc
+
+    def __del__(self) -> None:
+        raise self._exc
 
 
 def last_event(session: "ProbeSession", **known: Any) -> schema.Event:

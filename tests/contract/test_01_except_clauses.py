@@ -30,6 +30,7 @@ _REASONS = {
         "RecursionError": "The stack may have no room left to ask whose it is.",
         "ValueError": "The same: sys._getframe says so of a stack that calls through C have filled.",
     },
+    "probes/_ending.py": {"BaseException": "The program ends by another exception: this one is reported as ignored, as Python does at exit."},
     "patching/intercept/_importlib_bootstrap_frame.py": {"RecursionError": "The stack may have no room left to ask whose it is."},
 }
 

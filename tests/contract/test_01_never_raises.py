@@ -1,11 +1,14 @@
 """Promise 1: it never raises into the job and never swallows the job's exception; the original is called exactly once."""
 
 import json
+import random
 
 import pytest
 from contract_pieces import PROGRAMS
 
 from ddp_probe.activation.targets import TARGETS
+
+_RANK = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
 
 
 def test_no_fault_of_any_probe_reaches_the_job(told, tmp_path):
@@ -87,3 +90,11 @@ def test_files_in_the_jobs_folder_are_the_jobs(run_python, armed, tmp_path, read
     assert found == {"by others": [], "mine": sorted(_NAMES), "still mine": sorted(_NAMES)}
     (file,) = (tmp_path / "runs").rglob("rank*.jsonl")
     assert [event["phase"] for event in read_events(file) if event["event"] == "checkpoint.load"] == ["begin", "end"] * 2
+
+
+def test_a_signal_in_the_exception_hook_costs_nothing(told, tmp_path, whole):
+    """At whatever bytecode of ours a handler raises, the job's hook is called once, the end is written, and the handler's exception is reported."""
+    place = {**_RANK, "DDP_PROBE_MAX_BYTES": "4000000000"}
+    found = told("hook_interrupted", tmp_path, "3000" if whole else "150", str(random.random()), **place)
+    assert found["failed"] == {}
+    assert found["tried"] > 200
