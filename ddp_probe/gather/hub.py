@@ -5,7 +5,8 @@ import resource
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional
+from collections import Counter
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe.diagnose.words import spans
 from ddp_probe.gather import choice
@@ -20,7 +21,7 @@ from ddp_probe.report.bundle_page import size as human
 
 _HELLO = 10.0  # Seconds that a new connection has for its first message.
 _LEAVE = 5.0  # Seconds that ranks have to take the exit code.
-_STRANGERS = 64  # Connections beyond those of the ranks.
+_PENDING = 64  # Connections that have not said yet who they are, and strangers that are named.
 _TURN = 0.2
 _REFUSED = "a rank that does not belong to this gather came from %s: RANK %s of %s"
 
@@ -45,6 +46,8 @@ class GatherHub:
         self._keep: Optional[Keep] = None
         self._code: Optional[int] = None
         self._connected = 0
+        self._pending: Dict[GatherLine, str] = {}  # The oldest first, with their addresses.
+        self._nobody: Dict[str, Tuple[int, float, float]] = {}  # By address: how many did not say who they are, the first and the last when.
 
     def open(self) -> None:
         """Let ranks come from now on."""
@@ -120,27 +123,50 @@ class GatherHub:
     def strangers(self) -> List[str]:
         """Return who was refused, one sentence each."""
         with self._changed:
-            return [_REFUSED % (one["host"], one["rank"], one["world"]) for one in self._guests.strangers[:_STRANGERS]]
+            return [_REFUSED % (one["host"], one["rank"], one["world"]) for one in self._guests.strangers[:_PENDING]] + list(self._silent())
+
+    def _silent(self) -> Iterator[str]:
+        for address, (count, first, last) in self._nobody.items():
+            yield "%d connection%s from %s did not say who they are, within %.0f s" % (count, "" if count == 1 else "s", address, last - first)
 
     # --- the connections, each in a thread of its own
 
     def _accept(self) -> None:
         while True:
             try:
-                connected, _ = self._listening.accept()
+                connected, address = self._listening.accept()
             except OSError:
                 return
-            with self._changed:
-                crowded = self._connected >= self._place.world + _STRANGERS
-                self._connected += 0 if crowded else 1
-            if crowded:
-                connected.close()
-            else:
-                threading.Thread(target=self._serve, args=(GatherLine(connected, self._seconds),), daemon=True).start()
+            with contextlib.suppress(OSError):  # It is gone already.
+                line = GatherLine(connected, self._seconds)
+                with self._changed:
+                    self._turn_away()
+                    self._pending[line] = str(address[0])
+                    self._connected += 1
+                threading.Thread(target=self._serve, args=(line,), daemon=True).start()
+
+    def _turn_away(self) -> None:
+        """Make room for one more: whoever has the most connections that have said nothing loses the oldest of them. A rank comes again."""
+        if len(self._pending) >= _PENDING:
+            crowd = Counter(self._pending.values()).most_common(1)[0][0]
+            line = next(line for line, address in self._pending.items() if address == crowd)
+            self._said_nothing(line)
+            line.shut()
+
+    def _said_nothing(self, line: GatherLine) -> None:
+        """Count a connection that has ended without a word of this gather."""
+        with self._changed:
+            address = self._pending.pop(line, "")
+            if address and (address in self._nobody or len(self._nobody) < _PENDING):
+                now = time.monotonic()
+                count, first, _ = self._nobody.get(address, (0, now, now))
+                self._nobody[address] = count + 1, first, now
 
     def _serve(self, line: GatherLine) -> None:
         try:
             hello = line.hear_first(_HELLO)
+            with self._changed:
+                self._pending.pop(line, "")
             files = self._admitted(hello)
             if files is None:
                 line.say(Wanted(self._why_refused(hello)))
@@ -150,7 +176,7 @@ class GatherHub:
             if not files.cut:
                 line.say(ExitCode(self._code or 0))
         except (OSError, ValueError):  # a port scanner, or a rank that has ended while it waited
-            pass
+            self._said_nothing(line)
         finally:
             with contextlib.suppress(OSError):
                 line.close()

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional
 
 from ddp_probe.activation.roles import rank_info
@@ -24,6 +25,8 @@ from ddp_probe.read import gathered as gathered_folder
 
 _MARGIN = 180.0  # Seconds that the store of torchrun's agent has besides waiting for rank 0; its child imports torch.
 _LEAVE = 5.0  # Seconds that the process of rank 0's own host has to end.
+_AGAIN = 0.2
+_STILL_THERE = 2.0  # Seconds in which a rank 0 that has turned this rank away must be reached again; after them it has ended.
 UNDECIDED = 3
 
 
@@ -79,8 +82,7 @@ def bring(request: GatherRequest, environ: Mapping[str, str]) -> int:
     try:
         key = agent_key(environ, "gather")
         port = _shared_port(at, key, request.seconds, environ) if key else at.port
-        with contextlib.closing(_connected(at.address, port, request.seconds)) as line:
-            return sender.bring(line, at, request.run, leads=leads_host(environ))
+        return _brought(at, port, request, leads=leads_host(environ))
     except (OSError, ValueError, sender.RefusedError) as exc:
         raise _not_ended(at, "%s." % str(exc).rstrip(".")) from exc
 
@@ -93,8 +95,22 @@ def _not_ended(at: MeetingPlace, why: str) -> NotGatheredError:
     )
 
 
-def _connected(address: str, port: int, seconds: float) -> GatherLine:
-    return GatherLine(wire.connected(address, port, seconds), seconds)
+def _brought(at: MeetingPlace, port: int, request: GatherRequest, *, leads: bool, token: str = "") -> int:
+    """Bring what this host has; come again if strangers crowd this rank out before rank 0 has heard it."""
+    until, patience = time.monotonic() + request.seconds, request.seconds
+    while True:
+        with contextlib.closing(_connected(at.address, port, patience, request.seconds)) as line:
+            try:
+                return sender.bring(line, at, request.run, leads=leads, token=token)
+            except sender.TurnedAwayError:
+                if time.monotonic() > until:
+                    raise
+        time.sleep(_AGAIN)
+        patience = _STILL_THERE
+
+
+def _connected(address: str, port: int, patience: float, seconds: float) -> GatherLine:
+    return GatherLine(wire.connected(address, port, patience), seconds)
 
 
 def _shared_port(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str], meet_at: int = 0) -> int:
@@ -183,8 +199,8 @@ def _own_host(listening: socket.socket, at: MeetingPlace, port: int, request: Ga
 def _bring_own(listening: socket.socket, at: MeetingPlace, port: int, request: GatherRequest, token: str) -> None:
     listening.close()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # rank 0 says it
-    with contextlib.suppress(OSError, ValueError, sender.RefusedError), contextlib.closing(_connected("127.0.0.1", port, request.seconds)) as line:
-        sender.bring(line, at, request.run, leads=True, token=token)
+    with contextlib.suppress(OSError, ValueError, sender.RefusedError):
+        _brought(at._replace(address="127.0.0.1"), port, request, leads=True, token=token)
 
 
 def _end(own: multiprocessing.process.BaseProcess) -> None:

@@ -41,6 +41,10 @@ class RefusedError(Exception):
     """Rank 0 does not take this rank."""
 
 
+class TurnedAwayError(ConnectionError):
+    """Rank 0 has closed the connection before it said anything: it has too many."""
+
+
 class RunFile(NamedTuple):
     """One file of the run, and its name in the run's folder."""
 
@@ -51,8 +55,11 @@ class RunFile(NamedTuple):
 def bring(line: GatherLine, place: MeetingPlace, named: str, *, leads: bool, token: str = "") -> int:
     """Send what this host has; return the exit code of the report. Raises OSError and ValueError if the connection ends before."""
     own = choice.here(named) if leads else choice.LocalRun(None, "", "")
-    line.say(Hello(VERSION, place.rank, place.world, place.run, token, socket.gethostname(), leads, own.run, own.why))
-    wanted = line.wait(Wanted)
+    try:
+        line.say(Hello(VERSION, place.rank, place.world, place.run, token, socket.gethostname(), leads, own.run, own.why))
+        wanted = line.wait(Wanted)
+    except ConnectionError as exc:
+        raise TurnedAwayError(str(exc)) from exc
     if wanted.refused:
         raise RefusedError(wanted.refused)
     if leads and wanted.run is not None:

@@ -16,17 +16,21 @@ from ddp_probe.read.shared import SharedParts
 def read(paths: Sequence[str], run: Run, shared: SharedParts, meter: Meter) -> Tuple[List[LoggedProcess], int]:
     """Return the processes of all folds, in the order that their files would have in one folder, and the launch that was asked for.
 
-    Each fold stands for a folder.
+    Each fold stands for a folder. One that cannot be read is noted, and the others are read.
     """
     found: List[LoggedProcess] = []
-    launch = 0
+    launch, bad = 0, 0
     run.read_at = 0.0
     for path in paths:
-        folded = _read(path)
         try:
-            found += host_fold.unfold(folded, shared, path + "/")
-        except InvalidFoldError as exc:
-            raise _not_usable(path, str(exc)) from exc
+            folded, processes = _unfolded(path, shared)
+        except UnusableError as exc:
+            bad += 1
+            if bad == len(paths):
+                raise
+            run.inventory.unreadable[path] = exc.why
+            continue
+        found += processes
         run.inventory.add(folded.inventory, path + "/")
         run.read_at, launch = max(run.read_at, folded.made), max(launch, folded.launch)
         meter.add(process_files.size(path))
@@ -45,9 +49,10 @@ def _sources(paths: Sequence[str]) -> List[str]:
     return [folder or "."] if set(there) == set(paths) else list(paths)
 
 
-def _read(path: str) -> HostFold:
+def _unfolded(path: str, shared: SharedParts) -> Tuple[HostFold, List[LoggedProcess]]:
     try:
-        return host_fold.decode(fold_file.read(path))
+        folded = host_fold.decode(fold_file.read(path))
+        return folded, host_fold.unfold(folded, shared, path + "/")
     except OSError as exc:
         raise UnusableError(what="%s cannot be read." % path, why=exc.strerror or str(exc), what_to_do="Check its permissions.") from exc
     except InvalidFoldError as exc:

@@ -1,18 +1,21 @@
 """What comes over the network is bounded and checked: names, sizes, digests, order, and who sends it."""
 
+import contextlib
 import hashlib
 import json
 import socket
 import threading
 
 import pytest
+from gathering import ended, split, until, without_paths
 
-from ddp_probe.gather import names
+from ddp_probe.gather import names, run
 from ddp_probe.gather.hub import GatherHub
 from ddp_probe.gather.keep import Keep
 from ddp_probe.gather.line import PIECE, GatherLine
 from ddp_probe.gather.messages import VERSION, Begin, ExitCode, Finished, Have, Hello, Holds, Leave, Nothing, Offer, RunOnHost, Sent, Wanted
 from ddp_probe.meeting.place import MeetingPlace
+from ddp_probe.read import fold
 
 _SECONDS = 200.0
 _RUN = RunOnHost("run", [0], [], 1, 0.0)
@@ -214,6 +217,97 @@ def test_strangers_are_refused(rank0):
     _offer(line, "", b"fold")
     line.say(Finished())
     assert _lacking(rank0) == []
+
+
+def test_a_crowd_that_says_nothing_keeps_no_rank_out(rank0):
+    """Of 200 connections that say nothing the oldest are closed to let others in; a rank from another address is heard, and the crowd is counted."""
+    address = rank0.hub._listening.getsockname()
+    crowd = [socket.create_connection(address, source_address=("127.0.0.2", 0)) for _ in range(200)]
+    line = _brings(rank0)
+    crowd += [socket.create_connection(address, source_address=("127.0.0.2", 0)) for _ in range(200)]
+    _offer(line, "", b"fold")
+    line.say(Finished())
+    assert _lacking(rank0) == []
+    for one in crowd:
+        one.close()
+    told = [sentence for sentence in rank0.hub.strangers() if "connections from 127.0.0.2 did not say who they are, within" in sentence]
+    assert len(told) == 1
+    assert int(told[0].split()[0]) >= 300
+
+
+def test_a_rank_that_was_turned_away_comes_again(tmp_path, monkeypatch):
+    """Rank 0 closes a connection before it has said anything, if strangers crowd it out: the rank comes again, and once rank 0 is gone it says so."""
+    monkeypatch.setenv("DDP_PROBE_DIR", str(tmp_path))
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    turned = []
+
+    def rank_0():
+        for last in (False, False, True):
+            connected, _ = listening.accept()
+            turned.append(connected)
+            if last:
+                line = GatherLine(connected, _SECONDS)
+                assert line.hear_first(_SECONDS).rank == 1
+                line.say(Wanted())
+                line.say(ExitCode(1))
+            else:
+                connected.close()
+
+    thread = threading.Thread(target=rank_0, daemon=True)
+    thread.start()
+    place = MeetingPlace(1, 2, "127.0.0.1", port, "job")
+    assert run._brought(place, port, run.GatherRequest(seconds=_SECONDS), leads=True) == 1
+    thread.join(_SECONDS)
+    assert len(turned) == 3
+    listening.close()
+    with pytest.raises(OSError, match="refused"):
+        run._brought(place, port, run.GatherRequest(seconds=1.0), leads=True)
+
+
+def test_a_flood_keeps_no_rank_out(launch, whole_run, whole_report, tmp_path):
+    """While strangers connect without end, from the address of the ranks too, gather brings all hosts together and reports as without them."""
+    hosts = launch(2)
+    first = hosts.start(0, split(whole_run, tmp_path / "a", "12"), "--json", "--time-limit", 120)
+    over, count = threading.Event(), [0]
+
+    def flood():
+        while not over.is_set():
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", hosts._port), 1) as one:
+                one.sendall(b"x" * (count[0] % 3))
+                count[0] += 1
+
+    crowd = [threading.Thread(target=flood, daemon=True) for _ in range(4)]
+    for thread in crowd:
+        thread.start()
+    until(lambda: count[0] > 500, first)
+    second = ended(hosts.start(1, split(whole_run, tmp_path / "b", "34"), "--time-limit", 120))
+    done = ended(first)
+    over.set()
+    for thread in crowd:
+        thread.join()
+    assert without_paths(done.stdout) == whole_report, done.stderr
+    assert second.returncode == done.returncode == 1
+    assert "connections from" in done.stderr
+
+
+def test_one_bad_fold_is_one_line(whole_run, whole_report, tmp_path, run_python):
+    """Ten bytes of garbage as one host's fold are said in one line, and the folds of the others are read; a folder of nothing else is refused."""
+    for node in "1234":
+        part = split(whole_run, tmp_path / node, node) / whole_run.name
+        with open(tmp_path / ("node%s.fold" % node), "wb") as file:
+            fold.write([str(part)], file)
+    folds = sorted(tmp_path.glob("*.fold"))
+    folds[0].write_bytes(b"0123456789")
+    done = run_python(["-m", "ddp_probe", "report", "--json", tmp_path])
+    found = json.loads(done.stdout)
+    assert found["inventory"]["unreadable"] == {str(folds[0]): "It does not begin as a fold does."}
+    assert [finding["ranks"] for finding in found["findings"]] == [finding["ranks"] for finding in whole_report["findings"]]
+    shown = run_python(["-m", "ddp_probe", "report", tmp_path]).stdout
+    assert " ".join(shown.split()).count("It does not begin as a fold does") == 1
+    for each in folds:
+        each.write_bytes(b"0123456789")
+    assert "is not a usable fold" in run_python(["-m", "ddp_probe", "report", tmp_path]).stderr
 
 
 def test_a_folder_belongs_to_one_run_and_one_gather(tmp_path):
