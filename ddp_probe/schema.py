@@ -277,6 +277,12 @@ class LauncherGroup(Event, tag="launcher.group", kw_only=True, omit_defaults=Tru
     restart: Annotated[Optional[int], _doc("How many times the group has been restarted.")] = None
 
 
+class LauncherSignal(Event, tag="launcher.signal", kw_only=True, omit_defaults=True):
+    """The launcher was told to stop by a signal, and now ends its children."""
+
+    signal: Annotated[str, _doc("The signal's name; empty if it is not known.")] = ""
+
+
 class LauncherChild(Event, tag="launcher.child", kw_only=True, omit_defaults=True):
     """One child of the launcher has exited."""
 

@@ -76,6 +76,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
     "unused_parameters": ("unused_parameters",),
     "out_of_memory": ("card_out_of_memory", "host_out_of_memory", "memory_grows", "memory_of_one_rank"),
     "own_failure": ("own_exception",),
+    "ended_from_outside": ("ended_from_outside",),
 }
 
 

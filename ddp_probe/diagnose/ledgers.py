@@ -26,7 +26,8 @@ class Standing(LedgerStanding):
     __slots__ = ("_own", "is_lost", "process")
 
     def __init__(self, run: Run, process: LoggedProcess, ledger: RankLedger) -> None:
-        fatal = [failure for failure in process.failures if failure.fatal]
+        stood = process.stood_until is not None
+        fatal = [] if stood else [failure for failure in process.failures if failure.fatal]
         waited_out = any(waited(failure) for failure in fatal)
         lost = any(failure.consequence == PEER_GONE for failure in fatal)
         joining = any(starting(failure) and TIMED_OUT.search(failure.text) for failure in fatal)
@@ -35,8 +36,8 @@ class Standing(LedgerStanding):
         super().__init__(rank, ledger, process.offset, standing.inside(ledger, waited_out or lost or joining), phase)
         self.process = process
         self.waited_out = waited_out
-        is_dark = not fatal and process.ended is None and self.rank not in run.running and _raised_last(ledger)
-        self.left = None if is_dark or (self.inside is not None and (self.waited_out or lost or joining)) else _left(run, process, fatal)
+        is_dark = not fatal and process.ended is None and not stood and self.rank not in run.running and _raised_last(ledger)
+        self.left = None if is_dark or stood or (self.inside is not None and (self.waited_out or lost or joining)) else _left(run, process, fatal)
         self.is_lost = is_dark or ((lost or self.waited_out) and self.inside is None and self.phase is None)
         self.until = self._until(run)
         self.runs = self.until > process.last_when
@@ -47,8 +48,9 @@ class Standing(LedgerStanding):
         return self.process.whole_ledger().records
 
     def _until(self, run: Run) -> float:
-        if self.rank in run.running:
-            return run.read_at
+        until = run.stands_until(self.process)
+        if until is not None:
+            return until
         known = [self.process.last_when, self.moved()]
         death = self.process.death
         return max([*known, death.when] if death is not None else known)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
 from ddp_probe import schema
@@ -29,12 +30,13 @@ class Launcher(Probe):
     )
     roles = LAUNCH
     events = (schema.LauncherAgent, schema.LauncherGroup)
-    points = (schema.LauncherChild,)
+    points = (schema.LauncherChild, schema.LauncherSignal)
     cost = "A few lines per launch, in the launcher only."
 
     def __init__(self, session: "ProbeSession") -> None:
         super().__init__(session)
         self._told: Set[Optional[int]] = set()
+        self._stopped = False
         self._generation = 0
         self._children: Dict[int, int] = {}
 
@@ -42,6 +44,7 @@ class Launcher(Probe):
         """Forget the children too: they are the parent's."""
         super().forget()
         self._told.clear()
+        self._stopped = False
         self._children.clear()
         self._generation = 0
 
@@ -63,6 +66,10 @@ class Launcher(Probe):
             return _asked(call.arguments())
         if method == "start":
             return schema.LauncherGroup(restart=self._generation, asked=_whole(vars(call.instance).get("nprocs")))
+        told = None if self._stopped else _signal_being_handled()
+        if told is not None:
+            self._stopped = True
+            self.session.recorder.point(told)
         return None
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Event]:
@@ -122,6 +129,17 @@ def _whole(value: Any) -> Optional[int]:
 def _pids(context: Any) -> Dict[int, int]:
     pids = context.pids()
     return {int(rank): int(pid) for rank, pid in pids.items()} if type(pids) is dict else {}
+
+
+def _signal_being_handled() -> Optional[schema.LauncherSignal]:
+    """Return the signal because of which the launcher closes its children, if its exception is being handled this moment."""
+    exc = sys.exc_info()[1]
+    if isinstance(exc, KeyboardInterrupt):
+        return schema.LauncherSignal(signal="SIGINT")
+    if exc is None or type(exc).__name__ != "SignalException":
+        return None
+    number = vars(exc).get("sigval")
+    return schema.LauncherSignal(signal=signal_name(-number) if isinstance(number, int) else "")
 
 
 def _ended(context: Any) -> List[schema.LauncherChild]:

@@ -1,7 +1,8 @@
 """Reads the bytes of a ledger, twice, and leaves out the end of its ring if that was never written: most rings are nearly empty."""
 
 import os
-from typing import NamedTuple, Optional
+import struct
+from typing import Dict, NamedTuple, Optional
 
 from ddp_probe import ledger_schema as schema
 
@@ -73,3 +74,40 @@ def quiet(found: Reading) -> bytes:
             if found.before[row + size - 8 : row + size] != data[row + size - 8 : row + size]:
                 data[row : row + size] = bytes(size)
     return bytes(data)
+
+
+def as_of(data: bytes, until: float) -> bytes:
+    """Return the bytes as they were at this time, in seconds since 1970: later calls are gone, and what ended later is still open."""
+    changed = bytearray(data)
+    layout = _LAYOUTS.get(data[12:16])
+    if data[:8] != schema.MAGIC or layout is None or len(data) < layout.size:
+        return data
+    head = dict(zip(_NAMES, layout.unpack_from(data)))
+    at, order = schema.places(head), _ORDERS[data[12:16]]
+    end = head["mono_ns"] + int(until * 1e9) - head["wall_ns"]
+    moved = [head["mono_ns"]]
+    for fields, start, stop in ((schema.PHASE, at.phases, at.sums), (schema.RECORD, at.records, at.end)):
+        row = schema.layout(fields, order)
+        names = [field.name for field in fields]
+        for place in range(start, min(stop, len(data) - row.size + 1), row.size):
+            if changed[place : place + 8] == bytes(8):
+                continue
+            found = _row_as_of(dict(zip(names, row.unpack_from(changed, place))), end)
+            changed[place : place + row.size] = row.pack(*found.values()) if found else bytes(row.size)
+            moved += [time for time in (found.get("entered_ns", 0), found.get("waited_ns", 0), found.get("left", 0) >> 2) if time]
+    struct.pack_into(order + "Q", changed, schema.offset(schema.HEADER, "moved_ns"), max(moved))
+    return bytes(changed)
+
+
+def _row_as_of(row: Dict[str, int], end: int) -> Dict[str, int]:
+    """Return a phase or a record as it was at a time; nothing if it began later."""
+    if row["entered_ns"] > end:
+        if row.get("count", 0) < 2:
+            return {}
+        row.update(count=row["count"] - 1, entered_ns=end, left=end << 2 | schema.RETURNED)
+    if row["left"] >> 2 > end:
+        is_issued = row["flags"] & schema.ASYNC and row["left"] & 3 != schema.OPEN
+        row["left"] = row["entered_ns"] << 2 if is_issued else 0
+    if row.get("waited_ns", 0) > end:
+        row["waited_ns"] = 0
+    return row

@@ -337,6 +337,11 @@ def _group(text: str) -> Group:
         return Group(description=text[:80])
 
 
+def _plain(text: Any) -> str:
+    """Return a text, unless a damaged number names one of another kind."""
+    return text if type(text) is str else ""
+
+
 def _record(row: Tuple[Any, ...], texts: Dict[int, Any]) -> Record:
     number, entered, waited, left, seq, elements, outer, group, site, peer, tensors, op, dtype, device, flags, _ = row
     described, line = texts.get(group), texts.get(site)
@@ -348,8 +353,8 @@ def _record(row: Tuple[Any, ...], texts: Dict[int, Any]) -> Record:
         peer,
         elements,
         tensors,
-        texts.get(dtype, ""),
-        texts.get(device, ""),
+        _plain(texts.get(dtype)),
+        _plain(texts.get(device)),
         line if isinstance(line, LedgerSite) else None,
         entered,
         waited,

@@ -6,7 +6,21 @@ import json
 import os
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-from ddp_probe.read import bundled, children, clocks, failures, find, folds, gathered, launches, ledger_text, process_files, spawned, text
+from ddp_probe.read import (
+    bundled,
+    children,
+    clocks,
+    failures,
+    find,
+    folds,
+    gathered,
+    launches,
+    ledger_text,
+    outside_end,
+    process_files,
+    spawned,
+    text,
+)
 from ddp_probe.read._lines import lines
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.read.process_files import Meter, Progress
@@ -67,6 +81,7 @@ def assemble(run: Run, processes: List[LoggedProcess], number: int = 0) -> Run:
     clocks.align(run)
     spawned.place(run)
     run.failures = failures.collect(run, children.reported(run))
+    outside_end.settle(run)
     for earlier in run.earlier_generations:
         earlier.failures = failures.collect(earlier, {})
     return run

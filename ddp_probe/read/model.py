@@ -59,6 +59,7 @@ class LoggedProcess:
         "start",
         "start_when",
         "state",
+        "stood_until",
         "unknown",
         "world_size",
     )
@@ -90,6 +91,7 @@ class LoggedProcess:
         self.ledger_file = ""  # The ledger of collectives beside the log; empty if there is none.
         self.ledger_data: Optional[bytes] = None  # Its bytes, in an example.
         self._ledger: Optional[RankLedger] = None
+        self.stood_until: Optional[float] = None  # When a signal from outside came, by its host's clock, if it was alive then.
         self.state: Optional[str] = None  # Of a fold: the kernel's letter for it when that was made; None if that is not known.
 
     # --- for rules
@@ -103,7 +105,7 @@ class LoggedProcess:
     def read_ledger(self) -> None:
         """Read the process's ledger, if it has one."""
         if self._ledger is None and self.ledger_file:
-            found = rank_ledger.read(self.ledger_file, self.ledger_data)
+            found = rank_ledger.read(self.ledger_file, self._ledger_bytes())
             if self.pid and found.pid and found.pid != self.pid:
                 found = RankLedger(found.path, "It was written by process %d, and the log beside it by process %d." % (found.pid, self.pid))
             self._ledger = found
@@ -114,7 +116,18 @@ class LoggedProcess:
 
     def whole_ledger(self) -> Ledger:
         """Return all that the ledger holds, read again."""
-        return rank_ledger.whole(self.ledger_file, self.ledger_data)
+        return rank_ledger.whole(self.ledger_file, self._ledger_bytes())
+
+    def _ledger_bytes(self) -> Optional[bytes]:
+        until = self.stood_until
+        return self.ledger_data if until is None else rank_ledger.as_of(self.ledger_file, self.ledger_data, until) or self.ledger_data
+
+    def stand(self, until: float) -> None:
+        """Take the ledger as it was at this time, on the run's common clock: what the process did later tells nothing of where it stood."""
+        kept = self.ledger
+        if kept is not None and kept.complete and kept.moved + self.offset > until:
+            self._ledger = None
+        self.stood_until = until - self.offset
 
     def calls(self, kind: Type[E]) -> List["LoggedCall[E]"]:
         """Return the kept calls of a kind, in order: the first eight, the last eight, and the failed ones."""
@@ -253,6 +266,15 @@ def one_line(kind: str, message: str, inside: str, limit: int) -> str:
     return "%s (%s)" % (text.rstrip(".:"), inside) if inside else text
 
 
+class OutsideEnd(NamedTuple):
+    """The signal from outside that ended the run: its time and name, the process that got it, and the line that shows it."""
+
+    when: float
+    signal: str
+    to: str
+    at: LogLine
+
+
 class TextLog(NamedTuple):
     """A plain log: its failures, and the part of its text that could matter."""
 
@@ -312,6 +334,7 @@ class Run:
         self.expected: Optional[int] = None  # The expected number of ranks.
         self.elsewhere: List[int] = []  # Ranks of nodes without any file here: they may have written files elsewhere.
         self.not_gathered: List[str] = []  # What gather could not bring from other hosts, and why.
+        self.outside: Optional[OutsideEnd] = None  # The signal from outside that ended it, if nothing had failed before.
         self.running: Set[int] = set()  # Ranks whose process still runs on this host.
         self.read_at = 0.0  # When the files were read, in seconds since 1970.
         self.inventory = Inventory()
@@ -324,6 +347,17 @@ class Run:
         if self._ranks[0] is not self.processes:  # Built once per list: rules look up each of ten thousand ranks.
             self._ranks = (self.processes, {process.rank: process for process in self.processes if process.rank is not None})
         return self._ranks[1]
+
+    def stands_until(self, process: LoggedProcess) -> Optional[float]:
+        """Return until when a process is known to have gone on: it still runs, or did so until a signal from outside came; else None."""
+        if process.rank in self.running:
+            return self.read_at
+        return process.stood_until + process.offset if process.stood_until is not None else None
+
+    def waited_in(self, process: LoggedProcess, call: "LoggedCall[Any]") -> float:
+        """Return for how many seconds a process has been in a call that had not ended when the process was last known to go on; 0 if it had."""
+        until = self.stands_until(process)
+        return until - call.when if until is not None and (call.open or (call.until is not None and call.until > until)) else 0.0
 
     @property
     def missing(self) -> List[int]:

@@ -12,7 +12,7 @@ from typing import Any, Deque, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.alignment import AlignedCall
-from ddp_probe.read import _ledger_bytes, held_files, ledger, steps
+from ddp_probe.read import _ledger_bytes, held_files, ledger, ledger_lines, steps
 from ddp_probe.read.ledger import CallSum, Group, Ledger, LedgerSite, Phase, Record
 from ddp_probe.read.steps import StepTimes
 
@@ -133,6 +133,17 @@ def _beside(base: str) -> str:
 def whole(path: str, data: Optional[bytes] = None) -> Ledger:
     """Return all that a ledger holds."""
     return ledger.parse(data, path) if data is not None else ledger.read(held_files.place(path))
+
+
+def as_of(path: str, data: Optional[bytes], until: float) -> Optional[bytes]:
+    """Return the bytes of a ledger as they were at this time, on its host's clock; None if it cannot be read."""
+    try:
+        if data is None:
+            found = _ledger_bytes.read(held_files.place(path))
+            data = found.data + bytes(found.left_out)
+        return _ledger_bytes.as_of(bytes(ledger_lines.packed(data)) if ledger_lines.is_text(data) else data, until)
+    except (OSError, ValueError):
+        return None
 
 
 def made(records: Iterable[Record]) -> List[AlignedCall]:

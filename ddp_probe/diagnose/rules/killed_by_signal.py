@@ -141,6 +141,8 @@ Root Cause (first observed failure):
 
 def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     """Find the ranks that a signal ended, if the launcher did not send it."""
+    if run.outside is not None:
+        return
     signals = _CRASH if _own_failure(run) else (*_CRASH, _KILL)
     killed = [(process, death) for process, death in _deaths(run) if death.signal in signals]
     if not killed:

@@ -119,8 +119,9 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     process, call, _ = waited[0]
     failures = [failure for _, _, failures in waited for failure in failures]
     site = call.site
-    is_over = call.end is not None
-    seconds = ((call.until or process.last_when) if is_over else run.read_at) - call.when
+    lasts = run.waited_in(process, call)
+    is_over = not lasts
+    seconds = lasts or (call.until or process.last_when) - call.when
     told = "waited" if is_over else "has waited" if len(here) == 1 else "have waited"
     ended = [
         "%s ended with %s" % (named([death.rank or 0]), death.signal or "exit code %s" % death.exit_code)
@@ -165,9 +166,10 @@ def _waited(run: Run) -> "List[Tuple[LoggedProcess, LoggedCall[schema.InitProces
         call = process.final(schema.InitProcessGroup)
         if call is None or process.rank is None:
             continue
+        if run.waited_in(process, call) > view(run).patience:
+            found.append((process, call, []))
+            continue
         if call.failure is None:
-            if call.end is None and process.rank in run.running and run.read_at - call.when > view(run).patience:
-                found.append((process, call, []))
             continue
         text = call.failure.message
         if _MISSED.search(text) and not _MASTER.search(text):

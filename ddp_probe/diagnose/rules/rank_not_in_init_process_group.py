@@ -57,7 +57,7 @@ EXAMPLES = (
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare who has begun init_process_group and who has not, if the others have waited for long."""
-    late = [process for process in run.processes if process.rank is not None and _is_late(process)]
+    late = [process for process in run.processes if process.rank is not None and _is_late(run, process)]
     waits = [wait for process in run.processes for wait in _waits(run, process)]
     if not late or not waits or run.missing or len(late) + len(waits) != len(run.ranks):
         return
@@ -81,8 +81,9 @@ def _ranks(waits: List[_Wait]) -> List[int]:
     return [process.rank for process, _ in waits if process.rank is not None]
 
 
-def _is_late(process: LoggedProcess) -> bool:
-    return process.start is not None and not process.count(schema.InitProcessGroup) and process.end is None and not process.failures
+def _is_late(run: Run, process: LoggedProcess) -> bool:
+    is_there = run.stands_until(process) is not None or (process.end is None and not process.failures)
+    return process.start is not None and not process.count(schema.InitProcessGroup) and is_there
 
 
 def _waits(run: Run, process: LoggedProcess) -> Iterator[_Wait]:
@@ -90,5 +91,5 @@ def _waits(run: Run, process: LoggedProcess) -> Iterator[_Wait]:
     if call is None or process.rank is None:
         return
     timed_out = call.failure is not None and _TIMED_OUT.search(call.failure.message)
-    if timed_out or (call.open and process.rank in run.running and run.read_at - call.when >= view(run).patience):
+    if timed_out or run.waited_in(process, call) >= view(run).patience:
         yield process, call

@@ -1,0 +1,105 @@
+"""A signal from outside ended the job, and nothing had failed before."""
+
+from typing import Dict, Iterator, List
+
+from ddp_probe.diagnose._waits import last_seen
+from ddp_probe.diagnose.ledgers import view
+from ddp_probe.diagnose.rule import Example, Finding, Rule, RuleTexts, line
+from ddp_probe.diagnose.words import capital, clock, listed, named
+from ddp_probe.read.model import LoggedProcess, OutsideEnd, Run
+
+_PLACES = 3
+_JOBS = {
+    "SLURM_JOB_ID": "sacct -j %s -o JobID,State,ExitCode,Elapsed,Timelimit",
+    "PBS_JOBID": "qstat -xf %s",
+    "LSB_JOBID": "bjobs -l %s",
+    "JOB_ID": "qacct -j %s",
+}
+_SENDERS = {
+    "SIGINT": "A person pressed Ctrl-C, or a program sent SIGINT.",
+    "SIGHUP": "The terminal or the ssh connection was closed: start the job in tmux, or with nohup or setsid.",
+    "SIGQUIT": "A person pressed Ctrl-\\, or a program sent SIGQUIT.",
+    "SIGTERM": "A scheduler's time limit, a preemption, the stop of a container, or a person sent it: look there.",
+}
+
+RULE = Rule(
+    id="DDP655",
+    slug="ended-from-outside",
+    cause="ended_from_outside",
+    title="A signal from outside ended the job.",
+    symptom="'got signal: 15' of the launcher, or a KeyboardInterrupt on each rank, and no exception before it.",
+    evidence="The launcher's file says that it was told to stop, or a rank was interrupted; nothing had failed before. "
+    "What ranks do after the signal is not taken for the cause.",
+    remedy="Find out who sent it: a person's Ctrl-C, a scheduler's time limit, a preemption, the stop of a container, a closed ssh session. "
+    "If the job hung, the ranks that stood elsewhere are the ones to look at.",
+    zh=RuleTexts(
+        title="作业被来自外部的信号终止。",
+        symptom="启动器报 'got signal: 15'，或每个 rank 报 KeyboardInterrupt，而此前没有任何异常。",
+        evidence="启动器的文件记录了它被要求停止，或某个 rank 被中断；此前没有任何失败。收到信号之后各 rank 的行为不视为原因。",
+        remedy="查明是谁发的信号：有人按了 Ctrl-C、调度器的时间限制、抢占、容器被停止、ssh 连接断开。"
+        "如果作业当时卡住了，应当查看停在别处的那些 rank。",
+    ),
+    needs=("launcher.signal",),
+    last_resort=True,
+)
+
+EXAMPLES = (
+    Example(
+        "The launcher of two healthy ranks gets SIGTERM, and ends them.",
+        """
+{"event":"process.start","rank":0,"world_size":2,"mono_ns":1000000000,"pid":7,"host":"node1"}
+{"event":"process.start","rank":1,"world_size":2,"mono_ns":1000000000,"pid":8,"host":"node1"}
+{"event":"launcher.start","launcher":"torchrun","mono_ns":900000000,"host":"node1"}
+{"event":"launcher.signal","signal":"SIGTERM","mono_ns":5000000000,"host":"node1"}
+{"event":"launcher.child","child_rank":0,"child_local_rank":0,"child_pid":7,"exit_code":-15,"signal":"SIGTERM","mono_ns":6000000000,"host":"node1"}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"child_pid":8,"exit_code":-15,"signal":"SIGTERM","mono_ns":6000000000,"host":"node1"}
+""",
+        ranks=(0, 1),
+    ),
+    Example(
+        "A rank fails, and its launcher ends the other by SIGTERM.",
+        """
+{"event":"process.start","rank":0,"world_size":2}
+{"event":"process.start","rank":1,"world_size":2}
+{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"ValueError","message":"no such sample"}}
+{"event":"launcher.start","launcher":"torchrun"}
+{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":1}
+{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-15,"signal":"SIGTERM"}
+""",
+        answer="clear",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Tell which signal came, when, and where each rank was."""
+    found = run.outside
+    if found is None:
+        return
+    stood = [process for process in run.processes if process.stood_until is not None]
+    yield RULE.found(
+        ranks=sorted(process.rank for process in stood if process.rank is not None),
+        verdict="%s got %s at %s.%s" % (capital(found.to), found.signal or "a signal", clock(found.when), _places(run, stood)),
+        evidence=[line(found.at, "%s got %s" % (found.to, found.signal or "a signal"))],
+        when=found.when,
+        remedy=_remedy(run, found),
+        explains=[failure for process in stood for failure in process.failures],
+    )
+
+
+def _places(run: Run, stood: List[LoggedProcess]) -> str:
+    """Say where the ranks were until then."""
+    seen = view(run).ranks
+    places: Dict[str, List[int]] = {}
+    for process in stood:
+        if process.rank is not None:
+            where = "was %s" % seen[process.rank].where() if process.rank in seen else last_seen(process).partition(" and was ended")[0]
+            places.setdefault(where, []).append(process.rank)
+    told = ["%s %s" % (named(ranks), where) for where, ranks in places.items()]
+    return " Until then %s." % listed(told, _PLACES) if told else ""
+
+
+def _remedy(run: Run, found: OutsideEnd) -> str:
+    environment = next((process.started.environment for process in run.processes), {})
+    asked = next((" Ask it: %s." % (command % environment[name]) for name, command in _JOBS.items() if environment.get(name)), "")
+    return "%s%s" % (_SENDERS.get(found.signal, "Find out who ended the launcher."), asked)
