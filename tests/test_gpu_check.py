@@ -80,13 +80,17 @@ def test_a_wrong_command_line_is_refused(gpu_check: Any, arguments: List[str], c
 @pytest.mark.slow
 def test_a_case_is_rehearsed(program: Callable[..., Any], tmp_path: Path, repo: Path) -> None:
     """A rehearsed case is launched, judged and kept without this machine's names; one that is about cards alone is skipped, and says so."""
-    names = ("cuda-stays-uninitialised", "duplicate-gpu")
+    names = ("cuda-stays-uninitialised", "memory-of-a-card", "duplicate-gpu")
     done = program("--rehearse", "--json", "--into", "kept", *(word for name in names for word in ("--case", name)))
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
     assert told["rehearsal"] is True
-    assert [(one["case"], one["status"], one["said"]) for one in told["cases"]] == [(names[0], "passed", "clear"), (names[1], "skipped", "")]
-    assert told["cases"][1]["because"] == "A CPU cannot stand in for the card."
+    assert [(one["case"], one["status"], one["said"]) for one in told["cases"]] == [
+        (names[0], "passed", "clear"),
+        (names[1], "passed", "clear"),
+        (names[2], "skipped", ""),
+    ]
+    assert told["cases"][2]["because"] == "A CPU cannot stand in for the card."
     kept = [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
     assert {path.name.split(".")[0] for path in kept} >= {"output", "launcher", "rank00000"}
     texts = [path.read_text(encoding="utf-8") for path in kept]

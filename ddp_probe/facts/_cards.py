@@ -7,7 +7,7 @@ import os
 import sys
 from fnmatch import fnmatch
 from types import FunctionType
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ddp_probe.accelerators import ACCELERATORS, Accelerator
 from ddp_probe.facts.installed import importable
@@ -26,36 +26,33 @@ _IN_EVERY_TORCH = frozenset(("cuda", "xpu", "mps", "mtia"))
 
 def accelerators(dev: str = "/dev") -> List[Card]:
     """Return the accelerators with any sign of presence, vendors' plugins before CUDA."""
-    shim, named = shim_module(), _private_name()
-    cards: List[Card] = []
-    claimed: Set[str] = set()
+    shim = shim_module()
     listed: Dict[str, List[str]] = {}
-    for known in ACCELERATORS:
-        if known.name == "privateuseone":
-            known = _renamed(known, named, claimed)  # noqa: PLW2901  # the record takes the name that the plugin chose
-        card = _card(known, dev, shim, listed)
-        if _exists(known, card):
-            cards.append(card)
-            claimed.update(known.device_types)
-    return cards
+    found = [(known, _card(known, dev, shim, listed)) for known in _records()]
+    return [card for known, card in found if _exists(known, card)]
 
 
 def initialised_runtimes() -> List[Tuple[str, Dict[str, Any]]]:
     """Return the device type and the module's namespace of each accelerator that the program has initialised in this process."""
     found: List[Tuple[str, Dict[str, Any]]] = []
-    claimed: Set[str] = set()
-    named, shim = _private_name(), shim_module()
-    for known in ACCELERATORS:
-        if known.name == "privateuseone":
-            known = _renamed(known, named, claimed)  # noqa: PLW2901  # the record takes the name that the plugin chose
+    shim = shim_module()
+    for known in _records():
         runtime = _runtime(known)
         held = contents(runtime) if runtime is not None else {}
         stands_in = bool(shim) and known.torch_attribute == "cuda"
         if not stands_in and all(held is not other for _, other in found) and _initialised(held):
             module = next((name for name in known.modules if name in sys.modules), "")
             found.append((_device_type(known, module), held))
-        claimed.update(known.device_types)
     return found
+
+
+def _records() -> List[Accelerator]:
+    """Return the table; privateuseone takes the name that a plugin chose for it, unless a record has that name."""
+    named = _private_name()
+    if not named or any(named in known.device_types for known in ACCELERATORS):
+        return ACCELERATORS
+    own = Accelerator(name=named, vendor="", device_types=(named,), torch_attribute=named)
+    return [own if known.name == "privateuseone" else known for known in ACCELERATORS]
 
 
 def _private_name() -> str:
@@ -63,12 +60,6 @@ def _private_name() -> str:
     ask = namespace("torch._C").get("_get_privateuse1_backend_name")  # torch 2.0
     name = ask() if ask else ""
     return name if type(name) is str and name != "privateuseone" else ""
-
-
-def _renamed(known: Accelerator, named: str, claimed: Set[str]) -> Accelerator:
-    if not named or named in claimed:
-        return known
-    return Accelerator(name=named, vendor=known.vendor, device_types=(named,), torch_attribute=named)
 
 
 def _card(known: Accelerator, dev: str, shim: str, listed: Dict[str, List[str]]) -> Card:

@@ -28,13 +28,16 @@ _CALLS = {
 }
 
 
-def device_memory() -> Tuple[str, List[DeviceMemory]]:
-    """Return the current device, and the memory of each device that this process has used."""
-    current = ""
+def device_memory(current: str = "", *, ask: bool = True) -> Tuple[str, List[DeviceMemory]]:
+    """Return the current device, and the memory of each device that this process has used.
+
+    Which device is current is a matter of the thread: one of ours is not to ask, and takes what the job's was.
+    """
+    current = "" if ask else current
     found: List[DeviceMemory] = []
     for device_type, held in initialised_runtimes():
         try:
-            index = _whole(_call(held, "current_device"))
+            index = _whole(_call(held, "current_device")) if ask else _index(current, device_type)
             if index is not None and not current:
                 current = "%s:%d" % (device_type, index)
             found += _used(device_type, held, index)
@@ -59,6 +62,11 @@ def _numbers(held: Dict[str, Any], index: int) -> Dict[str, Optional[int]]:
     if flat:
         return {field: _whole(flat.get(name)) for field, name in _STATS.items()}
     return {field: _whole(_call(held, name, index)) for field, name in _CALLS.items()}
+
+
+def _index(device: str, device_type: str) -> Optional[int]:
+    kind, _, number = device.partition(":")
+    return int(number) if kind == device_type and number.isdigit() else None
 
 
 def _at(nested: Any, name: str) -> Any:

@@ -21,6 +21,7 @@ _BYTES, _SHARE = 16 << 20, 0.01
 _FIRST = 1.0
 _GROWS = 2
 _SIZES = ("allocated_peak", "reserved", "rss", "memory", "shm_free")
+_OURS = ("periodic", "hang")  # What the watcher's thread writes, in which no device has been chosen.
 _COUNTS = ("retries", "out_of_memory", "oom_kills")
 
 
@@ -40,6 +41,7 @@ class DeviceStates:
         self._every: Optional[float] = settings.get(settings.STATE_EVERY)
         self._host: Optional[HostReader] = None
         self._last: Dict[str, int] = {}
+        self._current = ""
         self._pause = _FIRST
         self._due = 0.0
 
@@ -68,7 +70,8 @@ class DeviceStates:
     def _event(self, when: str) -> schema.DeviceState:
         if self._host is None:
             self._host = HostReader()
-        current, devices = device_memory()
+        current, devices = device_memory(self._current, ask=when not in _OURS)
+        self._current = current
         step = self._session.collectives.stands().get("step")
         return schema.DeviceState(when=when, current=current, devices=devices, system=self._host.state(), step=step)
 

@@ -39,5 +39,6 @@ CASES = (
     Case(
         "cuda-stays-uninitialised", "The probe never initialises CUDA; a fork may still use the card.", "cuda_initialised.py", (CLEAR,), on_cpu=True
     ),
+    Case("memory-of-a-card", "device.state has torch's own figures, and asks no card.", "memory_of_a_card.py", (CLEAR,), on_cpu=True),
     Case("step-cost", "What the probe adds to a training step on a card.", "step_cost.py", (CLEAR,), on_cpu=True, has_cost=True),
 )

@@ -69,6 +69,41 @@ def _raised(files: Dict[str, List[Event]]) -> List[str]:
     return ["%s:%d" % (name, sum(event["phase"] == "error" for event in events)) for name, events in ranks]
 
 
+def _peaks(files: Dict[str, List[Event]]) -> List[str]:
+    most: Dict[str, int] = {}
+    for event in _of(files, "device.state"):
+        for one in event.get("devices", []):
+            name = "rank %d %s" % (event["rank"], one["device"])
+            most[name] = max(most.get(name, 0), one.get("allocated_peak", 0))
+    return ["%s: %d" % held for held in most.items()]
+
+
+def _growth(files: Dict[str, List[Event]]) -> List[str]:
+    form = "rank %d step %d: %d on its devices, %d on the host"
+    told = [event for event in _of(files, "device.state") if "step" in event]
+    return [
+        form % (event["rank"], event["step"], sum(one.get("allocated", 0) for one in event.get("devices", [])), event.get("system", {}).get("rss", 0))
+        for event in told
+    ]
+
+
+def _short_hosts(files: Dict[str, List[Event]]) -> List[str]:
+    told = [(event["host"], event.get("system", {})) for event in _of(files, "device.state")]
+    return sorted(
+        {
+            "%s: %d of %d" % (host, system["memory_taken"], system["memory_limit"])
+            for host, system in told
+            if "memory_limit" in system and system["memory_taken"] >= 0.9 * system["memory_limit"]
+        }
+    )
+
+
+def _loads(files: Dict[str, List[Event]]) -> List[str]:
+    form = "%s card %d: %s %%, %d bytes, %s"
+    told = [(event["host"], card) for event in _of(files, "cards.state", "launcher") for card in event.get("cards", [])]
+    return [form % (host, card["index"], card["utilisation"], card.get("memory", 0), " ".join(card.get("throttled", []))) for host, card in told]
+
+
 def _all(files: Dict[str, List[Event]], kind: str = "rank") -> List[Event]:
     return [event for name, events in files.items() if name.startswith(kind) for event in events]
 
@@ -86,6 +121,10 @@ _SAID: Dict[str, Callable[[Dict[str, List[Event]]], List[str]]] = {
     "What the probe warned of": _warnings,
     "Calls that began and never ended": _open,
     "The slowest calls": _slowest,
+    "The most that each rank has held on each device": _peaks,
+    "How memory grew, step by step": _growth,
+    "Hosts whose memory is nearly used up": _short_hosts,
+    "What the cards did, as the vendor's tool says": _loads,
     "Files without an end, of processes that run or were killed": _without_end,
     "How many calls raised, by file": _raised,
 }
@@ -99,6 +138,22 @@ def _blocks() -> Dict[str, str]:
 def _cut_off(job: str) -> Dict[str, List[str]]:
     """Return a run whose processes have all died in the first call that they made."""
     return {name: list(_until_first_call(lines)) for name, lines in recorded(job).items()}
+
+
+def _on_cards() -> Dict[str, List[str]]:
+    """Return a run on two cards whose host is short of memory."""
+    state = (
+        '{"event":"device.state","phase":"point","rank":%d,"host":"node1","step":%d,"devices":[{"device":"gcu:%d","allocated":%d,'
+        '"allocated_peak":%d}],"system":{"rss":5,"memory_taken":%d,"memory_limit":100}}'
+    )
+    cards = (
+        '{"event":"cards.state","phase":"point","host":"node1","cards":[{"index":0,"utilisation":85.5,"memory":7,"throttled":["hw_thermal"]},'
+        '{"index":1,"utilisation":0.5}]}'
+    )
+    start = '{"event":"process.start","phase":"point"}'
+    ranks = {"rank%05d.node1.1.jsonl" % r: [start] + [state % (r, step, r, step, 2 * step, 80 + step) for step in (3, 9, 12)] for r in (0, 1)}
+    bare = '{"event":"device.state","phase":"point","rank":0,"host":"node1","step":20}'
+    return {**ranks, "rank00002.node1.1.jsonl": [start, bare], "launcher.node1.jsonl": [cards]}
 
 
 def _until_first_call(lines: List[str]) -> Iterator[str]:
@@ -126,7 +181,7 @@ def test_a_line_of_shell_prints_what_the_events_say(title: str, tmp_path: Path) 
     if command.startswith("jq") and shutil.which("jq", path="/usr/bin:/bin") is None:
         pytest.skip("jq is not installed")
     said = []
-    for job, lines in [*((job, recorded(job)) for job in _JOBS), ("cut off", _cut_off("00_healthy_ddp"))]:
+    for job, lines in [*((job, recorded(job)) for job in _JOBS), ("cut off", _cut_off("00_healthy_ddp")), ("on cards", _on_cards())]:
         folder = tmp_path / job
         folder.mkdir()
         for name, written in lines.items():

@@ -88,6 +88,15 @@ time.sleep(4)
     assert grown[-1] - states[0]["system"]["rss"] > 100 * _MIB
 
 
+def test_the_current_card_is_that_of_the_job(ran):
+    """The watcher's thread has chosen no card: its lines name the one that the job has chosen, and no card 0 that nobody uses."""
+    code = _ON_CARDS % ("torch_gcu.gcu.set_device(3)", "import time; kept = torch.ones(16 << 20).to(device + ':3'); time.sleep(4)")
+    told = [one for one in ran(code)[1] if one["when"] == "periodic"]
+    assert told
+    assert {one["current"].split(":")[1] for one in told} == {"3"}
+    assert {device["device"].split(":")[1] for one in told for device in one["devices"]} == {"3"}
+
+
 def test_a_memory_error_always_has_a_line(ran):
     """A call that fails for lack of memory is followed by a line, also if the job catches the exception and nothing has changed."""
     code = _ON_CARDS % ("", "")
