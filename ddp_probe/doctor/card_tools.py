@@ -104,7 +104,7 @@ class CardsOverTime:
 
 
 _QUIET = 60  # Looks without a change after which a line is written anyway.
-_BYTES, _SHARE, _POINTS, _DEGREES = 16 << 20, 0.01, 10.0, 5.0
+_BYTES, _SHARE, _POINTS, _DEGREES = 16 << 20, 0.01, 25.0, 10.0
 
 
 def _differ(before: CardsState, now: CardsState) -> bool:
@@ -114,8 +114,10 @@ def _differ(before: CardsState, now: CardsState) -> bool:
 
 
 def _card_differs(before: CardLoad, now: CardLoad) -> bool:
-    same = ("index", "throttled", "ecc", "health")
+    same = ("index", "ecc", "health")
     if any(getattr(before, name) != getattr(now, name) for name in same) or before.processes.keys() != now.processes.keys():
+        return True
+    if (set(before.throttled) ^ set(now.throttled)) - {"power_cap"}:  # Which a busy card meets every other second.
         return True
     moved = abs((now.memory or 0) - (before.memory or 0))
     return (

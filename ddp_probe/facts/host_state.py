@@ -1,6 +1,7 @@
 """What the kernel knows of this process and of its control group: a dozen small files of /proc and /sys, and no subprocess."""
 
 import os
+import re
 from typing import Dict, List, Optional
 
 from ddp_probe.ours import ours
@@ -11,7 +12,7 @@ _MOST = 8192
 _UNLIMITED = 1 << 60  # Version 1 writes a number near 2**63 for no limit.
 _FILES = {"current": "memory.current", "limit": "memory.max", "events": "memory.events", "parts": "memory.stat"}
 _FILES_V1 = {"current": "memory.usage_in_bytes", "limit": "memory.limit_in_bytes", "events": "memory.oom_control", "parts": "memory.stat"}
-_TAKEN, _TAKEN_V1 = (b"anon", b"shmem"), (b"total_rss", b"total_shmem")
+_TAKEN, _TAKEN_V1 = (re.compile(rb"^%s (\d+)$" % names, re.M) for names in (rb"(?:anon|shmem)", rb"total_(?:rss|shmem)"))
 
 
 class HostReader:
@@ -39,7 +40,7 @@ class HostReader:
             state.memory = _number(_read(self._group["current"]))
             limit = _number(_read(self._group["limit"]))
             state.memory_limit = limit if limit is not None and limit < _UNLIMITED else None
-            state.memory_taken = _taken(_fields(_read(self._group["parts"]))) if state.memory_limit else None
+            state.memory_taken = _taken(_read(self._group["parts"])) if state.memory_limit else None
             state.oom_kills = _number(_fields(_read(self._group["events"])).get(b"oom_kill"))
         state.shm_free, state.shm_size = _room(self._shm)
         return state
@@ -89,10 +90,10 @@ def _number(word: Optional[bytes]) -> Optional[int]:
         return None
 
 
-def _taken(parts: Dict[bytes, bytes]) -> Optional[int]:
+def _taken(parts: bytes) -> Optional[int]:
     """Return what no cache of files is: that of processes, and shared memory."""
-    found = [_number(parts.get(name)) for name in (_TAKEN if b"anon" in parts else _TAKEN_V1)]
-    return sum(size or 0 for size in found) if found[0] is not None else None
+    found = (_TAKEN_V1 if b"total_rss" in parts else _TAKEN).findall(parts)
+    return sum(map(int, found)) if found else None
 
 
 def _kilobytes(fields: Dict[bytes, bytes], name: bytes) -> Optional[int]:
