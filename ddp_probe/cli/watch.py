@@ -10,7 +10,8 @@ is printed once.
 
   ranks    ranks at this place
   state    stopped, gone (no end line), ended, failed, probe off (restore() was
-           called), on another host, no ledger; empty while it runs here
+           called), on another host, no ledger (it has made no process group:
+           the line is that of its stacks); empty while it runs here
   phase    the innermost one: dataloader, backward (with the step), validate
   call     the call of torch.distributed that it is in, with its number in its
            group; 'after' the last one if it is in none
@@ -18,8 +19,9 @@ is printed once.
   for      how long the rank that is there longest has been there
   memory   that tensors hold on the card of the rank that holds the most, by
            its last device.state
-  steps/s  of the slowest: backward passes since the look before, or since the
-           start in the first look
+  steps/s  of the slowest: backward passes since the look before; in the first
+           look, of the last steps, and 0 if there was none for three times as
+           long as they took
   waited   the part of the latest steps, of a minute at most, in which it waited
            for the slowest rank
   line     the line of the job; of a rank that stands out and is in no call,
@@ -43,12 +45,14 @@ exit codes: 0 shown, 2 no run or no ledger
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, Iterable
+import time
+from typing import TYPE_CHECKING, Iterable, List
 
 if TYPE_CHECKING:
     from ddp_probe.report.layout import StyledLine
 
 PAINTS = True
+_PAUSE = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
     bundled.refuse([args.run] if args.run else [], "'watch'")
     folders = files.folders(args.run)
+    _wait(folders)
     live = look.LiveView(folders)
     name = os.path.basename(folders[0])
     tool = CardTool(os.environ) if args.cards else None
@@ -97,3 +102,15 @@ def run(args: argparse.Namespace) -> int:
     else:
         return watch_live.watch(live, name, args.interval, below)
     return 0
+
+
+def _wait(folders: List[str]) -> None:
+    """Wait until there is something to show, and say for what."""
+    from ddp_probe.watch import joining
+
+    said = ""
+    for why in joining.waits_for(folders):
+        if why != said:
+            sys.stderr.write("ddp_probe: Waiting: %s. Ctrl-C ends this.\n" % why)
+            said = why
+        time.sleep(_PAUSE)

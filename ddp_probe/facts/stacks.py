@@ -2,8 +2,9 @@
 
 import sys
 import threading
+import time
 from types import FrameType
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 from ddp_probe.facts.call_site import PROBE, module_of, site, within
 from ddp_probe.schema import Site, ThreadStack
@@ -23,6 +24,38 @@ def thread_stacks(without: int = 0) -> List[ThreadStack]:
         for ident, frame in frames[:_THREADS]
         if ident != without
     ]
+
+
+class MainThread:
+    """Since when the main thread has stood at one line, and its callers at theirs, as far as looks from time to time can tell."""
+
+    def __init__(self) -> None:
+        self.since_ns = time.monotonic_ns()
+        self._lines: Tuple[Tuple[int, int], ...] = ()
+        self._was_elsewhere = False
+        self._busy = 0.0
+
+    def look(self) -> None:
+        """Look once. One look at other lines is forgiven: who polls for something leaves its sleep for a moment."""
+        lines = _lines(sys._current_frames().get(threading.main_thread().ident or 0))
+        is_elsewhere = lines != self._lines
+        if not is_elsewhere or (self._lines and not self._was_elsewhere):
+            self._was_elsewhere = is_elsewhere
+            return
+        self._lines, self._was_elsewhere = lines, False
+        self.since_ns, self._busy = time.monotonic_ns(), time.process_time()
+
+    def is_busy(self) -> bool:
+        """Tell whether the process has computed for most of the time since then."""
+        return time.process_time() - self._busy > (time.monotonic_ns() - self.since_ns) / 2e9
+
+
+def _lines(frame: Optional[FrameType]) -> Tuple[Tuple[int, int], ...]:
+    found: List[Tuple[int, int]] = []
+    while frame is not None and len(found) < _DEEP:
+        found.append((id(frame.f_code), frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
 
 
 def _sites(frame: Optional[FrameType]) -> List[Site]:

@@ -33,6 +33,10 @@ class Daemon:
         """Start the thread."""
         _thread.start_new_thread(self._run, ())
 
+    def turn_to(self, look: Callable[[], None], interval: float) -> None:
+        """Call another function from here on, at another interval."""
+        self._look, self._interval = look, interval
+
     def end(self) -> None:
         """Ask the thread to end and wait until it has, for a while."""
         self.ending = True

@@ -4,16 +4,21 @@ A file is opened for each reading and not kept: a map of it would kill this proc
 every descriptor that it finds.
 """
 
+import json
 import os
 import struct
+import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.facts.birth import is_alive
 from ddp_probe.hangs._held import Held
+from ddp_probe.hangs._places import Whereabouts, place, stood
 from ddp_probe.ours import ours
 from ddp_probe.record.ledger import size
 
+_FIRST_LINE = 1 << 16
+_SLACK = 1_000_000_000  # Nanoseconds; a rank reads its ledger and the clock one after another.
 _LOOKS = 3
 """How often the folder is listed again after it has changed: two changes may have one time."""
 _HEADER = schema.layout(schema.HEADER)
@@ -42,6 +47,11 @@ class Owner(NamedTuple):
         made, moved = _TIMES.unpack(data) if len(data) == _TIMES.size else (0, 0)
         return int(moved or made)
 
+    def place(self) -> Optional[Whereabouts]:
+        """Return where the process stands; None if its ledger is not whole."""
+        data, found = self.whole(), stood(self.path[: -len(schema.SUFFIX)] + ".jsonl")
+        return place(data, found if found is not None and found.moved >= self.moved() - _SLACK else None) if data else None
+
     def whole(self) -> bytes:
         """Return the file as it is now; empty if it is not whole."""
         data = self._read(size(), 0)
@@ -52,11 +62,28 @@ class Owner(NamedTuple):
         return data or _read(self.path, count, at)
 
 
+class WithoutLedger(Owner):
+    """A rank that has no ledger yet; the path is that of its log."""
+
+    def moved(self) -> int:
+        """Return since when its stack has stood; now, if it does not stand."""
+        found = stood(self.path)
+        return found.moved if found is not None and found.still else time.monotonic_ns()
+
+    def place(self) -> Optional[Whereabouts]:
+        """Return where its stack stands."""
+        return place(b"", stood(self.path))
+
+    def whole(self) -> bytes:
+        """Return an empty ledger."""
+        return b""
+
+
 class Others:
     """The ledgers of a run's folder whose processes run on this host."""
 
     def __init__(self, folder: str, host: str, counts: Callable[[int], bool], held: Optional[Held] = None) -> None:
-        self._folder = folder
+        self.folder = folder
         self._host = host
         self._counts = counts  # Asked once for each process, by its number.
         self._changed = -1
@@ -85,25 +112,36 @@ class Others:
             if moved > since:
                 return moved
         newest, self._last = max(((owner.moved(), owner) for owner in self._owners()), default=(0, None))
-        return newest
+        return newest or max((owner.moved() for owner in self._joining()), default=0)
 
     def alive(self) -> List[Tuple[Owner, int]]:
         """Return those whose process runs, by rank, each with the time when it has moved last."""
         now = [((_owner(owner.path) or owner)._replace(held=self._held), owner.moved()) for owner in self._owners() if owner.is_alive()]
-        return sorted(now, key=lambda found: found[0].rank)
+        return sorted(now or [(owner, owner.moved()) for owner in self._joining()], key=lambda found: found[0].rank)
+
+    def _joining(self) -> List[Owner]:
+        """Return the ranks that have a log and run, if there is no ledger of any rank."""
+        if self.lowest >= 0:
+            return []
+        try:
+            names = [name for name in os.listdir(self.folder) if name.startswith("rank") and name.endswith(".jsonl")]
+        except ours(OSError):
+            return []
+        found = [_without_ledger(os.path.join(self.folder, name)) for name in names if name.split(".")[1] == self._host]
+        return [owner for owner in found if owner is not None and owner.is_alive() and self._counts(owner.pid)]
 
     def _owners(self) -> List[Owner]:
         return [owner for owner in self._found.values() if owner is not None]
 
     def _list(self) -> None:
         try:
-            changed = os.stat(self._folder).st_mtime_ns
+            changed = os.stat(self.folder).st_mtime_ns
             if changed != self._changed:
                 self._changed, self._looks = changed, _LOOKS
             if not self._looks:
                 return
             self._looks -= 1
-            names = os.listdir(self._folder)
+            names = os.listdir(self.folder)
         except ours(OSError):
             return
         ledgers = [name for name in names if name.startswith("rank") and name.endswith(schema.SUFFIX)]
@@ -113,7 +151,7 @@ class Others:
                 self._take(name)
 
     def _take(self, name: str) -> None:
-        owner = _owner(os.path.join(self._folder, name))
+        owner = _owner(os.path.join(self.folder, name))
         if owner is not None:  # Else its header is not there yet, or it is another version's.
             self._found[name] = owner._replace(held=self._held) if self._counts(owner.pid) else None
             if self._held is not None and self._found[name] is not None:
@@ -127,6 +165,14 @@ def _owner(path: str) -> Optional[Owner]:
     row = dict(zip((field.name for field in schema.HEADER), _HEADER.unpack(data)))
     known = (row["magic"], row["version"], row["byte_order"]) == (schema.MAGIC, schema.VERSION, schema.BYTE_ORDER)
     return Owner(path, _rank(path, row["rank"]), row["world_size"], row["pid"], row["born"]) if known else None
+
+
+def _without_ledger(log: str) -> Optional[WithoutLedger]:
+    try:
+        head = json.loads(_read(log, _FIRST_LINE, 0).partition(b"\n")[0])
+        return WithoutLedger(log, int(head["rank"]), int(head.get("world_size") or -1), int(head["pid"]), int(head["born"]))
+    except ours(ValueError, TypeError, KeyError):
+        return None
 
 
 def _rank(path: str, written: int) -> int:

@@ -1,38 +1,98 @@
-"""The places at which other processes stand, from their ledgers: facts in a few words. The verdict is the report's."""
+"""The places at which other processes stand, from their ledgers and the stacks in their logs: facts in a few words. The verdict is the report's."""
 
+import json
 import os
 import struct
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.hangs._standing import open_call, open_phase, records
+from ddp_probe.ours import ours
+from ddp_probe.own_code import foreign
 
 _ENTRY = schema.layout(schema.TEXT)
 _OPERATIONS = schema.names(schema.OPERATIONS)
 _PHASES = schema.names(schema.PHASES)
 _USED = struct.Struct("@Q")
 _MOST = 4
+_SUSPECTED, _OVER = b'"event":"hang.suspected"', b'"event":"hang.over"'
+_LOOKED_AT = 1 << 18
 
 
 class Whereabouts(NamedTuple):
-    """The place at which a process stands: in a few words, and whether it waits for others there, as far as its ledger knows."""
+    """The place of a process in words, whether it waits for others there, as far as its ledger knows, and how long its stack stands still."""
 
     words: str
     waits: bool
+    still: float = 0.0
 
 
-def place(data: bytes) -> Whereabouts:
-    """Return where the process of this ledger stands."""
+class Stood(NamedTuple):
+    """What a process has written last of where its main thread stands."""
+
+    moved: int  # When anything in it has moved last, in nanoseconds of its monotonic clock.
+    still: float  # For how many seconds the stack has stood.
+    where: str
+
+
+def stood(log: str) -> Optional[Stood]:
+    """Return what the log of a process says of where it stands; None if it has moved on since, or has said nothing."""
+    data = _end(log)
+    first = data.find(_SUSPECTED, max(0, data.rfind(_OVER)))
+    if first < 0:
+        return None
+    try:
+        began, event = _line(data, first), _line(data, data.rfind(_SUSPECTED))
+        frames = [(str(one["file"]), int(one["line"]), str(one["function"])) for one in event["threads"][0]["frames"]]
+        return Stood(int(began["mono_ns"] - began["since"] * 1e9), float(event.get("still") or 0), _standing_at(frames))
+    except ours(ValueError, TypeError, KeyError, IndexError):
+        return None
+
+
+def _line(data: bytes, at: int) -> Any:
+    """Return the event of the line that holds this place."""
+    return json.loads(data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at)])
+
+
+def _standing_at(frames: List[Tuple[str, int, str]]) -> str:
+    """Return the innermost line of the job's own code, and the one below it that it waits in."""
+    own = [frame for frame in frames if not foreign(frame[0])] or frames
+    inner = " (%s:%d in %s)" % _short(frames[-1]) if frames[-1] is not own[-1] else ""
+    return "at %s:%d in %s" % _short(own[-1]) + inner
+
+
+def _short(frame: Tuple[str, int, str]) -> Tuple[str, int, str]:
+    return os.path.basename(frame[0]), frame[1], frame[2]
+
+
+def _end(log: str) -> bytes:
+    try:
+        with open(log, "rb", buffering=0) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOOKED_AT))
+            return file.read(_LOOKED_AT)
+    except ours(OSError):
+        return b""
+
+
+def place(data: bytes, stack: Optional[Stood] = None) -> Whereabouts:
+    """Return where the process of this ledger stands; if it is in no call, at the line of its stack. Without a ledger the stack tells."""
+    still = stack.still if stack is not None else 0.0
+    if not data:
+        return Whereabouts(stack.where if stack is not None else "in no process group so far", False, still)
     call, phase = open_call(data), open_phase(data)
     if call is not None:
-        return Whereabouts("in %s" % _called(data, call), True)
+        return Whereabouts("in %s" % _called(data, call), True, still)
     last = max(records(data), key=lambda row: int(row["index"]), default=None)
     if phase is not None:
         name = _PHASES.get(phase[0], "")
-        return Whereabouts("in %s%s" % (name, _at(data, phase[1])), name == "backward" or _is_queued(data, last))
+        at = " " + stack.where if stack is not None else _at(data, phase[1])
+        return Whereabouts("in %s%s" % (name, at), name == "backward" or _is_queued(data, last), still)
     if last is None:
-        return Whereabouts("in no collective so far", False)
-    return Whereabouts("in no collective, after %s" % _called(data, last), _is_queued(data, last))
+        return Whereabouts(stack.where if stack is not None else "in no collective so far", False, still)
+    if stack is not None and last["op"] >= schema.ABOUT_GROUPS:
+        return Whereabouts(stack.where, False, still)
+    words = stack.where if stack is not None else "in no collective"
+    return Whereabouts("%s, after %s" % (words, _called(data, last)), _is_queued(data, last), still)
 
 
 def together(places: Iterable["tuple[int, Whereabouts]"]) -> str:

@@ -6,7 +6,7 @@ from typing import Callable, List, NamedTuple, Tuple
 from ddp_probe import schema
 from ddp_probe.hangs._hang import Hang
 from ddp_probe.hangs._others import Others, Owner
-from ddp_probe.hangs._places import Whereabouts, named, place
+from ddp_probe.hangs._places import Whereabouts, named, together
 from ddp_probe.record import Recorder, brief, stderr
 
 Owners = List[Tuple[Owner, int]]
@@ -70,10 +70,13 @@ class Standstill:
 
     def _tell(self, newest: int) -> bool:
         owners = self._others.alive()
-        seen = Seen(owners, [(owner.rank, place(data)) for owner, _ in owners for data in [owner.whole()] if data], self._is_lowest(owners))
-        if not any(one.waits for _, one in seen.places):
+        seen = Seen(owners, [(owner.rank, one) for owner, _ in owners for one in [owner.place()] if one is not None], self._is_lowest(owners))
+        if any(one.waits for _, one in seen.places):
+            text = self._verdict(seen)
+        elif seen.places and all(one.still >= self._after / 2 for _, one in seen.places):
+            text = "No call of torch.distributed says why. %s Read on: %s" % (together(seen.places), brief.command("stacks", self._others.folder))
+        else:
             return False
-        text = self._verdict(seen)
         if not text or any(owner.moved() != then for owner, then in owners):
             return False
         since = _since(newest)

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, Optional, Protocol, Set, Tuple
 
 from ddp_probe import schema, settings
-from ddp_probe.facts.stacks import thread_stacks
+from ddp_probe.facts.stacks import MainThread, thread_stacks
 from ddp_probe.hangs._daemon import NAME, Daemon
 from ddp_probe.hangs._hang import Hang
 from ddp_probe.hangs._standing import standing
@@ -56,7 +56,7 @@ class StateNotes(Protocol):
 
 
 class Watcher:
-    """Watches this process from inside, from its first process group to its end, or to restore()."""
+    """Watches this process from inside, to its end or to restore(): a rank from its import of torch on, any other from its first process group."""
 
     def __init__(self, registry: PatchRegistry) -> None:
         self.timer = Timer()
@@ -74,6 +74,13 @@ class Watcher:
         if settings.get(settings.HANG_AFTER) is not None and settings.get(settings.LEDGER):
             guard.run(NAME, self.timer.watch, self._registry)
 
+    def start_early(self, session: WatcherSession) -> None:
+        """Start the thread in a rank that has no process group yet: others may wait for it to make one."""
+        after = settings.get(settings.HANG_AFTER)
+        if after is not None and settings.get(settings.LEDGER) and self._daemon is None:
+            self._daemon = Daemon(_Early(session, after).look, min(_INTERVAL, after / _PARTS))
+            self._daemon.start()
+
     def start(self, file: LedgerFile, session: WatcherSession) -> None:
         """Start the thread; with DDP_PROBE_HANG_AFTER off it only writes the ledger into its file, if that is to be written."""
         after = settings.get(settings.HANG_AFTER)
@@ -82,8 +89,8 @@ class Watcher:
         self._file = file
         if after is not None:
             self.attend()
-            self._rounds = _Rounds(file, session, after, self.timer)
-        if self._rounds is not None or not file.is_file:
+            self._rounds = _Rounds(file, session, after, self.timer, self._daemon)
+        if self._daemon is None and (self._rounds is not None or not file.is_file):
             self._daemon = self._rounds.daemon if self._rounds is not None else Daemon(lambda: flushed(file), _FLUSH)
             self._daemon.start()
 
@@ -116,10 +123,34 @@ class Watcher:
             rounds.close(remove_empty=False)
 
 
+class _Early:
+    """What the thread does before there is a process group: it tells where the main thread stands still, and answers requests."""
+
+    def __init__(self, session: WatcherSession, after: float) -> None:
+        self._recorder = session.recorder
+        self._requests = Requests(session.process.folder)
+        self._hang = Hang(after)
+        self._main = MainThread()
+
+    def look(self) -> None:
+        """Write that the process stands, unless it computes, or that this is over."""
+        self._main.look()
+        over = self._hang.over(self._main.since_ns)
+        if over is not None:
+            self._recorder.point(over)
+        since = (time.monotonic_ns() - self._main.since_ns) / 1e9
+        if self._hang.is_due(since):
+            is_busy = self._main.is_busy()
+            self._hang.pass_on(told=not is_busy)
+            if not is_busy:
+                self._recorder.point(schema.HangSuspected(since=since, still=since, threads=thread_stacks(_thread.get_ident())))
+        self._requests.answer(self._recorder)
+
+
 class _Rounds:
     """What the thread does, round by round."""
 
-    def __init__(self, file: LedgerFile, session: WatcherSession, after: float, timer: Timer) -> None:
+    def __init__(self, file: LedgerFile, session: WatcherSession, after: float, timer: Timer, daemon: Optional[Daemon]) -> None:
         self._words = file.words
         self._file = file
         self._recorder = session.recorder
@@ -134,7 +165,10 @@ class _Rounds:
         self._armed_at = 0.0
         self._written = 0
         self._interval, self._due = min(_INTERVAL, after / _PARTS), 0.0
-        self.daemon = Daemon(self._wake, self._interval if file.is_file else min(_FLUSH, self._interval))
+        self._main = MainThread()
+        interval = self._interval if file.is_file else min(_FLUSH, self._interval)
+        self.daemon = daemon or Daemon(self._wake, interval)
+        self.daemon.turn_to(self._wake, interval)
 
     def close(self, remove_empty: bool = True) -> None:
         """Let go of the file of the timer."""
@@ -159,14 +193,15 @@ class _Rounds:
                 return
             raise
         self.tell_over()
+        if time.monotonic_ns() - moved >= self._interval * 1e9:
+            self._main.look()
         suspected = self._suspected(moved)
         if suspected is not None:
             self._recorder.point(suspected)
             self._states.note("hang", always=True)
         self._states.look()
         self._others.look(moved, time.monotonic_ns())
-        for number in self._requests.new():
-            self._recorder.point(schema.Stacks(request=number, threads=thread_stacks(_thread.get_ident())))
+        self._requests.answer(self._recorder)
 
     def tell_over(self) -> None:
         """Write that a hang is over, if it was told, or the timer has written stacks, and the process has moved since."""
@@ -189,7 +224,8 @@ class _Rounds:
         self._hang.pass_on(told=bool(where.operation or where.during or waited_for))
         if not (where.operation or where.during or waited_for):
             return None
-        return schema.HangSuspected(since=since, threads=thread_stacks(_thread.get_ident()), **where._asdict())
+        still = min(since, (time.monotonic_ns() - self._main.since_ns) / 1e9)
+        return schema.HangSuspected(since=since, still=still, threads=thread_stacks(_thread.get_ident()), **where._asdict())
 
 
 def flushed(file: LedgerFile) -> None:
@@ -207,6 +243,11 @@ class Requests:
         self._looks = 0
         self._known: Set[int] = set()
         self._known = set(self._numbers())
+
+    def answer(self, recorder: "Recorder") -> None:
+        """Write the stacks for each request that is new."""
+        for number in self.new():
+            recorder.point(schema.Stacks(request=number, threads=thread_stacks(_thread.get_ident())))
 
     def new(self) -> Any:
         """Return the numbers of requests that have not been answered."""

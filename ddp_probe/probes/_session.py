@@ -63,6 +63,8 @@ class Session:
         """Write the first line at once, but for a program of its own: it may never do what a probe watches."""
         if self.process.role.name == "rank":
             self.recorder.start()
+            if (self.process.rank_info.world_size or 0) > 1:
+                guard.run("watcher", self.collectives.watcher.start_early, self)
         if self.remedies.mistake and not self.process.rank:
             self.recorder.warn(self.remedies.mistake)
 

@@ -8,13 +8,14 @@ from ddp_probe.read import lateness, stacks
 from ddp_probe.read.job_line import job_line
 from ddp_probe.read.lateness import LateRanks
 from ddp_probe.read.ledger import Header, LedgerSite
-from ddp_probe.watch import files, outliers
+from ddp_probe.watch import files, joining, outliers
 from ddp_probe.watch import position as positions
 from ddp_probe.watch.glimpse import Glimpses
 from ddp_probe.watch.held_memory import HeldMemory
 from ddp_probe.watch.position import Position
 
 _FEW = 64  # Of more ranks, only the last calls are read.
+_SEVERAL = 3
 _SLACK = 0.1  # Seconds; file systems write coarse times.
 
 
@@ -44,13 +45,12 @@ class LiveView:
         self.folders = folders
         self._glimpses = Glimpses()
         self._memory = HeldMemory()
+        self._joining = joining.JoiningRanks(folders)
         self._before: Dict[int, Tuple[int, int, float]] = {}  # Rank to process, step and time of the look before.
 
     def look(self) -> Look:
         """Read every ledger once."""
         paths = files.ledgers(self.folders)
-        if not paths:
-            raise files.no_ledger(self.folders)
         ended_at = _last_written(self.folders)
         ranks: Dict[int, Tuple[int, Position]] = {}
         headers: Dict[int, Tuple[str, Header]] = {}
@@ -76,10 +76,16 @@ class LiveView:
         if late is not None and not out:
             host = lateness.whole_host({each.rank: each.host for each in chosen}, late)
             out = dict.fromkeys(late.ranks, late.reason + (", on host %s" % host if host else ""))
+        without = self._joining.positions(set(ranks)) if absent or not ranks else []
+        if not paths and not without:
+            raise files.no_ledger(self.folders)
+        if not chosen:
+            out = joining.elsewhere(without)
+        chosen = sorted([*chosen, *without], key=lambda each: each.rank)
         return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems, memory, lateness.shares(compared), late)
 
     def _speeds(self, ranks: List[Position]) -> Dict[int, Optional[float]]:
-        """Return steps a second since the look before, or since the start at the first one."""
+        """Return steps a second since the look before, or of the latest steps at the first one."""
         now = time.monotonic()
         speeds = {each.rank: self._speed(each, now) for each in ranks}
         self._before = {each.rank: (each.pid, each.step, now) for each in ranks}
@@ -91,8 +97,18 @@ class LiveView:
             return None
         if before is not None and before[0] == position.pid:
             return (position.step - before[1]) / max(now - before[2], 1e-3)
-        lived = (position.since_ns - position.began_ns) / 1e9 + position.seconds
-        return position.step / lived if lived > 0 else None
+        return _pace(position)
+
+
+def _pace(position: Position) -> Optional[float]:
+    """Return how many of the latest steps a second; 0 if the next one lasts for several times as long as they did."""
+    took = position.steps.took
+    until = position.since_ns + int(position.seconds * 1e9)
+    ended = position.steps.ended_ns if took else position.since_ns
+    each = sum(took) / len(took) if took else (position.since_ns - position.began_ns) / position.step
+    if each <= 0:
+        return None
+    return 0.0 if until - ended > _SEVERAL * each else 1e9 / each
 
 
 def _nearer(position: Position, path: str, head: Header) -> Position:

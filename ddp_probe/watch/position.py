@@ -6,9 +6,11 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 from ddp_probe import ledger_schema as schema
 from ddp_probe.read import alive, ends
 from ddp_probe.read.ledger import Group, Header, Ledger, LedgerSite, Phase, Record
+from ddp_probe.read.steps import StepTimes
 from ddp_probe.watch import files
 
 RUNNING, STOPPED, GONE, ENDED, FAILED, OFF, ELSEWHERE = "running", "stopped", "gone", "ended", "failed", "probe off", "on another host"
+NO_LEDGER = "no ledger"
 OVER = (GONE, ENDED, FAILED)
 """States of a process that does not run any more."""
 
@@ -36,6 +38,7 @@ class Position(NamedTuple):
     seconds: float  # For how long it has been there.
     began_ns: int  # When the file was made, on the same clock.
     moved_ns: int
+    steps: StepTimes = StepTimes()  # The latest ones.
 
 
 def of(found: Ledger, ended_at: float) -> Optional[Position]:
@@ -67,6 +70,7 @@ def of(found: Ledger, ended_at: float) -> Optional[Position]:
         seconds=max(0.0, _now(head, state, ended_at) - since) / 1e9 if since else 0.0,
         began_ns=head.mono_ns,
         moved_ns=head.moved_ns,
+        steps=found.steps,
     )
 
 
@@ -102,15 +106,24 @@ def _now(head: Header, state: str, ended_at: float) -> float:
 
 
 def _state(head: Header, path: str) -> str:
-    kernel = alive.kernel_state(head.pid, head.host, head.born, head.boot)
+    found = _kernel_state(files.log_of(path), head.pid, head.host, head.born, head.boot)
+    return OFF if found == RUNNING and head.closed_ns else found
+
+
+def state_by_log(log: str, pid: int, host: str, born: int, boot: str) -> str:
+    """Return the state of a process that has a log and no ledger."""
+    found = _kernel_state(log, pid, host, born, boot) if pid else GONE
+    return NO_LEDGER if found in (RUNNING, ELSEWHERE) else found
+
+
+def _kernel_state(log: str, pid: int, host: str, born: int, boot: str) -> str:
+    kernel = alive.kernel_state(pid, host, born, boot)
     if kernel is None:
-        last = ends.last(files.log_of(path))
+        last = ends.last(log)
         return _end(last) if last.get("event") == "process.end" else ELSEWHERE
     if not kernel:
-        return _end(ends.last(files.log_of(path)))
-    if kernel in "Tt":
-        return STOPPED
-    return OFF if head.closed_ns else RUNNING
+        return _end(ends.last(log))
+    return STOPPED if kernel in "Tt" else RUNNING
 
 
 def _end(last: Dict[str, Any]) -> str:

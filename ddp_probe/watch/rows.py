@@ -3,9 +3,7 @@
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.watch.look import Look
-from ddp_probe.watch.position import RUNNING, Position
-
-_NO_LEDGER = "no ledger"
+from ddp_probe.watch.position import NO_LEDGER, RUNNING, Position
 
 
 class Row(NamedTuple):
@@ -30,9 +28,11 @@ def rows(look: Look) -> List[Row]:
     for position in look.ranks:
         alike.setdefault((*_cells(position), look.outliers.get(position.rank, "")), []).append(position)
     made = [_row(key, ranks, look) for key, ranks in alike.items()]
-    if look.absent:
-        made.append(Row(look.absent, _NO_LEDGER, "", "", "", None, "", None, ""))
-    return sorted(made, key=lambda row: (not row.why, len(row.ranks) if row.why else 0, row.state == _NO_LEDGER, -(row.seconds or 0.0), row.ranks))
+    shown = {position.rank for position in look.ranks}
+    rest = [rank for rank in look.absent if rank not in shown]
+    if rest:
+        made.append(Row(rest, NO_LEDGER, "", "", "", None, "", None, ""))
+    return sorted(made, key=lambda row: (not row.why, len(row.ranks) if row.why else 0, row.state == NO_LEDGER, -(row.seconds or 0.0), row.ranks))
 
 
 def _row(key: Sequence[str], ranks: Sequence[Position], look: Look) -> Row:

@@ -1,5 +1,6 @@
 """What is said on stderr while a job hangs: by its launcher, or by the lowest rank of a host that has none."""
 
+import json
 import os
 import re
 import subprocess
@@ -116,6 +117,30 @@ def test_the_launcher_speaks_while_the_job_hangs(job: Job, free_port: Callable[[
     assert {(event["event"], tuple(event["ranks"])) for event in hangs} == {("launcher.hang", (0, 1))}
     assert (resumed["event"], resumed["lasted"] > 2) == ("launcher.resumed", True)
     assert _events(job, read_events, "rank*.jsonl") == []
+
+
+_UNSEEN = pytest.param("unseen", "reduce", marks=pytest.mark.skipif(sys.version_info < (3, 9), reason="torch 1.12 has no functional collectives"))
+
+
+@pytest.mark.parametrize(("where", "others"), [("before", "lock"), _UNSEEN])
+def test_ranks_of_which_no_ledger_tells_anything(where: str, others: str, job: Job, free_port: Callable[[], int]) -> None:
+    """Before the first process group, and in a collective of DTensor's, the launcher and watch say where each rank stands, by the stacks."""
+    program = Path(__file__).parent / "programs" / "before_group.py"
+    found = [(number, re.search(r"# line: (\w+)", text)) for number, text in enumerate(program.read_text().splitlines(), 1)]
+    lines = {mark[1]: number for number, mark in found if mark}
+    job.start(*_AGENT[:3], "3", *_AGENT[4:], "--master_port", str(free_port()), str(program), where, str(job.released))
+    said = job.wait_for(r"No call of torch\.distributed says why\. Ranks 0-1 .*; rank 2 ")
+    places = r"Ranks 0-1 are at before_group\.py:%d in \w+.*; rank 2 is at before_group\.py:%d in read_config"
+    assert re.search(places % (lines[others], lines["config"]), said)
+    command = [sys.executable, "-m", "ddp_probe", "watch", "--json"]
+    done = subprocess.run(command, cwd=job.folder, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    ranks = json.loads(done.stdout)["ranks"]
+    assert [row["rank"] for row in ranks] == [0, 1, 2]
+    if where == "before":
+        assert {row["state"] for row in ranks} == {"no ledger"}
+        assert [row["site"]["line"] for row in ranks] == [lines["lock"], lines["lock"], lines["config"]]
+    assert job.release() == [0]
 
 
 def test_a_rank_at_work_is_no_alarm(job: Job) -> None:

@@ -2,16 +2,19 @@
 
 import json
 import os
+import platform
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from ledger_books import Call, Phase, returned
+from ledger_books import Call, Phase, born, returned
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.read import ledger
+from ddp_probe.read import ledger, ledger_text
 from ddp_probe.watch import glimpse
 from ddp_probe.watch.look import LiveView, Look
 from ddp_probe.watch.rows import rows
@@ -352,6 +355,34 @@ def test_a_run_without_a_ledger_says_so(folder: Path, shown: Any) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "There is no ledger in " in done.stderr
     assert "what to do:" in done.stderr
+
+
+def test_right_after_the_launch_it_waits_and_says_for_what(book: Any, folder: Path) -> None:
+    """While the launcher runs and no rank has a log, it says what it waits for; the first ledger ends that."""
+    head = '{"event":"launcher.start","phase":"point","ts":"2026-11-22T05:00:00.000000Z","pid":%d,"host":"%s","born":%d}\n'
+    log = folder / ("launcher.%s.jsonl" % platform.node())
+    log.write_text(head % (os.getpid(), platform.node(), born(os.getpid())), encoding="utf-8")
+    command = [sys.executable, "-m", "ddp_probe", "watch", str(folder), "--once"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "ddp_probe: Waiting: no rank has imported torch yet. Ctrl-C ends this.\n"
+        book(0, Call(group="0"), world=1)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "1 rank" in out
+
+
+def test_a_rank_that_stands_makes_no_steps(folder: Path) -> None:
+    """The first look tells the pace of the latest steps, and 0 for a rank whose next step lasts for several times as long."""
+    lines = [
+        "ledger 0-1 backward at /job/train.py:12 x60",
+        "ledger 0-1 step x60 forward 50 backward 30",
+        "ledger 0-1 barrier at /job/train.py:20 open",
+    ]
+    for rank, data in ledger_text.written(lines, start=time.time() - 100).items():
+        (folder / ("rank%05d.node1.7.ledger" % rank)).write_bytes(data)
+    (folder / "rank00000.node1.7.jsonl").write_text('{"event":"process.start","rank":0}\n', encoding="utf-8")
+    assert set(_look(folder).speed.values()) == {0.0}
 
 
 def test_no_run_at_all_says_so(run_python: Any, tmp_path: Path, clean_env: Any) -> None:
