@@ -17,6 +17,8 @@ that rank by SIGBUS. `DDP_PROBE_LEDGER=off` switches it off. `ddp_probe/read/led
 A record is valid if its first and last field are the same number. Numbers are in the byte order of the process. Times are nanoseconds of the
 host's monotonic clock; the header has the wall clock for one of them.
 
+The sums and the steps say who waits for whom: [device-state.md](device-state.md#who-waits-for-whom).
+
 Not recorded: functional collectives (`torch.distributed._functional_collectives`, and what torch.compile and DTensor make of them),
 what the reducer of DistributedDataParallel does in C++ (the phases `forward` and `backward` show it), calls of the process group itself, work whose
 future is awaited, and a vendor's own functions. A rank that waits in one of them is known by its phase, and by its stacks if it hangs.

@@ -93,6 +93,7 @@ CLAIMS: List[Claim] = [
     Claim(_CARDS, "python -m ddp_probe doctor", SHELL),
     Claim(_CARDS, ".venv/bin/", SHELL),
     Claim("docs/device-state.md", "python -m ddp_probe logs", SHELL),
+    Claim("docs/device-state.md", "python -m ddp_probe report", SHELL),
     Claim("docs/adding.md", "from ddp_probe.structlog import capture_logs", ByTest("tests/record/test_capture_logs.py")),
     Claim(_CARDS, "# acme_probe.py", ByTest("tests/pages/test_page_commands.py")),
     Claim(_CARDS, "[options.entry_points]", ByTest("tests/pages/test_page_commands.py")),

@@ -61,7 +61,7 @@ def test_what_is_called_an_event_is_one(name: str) -> None:
 @pytest.mark.parametrize("page", ["README.md", "loki.md"])
 def test_a_query_names_fields_of_the_schema(page: str) -> None:
     """Every field that jq or a query of the pages reads is a field of an event or of a failure."""
-    blocks = fences(page, "sh" if page == "README.md" else "logql")
+    blocks = [block for block in fences(page, "sh" if page == "README.md" else "logql") if "report --json" not in block]
     programs = [re.sub(r"\"(?:[^\"\\]|\\[^(])*\"", '""', block) if page == "loki.md" else block for block in blocks]
     used = {field for program in programs for field in re.findall(r"(?<![\w$*/.)])\.(\w+)", program)} - {"failure", "type", "message"}
     assert used <= _fields(), used - _fields()

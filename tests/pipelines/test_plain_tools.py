@@ -4,11 +4,14 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 from pipeline_pages import PAGES, recorded
+
+from ddp_probe.read import ledger_text
 
 Event = Dict[str, Any]
 _JOBS = ("00_healthy_ddp", "03_model_on_cpu_on_one_rank", "08_long_validation_on_rank0", "12_killed_by_sigkill")
@@ -130,6 +133,24 @@ _SAID: Dict[str, Callable[[Dict[str, List[Event]]], List[str]]] = {
 }
 
 
+# What the line above each block that asks `report` ends with, and what it prints of _STEPS.
+_OF_LEDGERS = {
+    "The ledgers are binary: what they say of waits comes from `report --json`. Who comes last step after step, and what it costs": (
+        r"ranks 2: last in 60 of 60 steps, 0\.0\d+ s of 0\.\d+ s, in forward",
+    ),
+    "At which line each rank waits longest": tuple(
+        r"rank %d: %s s in 40 calls of all_reduce at /t\.py:5" % one for one in ((0, "0.76"), (1, "0.76"), (2, "0.04"))
+    ),
+}
+_STEPS = (
+    "ledger 0-1 step x60 forward 50 backward 50",
+    "ledger 2 step x60 forward 80 backward 20",
+    "ledger 0-1 all_reduce 4 float32 at /t.py:5 takes 19 x40",
+    "ledger 2 all_reduce 4 float32 at /t.py:5 takes 1 x40",
+    "ledger 0-2 barrier at /t.py:9",
+)
+
+
 def _blocks() -> Dict[str, str]:
     page = (PAGES / "README.md").read_text(encoding="utf-8")
     return dict(re.findall(r"^([^\n]+):\n\n```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
@@ -171,7 +192,7 @@ def _printed(command: str, folder: Path) -> List[str]:
 
 def test_every_line_of_shell_is_checked() -> None:
     """The page has no block of shell that is not run here."""
-    assert list(_blocks()) == list(_SAID)
+    assert list(_blocks()) == [*_SAID, *_OF_LEDGERS]
 
 
 @pytest.mark.parametrize("title", _SAID)
@@ -191,3 +212,20 @@ def test_a_line_of_shell_prints_what_the_events_say(title: str, tmp_path: Path) 
         assert sorted(printed) == sorted(expected), job
         said += printed
     assert said
+
+
+@pytest.mark.parametrize("title", _OF_LEDGERS)
+@pytest.mark.skipif(shutil.which("jq", path="/usr/bin:/bin") is None, reason="jq is not installed")
+def test_a_line_of_shell_prints_what_the_ledgers_say(title: str, tmp_path: Path) -> None:
+    """Over three ranks of which the last is late, a block that asks `report --json` prints what its title says."""
+    for rank, data in ledger_text.written(_STEPS, 3).items():
+        start = '{"event":"process.start","phase":"point","rank":%d,"pid":7,"host":"a","world_size":3}\n' % rank
+        (tmp_path / ("rank%05d.a.7.jsonl" % rank)).write_text(start, encoding="utf-8")
+        (tmp_path / ("rank%05d.a.7.ledger" % rank)).write_bytes(data)
+    command = _blocks()[title].replace("python", sys.executable, 1)
+    environment = {"RUN": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert not done.stderr, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(_OF_LEDGERS[title])
+    assert all(re.fullmatch(pattern, line) for pattern, line in zip(_OF_LEDGERS[title], lines)), lines
