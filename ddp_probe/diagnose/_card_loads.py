@@ -31,6 +31,14 @@ class CardsOfHost(NamedTuple):
         """Return the name of the host."""
         return self.ranks[0].host or "the host"
 
+    @property
+    def used(self) -> bool:
+        """Return whether the ranks compute on cards that this tool may list: else what it says is of other jobs."""
+        if any(each.processes for each in self.last.begin.cards):
+            ours = {rank.pid for rank in self.ranks}
+            return any(self.processes(card.index) & ours for card in self.last.begin.cards)
+        return any(call.begin.devices or call.begin.current for rank in self.ranks for call in rank.calls(schema.DeviceState))
+
     def on(self, card: CardLoad) -> List[int]:
         """Return the ranks that are on a card: by the tool's list of processes, else by what the rank itself calls its current card."""
         if any(each.processes for each in self.last.begin.cards):

@@ -51,6 +51,7 @@ RULE = Rule(
 EXAMPLES = (
     Example("Card 0 of eight works for four ranks.", recorded.CARD_0_WORKS_FOR_ALL, ranks=(0,)),
     Example("Each rank's card works.", recorded.EACH_CARD_WORKS, answer="clear"),
+    Example("The ranks compute on the CPU, and card 0 works for somebody else.", recorded.RANKS_ON_THE_CPU, answer="clear"),
     Example("The job has begun a moment ago.", recorded.BEGUN_A_MOMENT_AGO, answer="clear"),
 )
 
@@ -75,6 +76,6 @@ def _mean(one: Tuple[float, CardLoad]) -> float:
 
 
 def _busy(host: CardsOfHost, means: List[Tuple[float, CardLoad]]) -> Optional[CardLoad]:
-    if len(host.ranks) < 2 or len(means) < 2 or host.looks < _LOOKS or means[-1][0] < _BUSY or means[-2][0] > _IDLE:
+    if len(host.ranks) < 2 or not host.used or len(means) < 2 or host.looks < _LOOKS or means[-1][0] < _BUSY or means[-2][0] > _IDLE:
         return None
     return means[-1][1]
