@@ -31,6 +31,7 @@ _MATTERS: Dict[str, Tuple[str, ...]] = {
     "checkpoint.load": ("file", "map_location", "locations"),
     "checkpoint.save": ("path", "size"),
     "device.state": ("when", "devices", "system"),
+    "cards.state": ("problem", "tool", "cards"),
     "hang.suspected": ("since", "operation", "number", "during", "step"),
     "hang.over": ("lasted", "suspected"),
     "stacks": ("request",),
@@ -140,6 +141,8 @@ def _detail(name: str, value: Any, *, short: bool) -> str:
         return _placement(value, short=short)
     if short and name == "devices" and isinstance(value, list):
         return ", ".join(_memory(each) for each in value if isinstance(each, dict)) or "no device"
+    if short and name == "cards" and isinstance(value, list):
+        return ", ".join(_load(each) for each in value if isinstance(each, dict))
     if short and name == "system" and isinstance(value, dict):
         return "rss %s" % _size(value.get("rss"))
     if short and name == "file" and isinstance(value, dict):
@@ -165,6 +168,12 @@ def _placement(placement: Dict[str, Any], *, short: bool) -> str:
 def _memory(device: Dict[str, Any]) -> str:
     told = "%s %s" % (device.get("device", "?"), _size(device.get("allocated")))
     return told if device.get("allocated_peak") is None else "%s, peak %s" % (told, _size(device["allocated_peak"]))
+
+
+def _load(card: Dict[str, Any]) -> str:
+    told = "%s: %s %%" % (card.get("index", 0), card.get("utilisation", "?"))
+    slow = card.get("throttled")
+    return told + (" slowed down (%s)" % " ".join(map(str, slow)) if isinstance(slow, list) and slow else "")
 
 
 def _size(count: Any) -> str:

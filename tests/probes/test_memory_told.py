@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 
+from ddp_probe.report import event_line
+
 _TOOLS = Path(__file__).resolve().parent.parent / "accelerator" / "tools"
 _JOB = """
 import os, time, torch, torch_gcu, torch.distributed as dist
@@ -105,3 +107,10 @@ def test_ranks_that_the_tool_alone_sees_on_card_0(told, tool, named):
 def test_a_healthy_job(told):
     """Ranks on cards of their own that hold what they need give no finding."""
     assert told(PAUSE="0.02") == []
+
+
+def test_a_line_about_cards_is_short_in_a_terminal():
+    """What `logs` prints of cards.state is the load of each card and why one is slow."""
+    cards = [{"index": 0, "utilisation": 85.5, "memory": 7, "throttled": ["hw_thermal"]}, {"index": 1, "utilisation": 0.5}]
+    text = event_line.line(0.0, {"event": "cards.state", "phase": "point", "tool": "efsmi", "looks": 3, "cards": cards}, width=120)
+    assert text.endswith("cards.state  tool=efsmi 0: 85.5 % slowed down (hw_thermal), 1: 0.5 %")

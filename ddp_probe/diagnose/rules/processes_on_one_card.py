@@ -2,9 +2,9 @@
 
 from typing import Iterator, List, NamedTuple
 
+from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
-from ddp_probe.diagnose._cards import own
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Rule, RuleTexts, shown
 from ddp_probe.diagnose.rules.recorded import processes_on_one_card as recorded
 from ddp_probe.diagnose.words import size, subject
 from ddp_probe.read.model import Run
@@ -50,6 +50,7 @@ RULE = Rule(
 
 EXAMPLES = (
     Example("All four ranks are on card 0, and the seven others are free.", recorded.FOUR_RANKS_ON_CARD_0, ranks=(0, 1, 2, 3)),
+    Example("The card that all are on runs out of memory.", recorded.CARD_0_RUNS_OUT, ranks=(0, 1, 2, 3)),
     Example("Each rank is on its own card, and has a context on card 0.", recorded.CONTEXTS_ON_CARD_0, ranks=(1, 2, 3)),
     Example("Each rank is on its own card.", recorded.EACH_ON_ITS_OWN, answer="clear"),
     Example("The tool lists processes of another namespace.", recorded.OTHER_PROCESSES, answer="clear"),
@@ -65,10 +66,10 @@ class _Crowd(NamedTuple):
 def check(run: Run) -> Iterator[Finding]:
     """Compare, host by host, the tool's processes of each card with the ranks."""
     for host in hosts(run):
-        if len(host.ranks) <= len(host.last.begin.cards) and not own(host.ranks):
+        if len(host.ranks) <= len(host.last.begin.cards) and not _cards.own(host.ranks):
             crowds = [crowd for card in host.last.begin.cards for crowd in [_crowd(host, card)] if len(crowd.ranks) > 1]
             if crowds:
-                yield _finding(host, crowds[0])
+                yield _finding(host, crowds[0], run)
 
 
 def _crowd(host: CardsOfHost, card: CardLoad) -> _Crowd:
@@ -79,17 +80,20 @@ def _crowd(host: CardsOfHost, card: CardLoad) -> _Crowd:
     return _Crowd(card, ranks, [rank for rank in ranks if pids[rank] in elsewhere])
 
 
-def _finding(host: CardsOfHost, crowd: _Crowd) -> Finding:
+def _finding(host: CardsOfHost, crowd: _Crowd, run: Run) -> Finding:
     card, guests = crowd.card, crowd.guests
     astray = guests if guests and len(guests) < len(crowd.ranks) else crowd.ranks
     held = [bytes_ for bytes_ in card.processes.values() if bytes_]
     more = ", %s in all" % size(sum(held)) if held else ""
     where = "beside cards of their own" if guests else "and on no other; %d cards of the host are free" % _free(host)
+    lost = [failure for failure in _cards.lost(run) if failure.rank in crowd.ranks and not guests]
     return RULE.found(
         ranks=astray,
         verdict="%s on card %d of %s%s, %s, as %s lists them." % (subject(astray, "is", "are"), card.index, host.host, more, where, host.tool),
         evidence=[shown(host.last, "%d processes on card %d" % (len(card.processes), card.index))],
         when=host.answers[0].when,
+        explains=lost,
+        severity=ERROR if lost else WARNING,
     )
 
 
