@@ -50,7 +50,10 @@ class Line:
 
     def receive(self, seconds: Optional[float]) -> Dict[str, Any]:
         """Return the next message."""
-        message: Dict[str, Any] = json.loads(self.receive_line(seconds))
+        try:
+            message: Dict[str, Any] = json.loads(self.receive_line(seconds))
+        except RecursionError:  # Nested a thousand deep: no other side of ours sends that.
+            raise ConnectionError("the message cannot be read") from None
         return message
 
     def receive_line(self, seconds: Optional[float], longest: int = _LONGEST) -> bytes:

@@ -333,7 +333,7 @@ def _group(text: str) -> Group:
     try:
         found = json.loads(text)
         return Group(**{name: found[name] for name in Group._fields if name in found})
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return Group(description=text[:80])
 
 

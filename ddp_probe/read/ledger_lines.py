@@ -58,7 +58,7 @@ def packed(text: bytes) -> bytes:
     for number, line in enumerate(text.split(b"\n")[:-1], 1):
         try:
             rows.append(dict(json.loads(line)))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             raise ValueError("Line %d of the ledger is not valid." % number) from None
     try:
         return _packed(rows)

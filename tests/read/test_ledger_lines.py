@@ -74,6 +74,8 @@ def test_any_text_is_read_without_an_error() -> None:
         assert not rank_ledger.read("x", text[:size]).complete
     for old, new in ((b'"all_reduce"', b'"reduced"'), (b'{"ledger":2', b'{"ledger":7'), (b'"record":3', b'"record":"x"'), (b'"is":', b'"was":')):
         assert ledger.parse(text.replace(old, new)).problem
+    with pytest.raises(ValueError, match="Line 2 of the ledger is not valid"):
+        ledger_lines.packed(text.split(b"\n")[0] + b"\n" + b"[" * 100000 + b"\n")
     with pytest.raises(ValueError, match="not a ledger"):
         ledger_lines.written(b"x" * 900)
 
