@@ -3,8 +3,9 @@
 Each field is as wide as its place is aligned, so that native and standard layouts are the same bytes; docs/ledger.md is printed from here.
 """
 
+import re
 import struct
-from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 VERSION = 2
 READS = (1, VERSION)
@@ -231,6 +232,22 @@ SUMS = 256
 STEPS = 256
 TEXT_BYTES = 1 << 16
 HEADER_BYTES = 256
+_MOST_RANKS = 1 << 20
+
+
+def ranks_of(text: str) -> List[int]:
+    """Return the ranks of 0-2,5 or 0-62/2."""
+    found: List[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7})(?:/(\d{1,7}))?)?", part.strip())
+        if match is None:
+            raise ValueError("%r is not a list of ranks." % text)
+        first = int(match.group(1))
+        those = range(first, int(match.group(2) or first) + 1, max(int(match.group(3) or 1), 1))
+        if len(found) + len(those) > _MOST_RANKS:
+            raise ValueError("%r names more ranks than a job can have." % text[:100])
+        found.extend(those)
+    return found
 
 
 class Offsets(NamedTuple):

@@ -3,9 +3,10 @@
 import json
 import os
 import struct
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
+from ddp_probe.alignment import AlignedCall, departure
 from ddp_probe.hangs._standing import open_call, open_phase, records
 from ddp_probe.ours import ours
 from ddp_probe.own_code import foreign
@@ -15,6 +16,7 @@ _OPERATIONS = schema.names(schema.OPERATIONS)
 _PHASES = schema.names(schema.PHASES)
 _USED = struct.Struct("@Q")
 _MOST = 4
+_COMPARED = 512  # Calls of a rank, the latest.
 _SUSPECTED, _OVER = b'"event":"hang.suspected"', b'"event":"hang.over"'
 _LOOKED_AT = 1 << 18
 
@@ -104,6 +106,41 @@ def together(places: Iterable["tuple[int, Whereabouts]"]) -> str:
     more = len(parts) - _MOST
     text = "; ".join(parts[:_MOST]) + ("; and %d more places" % more if more > 0 else "")
     return text[:1].upper() + text[1:] + "." if text else ""
+
+
+def parted(ledgers: Iterable["tuple[int, bytes]"]) -> str:
+    """Say which rank has left the sequence of calls that all make; nothing if none has, or if it cannot be told."""
+    found = departure({rank: calls for rank, data in ledgers for calls in [list(_calls(data))] if calls})
+    if found is None:
+        return ""
+    others = "%s called" % named(list(found.others)) if found.others else "it had always called"
+    return "Rank %d called %s when %s %s. " % (found.rank, _words(found.made), others, _words(found.usual))
+
+
+def _words(call: AlignedCall) -> str:
+    return "%s at %s:%d" % (call.op, os.path.basename(call.file), call.line)
+
+
+def _calls(data: bytes) -> Iterator[AlignedCall]:
+    """Yield the last calls of the job's main thread, as they are compared."""
+    texts: Dict[int, str] = {}
+    rows = sorted((row for row in records(data) if not row["flags"] & (schema.INNER | schema.SIDE_THREAD)), key=lambda row: int(row["index"]))
+    for row in rows[-_COMPARED:]:
+        for number in (row["site"], row["group"]):
+            if number not in texts:
+                texts[number] = text_of(data, number)
+        file, line, _ = [*texts[row["site"]].split("\n"), "", ""][:3]
+        group = json.loads(texts[row["group"]] or "{}") if row["op"] < schema.ABOUT_GROUPS else {}
+        peer = row["peer"] if schema.POINT_TO_POINT <= row["op"] < schema.ABOUT_GROUPS else -1
+        members = _members(group.get("ranks", ""))
+        yield AlignedCall(_OPERATIONS.get(row["op"], ""), file, int(line or 0), group.get("id", ""), members, row["seq"], peer)
+
+
+def _members(text: str) -> Tuple[int, ...]:
+    try:
+        return tuple(schema.ranks_of(text)) if text else ()
+    except ours(ValueError):  # It was cut.
+        return ()
 
 
 def named(ranks: List[int]) -> str:

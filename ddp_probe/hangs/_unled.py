@@ -8,8 +8,8 @@ import re
 
 from ddp_probe.facts.birth import ancestors
 from ddp_probe.hangs._others import Others
-from ddp_probe.hangs._places import together
-from ddp_probe.hangs._standstill import Standstill, read_on
+from ddp_probe.hangs._places import parted, together
+from ddp_probe.hangs._standstill import Seen, Standstill, read_on
 from ddp_probe.ours import ours
 from ddp_probe.record import Recorder
 from ddp_probe.record.ledger import LedgerFile
@@ -28,7 +28,7 @@ class Unled:
         self._patience = int(after * 1e9)
         self._others = Others(folder, self._host, lambda _: True)
         how = read_on(folder)
-        self._standstill = Standstill(self._others, after, recorder, lambda seen: "%s %s" % (together(seen.places), how))
+        self._standstill = Standstill(self._others, after, recorder, lambda seen: "%s%s %s" % (_parted(seen), together(seen.places), how))
         self._moved = 0
         self._is_asked = self._speaks = False
 
@@ -50,6 +50,13 @@ class Unled:
     def _is_lowest(self) -> bool:
         self._others.newest(0)
         return [owner.path for owner, _ in self._others.alive()[:1]] == [self._path]
+
+
+def _parted(seen: Seen) -> str:
+    """Say which rank has left the sequence of calls, if all of the job are here and wait."""
+    if not seen.is_all or len(seen.places) != len(seen.owners) or not all(one.waits for _, one in seen.places):
+        return ""
+    return parted((owner.rank, owner.whole()) for owner, _ in seen.owners)
 
 
 def has_launcher(folder: str, host: str) -> bool:

@@ -9,8 +9,8 @@ Only ranks that do the same are compared: they make the same calls in a group, a
 
 from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ddp_probe.ledger_schema import ranks_of
 from ddp_probe.read.ledger import CallSum
-from ddp_probe.read.rank_ledger import ranks_of
 from ddp_probe.read.steps import FEW, PARTS, StepTimes
 
 ELSEWHERE = "elsewhere"

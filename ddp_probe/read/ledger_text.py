@@ -22,7 +22,7 @@ from hashlib import blake2b
 from typing import Any, Dict, Iterable, List, Tuple
 
 from ddp_probe import ledger_schema as schema
-from ddp_probe.read.rank_ledger import ranks_of
+from ddp_probe.ledger_schema import ranks_of
 
 WORD = "ledger "
 START = 1000.0

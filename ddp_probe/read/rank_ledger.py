@@ -4,7 +4,6 @@ Equal calls of all ranks are one object: ten thousand ledgers must fit in memory
 """
 
 import os
-import re
 from array import array
 from collections import deque
 from functools import lru_cache
@@ -36,7 +35,6 @@ class LedgerCall(NamedTuple):
     site: Optional[LedgerSite]
 
 
-_MOST_RANKS = 1 << 20
 _OF_GROUPS = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.ABOUT_GROUPS)
 _UNKNOWN = LedgerCall("", 0, 0, "", -1, None)
 _CALLS: List[LedgerCall] = [_UNKNOWN]  # A call's number is its place here; 0 stands for one that is not known.
@@ -97,21 +95,6 @@ class RankLedger(NamedTuple):
         return self.base + mono_ns * 1e-9
 
 
-def ranks_of(text: str) -> List[int]:
-    """Return the ranks of 0-2,5 or 0-62/2."""
-    found: List[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7})(?:/(\d{1,7}))?)?", part.strip())
-        if match is None:
-            raise ValueError("%r is not a list of ranks." % text)
-        first = int(match.group(1))
-        those = range(first, int(match.group(2) or first) + 1, max(int(match.group(3) or 1), 1))
-        if len(found) + len(those) > _MOST_RANKS:
-            raise ValueError("%r names more ranks than a job can have." % text[:100])
-        found.extend(those)
-    return found
-
-
 def find(log: str) -> str:
     """Return the ledger of the process that wrote this log; the newest if it began several, an empty string if there is none."""
     base, found = log[: -len(".jsonl")], ""
@@ -161,7 +144,7 @@ def _made(record: Record) -> AlignedCall:
 @lru_cache(maxsize=1 << 10)
 def _members(text: str) -> Tuple[int, ...]:
     try:
-        return tuple(ranks_of(text))
+        return tuple(schema.ranks_of(text))
     except ValueError:  # It was cut.
         return ()
 

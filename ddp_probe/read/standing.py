@@ -5,8 +5,9 @@ For a job that runs and for one that has ended. What only the logs tell is added
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Set, Tuple
 
+from ddp_probe.ledger_schema import ranks_of
 from ddp_probe.read.ledger import Group, Phase, Record
-from ddp_probe.read.rank_ledger import GroupCalls, RankLedger, ranks_of
+from ddp_probe.read.rank_ledger import GroupCalls, RankLedger
 
 LONG = frozenset(("validate", "test", "checkpoint", "save", "load"))
 _AROUND = frozenset(("train",))  # It holds whole steps: it does not tell where a rank is.

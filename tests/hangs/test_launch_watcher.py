@@ -162,9 +162,12 @@ def test_without_a_launcher_the_lowest_rank_speaks(job: Job, read_events: Any) -
     for rank in ("0", "1"):
         job.start(str(_JOB), "rank", str(job.released), "hangs", RANK=rank, LOCAL_RANK=rank, WORLD_SIZE="2")
     said = job.wait_for("No rank has moved")
-    waits, missing = _line("the line of rank 0"), _line("the last call of rank 1")
-    where = "Rank 0 is in all_reduce number 2 at %s; rank 1 is in no collective, after all_reduce number 1 at %s." % (waits, missing)
-    assert re.match(r"No rank has moved for \d+ s\. %s Read on: python -m ddp_probe report$" % re.escape(where), said)
+    waits, missing = _line("the line of rank 0"), _line("the line that waits for the file")
+    where = "Rank 0 is in all_reduce number 2 at %s; rank 1 is at %s in comes_late" % (waits, missing)
+    assert re.match(r"No rank has moved for \d+ s\. %s.* Read on: python -m ddp_probe report$" % re.escape(where), said)
+    for command in (["report", "--brief"], ["watch", "--once"]):
+        done = subprocess.run([sys.executable, "-m", "ddp_probe", *command], cwd=job.folder, capture_output=True, check=False, text=True)
+        assert missing in done.stdout, done
     assert len(_left_over(job)) == 2
     assert job.release() == [0, 0]
     assert re.match(r"Rank(s 0-1 move| [01] moves) on after \d+ s\.$", job.said[-1])

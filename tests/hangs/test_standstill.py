@@ -1,6 +1,7 @@
 """When a standstill of a host's ranks is said, by whom, in which words; and what a look at their ledgers costs."""
 
 import os
+import random
 import re
 import signal
 import subprocess
@@ -11,14 +12,19 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 from ledger_books import Book, Call, Phase
+from parted_jobs import draw, log, simulated
+from schedule import seed
 
 from ddp_probe import ledger_schema as schema
+from ddp_probe.diagnose import judge
 from ddp_probe.facts.birth import ancestors
 from ddp_probe.hangs._others import Others
-from ddp_probe.hangs._places import place, together
+from ddp_probe.hangs._places import Whereabouts, parted, place, together
 from ddp_probe.hangs._standstill import Seen, Standstill
 from ddp_probe.hangs._unled import has_launcher
 from ddp_probe.hangs.launch import LaunchWatcher, _Verdict
+from ddp_probe.read import ledger_text
+from ddp_probe.read.load import from_lines
 from ddp_probe.record import brief
 
 _Make = Callable[..., Book]
@@ -58,6 +64,48 @@ def test_a_standstill_is_said_once_and_then_its_end(book: _Make, others: Others,
     standstill.look()
     assert [re.sub(r"after 3\d s", "after 30 s", line) for line in _said(capfd)] == ["ddp_probe: Rank 1 moves on after 30 s."]
     assert [event.ranks for event in log.events] == [[0, 1], [1]]
+
+
+def test_the_rank_that_left_the_sequence_is_named(tmp_path: Path) -> None:
+    """From the bytes of the ledgers, without a reader, the same rank is named as by the report."""
+    named = 0
+    for number in range(40):
+        job = draw(random.Random("%d %d" % (seed(), number)))
+        text = log(simulated(job.program))
+        print("seed %d %d" % (seed(), number), job[:5])
+        ledgers = ledger_text.written([line for line in text.splitlines() if line.startswith("ledger")])
+        found = judge(from_lines(text)).findings[0]
+        said = parted((rank, _at_full_size(data)) for rank, data in ledgers.items())
+        if said:
+            assert found.ranks == [job.guilty]
+            assert said.startswith("Rank %d called " % job.guilty)
+            named += 1
+    assert named > 30
+
+
+def _at_full_size(data: bytes) -> bytes:
+    """Return a ledger with the areas that a rank makes."""
+    head = dict(zip([field.name for field in schema.HEADER], schema.layout(schema.HEADER).unpack_from(data)))
+    small, full, size = schema.places(head), schema.places(schema.SIZES), schema.layout(schema.RECORD).size
+    made = bytearray(full.end)
+    schema.layout(schema.HEADER).pack_into(made, 0, *{**head, **schema.SIZES}.values())
+    made[schema.HEADER_BYTES : schema.HEADER_BYTES + head["text_used"]] = data[schema.HEADER_BYTES : schema.HEADER_BYTES + head["text_used"]]
+    for at in range(small.records, small.end, size):
+        place = full.records + int.from_bytes(data[at : at + 8], sys.byteorder) % schema.RECORDS * size
+        if any(data[at : at + 8]):
+            made[place : place + size] = data[at : at + size]
+    return bytes(made)
+
+
+def test_a_rank_in_no_call_is_told_by_its_stack(book: _Make, others: Others, tmp_path: Path) -> None:
+    """The line is that of the stack which it has written since it moved last, not that of its last call."""
+    stands = book(0, Call(state=schema.RETURNED, site="/job/train.py:9:main"), world=1)
+    frames = '[{"file":"/job/train.py","line":30,"function":"main"},{"file":"/job/data.py","line":55,"function":"read"}]'
+    told = '{"event":"hang.suspected","mono_ns":%d,"since":10.0,"still":9.0,"threads":[{"main":true,"frames":%s}]}\n'
+    stands.path.with_suffix(".jsonl").write_text(told % (time.monotonic_ns(), frames), encoding="utf-8")
+    others.newest(0)
+    ((owner, _),) = others.alive()
+    assert owner.place() == Whereabouts("at data.py:55 in read, after all_reduce number 1 at train.py:9", False, 9.0)
 
 
 @pytest.mark.parametrize(

@@ -69,10 +69,10 @@ def test_a_text_of_a_ledger_that_claims_much(tmp_path: Path, clean_env: Callable
 
 def test_a_group_of_all_ranks_there_could_be() -> None:
     """A list of ranks is bounded as a whole, and not only in each of its parts."""
-    assert len(rank_ledger.ranks_of("0-1048575")) == 1 << 20
+    assert len(schema.ranks_of("0-1048575")) == 1 << 20
     for text in ("0-9999999", ",".join(["0-1000000"] * 100)):
         with pytest.raises(ValueError, match="more ranks than a job can have"):
-            rank_ledger.ranks_of(text)
+            schema.ranks_of(text)
 
 
 _VALID = ledger_text.written(_CALLS)[0]

@@ -6,8 +6,8 @@ from ddp_probe.diagnose._split_words import explained, of_kind, only_waits, stan
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import by_number, capital, named
+from ddp_probe.ledger_schema import ranks_of
 from ddp_probe.read.model import Run
-from ddp_probe.read.rank_ledger import ranks_of
 from ddp_probe.read.splits import CIRCLE, Split
 
 _MOST = 8  # Waits that are told.
