@@ -98,7 +98,7 @@ def read(root: Any, persistent: List[Persistent]) -> Contents:
         elif not _is_module_source(one.identity):
             found.fault("A persistent id is not that of a storage that torch knows.")
     seen: Set[int] = set()
-    waiting = [_Step(root, None, None, None)]
+    waiting = [_Step(root, None, None, None)] if _holds(root) else []
     while waiting:
         step = waiting.pop()
         value = step.value
@@ -107,10 +107,16 @@ def read(root: Any, persistent: List[Persistent]) -> Contents:
             _add(found, tensor, step)
         elif type(value) is PickledCall and _is_wrong(value):
             found.fault("The tensor %s is made with arguments that torch does not take." % (_path(step.place) or "(unnamed)"))
-        elif type(value) in (Mapping, PickledCall, list, tuple, PickledSet) and id(value) not in seen:
+        elif id(value) not in seen:
             seen.add(id(value))
-            waiting.extend(reversed(list(_parts(step))))
+            waiting.extend(reversed([part for part in _parts(step) if _holds(part.value)]))
     return found
+
+
+def _holds(value: Any) -> bool:
+    """Tell whether there may be a tensor in a value: of millions of numbers and texts none is looked at."""
+    kind = type(value)
+    return bool(value) if kind is tuple or kind is list else kind in (Mapping, PickledCall, PickledSet)
 
 
 class _Step(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 from ddp_probe.checkpoints.model import BrokenError, UnknownError
 from ddp_probe.checkpoints.opcodes import PLAIN, WITH_ARGUMENT
 from ddp_probe.checkpoints.pickle_stream import PickleStream
-from ddp_probe.checkpoints.stack import Stack
+from ddp_probe.checkpoints.stack import Stack, TooDeepError
 
 OPCODES = 12_000_000  # About 250,000 tensors.
 VALUES = 4_000_000  # About half a gigabyte, if each is a dict.
@@ -46,6 +46,8 @@ class Machine(Stack):
                 if self._count > OPCODES or self.values > VALUES or self.texts > TEXT or len(self.metastack) > _MARKS:
                     raise UnknownError("Its pickle is larger than what is followed: %d opcodes, %d values." % (self._count, self.values))
             return self.stack.pop()
+        except TooDeepError:
+            raise UnknownError("Its pickle is nested more deeply than what is followed.") from None
         except _WRONG as exc:
             raise BrokenError(_words(exc, ended=stream.ended), record, at) from exc
 

@@ -1,10 +1,11 @@
 """What each opcode of pickle does to the stack. Classes stay names, and calls stay records of what would be called."""
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Sequence
 
 from ddp_probe.checkpoints.stack import Stack
 from ddp_probe.checkpoints.values import Blob, Global, Mapping, Persistent, PickledCall, PickledSet
 
+_CONTAINERS = (tuple, list, Mapping, PickledCall, PickledSet)
 _DICTS = ("collections.OrderedDict", "collections.Counter")
 
 
@@ -19,8 +20,22 @@ def _tuple_of(count: int) -> Callable[[Stack], None]:
         made = tuple(s.stack[-count:])
         del s.stack[-count:]
         s.make(made)
+        s.nest(made, _container(made))
 
     return handler
+
+
+def _container(items: Sequence[Any]) -> Any:
+    """Return the first or the last of what is put into another, if that is a container: one that was made just before."""
+    first = items[0] if items else None
+    return first if type(first) in _CONTAINERS else items[-1] if items else None
+
+
+def _made_since_mark(s: Stack, kind: Callable[[List[Any]], Any]) -> None:
+    items = s.since_mark()
+    made = kind(items)
+    s.make(made)
+    s.nest(made, _container(items))
 
 
 def _mark(s: Stack) -> None:
@@ -35,6 +50,7 @@ def _append(s: Stack) -> None:
 
 def _extend(s: Stack, items: List[Any], opcode: str) -> None:
     target = s.stack[-1]
+    s.nest(target, _container(items))
     if type(target) is list:
         target.extend(items)
         return
@@ -55,6 +71,7 @@ def _set_items(s: Stack, pairs: List[Any], opcode: str) -> None:
             s.misuse("%s on something that is not a dict" % opcode)
     elif type(target) is not Mapping:
         raise ValueError("%s on a %s" % (opcode, type(target).__name__))
+    s.nest(target, _container(pairs))
     target.pairs.extend(pairs)
 
 
@@ -75,7 +92,9 @@ def _reduce(s: Stack) -> None:
         s.misuse("REDUCE of something that is not a function")
         if type(function) not in (PickledCall, Persistent):
             raise ValueError("a call of a %s" % type(function).__name__)
-    s.make(PickledCall(function, arguments))
+    made = PickledCall(function, arguments)
+    s.make(made)
+    s.nest(made, _container((function, arguments)))
 
 
 def _new_extended(s: Stack) -> None:
@@ -100,6 +119,7 @@ def _build(s: Stack) -> None:
     state, target = s.stack.pop(), s.stack[-1]
     if type(target) is PickledCall:
         target.state = state
+        s.nest(target, state)
     else:
         s.misuse("BUILD of something that is not an object")
 
@@ -171,9 +191,9 @@ PLAIN: Dict[str, Callable[[Stack], None]] = {
     "EMPTY_LIST": lambda s: s.make([]),
     "EMPTY_DICT": lambda s: s.make(Mapping()),
     "EMPTY_SET": lambda s: s.make(PickledSet([])),
-    "LIST": lambda s: s.make(s.since_mark()),
-    "TUPLE": lambda s: s.make(tuple(s.since_mark())),
-    "FROZENSET": lambda s: s.make(PickledSet(s.since_mark())),
+    "LIST": lambda s: _made_since_mark(s, list),
+    "TUPLE": lambda s: _made_since_mark(s, tuple),
+    "FROZENSET": lambda s: _made_since_mark(s, PickledSet),
     "TUPLE1": _tuple_of(1),
     "TUPLE2": _tuple_of(2),
     "TUPLE3": _tuple_of(3),

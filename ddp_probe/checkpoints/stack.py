@@ -6,6 +6,11 @@ from typing import Any, Dict, List, Set
 from ddp_probe.checkpoints.values import Blob, Global, Persistent
 
 _KEPT = 4096  # Characters of one text, bytes of one value.
+_DEEPEST = 100_000  # Containers within each other: no pickler writes as many, since it calls itself for each.
+
+
+class TooDeepError(Exception):
+    """Nobody has pickled this: it is made to keep its reader busy."""
 
 
 class Stack:
@@ -25,6 +30,15 @@ class Stack:
         self.stack: List[Any] = []
         self.metastack: List[List[Any]] = []
         self.memo: Dict[int, Any] = {}
+        self._outermost: Any = None  # The container in which all those of a nest are, as far as it is made.
+        self._depth = 0
+
+    def nest(self, outer: Any, inner: Any) -> None:
+        """Count how deep it goes while containers are put into each other one after another."""
+        self._depth = self._depth + 1 if inner is self._outermost else 0
+        self._outermost = outer
+        if self._depth > _DEEPEST:
+            raise TooDeepError
 
     def make(self, value: Any) -> None:
         """Push a new object, and count it."""

@@ -134,6 +134,47 @@ def test_a_bomb_has_a_verdict_in_bounded_memory(
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 600_000
 
 
+_MANY = 1_000_000
+_PEAK = """
+import resource, sys
+from ddp_probe.checkpoints.judge import judge
+found = judge(sys.argv[1])
+print(found.verdict, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, found.because)
+"""
+
+
+@pytest.mark.parametrize(
+    ("pickled", "verdict", "most"),
+    [
+        (b")" + b"\x85" * _MANY, UNKNOWN, 30),
+        (b")" + b"K\x01\x86" * _MANY, UNKNOWN, 30),
+        (b"]" * _MANY + b"a" * (_MANY - 1), UNKNOWN, 120),
+        (b"(" + b")" * _MANY + b"t", WHOLE, 60),
+        (b"(" + b"K\x01" * _MANY + b"l", WHOLE, 60),
+    ],
+    ids=["tuples", "pairs", "lists", "wide", "numbers"],
+)
+def test_a_million_values_cost_little(tmp_path: Path, run_python: Callable[..., Any], pickled: bytes, verdict: str, most: int) -> None:
+    """Tuples and lists in each other are given up at a depth that no pickler writes; of a million plain values none is looked at one by one."""
+    peaks = []
+    for name, data in (("small.pth", b"\x80\x02)."), ("large.pth", b"\x80\x02" + pickled + b".")):
+        (tmp_path / name).write_bytes(archive(data))
+        done = run_python(["-c", _PEAK, tmp_path / name])
+        said, peak, because = done.stdout.rstrip("\n").split(" ", 2)
+        peaks.append(int(peak))
+    assert said == verdict, because
+    assert ("nested more deeply" in because) == (verdict == UNKNOWN)
+    assert peaks[1] - peaks[0] < most, peaks
+
+
+def test_a_deep_object_that_a_pickler_has_written_is_whole(tmp_path: Path) -> None:
+    """Lists in each other as deep as Python's pickler can write them are followed to the tensor inside."""
+    nested: Any = []
+    for _ in range(100):
+        nested = [(nested, {"a": nested})]
+    assert one(tmp_path, archive(pickle.dumps(nested, 2))).verdict == WHOLE
+
+
 def test_more_than_the_limits_is_unknown_and_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pickle with more opcodes, values, texts or marks than are followed cannot be judged, and the reason is given."""
     for limit, pickled in (("OPCODES", b"N0" * 900), ("VALUES", b"]" * 900), ("TEXT", b"X\x02\x00\x00\x00ab" * 900), ("_MARKS", b"(" * 900)):
