@@ -26,7 +26,7 @@ def _tuple_of(count: int) -> Callable[[Stack], None]:
 
 
 def _container(items: Sequence[Any]) -> Any:
-    """Return the first or the last of what is put into another, if that is a container: one that was made just before."""
+    """Return the first or the last of what is put into another, if that is a container."""
     first = items[0] if items else None
     return first if type(first) in _CONTAINERS else items[-1] if items else None
 

@@ -7,9 +7,11 @@ import contextlib
 import difflib
 import glob
 import os
+import pwd
 import re
+import shlex
 import stat
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe import ledger_schema, settings
 from ddp_probe.errors import UnusableError, UsageError
@@ -73,8 +75,11 @@ def newest() -> str:
     return found[0]
 
 
-def no_run(folder: str) -> NoRunError:
-    """Return the error for a folder without runs."""
+def no_run(folder: str) -> UnusableError:
+    """Return the error for a folder without runs, or with runs that this user may not read."""
+    closed = _forbidden_in(folder)
+    if closed is not None:
+        return closed
     place = os.path.abspath(folder)
     fault = _fault(folder)
     return NoRunError(
@@ -86,6 +91,47 @@ def no_run(folder: str) -> NoRunError:
         else "There is no folder %s." % place,
         what_to_do="Run the job with DDP_PROBE=1, or name a run, a file or a plain log: python -m ddp_probe report PATH.",
     )
+
+
+def forbidden(path: str) -> Optional[UnusableError]:
+    """Return the error for a path that this user may not look into, by the first folder on its way that is closed; None if none is."""
+    parts = os.path.abspath(path).split(os.sep)
+    for end in range(2, len(parts) + 1):
+        place = os.sep.join(parts[:end])
+        try:
+            seen = os.stat(place)
+            flags = os.X_OK if end < len(parts) else os.R_OK | os.X_OK if stat.S_ISDIR(seen.st_mode) else os.R_OK
+            if not os.access(place, flags):
+                return _closed(place, seen)
+        except (OSError, ValueError):  # It does not exist.
+            return None
+    return None
+
+
+def _closed(place: str, seen: os.stat_result) -> UnusableError:
+    owner = _name_of(seen.st_uid)
+    return UnusableError(
+        what="%s may not be read by %s." % (place, _name_of(os.geteuid())),
+        why="It belongs to %s, and its permissions are %s." % (owner, stat.filemode(seen.st_mode)),
+        what_to_do="Let %s run: chmod -R g+rX %s. With DDP_PROBE_UMASK=027 in its environment a job makes its run readable for the group."
+        % (owner, shlex.quote(place)),
+    )
+
+
+def _name_of(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return "user %d" % user
+
+
+def _forbidden_in(path: str) -> Optional[UnusableError]:
+    """Return the same for a folder or the first closed one in it."""
+    found = forbidden(path)
+    with contextlib.suppress(OSError):
+        inner = [entry.path for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)] if found is None else []
+        found = next(filter(None, map(forbidden, inner)), found)
+    return found
 
 
 def _fault(folder: str) -> str:
@@ -106,6 +152,10 @@ def sources(paths: Sequence[str]) -> Sources:
     named = [path for matches, _ in matched for path in matches]
     for path in named:
         _take(path, found, alone=len(named) == 1)
+    if not (found.events or found.texts or found.folds):
+        closed = next(filter(None, map(_forbidden_in, found.unreadable)), None)
+        if closed is not None:
+            raise closed
     if not (found.events or found.texts or found.folds) and all(why == _EMPTY for why in found.unreadable.values()):
         raise UnusableError(what="There is no run in %s." % named[0], why=_EMPTY, what_to_do=_LIST)
     files = (_once(found.events), _once(found.texts), _once(found.folders))
@@ -161,6 +211,9 @@ def _several(name: str, begun: List[str]) -> UnusableError:
 
 
 def _nothing(path: str) -> UnusableError:
+    closed = forbidden(path) or forbidden(os.path.join(root(), path))
+    if closed is not None:
+        return closed
     close = difflib.get_close_matches(path, [os.path.basename(run) for run in runs(root())], n=1)
     return UnusableError(
         what="There is nothing at %s." % path,
