@@ -34,7 +34,7 @@ def _stopped(run: Run, standing: Standing) -> str:
 def _silent(run: Run, standing: Standing, seen: View) -> str:
     """Say that a rank was there and has written nothing."""
     death = run.death(standing.rank)
-    if standing.rank not in run.running and (death is None or not death.signal):
+    if run.stands_until(standing.process) is None and (death is None or not death.signal):
         return ""  # It may have ended by itself at any time: nothing says that it was there until somebody ended it.
     return _unheard(standing, seen)
 

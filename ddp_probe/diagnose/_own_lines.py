@@ -62,7 +62,7 @@ def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterato
     for call in calls:
         when = ledger.when(call.begin.mono_ns) if call.begin.mono_ns else call.when - process.offset
         frames = stacks.main_frames(call.begin.threads)
-        if frames and when >= ledger.moved:
+        if frames and when >= ledger.moved and not _came_after(process, when):
             yield _Look(when, frames, call.at)
     dump = stacks.dumped(process.file)
     if dump is not None and _is_new(process, ledger, dump.when, latest):
@@ -72,8 +72,13 @@ def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterato
 def _is_new(process: LoggedProcess, ledger: RankLedger, when: float, latest: float) -> bool:
     """Tell whether faulthandler's text is of the last standstill. A copied file has the time of the copy: then nothing may have been over since."""
     if when > latest + _SLACK:
-        return not process.count(schema.HangOver)
+        return all(_came_after(process, call.when - process.offset) for call in process.calls(schema.HangOver))
     return when + _SLACK >= ledger.moved
+
+
+def _came_after(process: LoggedProcess, when: float) -> bool:
+    """Tell whether a time on the clock of its host is after the signal from outside that ended the process."""
+    return process.stood_until is not None and when > process.stood_until
 
 
 def _own(frames: Sequence[schema.Site]) -> _Frames:

@@ -157,6 +157,7 @@ class _File:
             self._sum((op, group, self._site(words)), now, inside)
         device, flags = self.text(schema.DEVICE, words["on"]), schema.ASYNC if words["async"] else 0
         values = (index, now, 0, self._left(words, now + inside), seq, words["elements"], 0, group, self._site(words), peer)
+        self.moved = max(self.moved, now, values[3] >> 2)
         self.records.append(schema.layout(schema.RECORD).pack(*values, int(bool(words["elements"])), op, dtype, device, flags, index))
 
     def _sum(self, key: Tuple[int, int, int], now: int, inside: int) -> None:

@@ -5,12 +5,11 @@ interrupted, and nothing has failed before. From then on the ledgers of all rank
 """
 
 import re
-from typing import Iterator, List, Optional
+from typing import Iterator
 
 from ddp_probe import schema
 from ddp_probe.read.failures import INTERRUPTED
 from ddp_probe.read.model import LoggedProcess, OutsideEnd, Run
-from ddp_probe.read.rank_ledger import RankLedger
 
 _UNWINDING = 2.0  # Seconds between the call that an interrupt ended and the end of its process.
 _NUMBER = re.compile(r"got signal: (?P<number>\d{1,2})\b")
@@ -57,13 +56,12 @@ def _of_ranks(run: Run) -> Iterator[OutsideEnd]:
 
 def _unwound(process: LoggedProcess, when: float) -> float:
     """Return when the interrupt ended the call that the rank was in, which is a moment before the rank ended."""
-    ledger: Optional[RankLedger] = process.ledger
-    if ledger is None:
+    kept = process.ledger
+    if kept is None:
         return when
-    ended: List[int] = [phase.left_ns for phase in ledger.phases if phase.state == "raised"]
-    if ledger.last is not None and ledger.last.state == "raised":
-        ended.append(ledger.last.left_ns)
-    times = [ledger.when(time) + process.offset for time in ended]
+    ended = [phase.left_ns for phase in kept.phases if phase.state == "raised"]
+    ended += [record.left_ns for record in process.whole_ledger().records if record.state == "raised"]
+    times = [kept.when(time) + process.offset for time in ended]
     return min([time for time in times if when - _UNWINDING <= time <= when], default=when)
 
 

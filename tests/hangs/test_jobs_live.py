@@ -100,8 +100,9 @@ class Case(NamedTuple):
         return self.name + (" on %d" % self.ranks if self.ranks else "") + (" eccl" if self.on_cards else "")
 
 
+CASES = [Case(name) for name in HANGS if name in _OF]
 _LIVE: List[Any] = [
-    *map(Case, filter(_OF.__contains__, HANGS)),
+    *CASES,
     Case("08_collective_on_rank0_only", on_cards=True),
     pytest.param(Case("08_backward_skipped_on_one_rank", ranks=8, on_cards=True), marks=pytest.mark.nightly),
 ]
@@ -122,7 +123,7 @@ class Run:
 
     def __init__(self, process: "subprocess.Popen[bytes]", folder: Path, root: Path) -> None:
         self.process = process
-        self._folder = folder
+        self.home = folder  # In which each of its processes runs.
         self._root = root
 
     @property
@@ -132,7 +133,7 @@ class Run:
 
     def printed(self) -> str:
         """Return what it has printed so far."""
-        return Path(str(self._folder) + ".log").read_text(encoding="utf-8", errors="replace")
+        return Path(str(self.home) + ".log").read_text(encoding="utf-8", errors="replace")
 
     def wait(self) -> str:
         """Wait until somebody has said why nothing moves, and return that line."""
@@ -147,12 +148,12 @@ class Run:
     def end(self) -> List[int]:
         """End what it has started; return what is left of it then."""
         guard = time.monotonic() + _GUARD
-        while processes_in(self._folder) and time.monotonic() < guard:
-            kill_in(self._folder)
+        while processes_in(self.home) and time.monotonic() < guard:
+            kill_in(self.home)
             self.process.poll()
             time.sleep(0.05)
         self.process.wait()
-        return processes_in(self._folder)
+        return processes_in(self.home)
 
 
 @pytest.fixture
