@@ -8,7 +8,7 @@ from ddp_probe.read import ends, glance, stacks
 from ddp_probe.read.job_line import job_line
 from ddp_probe.read.ledger import LedgerSite
 from ddp_probe.watch import ask, files
-from ddp_probe.watch.position import NO_LEDGER, OVER, Position, state_by_log
+from ddp_probe.watch.position import OVER, Position, state_by_log
 
 _EVERY = 5.0  # Seconds between two requests for stacks: each is a line in every log.
 _WAIT = 2.0
@@ -43,12 +43,12 @@ class JoiningRanks:
 
 
 def elsewhere(positions: Sequence[Position]) -> Dict[int, str]:
-    """Return why a rank stands out that stands at another line than most, if no rank has a ledger."""
-    stand = [one for one in positions if one.state == NO_LEDGER and one.site is not None and one.seconds >= PATIENCE]
+    """Return why a rank stands out that stands at another line than most, if all stand by their stacks."""
+    stand = [one for one in positions if one.site is not None and one.seconds >= PATIENCE]
     most: List[Tuple[LedgerSite, int]] = Counter(one.site for one in stand if one.site is not None).most_common(1)
     if not most or most[0][1] * 2 <= len(stand) or len(stand) < len(positions):
         return {}
-    why = "is at another line than %d ranks, and no rank has made a process group" % most[0][1]
+    why = "is at another line than %d ranks, and no call of torch.distributed says why" % most[0][1]
     return {one.rank: why for one in stand if one.site != most[0][0]}
 
 

@@ -69,6 +69,10 @@ class LiveView:
         kept = {each.rank: self._glimpses.kept(headers[each.rank][0], len(chosen) <= _FEW) for each in chosen}
         out = outliers.reasons(chosen, kept, absent)
         chosen = [_nearer(each, *headers[each.rank]) if each.rank in out else each for each in chosen]
+        if not out and len(chosen) <= _FEW and not any(each.waits for each in chosen):
+            by_stack = [_nearer(each, *headers[each.rank]) for each in chosen]
+            if all(nearer is not each for nearer, each in zip(by_stack, chosen)):  # Each has written that it stands.
+                chosen, out = by_stack, joining.elsewhere(by_stack)
         told = {each.rank: self._memory.of(files.log_of(headers[each.rank][0])) for each in chosen}
         memory = {rank: held for rank, held in told.items() if held is not None}
         compared = {rank: lateness.member(one.steps, one.sums, one.groups, one.pairs) for rank, one in kept.items()}

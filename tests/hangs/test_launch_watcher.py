@@ -136,10 +136,10 @@ def test_ranks_of_which_no_ledger_tells_anything(where: str, others: str, job: J
     done = subprocess.run(command, cwd=job.folder, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     ranks = json.loads(done.stdout)["ranks"]
-    assert [row["rank"] for row in ranks] == [0, 1, 2]
-    if where == "before":
-        assert {row["state"] for row in ranks} == {"no ledger"}
-        assert [row["site"]["line"] for row in ranks] == [lines["lock"], lines["lock"], lines["config"]]
+    assert [(row["rank"], row["site"]["line"]) for row in ranks] == [(0, lines[others]), (1, lines[others]), (2, lines["config"])]
+    assert {row["state"] for row in ranks} == {"no ledger" if where == "before" else "running"}
+    if where == "unseen":
+        assert [row["rank"] for row in ranks if row["stands_out"]] == [2]
     assert job.release() == [0]
 
 
