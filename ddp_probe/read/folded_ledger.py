@@ -9,7 +9,7 @@ import msgspec
 from ddp_probe.read import rank_ledger
 from ddp_probe.read.ledger import CallSum, Group, LedgerSite, Phase, Record
 from ddp_probe.read.rank_ledger import GroupCalls, LedgerCall, RankLedger
-from ddp_probe.read.steps import PARTS, StepTimes
+from ddp_probe.read.steps import PARTS, StepTimes, counted
 
 _Row = Tuple[Any, ...]  # A record or a phase with numbers for its group and its site; 0 for none.
 _CALL = LedgerCall._fields.index("site")
@@ -164,7 +164,7 @@ def _unfolded_steps(numbers: List[int], ended_ns: int, data: bytes) -> StepTimes
     if not count or len(words) % count or len(numbers) not in (1, count):
         raise ValueError("the steps of a ledger do not fit together")
     took, *parts = [_little(words)[at : at + count] for at in range(0, len(words), count)]
-    return StepTimes(numbers if len(numbers) == count else list(range(numbers[0], numbers[0] + count)), took, dict(zip(PARTS, parts)), ended_ns)
+    return StepTimes(counted(numbers) if len(numbers) == count else range(numbers[0], numbers[0] + count), took, dict(zip(PARTS, parts)), ended_ns)
 
 
 def _replaced(row: Tuple[Any, ...], fields: Dict[int, Any]) -> _Row:

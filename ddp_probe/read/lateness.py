@@ -25,7 +25,7 @@ _WORDS = {
     ELSEWHERE: "code that the probe does not time",
 }
 _LEAST = 0.05  # Of a step: less is not worth a word.
-_MOST_NUMBERS = 1 << 18  # StepTimes times ranks that are compared.
+_MOST_NUMBERS = 1 << 20  # StepTimes times ranks that are compared.
 _SURE = 4.0  # Standard deviations above what chance would give.
 _WAITING = (
     ("waiting",),

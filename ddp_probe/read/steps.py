@@ -69,7 +69,13 @@ def read(area: bytes, order: str, most: int = schema.STEPS) -> StepTimes:
     starts = [at * _WORDS for at in places]
     took = _micros([max(0, words[at + _ENDED] - words[at + _BEGAN]) for at in starts])
     parts = {name: _micros([words[at + column] for at in starts]) for name, column in _COLUMNS.items()}
-    return StepTimes([words[at + _INDEX] for at in starts], took, parts, words[starts[-1] + _ENDED])
+    return StepTimes(counted([words[at + _INDEX] for at in starts]), took, parts, words[starts[-1] + _ENDED])
+
+
+def counted(numbers: List[int]) -> Sequence[int]:
+    """Return numbers as a range if they follow one another: ten thousand ranks have them."""
+    every = range(numbers[0], numbers[0] + len(numbers))
+    return every if list(every) == numbers else numbers
 
 
 def _latest(index: "array[int]", again: "array[int]", newest: int, most: int) -> List[int]:
@@ -123,4 +129,4 @@ def _between(met: Sequence[Tuple[int, int, int]]) -> StepTimes:
     took = _micros([max(0, after[1] - before[1]) for before, after in zip(met, met[1:])])
     parts = {name: array("I", bytes(4 * len(took))) for name in PARTS}
     parts["waiting"] = _micros([inside for _, _, inside in met[1:]])
-    return StepTimes([seq for seq, _, _ in met[1:]], took, parts, met[-1][1]) if took else StepTimes()
+    return StepTimes(counted([seq for seq, _, _ in met[1:]]), took, parts, met[-1][1]) if took else StepTimes()

@@ -4,6 +4,7 @@ What a training calls is the same on all ranks: four collectives a step, one of 
 """
 
 import itertools
+import random
 import struct
 from functools import lru_cache
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -25,7 +26,7 @@ LINE = 57
 _INSIDE = 0.4  # Of the time from one call to the next, the part that a call takes.
 _OPERATIONS = {one.name: one.code for one in schema.OPERATIONS}
 _PHASES = {one.name: one.code for one in schema.PHASES}
-_RECORD, _PHASE = schema.layout(schema.RECORD), schema.layout(schema.PHASE)
+_RECORD, _PHASE, _SUM, _RING = map(schema.layout, (schema.RECORD, schema.PHASE, schema.SUM, schema.STEP))
 _LEFT = schema.offset(schema.RECORD, "left")
 _MOVED = writer.word("moved_ns")
 _WAITED = schema.offset(schema.RECORD, "waited_ns")
@@ -96,10 +97,32 @@ class SimulatedLedger:
         gap = (end - begin) // max(count, 1)
         inside = int(gap * _INSIDE)
         now = begin + int(gap * self._jitter * (1 - _INSIDE))
+        entered: Dict[Call, List[int]] = {}
         for call in itertools.islice(itertools.cycle(_STEP), count):
             self._put(call, self._groups[call.own], now, self._number(call.own), now + inside << 2 | schema.RETURNED)
+            entered.setdefault(call, []).append(now)
             now += gap
+        self._sums(entered, inside)
+        self._ring(max(count // len(_STEP), 1), begin, len(_STEP) * gap)
         self._phase("backward", max(count // len(_STEP), 1), end, end)
+
+    def _sums(self, entered: Dict[Call, List[int]], inside: int) -> None:
+        """Write the sums of these calls, behind the row of those that find no room."""
+        for place, (call, times) in enumerate(entered.items(), 1):
+            key = _OPERATIONS[call.op], self._groups[call.own], self._site(call.line), 0
+            row = len(times), inside * len(times), inside, sum(times) % (1 << 64)
+            _SUM.pack_into(self._file.map, writer.PLACES.sums + place * _SUM.size, *key, *row)
+
+    def _ring(self, count: int, begin: int, took: int) -> None:
+        """Write as many steps, whose forward pass varies by 10 %, and the wait in the backward pass with it."""
+        chance = random.Random(self._jitter)  # noqa: S311  # the same launch is written twice alike
+        waiting, data, usual = int(took * _INSIDE), took // 40, took // 4
+        for number in range(max(2, count - schema.STEPS + 2), count + 1):
+            forward = int(usual * chance.uniform(0.9, 1.1))
+            ended = begin + number * took
+            parts = data, forward, took - waiting - 2 * data - forward, data, 0, 0, waiting
+            at = writer.PLACES.steps + number % schema.STEPS * _RING.size
+            _RING.pack_into(self._file.map, at, number, ended - took, ended, *parts, number)
 
     def begin(self, call: Call) -> int:
         """Write that a call begins now, and that work which is issued at once is not done; return the call's number in its group."""

@@ -3,6 +3,7 @@
 import io
 import random
 import struct
+from array import array
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Optional, Tuple
 
@@ -67,6 +68,25 @@ def test_the_part_in_which_a_rank_is_late_is_named(part: str) -> None:
     assert (found.ranks, found.part) == ([1], part)
     assert abs(found.more - 15000) < 1500
     assert abs(found.waited - 15000) < 1500
+
+
+def test_one_of_a_thousand_ranks_is_named_and_nobody_of_a_thousand_healthy_ones() -> None:
+    """Of 1 024 ranks, each with noise of its own, the one that is slower by a third is named; without it nobody is."""
+    draw, size = random.Random(seed()), 1024
+    group = ledger.Group(id="all", size=size, ranks="0-%d" % (size - 1))
+
+    def member(slower: float) -> lateness.StepMember:
+        forward = [int(draw.uniform(45000, 55000) * slower) for _ in range(steps.KEPT)]
+        parts = {name: array("I", bytes(4 * steps.KEPT)) for name in steps.PARTS}
+        parts.update(forward=array("I", forward), backward=array("I", [100000 - time for time in forward]))
+        return lateness.member(steps.StepTimes(range(2, 2 + steps.KEPT), array("I", [100000] * steps.KEPT), parts, 0), (), [group.id], ())
+
+    members = {rank: member(1.0) for rank in range(size)}
+    assert lateness.late(members) is None
+    slow = draw.randrange(size)
+    found = lateness.late({**members, slow: member(1.3)})
+    assert found is not None
+    assert (found.ranks, found.part, len(found.others)) == ([slow], "forward", size - 1)
 
 
 def test_few_steps_say_nothing() -> None:
