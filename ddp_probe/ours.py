@@ -53,6 +53,14 @@ def is_the_jobs(exc: BaseException) -> bool:
     return not _is_all_ours(exc) and raised_by_handler(exc)
 
 
+def is_a_handlers_overflow(exc: RecursionError) -> bool:
+    """Return whether the job has raised it; a stack that has no room left to ask is full, and has raised it itself."""
+    try:
+        return is_the_jobs(exc)
+    except RecursionError:
+        return False
+
+
 def raised_by_handler(exc: BaseException) -> bool:
     """Return whether a signal handler raised it, in any code."""
     registered = _handlers()

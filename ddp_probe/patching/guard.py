@@ -5,7 +5,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from ddp_probe import settings
-from ddp_probe.ours import ours
+from ddp_probe.ours import is_a_handlers_overflow, ours
 
 _LIMIT = 5
 _ROOM = 100
@@ -80,7 +80,7 @@ class Guard:
             fn(*args)
             return True
         except RecursionError as exc:
-            if self._overflow(name, exc):
+            if is_a_handlers_overflow(exc) or self._overflow(name, exc):
                 raise
             return False
         except ours(Exception) as exc:
@@ -102,13 +102,16 @@ class Guard:
             self._off.add(name)
         try:
             self._tell(name, exc, count)
-        except RecursionError:  # The stack has no room left, not even to ask whose exception it is.
-            pass
+        except RecursionError as overflow:
+            if is_a_handlers_overflow(overflow):
+                raise
         except ours(Exception):
             pass
         try:
             return bool(settings.get(settings.STRICT))
-        except RecursionError:
+        except RecursionError as overflow:
+            if is_a_handlers_overflow(overflow):
+                raise
             return False
 
     def _overflow(self, name: str, exc: BaseException) -> bool:

@@ -25,7 +25,10 @@ _ELSEWHERE = (
     "__main__.py",
 )
 _REASONS = {
-    "ours.py": {"ValueError": "It is what tells the two kinds apart, while one of the job's is in flight already."},
+    "ours.py": {
+        "ValueError": "It is what tells the two kinds apart, while one of the job's is in flight already.",
+        "RecursionError": "The stack has no room left to ask whose it is.",
+    },
     "patching/guard.py": {
         "RecursionError": "The stack may have no room left to ask whose it is.",
         "ValueError": "The same: sys._getframe says so of a stack that calls through C have filled.",

@@ -6,6 +6,7 @@ This file's name holds both, so that a warning of torch points at the same line 
 
 from typing import Any, List, Optional
 
+from ddp_probe.ours import is_a_handlers_overflow
 from ddp_probe.patching.changes.plan import Plan
 from ddp_probe.patching.guard import FRAGILE
 from ddp_probe.patching.intercept._dispatch import Shown, begin, cut_short, end, fail
@@ -23,7 +24,10 @@ def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
     watched = False
     try:
         watched = begin(self, args, kwargs, shown)
-    except RecursionError:  # No room for us on this stack; the job's own call may still fit.
+    except RecursionError as exc:  # No room for us on this stack; the job's own call may still fit.
+        if is_a_handlers_overflow(exc):
+            cut_short(shown, exc)
+            raise
         if FRAGILE:
             raise
     except BaseException as exc:
@@ -51,8 +55,10 @@ def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
             if watched:
                 fail(shown, exc)
             shed(exc)
-        except RecursionError:
-            pass
+        except RecursionError as other:
+            if is_a_handlers_overflow(other):
+                cut_short(shown, other)
+                raise
         except BaseException as other:
             cut_short(shown, other)
             raise
@@ -61,7 +67,10 @@ def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912
         return result
     try:
         end(shown, result)
-    except RecursionError:
+    except RecursionError as exc:
+        if is_a_handlers_overflow(exc):
+            cut_short(shown, exc)
+            raise
         if FRAGILE:
             raise
     except BaseException as exc:
