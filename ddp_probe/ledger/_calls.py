@@ -13,13 +13,14 @@ from ddp_probe.ledger._groups import Groups, Known, Numbers
 from ddp_probe.ledger._sites import finder
 from ddp_probe.ledger._sums import Sums, count_call
 from ddp_probe.ledger._threads import CALL, Frames, Here, LedgerThread
-from ddp_probe.ours import ours
+from ddp_probe.ours import is_a_handlers_overflow, ours
 from ddp_probe.patching import Switch
 from ddp_probe.patching.guard import FRAGILE, guard
 from ddp_probe.patching.intercept.code_swap import Hooks
 from ddp_probe.record.ledger import PLACES, LedgerFile, word
 
 _MOST = 1 << 31
+_bases, _contents = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__  # A metaclass may answer for them.
 _ROOTED = ("gather", "scatter", "broadcast_object_list", "gather_object", "scatter_object_list")
 
 
@@ -99,9 +100,10 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 thread.outer = index
             words[moved] = now
             return index, at, outer, thread, is_async and not outer, row, now
-        except RecursionError:  # The job has filled the stack; up to Python 3.9 it must not be swallowed, see the guard.
-            if not FRAGILE:
+        except RecursionError as exc:  # The job has filled the stack; up to Python 3.9 it must not be swallowed, see the guard.
+            if not FRAGILE and not is_a_handlers_overflow(exc):
                 return None
+            unmade(thread, index, outer, numbers, seq)
             raise
         except ours(Exception) as exc:
             broken(switch, exc)
@@ -231,6 +233,13 @@ def _describer() -> Callable[..., Tuple[int, int, int, int]]:
     """Return what describes lists, subclasses and tensors under a mode: none of the job's own code runs for it."""
     torch: Any = sys.modules["torch"]
     without_theirs: Any = torch._C.DisableTorchFunction
+    base: Any = torch.Tensor.__base__  # A subclass may have methods and properties of these names.
+    numel, dtype, device = base.numel, base.dtype.__get__, base.device.__get__
+
+    def answers_by_itself(kind: Any) -> bool:
+        """Tell whether torch may ask the class for sizes and devices, in C++."""
+        answering = [base for base in _bases(kind) if "__torch_dispatch__" in _contents(base)]
+        return any(not str(_contents(base).get("__module__")).startswith("torch") for base in answering)
 
     def describe(payload: Any, dtypes: Dict[Any, int], devices: Dict[Any, int]) -> Tuple[int, int, int, int]:
         tensors = 1
@@ -239,10 +248,10 @@ def _describer() -> Callable[..., Tuple[int, int, int, int]]:
                 break
             tensors = len(payload)
             payload = payload[0] if payload else None
-        if not issubclass(type(payload), torch.Tensor):
+        if not issubclass(type(payload), torch.Tensor) or answers_by_itself(type(payload)):
             return 0, 0, 0, 0
         with without_theirs():
-            return int(payload.numel()), tensors, dtypes[payload.dtype], devices[payload.device]
+            return int(numel(payload)), tensors, dtypes[dtype(payload)], devices[device(payload)]
 
     return describe
 

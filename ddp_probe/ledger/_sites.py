@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Optional
 from ddp_probe import ledger_schema
 from ddp_probe.facts.call_site import BETWEEN, PROBE, call_path, module_of
 from ddp_probe.masking.secrets import masked
+from ddp_probe.ours import ours
 from ddp_probe.own_code import foreign, framework, starts_a_child
 from ddp_probe.record.ledger import LedgerFile
 
@@ -24,7 +25,10 @@ def finder(file: LedgerFile) -> Callable[[], int]:  # noqa: C901  # One closure 
     frame_of = sys._getframe
 
     def find() -> int:
-        frame: Any = frame_of(3)
+        try:
+            frame: Any = frame_of(3)
+        except ours(ValueError):  # A thread has nothing but the call to run.
+            return 0
         lines = known(id(frame.f_code), unknown)
         if lines is None:  # A wrapper of torch's, which most often the job has called.
             frame = frame.f_back

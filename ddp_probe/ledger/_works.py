@@ -83,13 +83,13 @@ class Works:
     def _dropped(self, key: int, index: int) -> None:
         found = self._pending.get(key)
         if found is not None and found.record == index:
-            del self._pending[key]
             self._put(found, _LEFT, schema.RETURNED if found.shared else schema.DROPPED)
+            self._pending.pop(key, None)
 
     def _put(self, issued: _Issued, field: int, state: int = 0) -> None:
         """Write the time of now into a record, with the state if the field has room for one."""
         try:
-            if self._switch.on and self._words[issued.at] == issued.record:
+            if self._switch.on and self._words[issued.at] == issued.record and not self._words[issued.at + _LEFT] & 3:
                 now = time.monotonic_ns()
                 self._words[issued.at + field] = now << 2 | state if field == _LEFT else now
                 self._words[_MOVED] = now
@@ -171,8 +171,9 @@ class Works:
         return get_future
 
     def _over(self, issued: Optional[_Issued], work: Any, state: int) -> None:
-        if issued is not None and issued.ref() is work and self._pending.pop(id(work), None) is issued:
-            self._put(issued, _LEFT, state)
+        if issued is not None and issued.ref() is work and self._pending.get(id(work)) is issued:
+            self._put(issued, _LEFT, state)  # First: work that is interrupted here is still known when it goes.
+            self._pending.pop(id(work), None)
 
 
 def _is_a_librarys(frame: Optional[types.FrameType]) -> bool:

@@ -10,7 +10,7 @@ from ddp_probe.ledger._groups import Numbers
 from ddp_probe.ledger._sites import finder
 from ddp_probe.ledger._steps import BACKWARD, StepRing
 from ddp_probe.ledger._threads import Frames, Here, LedgerThread
-from ddp_probe.ours import ours
+from ddp_probe.ours import is_a_handlers_overflow, ours
 from ddp_probe.patching import Call, Observer, Switch, Target
 from ddp_probe.patching.guard import FRAGILE
 from ddp_probe.patching.intercept.code_swap import Hooks
@@ -123,9 +123,10 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
             numbers.used = count
             words[moved] = now
             return token
-        except RecursionError:
-            if not FRAGILE:
+        except RecursionError as exc:
+            if not FRAGILE and not is_a_handlers_overflow(exc):
                 return None
+            unmade(phase, thread, count)
             raise
         except ours(Exception) as exc:
             broken(switch, exc)

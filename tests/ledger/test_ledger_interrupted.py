@@ -1,0 +1,30 @@
+"""What an exception that comes between two instructions of the ledger's hot path leaves behind: nothing, from the next call on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+_PROGRAM = Path(__file__).parent / "programs" / "interrupted.py"
+_CALLS = ("reduce", "asynchronous", "objects", "refused")
+_PHASES = ("backward", "step", "batches", "refused_backward")
+
+
+@pytest.mark.parametrize("scenarios", [_CALLS, _PHASES], ids=["calls", "phases"])
+def test_an_exception_after_each_bytecode_leaves_nothing_behind(scenarios: Any, armed: Any, run_python: Any, tmp_path: Path) -> None:
+    """After an exception at each bytecode in turn, nothing is open, numbers have no gap, the next call is outermost, sums and counts are right."""
+    env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+    done = run_python([str(_PROGRAM), *scenarios], env=env, cwd=tmp_path, timeout=280)
+    assert done.returncode == 0, done.stderr
+    for name, (bytecodes, wrong) in json.loads(done.stdout).items():
+        assert bytecodes > 200, (name, bytecodes)
+        assert not wrong, (name, wrong)
+
+
+def test_no_method_of_a_tensor_is_called(armed: Any, run_python: Any, tmp_path: Path) -> None:
+    """Tensors whose methods, properties and dispatch end the job are described, alone and in lists, without one of them being called."""
+    env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+    done = run_python([str(_PROGRAM.with_name("hostile_tensors.py"))], env=env, cwd=tmp_path, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "ran []\n"), done.stderr
