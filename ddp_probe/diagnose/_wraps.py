@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence, Set
 
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.diagnose import change, job_calls
 from ddp_probe.diagnose._once import once_per_run
 from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose.words import at, counted, listed, place
@@ -152,15 +153,24 @@ def move_text(call: "LoggedCall[schema.ModuleMove]") -> str:
 
 
 def all_ids(chosen: Sequence[Wrapped]) -> str:
-    """Return device_ids for a sentence on several ranks; if they differ by rank, what they follow."""
+    """Return device_ids for a sentence on several ranks; if they differ by rank, as the source has them, or what they follow."""
     values = {each.ids for each in chosen}
     if len(values) < 2:
         return chosen[0].ids if chosen else ""
+    written = _in_source(chosen[0])
+    if written:
+        return written
     if all(each.ids == "[%s]" % each.process.local_rank for each in chosen):
         return "[LOCAL_RANK]"
     if all(each.ids == "[%s]" % each.process.rank for each in chosen):
         return "[RANK]"
     return listed(sorted(value or "None" for value in values), 4)
+
+
+def _in_source(wrapped: Wrapped) -> str:
+    """Return device_ids as the job's own call has them, if its source is at hand."""
+    own = job_calls.names(change.Argument(wrapped.call.site, change.WRAP, "device_ids", "None", 1))
+    return own.get("was", "") if own is not None else ""
 
 
 def wrapping_ranks(chosen: Sequence[Wrapped]) -> List[int]:

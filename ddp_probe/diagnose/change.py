@@ -6,13 +6,14 @@ method is called on), $device (the model's device).
 """
 
 from string import Template
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ddp_probe.diagnose.words import capital
 from ddp_probe.schema import Site
 
 # What the names stand for, if the call's source is not available.
-_PLAIN = {"was": "it", "args": "…", "first": "model", "second": "path", "on": "model", "device": "device"}
+_PLAIN = {"was": "it", "args": "…", "first": "model", "second": "path", "on": "model", "device": "next(model.parameters()).device"}
+Names = Dict[str, str]  # What the names stand for in the job's own call.
 
 # Which call of a line is meant; own_change.py has the patterns.
 WRAP, LOAD, SAVE, GROUP, SET_DEVICE = "wrap", "load", "save", "group", "set_device"
@@ -33,14 +34,18 @@ class Argument(NamedTuple):
     replace: str = ""  # The value if it is given already; else it is replaced.
     imports: Tuple[str, ...] = ()
 
-    def clause(self) -> str:
-        """Return the edit without its place."""
+    def clause(self, own: Optional[Names] = None) -> str:
+        """Return the edit without its place; empty if the job's own call shows that there is nothing to do."""
+        known = own or {}
+        if own is not None and "was" not in own and (not self.value or not self.add):
+            return ""
         if not self.value:
             return "leave %s out" % self.name
-        value = plain(self.value, was=self.was or _PLAIN["was"])
-        if self.name and self.position != 0:
-            return "write %s=%s%s" % (self.name, value, "" if self.add else ", if it is given")
-        return "write %s in place of %s" % (value, self.was or "the argument")
+        value = plain(self.replace if self.replace and "was" in known else self.value, **{"was": self.was or _PLAIN["was"], **known})
+        by_position = "was" in known and "keyword" not in known
+        if self.name and self.position != 0 and not by_position:
+            return "write %s=%s%s" % (self.name, value, "" if self.add or "was" in known else ", if it is given")
+        return "write %s in place of %s" % (value, known.get("was") or self.was or "the argument")
 
 
 class Lines(NamedTuple):
@@ -55,9 +60,10 @@ class Lines(NamedTuple):
     first: str = "model"  # What $first is in words.
     second: str = "path"
 
-    def clause(self) -> str:
+    def clause(self, own: Optional[Names] = None) -> str:
         """Return the edit without its place."""
-        return "write: %s" % one_line([plain(line, first=self.first, second=self.second) for line in self.lines], self.condition)
+        names = {"first": self.first, "second": self.second, **(own or {})}
+        return "write: %s" % one_line([plain(line, **names) for line in self.lines], self.condition)
 
 
 class Instead(NamedTuple):
@@ -70,10 +76,11 @@ class Instead(NamedTuple):
     imports: Tuple[str, ...] = ()
     name: str = "it"  # Of the call.
 
-    def clause(self) -> str:
+    def clause(self, own: Optional[Names] = None) -> str:
         """Return the edit without its place."""
+        otherwise = [plain(line, **(own or {})) for line in self.otherwise]
         text = "call %s only if %s" % (self.name, self.condition)
-        return text + ("; otherwise write: %s" % one_line(self.otherwise) if self.otherwise else "")
+        return text + ("; otherwise write: %s" % one_line(otherwise) if self.otherwise else "")
 
 
 class Rewritten(NamedTuple):
@@ -86,9 +93,10 @@ class Rewritten(NamedTuple):
     imports: Tuple[str, ...] = ()
     empty: str = ""  # The text for a call without arguments, if that is another one.
 
-    def clause(self) -> str:
+    def clause(self, own: Optional[Names] = None) -> str:
         """Return the edit without its place."""
-        return "write %s in place of %s" % (plain(self.text, args="local_rank"), self.name)
+        text = self.empty if self.empty and own is not None and not own["args"] else self.text
+        return "write %s in place of %s" % (plain(text, **{"args": "local_rank", **(own or {})}), self.name)
 
 
 class Import(NamedTuple):
@@ -156,6 +164,7 @@ class LaunchCommand(NamedTuple):
     shell: str
 
 
+NAMED = (Argument, Lines, Instead, Rewritten)  # Edits of one call, whose code takes names from it.
 InSource = Union[Argument, Lines, Instead, Rewritten, Import, Key, Spelling, ConfigLine]
 Edit = Union[InSource, Variable, LaunchCommand]
 Change = Sequence[Union[Edit, str]]  # A string is a sentence that follows: an alternative, or something that only a person can do.
@@ -166,9 +175,9 @@ def edits(change: Change) -> List[Edit]:
     return [each for each in change if not isinstance(each, str)]
 
 
-def words(change: Change) -> str:
-    """Return a change as sentences."""
-    return " ".join(_sentences(change))
+def words(change: Change, own: Callable[["InSource"], Optional[Names]] = lambda _: None) -> str:
+    """Return a change as sentences; `own` gives the names in the job's own call, if its source is at hand."""
+    return " ".join(_sentences(change, own))
 
 
 def shell(found: Sequence[Edit]) -> List[str]:
@@ -181,7 +190,7 @@ def plain(code: str, **names: str) -> str:
     return fill(code, {**_PLAIN, **names})
 
 
-def fill(code: str, names: Dict[str, str]) -> str:
+def fill(code: str, names: Names) -> str:
     """Return code with its names filled in; one that is not there stays."""
     return Template(code).safe_substitute(names)
 
@@ -192,7 +201,7 @@ def one_line(lines: Sequence[str], condition: str = "") -> str:
     return "if %s: %s" % (condition, text) if condition else text
 
 
-def _sentences(change: Change) -> Iterator[str]:
+def _sentences(change: Change, own: Callable[["InSource"], Optional[Names]]) -> Iterator[str]:
     at, clauses = "", []  # type: Tuple[str, List[str]]
     for each in change:
         head = "" if isinstance(each, (str, Variable, LaunchCommand)) else _head(each)
@@ -204,8 +213,9 @@ def _sentences(change: Change) -> Iterator[str]:
         elif isinstance(each, (Variable, LaunchCommand)):
             yield _outside(each)
         else:
-            at, clauses = head, [*clauses, each.clause()]
-            if _imports(each):
+            clause = each.clause(own(each)) if isinstance(each, NAMED) else each.clause()
+            at, clauses = head, [*clauses, clause] if clause else clauses
+            if clause and _imports(each):
                 clauses[-1] += " (with import %s)" % ", ".join(_imports(each))
     if clauses:
         yield _sentence(at, clauses)
@@ -228,7 +238,7 @@ def _head(edit: InSource) -> str:
 
 
 def _imports(edit: InSource) -> Tuple[str, ...]:
-    return edit.imports if isinstance(edit, (Argument, Lines, Instead, Rewritten)) else ()
+    return edit.imports if isinstance(edit, NAMED) else ()
 
 
 def _outside(edit: Union[Variable, LaunchCommand]) -> str:

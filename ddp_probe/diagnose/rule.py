@@ -5,6 +5,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import msgspec
 
 from ddp_probe.diagnose import change as changes
+from ddp_probe.diagnose import job_calls
 from ddp_probe.read.logged_call import LoggedCall, LogLine
 from ddp_probe.read.model import Failed
 from ddp_probe.schema import Site
@@ -128,7 +129,7 @@ class Rule(NamedTuple):
             sorted(set(ranks)),
             verdict,
             list(evidence),
-            changes.words(change) or remedy or self.remedy,
+            changes.words(change, job_calls.names) or remedy or self.remedy,
             self.fix if fix is None else fix,
             confidence,
             [],

@@ -69,6 +69,7 @@ OTHERS = (
     Row("mmengine and a card", ("DDP102",), "02_runner_does_not_know_cards", "Saving checkpoint", env=ONE, cards=True, stacks=("new",)),
     Row("mmengine and a card, torch 1.12", ("DDP102", "DDP116"), "02_runner_does_not_know_cards", "", env=ONE, cards=True, stacks=("legacy",)),
     Row("DDP with positions", ("DDP106",), "ddp_positional", "wrapped", env=ONE),
+    Row("DDP in a class", ("DDP106",), "ddp_in_a_class", "wrapped", TORCHRUN),
     Row(".cuda(local_rank)", ("DDP203", "DDP106"), "01_model_cuda_call", "", env=ONE),
     Row("set_device and .cuda()", ("DDP203", "DDP203"), "cuda_calls", "model on cpu"),
     Row("a model that nobody moved", ("DDP101",), "03_model_never_moved", "", env=ONE, cards=True, stacks=("new",)),

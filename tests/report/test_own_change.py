@@ -1,11 +1,12 @@
 """The permanent change is shown as a diff of the job's own call, made by the edits of the advice, and only if that call exists."""
 
+import re
 from pathlib import Path
 from typing import Callable, List, Sequence
 
 import pytest
 
-from ddp_probe.diagnose import Finding, change
+from ddp_probe.diagnose import Finding, change, job_calls
 from ddp_probe.report.own_change import diff, shell
 from ddp_probe.schema import Site
 
@@ -63,6 +64,8 @@ def _cuda(site: Site) -> List[change.Edit]:
 
 
 _ON_CARD = "next(model.parameters()).device.type != 'cpu'"
+_HOURS = "timeout=datetime.timedelta(hours=2)"
+_LONGER = "dist.init_process_group(\n    %s)"
 _CASES = [
     (
         _ids,
@@ -75,7 +78,27 @@ _CASES = [
         "device = torch.device('cpu')\nm = DDP(build(), [0] if device.type != 'cpu' else None)",
     ),
     (_no_ids, "m = DDP(model, device_ids=[rank], output_device=rank, static_graph=True)", "m = DDP(model, static_graph=True)"),
-    (_no_ids, "m = nn.parallel.DistributedDataParallel(\n    model,\n    device_ids=[0],\n)", "m = nn.parallel.DistributedDataParallel(model)"),
+    (
+        _no_ids,
+        "m = nn.parallel.DistributedDataParallel(\n    model,\n    device_ids=[0],\n)",
+        "m = nn.parallel.DistributedDataParallel(\n    model,\n)",
+    ),
+    (
+        _ids,
+        "m = DDP(self.net, device_ids=[self.gpu])",
+        "m = DDP(self.net, device_ids=[self.gpu] if %s else None)" % _ON_CARD.replace("model", "self.net"),
+    ),
+    (_no_ids, "m = DDP(\n    model,\n    device_ids=([0]),  # one\n    static_graph=True)", "m = DDP(\n    model,\n    static_graph=True)"),
+    (_no_ids, "m = DDP(device_ids=[0], module=model)", "m = DDP(module=model)"),
+    (
+        _longer,
+        "dist.init_process_group(\n    'gloo',  # é\n    rank=(0\n    ),  # own\n)",
+        _LONGER % ("'gloo',  # é\n    rank=(0\n    ),  # own\n    %s,\n" % _HOURS),
+    ),
+    (_longer, "dist.init_process_group(\n    'gloo')", _LONGER % ("'gloo',\n    %s" % _HOURS)),
+    (_longer, "dist.init_process_group(\n    'gloo'  # é\n)", _LONGER % ("'gloo',  # é\n    %s\n" % _HOURS)),
+    (_longer, "dist.init_process_group()", "dist.init_process_group(%s)" % _HOURS),
+    (_config, "Runner(\n    launcher='pytorch',\n    **config,\n)", "Runner(\n    launcher='pytorch',\n    cfg=dict(a=1),\n    **config,\n)"),
     (_host, "state = torch.load(path)['state']", "state = torch.load(path, map_location='cpu')['state']"),
     (_moved, "m = DDP(model)", "m = DDP(model.to('gcu'))"),
     (_moved, "m = DDP(module=a or b)", "m = DDP(module=(a or b).to('gcu'))"),
@@ -175,9 +198,23 @@ def test_words_and_diff_have_one_source(tmp_path: Path) -> None:
     """The code that the words give is the code of the diff, with plain words for what only the job's own call can tell."""
     site = Site("/train/t.py", 9)
     assert change.words([*_ids(site), "Or not."]) == (
-        "At /train/t.py:9 write device_ids=[local_rank] if device.type != 'cpu' else None, if it is given; "
-        "write output_device=local_rank if device.type != 'cpu' else None, if it is given. Or not."
+        f"At /train/t.py:9 write device_ids=[local_rank] if {_ON_CARD} else None, if it is given; "
+        f"write output_device=local_rank if {_ON_CARD} else None, if it is given. Or not."
     )
     anywhere = change.Argument(Site("/train/t.py"), change.TRAINER, "strategy", "'ddp'")
     assert change.words([anywhere]) == "In /train/t.py, in the call of Trainer(…), write strategy='ddp'."
     assert change.words(_group(site)) == "Before /train/t.py:9 write: if not torch.cuda.is_available(): dist.init() (with import os)."
+
+
+@pytest.mark.parametrize(("made", "before", "after"), _CASES, ids=["%s %d" % (case[0].__name__, number) for number, case in enumerate(_CASES)])
+def test_words_give_the_code_of_the_diff(tmp_path: Path, made: _Made, before: str, after: str) -> None:
+    """If the source is at hand, what the words say to write stands in the diff, letter for letter, and no name in it is made up."""
+    file = tmp_path / "train.py"
+    file.write_text(before + "\n", encoding="utf-8")
+    number = 2 if before.startswith("device =") else 1
+    for edit in made(Site(str(file), number, "main")):
+        assert isinstance(edit, change.NAMED)
+        told = edit.clause(job_calls.names(edit))
+        assert "local_rank" not in told
+        written = re.match(r"write:? (?:if .*?: )?(.*?)(?: in place of .*)?$", told)
+        assert written is None or written.group(1) in re.sub(r"\s+", " ", after)
