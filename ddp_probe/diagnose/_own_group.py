@@ -9,6 +9,7 @@ from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess
 
 _NO_CUDA = "not torch.cuda.is_available()"
+_OF_CUDA = frozenset(backend for each in ACCELERATORS if each.name in ("cuda", "rocm") for backend in each.backends)
 _LOCAL = "int(os.environ['LOCAL_RANK'])"
 _PLACES = {
     "slurm": (
@@ -50,8 +51,7 @@ def instead_of_init_dist(process: LoggedProcess, call: "LoggedCall[schema.InitDi
         module, text = _set_device(card)
         lines.append("%s(%s)" % (text, _LOCAL))
         imports += ["os", module]
-    backend = call.begin.backend if card is not None and call.begin.backend in card.backends else card.backends[0] if card is not None else "gloo"
-    lines.append("torch.distributed.init_process_group('%s')" % backend)
+    lines.append("torch.distributed.init_process_group('%s')" % _backend(call.begin.backend, card))
     needed = tuple(dict.fromkeys([*imports, "torch.distributed"]))
     if _in_a_runner(call):
         made: change.Edit = change.Lines(call.site, tuple(lines), needed, _NO_CUDA)
@@ -60,9 +60,22 @@ def instead_of_init_dist(process: LoggedProcess, call: "LoggedCall[schema.InitDi
     return [bare, *notes(process, launcher)]
 
 
+def _backend(own: str, card: Optional[Accelerator]) -> str:
+    """Return the backend that the job names itself, unless it needs CUDA or cannot carry tensors of the card."""
+    if card is not None:
+        return own if own in card.backends or not _known(own) else card.backends[0]
+    return own if own and own not in _OF_CUDA else "gloo"
+
+
+def _known(backend: str) -> bool:
+    """Tell whether a backend is torch's own, or of another vendor than the card; empty counts."""
+    return backend in ("", "gloo", "mpi", "ucc") or any(backend in each.backends for each in ACCELERATORS)
+
+
 def accelerator(process: LoggedProcess, backend: str = "") -> Optional[Accelerator]:
     """Return the accelerator to use: one that is initialised or has device files, or the one of the requested backend, if its plugin is installed."""
-    for seen in process.started.accelerators:
+    later = process.ended.accelerators if process.ended is not None else []  # The program may import its plugin after torch.
+    for seen in [*process.started.accelerators, *later]:
         known = next((each for each in ACCELERATORS if each.name == seen.name and each.name not in ("cuda", "rocm") and each.backends), None)
         here = seen.count != 0 and (seen.initialised or seen.device_files)
         if known is not None and (here or (backend in known.backends and (seen.importable or seen.module))):

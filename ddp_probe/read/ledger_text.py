@@ -8,7 +8,7 @@ Three lines of one:
 
 After the ranks comes an operation, or a phase, of ddp_probe/ledger_schema.py. Then, in any order: a number of elements, a data type,
 `root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` (in quotes if it holds a space),
-`on DEVICE`, `x200` (200 times), `async`, `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside),
+`on DEVICE`, `x200` (200 times), `async`, `thread` (not of the main thread), `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside),
 and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
 
 A line of steps has the milliseconds of their parts: `ledger 0-2 step x60 dataloader 2 forward 50 backward 30`. Steps of several ranks end together
@@ -51,15 +51,24 @@ def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
     words = shlex.split(line) if "'" in line else line.split()
     if len(words) < 3 or words[0] != WORD.strip() or words[2] not in (*_OPERATIONS, *_PHASES, _STEP_WORD, "closed"):
         raise ValueError("Line %d: %r is not a line of a ledger; ddp_probe/read/ledger_text.py says how to write one." % (number + 1, line))
-    told: Dict[str, Any] = {"name": words[2], "state": "returned", "times": 1, "elements": 0, "dtype": "", "async": False, "on": "cpu"}
+    told: Dict[str, Any] = {
+        "name": words[2],
+        "state": "returned",
+        "times": 1,
+        "elements": 0,
+        "dtype": "",
+        "async": False,
+        "thread": False,
+        "on": "cpu",
+    }
     rest = iter(words[3:])
     for word in rest:
         if word in _WITH_VALUE:
             told[word] = next(rest)
         elif word in _STATES:
             told["state"] = word
-        elif word == "async":
-            told["async"] = True
+        elif word in ("async", "thread"):
+            told[word] = True
         elif words[2] == _STEP_WORD and word in _PARTS:
             told[word] = float(next(rest))
         elif word.isdigit():
@@ -155,7 +164,7 @@ class _File:
         now, inside = now + int(float(words.get("after", 0)) * 1e6), int(float(words.get("takes", 0)) * 1e6) or 100
         if words["state"] == "returned" and op < schema.ABOUT_GROUPS:
             self._sum((op, group, self._site(words)), now, inside)
-        device, flags = self.text(schema.DEVICE, words["on"]), schema.ASYNC if words["async"] else 0
+        device, flags = self.text(schema.DEVICE, words["on"]), schema.ASYNC * words["async"] + schema.SIDE_THREAD * words["thread"]
         values = (index, now, 0, self._left(words, now + inside), seq, words["elements"], 0, group, self._site(words), peer)
         self.moved = max(self.moved, now, values[3] >> 2)
         self.records.append(schema.layout(schema.RECORD).pack(*values, int(bool(words["elements"])), op, dtype, device, flags, index))

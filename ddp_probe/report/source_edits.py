@@ -102,7 +102,7 @@ def _without(own: job_calls.Own, edit: change.Argument) -> List[str]:
 
 
 class _Span(NamedTuple):
-    """Where an argument is in the text, with its keyword and the brackets around its value."""
+    """The part of the text that is an argument, with its keyword and the brackets around its value."""
 
     name: str  # Its keyword; empty if it has none.
     start: int
@@ -110,7 +110,7 @@ class _Span(NamedTuple):
 
 
 def _spans(own: job_calls.Own) -> List[_Span]:
-    """Return where the arguments of a call are, in the order of the text. Python 3.8 does not know where a keyword begins."""
+    """Return the parts of the text that are the arguments of a call, in their order. Python 3.8 does not know where a keyword begins."""
     values = [("", value) for value in own.call.args] + [(item.arg or "**", item.value) for item in own.call.keywords]
     return sorted((_span(own.lines, name, value) for name, value in values), key=lambda span: span.start)
 

@@ -3,12 +3,17 @@
 from typing import Iterator, List
 
 from ddp_probe.diagnose._split_words import aborted, departed, doubt, evidence, explained, group, of_kind, sides
-from ddp_probe.diagnose.ledgers import as_site
+from ddp_probe.diagnose.ledgers import as_site, view
 from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import at, named
 from ddp_probe.read.model import Run
-from ddp_probe.read.splits import DIFFER, Split
+from ddp_probe.read.splits import DIFFER, Split, record
 
+_COMPARED = 3  # Ranks of each side whose threads are looked at.
+_GROUP_OF_ITS_OWN = (
+    "Give the thread a group of its own: make it once on all ranks, before the loop, with torch.distributed.new_group(), and pass it on, as in "
+    "torch.distributed.checkpoint.async_save(…, process_group=group). Two threads cannot share a group: their calls have no common order."
+)
 _WORDS = (("op", "operation"), ("elements", "number of elements"), ("dtype", "data type"), ("root", "root"))
 RULE = Rule(
     id="DDP627",
@@ -27,6 +32,15 @@ RULE = Rule(
 )
 
 EXAMPLES = (
+    Example(
+        "A checkpoint is saved in the background, in the group of the training.",
+        """
+ledger 0-1 all_reduce 64 float32 at /train/t.py:7 x3
+ledger 0 all_reduce 64 float32 at /train/t.py:7 open
+ledger 1 gather_object root 0 thread open
+""",
+        ranks=(0, 1),
+    ),
     Example(
         "Rank 2 broadcasts what the others reduce.",
         """
@@ -74,18 +88,29 @@ def check(run: Run) -> Iterator[Finding]:
     told = " Nothing shows which of them is wrong." if both else departed(found)
     if found.branch:
         told = " The call of %s stands under the 'if' in line %d, which the others do not take." % (named(found.blame), found.branch)
+    beside = _in_a_thread(run, found)
+    if beside:
+        told = " That of %s is made by another thread, which shares the group with the training." % named(beside)
     one = RULE.found(
         ranks=found.blame,
         verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(run, found), told, doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
-        remedy=_remedy(found),
+        remedy=_GROUP_OF_ITS_OWN if beside else _remedy(found),
         explains=[*explained(run), *aborted(run)],
         confidence=MEDIUM if both or found.branch else "high",
     )
     if found.branch and found.blame == (0,):
         one.cause = "rank0_only_collective"
     yield one
+
+
+def _in_a_thread(run: Run, found: Split) -> List[int]:
+    """Return the ranks whose call is made by another thread than the main one, if that of others is not."""
+    standings, group = view(run).ranks, found.group.id if found.group is not None else ""
+    known = {rank: record(standings[rank], group, found.number) for _, ranks in found.calls for rank in ranks[:_COMPARED]}
+    beside = [rank for rank, one in known.items() if one is not None and one.in_side_thread]
+    return sorted(beside) if len(beside) < len(known) else []
 
 
 def _remedy(found: Split) -> str:

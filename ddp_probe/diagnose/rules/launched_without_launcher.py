@@ -1,6 +1,7 @@
 """The processes train alone: no launcher started one per card, or a launcher did and each was told that it is alone."""
 
 import re
+import shlex
 from typing import Iterator, List, Optional
 
 from ddp_probe import schema
@@ -110,14 +111,23 @@ def _asked_for_more(process: LoggedProcess) -> List[Finding]:
             verdict="accelerate launch was asked for %s, and started one, which trains alone." % counted(count, "process", "processes"),
             evidence=[line(LogLine(process.file, 1), "No rank is set, and the parent process is: %s" % " ".join(words))],
             when=process.start_when,
-            remedy=(
-                "Give accelerate launch --multi_gpu (or --cpu on a host without cards) beside --num_processes %d; "
-                "or start with torchrun --nproc_per_node=%d."
-            )
-            % (count, count),
+            change=_several(process, words, count),
             severity=WARNING,
         )
     ]
+
+
+def _several(process: LoggedProcess, words: List[str], count: int) -> change.Change:
+    """Return what starts several processes: with --cpu accelerate launch starts one, whatever it is asked for."""
+    by_torchrun = "torchrun --nproc_per_node=%d %s" % (count, _program(process))
+    if "--cpu" in words or not _cards.count(process):
+        return [change.LaunchCommand("ACCELERATE_USE_CPU=true " + by_torchrun), "accelerate launch starts several processes only with --multi_gpu."]
+    return [change.LaunchCommand(by_torchrun), "Or give accelerate launch --multi_gpu beside --num_processes %d." % count]
+
+
+def _program(process: LoggedProcess) -> str:
+    """Return the program and its arguments, as a shell is given them."""
+    return " ".join(shlex.quote(part) for part in process.started.argv[1:] if part != "-u") or "train.py"
 
 
 def _believes_alone(process: LoggedProcess) -> "Optional[LoggedCall[schema.WrapModel]]":
@@ -160,7 +170,6 @@ def _one_of_many(process: LoggedProcess) -> Iterator[Finding]:
     if not moves or cards < 2 or not (trained or wrapped) or process.count(schema.InitProcessGroup):
         return
     device = _accelerator(moves[-1].end.devices if moves[-1].end else {})
-    command = " ".join(part for part in process.started.argv[1:] if part != "-u")
     evidence: List[Evidence] = [
         line(LogLine(process.file, 1), "No launcher has set a rank: %s" % " ".join(process.started.argv)),
         shown(moves[-1], "the model is on %s" % device),
@@ -170,7 +179,7 @@ def _one_of_many(process: LoggedProcess) -> Iterator[Finding]:
         verdict="One process trains on %s, and %d cards are visible: no launcher started it." % (device, cards),
         evidence=evidence,
         when=process.start_when,
-        change=[change.LaunchCommand("torchrun --nproc_per_node=%d %s" % (cards, command or "train.py"))],
+        change=[change.LaunchCommand("torchrun --nproc_per_node=%d %s" % (cards, _program(process)))],
         severity=WARNING,
     )
 

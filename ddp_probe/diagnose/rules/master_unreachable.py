@@ -8,7 +8,7 @@ from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
 from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of
 from ddp_probe.diagnose.rules.recorded import master_unreachable as recorded
-from ddp_probe.diagnose.words import capital, named
+from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.model import Failed, Run
 
 _ENDPOINT = re.compile(r"(?:connect to|address(?:es)? of) \(?\[?([^\s,\])]+)\]?[,:] ?(\d*)")
@@ -51,6 +51,11 @@ RULE = Rule(
         Printed(
             NO_WARNING + r"addresses of \(?\[?(?P<address>[^\s,\])]+)\]?[,:] ?(?P<port>\d+)\)? cannot be retrieved \(gai error",
             says="The name {address} does not resolve to an address.",
+            ranks=False,
+        ),
+        Printed(
+            r"connectFullMesh failed[^\n]{0,400}?SO_ERROR: Connection refused, remote=(?P<address>\S+?)(?:\$\d+)?(?=\s|$)",
+            says="The store answered, with {address}, and no process listens there: it has ended, or it is of the start before a restart.",
             ranks=False,
         ),
         Printed(
@@ -104,9 +109,27 @@ EXAMPLES = (
 )
 
 
+# gloo has asked the store, and does not reach the address that it got there.
+_MESH = re.compile(r"connectFullMesh failed[^\n]*remote=(?P<address>\S+?)(?:\$\d+)?$", re.MULTILINE)
+_BETWEEN_RANKS = (
+    "Look whether that process has ended. If it runs, open the ports between the hosts, and name the interface that the hosts share: "
+    "GLOO_SOCKET_IFNAME. The address was %s."
+)
+_NEW_STORE = (
+    "Find out first what ended the start before. For a restart that does well, start the whole launch again (until torchrun …; do sleep 5; done), "
+    "or give each start keys of its own: torch.distributed.init_process_group(…, store=torch.distributed.PrefixStore("
+    "os.environ['TORCHELASTIC_RESTART_COUNT'], torch.distributed.TCPStore(os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT']), "
+    "is_master=False)), rank=int(os.environ['RANK']), world_size=int(os.environ['WORLD_SIZE']))."
+)
+
+
 def check(run: Run) -> "Iterator[Finding | Undecided]":
     """Find the ranks that could not connect, and what happened to rank 0."""
     found = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
+    answered = [failure for failure in found if _MESH.search(failure.text)]
+    if answered:
+        yield _store_answered(run, answered)
+        return
     if not found:
         yield from by_text(RULE, run)
         return
@@ -154,3 +177,33 @@ def _found(found: List[Failed], because: str) -> Finding:
         ),
         explains=found,
     )
+
+
+def _store_answered(run: Run, found: List[Failed]) -> Finding:
+    """Say that the store answered with an address at which nobody listens: after a restart, that of the start before."""
+    address = next((told["address"] for told in [_MESH.search(found[0].text)] if told is not None), "?")
+    why, again = "", bool(run.earlier_generations)
+    if again:
+        why = ": the address of a process of the start before, as the launcher keeps its store when it restarts the ranks"
+    return RULE.found(
+        ranks=[],
+        verdict="%s%s reached the store, and got from it %s, and no process listens there%s."
+        % (_ended_before(run), capital(named(_ranks(found))), address, why),
+        evidence=first_of([failed(failure) for failure in found]),
+        when=found[0].when,
+        remedy=_NEW_STORE if again else _BETWEEN_RANKS % address,
+        explains=found,
+    )
+
+
+def _ended_before(run: Run) -> str:
+    """Say how the last start that had joined its group ended."""
+    for start in reversed(run.earlier_generations):
+        if any(_MESH.search(failure.text) for failure in start.failures):
+            continue
+        signals = [death for death in start.deaths if death.rank is not None and death.signal not in ("", "SIGTERM")]
+        own = [failure for failure in start.failures if failure.fatal and not failure.consequence]
+        if signals:
+            return "Rank %d of the start before was ended by %s. " % (signals[0].rank or 0, signals[0].signal)
+        return "The start before failed with %s at %s. " % (own[0].said(120), place(own[0].site)) if own else ""
+    return ""
