@@ -256,3 +256,31 @@ def test_a_tool_that_hangs_ends_with_the_child(tmp_path, how):
     finally:
         launcher.kill()
         launcher.wait()
+
+
+def test_one_child_asks_for_a_run_on_a_host(tmp_path):
+    """Of two launchers of one run on a host one asks; when it is gone, the other takes over."""
+    env = _tool(tmp_path, "efsmi", '#!/bin/sh\necho $PPID >> %s/asked\necho "* 0  T20 | x | 32G D | 5.0%%  W *"\n' % tmp_path)
+    asks = "import sys; from ddp_probe.doctor.programs.cards_state import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", asks, "0.1", str(tmp_path)]
+    children = [subprocess.Popen(command, env={**os.environ, **env}, stdout=subprocess.PIPE) for _ in range(2)]
+    asked = tmp_path / "asked"
+
+    def those_that_asked(least, patience=60.0):
+        until = time.monotonic() + patience
+        while time.monotonic() < until and (not asked.exists() or len(asked.read_text().split()) < least):
+            time.sleep(0.05)
+        return set(map(int, asked.read_text().split()))
+
+    try:
+        (first,) = those_that_asked(8)
+        one = next(child for child in children if child.pid == first)
+        one.terminate()
+        assert one.wait(30) == 0
+        other = next(child for child in children if child is not one)
+        assert first in those_that_asked(len(asked.read_text().split()) + 8)
+        assert other.pid in those_that_asked(1)
+    finally:
+        for child in children:
+            child.kill()
+            child.communicate()
