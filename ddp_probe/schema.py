@@ -156,7 +156,7 @@ class HostState(msgspec.Struct, omit_defaults=True, gc=False):
 class CardLoad(msgspec.Struct, omit_defaults=True, gc=False):
     """What the vendor's tool says of one card. Sums and peaks are since the launcher began to ask."""
 
-    index: Annotated[int, _doc("The card's number, as the tool counts.")] = 0
+    index: Annotated[int, _doc("The card's number, as the tool counts.")] = -1
     utilisation: Annotated[Optional[float], _doc("Percent of the time in which it has computed, of late.")] = None
     utilisation_mean: Annotated[Optional[float], _doc("The mean of that.")] = None
     memory: Annotated[Optional[int], _doc("Bytes in use on it, by whomever.")] = None

@@ -171,7 +171,7 @@ def _memory(device: Dict[str, Any]) -> str:
 
 
 def _load(card: Dict[str, Any]) -> str:
-    told = "%s: %s %%" % (card.get("index", 0), card.get("utilisation", "?"))
+    told = "%s: %s %%" % (card.get("index", "?"), card.get("utilisation", "?"))
     slow = card.get("throttled")
     return told + (" slowed down (%s)" % " ".join(map(str, slow)) if isinstance(slow, list) and slow else "")
 

@@ -11,7 +11,7 @@ from ddp_probe.report import event_line
 
 _TOOLS = Path(__file__).resolve().parent.parent / "accelerator" / "tools"
 _JOB = """
-import os, time, torch, torch_gcu, torch.distributed as dist
+import glob, os, re, time, torch, torch_gcu, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
 rank, kind = int(os.environ["LOCAL_RANK"]), torch_gcu.DEVICE_TYPE
 number = NUMBER
@@ -26,10 +26,16 @@ for epoch in range(12):
     for step in range(4):
         kept.append(torch.empty(LEAK << 18, device=card)) if LEAK else None
         model(torch.ones(2, 64, device=card)).sum().backward()
-        time.sleep(PAUSE)
     torch.save({"a": 1}, "rank%d.pth" % rank)
+until = time.monotonic() + 60
+while UNTIL and time.monotonic() < until:
+    if re.search(UNTIL, "".join(open(name).read() for name in glob.glob("runs/latest/launcher.*.jsonl"))):
+        break
+    time.sleep(0.1)
 dist.destroy_process_group()
 """
+# A line after four looks or more in which a card has been busy for a quarter of the time.
+_BUSY = r"""r'"utilisation_mean":(?:2[5-9]|[3-9][0-9]|100).*"looks":(?:[4-9]|[0-9][0-9])'"""
 _DEFAULTS = {
     "NUMBER": "rank",
     "PLACE": "'%s:%d' % (kind, number)",
@@ -38,7 +44,7 @@ _DEFAULTS = {
     "SET_DEVICE": "torch_gcu.set_device(rank)",
     "HUNGER": "0",
     "LEAK": "0",
-    "PAUSE": "0",
+    "UNTIL": "''",
 }
 
 
@@ -82,7 +88,7 @@ def test_a_hungry_rank(told):
 
 def test_a_card_that_is_too_hot(told):
     """While it lowers its clock because of heat, card 1 is named with the rank that works there."""
-    (found,) = told(tool="nvidia-smi", WHY="'hw_thermal' if rank == 1 else '-'", PAUSE="0.05")
+    (found,) = told(tool="nvidia-smi", WHY="'hw_thermal' if rank == 1 else '-'", UNTIL="'\"hw_thermal\":[4-9]'")
     assert found[:2] == ("DDP235", [1])
     assert "card 1 (rank 1): slowed down because it is too hot (hw_thermal)" in found[2]
     assert "at up to 92 °C" in found[2]
@@ -99,14 +105,14 @@ def test_eight_ranks_on_card_0(told):
 @pytest.mark.parametrize(("tool", "named"), [("efsmi", "DDP317"), ("nvidia-smi", "DDP315")])
 def test_ranks_that_the_tool_alone_sees_on_card_0(told, tool, named):
     """If no rank wraps its model, the load of card 0 alone tells, and the tool's list of processes proves it."""
-    ((identity, _, verdict),) = told(nproc=3, tool=tool, NUMBER="0", SET_DEVICE="", WRAP="torch.nn.Sequential", PAUSE="0.05")
+    ((identity, _, verdict),) = told(nproc=3, tool=tool, NUMBER="0", SET_DEVICE="", WRAP="torch.nn.Sequential", UNTIL=_BUSY)
     assert identity == named
     assert "ard 0 of " in verdict
 
 
 def test_a_healthy_job(told):
     """Ranks on cards of their own that hold what they need give no finding."""
-    assert told(PAUSE="0.02") == []
+    assert told(UNTIL=_BUSY) == []
 
 
 def test_a_line_about_cards_is_short_in_a_terminal():
