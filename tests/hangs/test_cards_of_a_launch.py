@@ -13,7 +13,7 @@ open(os.path.join(os.environ["CARDS_AT"], os.environ["RANK"]), "w").write("0 40 
 deadline = time.time() + 60
 while time.time() < deadline:
     text = "".join(open(name).read() for name in glob.glob("runs/latest/launcher.*.jsonl"))
-    if text.count('"cards.state"') >= WANTED:
+    if WANTED in text:
         break
     time.sleep(0.1)
 dist.barrier()
@@ -30,7 +30,7 @@ def launched(torchrun, armed, read_events, tmp_path):
         (tmp_path / "bin").mkdir()
         os.symlink(str(_TOOLS / "efsmi"), str(tmp_path / "bin" / more.pop("tool", "efsmi")))
         script = tmp_path / "job.py"
-        script.write_text(_JOB.replace("WANTED", str(wanted)))
+        script.write_text(_JOB.replace("WANTED", repr(wanted)))
         path = "%s:%s" % (tmp_path / "bin", os.environ["PATH"])
         done = torchrun(script, env=armed(tmp_path / "runs", PATH=path, CARDS_AT=str(tmp_path / "cards"), **more), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
@@ -44,7 +44,7 @@ def launched(torchrun, armed, read_events, tmp_path):
 @pytest.mark.parametrize("tool", ["efsmi", "nvidia-smi"])
 def test_the_launcher_writes_what_the_cards_do(launched, tool):
     """Two ranks on card 0: a line says that this card is busy and the seven others idle; a tool that lists processes names both ranks."""
-    states, ranks = launched(2, DDP_PROBE_CARDS="0.5", tool=tool)
+    states, ranks = launched('"utilisation":80.0', DDP_PROBE_CARDS="0.5", tool=tool)
     last = states[-1]
     assert all("rank" not in state for state in states)
     assert (last["tool"], len(last["cards"])) == (tool, 8)
@@ -56,4 +56,4 @@ def test_the_launcher_writes_what_the_cards_do(launched, tool):
 
 def test_nobody_asks_unless_told_to(launched):
     """Without DDP_PROBE_CARDS no tool is started."""
-    assert launched(0)[0] == []
+    assert launched("")[0] == []
