@@ -45,7 +45,7 @@ def test_a_drawn_rank_whose_forward_is_slower_by_a_fifth_is_named_within_sixty_s
         assert (found.ranks, found.part) == ([slow], "forward")
         assert found.others == [rank for rank in range(SIZE) if rank != slow]
         assert found.steps >= STEPS - 2
-        assert found.last_in > found.steps / 2
+        assert found.last_in > 0.4 * found.steps
         assert 6000 < found.more < 20000
         assert 40000 < found.usual < 80000
 
@@ -282,3 +282,21 @@ def test_shares_are_what_each_rank_waits_longer_than_the_last_one() -> None:
     kept = [rank_ledger.read("x", data) for data in ledger_text.written(lines, 4).values()]
     shares = lateness.shares({one.rank: lateness.member(one.steps, one.sums, one.groups, one.pairs) for one in kept})
     assert {rank: round(share, 2) for rank, share in shares.items()} == {0: 0.15, 1: 0.0, 2: 0.15, 3: 0.15}
+
+
+def test_ledgers_with_broken_bytes_name_nobody_else() -> None:
+    """Of ledgers of which some bytes are wrong or the end is missing, the late rank is named or nobody is."""
+    draw = random.Random(seed())
+    whole = ledger_text.written([*_lines(random.Random(5), {3: 1.4}), "ledger 0-7 all_reduce 4 float32 at /t.py:5 x60"], SIZE)
+    named = 0
+    for _ in range(60):
+        kept = []
+        for data in whole.values():
+            broken = bytearray(data)
+            for _ in range(draw.choice((0, 0, 0, 0, 1, 3))):
+                broken[draw.randrange(len(broken))] = draw.choice((0, 255, draw.randrange(256)))
+            kept.append(rank_ledger.read("x", bytes(broken[: len(broken) // draw.choice((1,) * 15 + (2,))])))
+        found = lateness.late({rank: lateness.member(one.steps, one.sums, one.groups, one.pairs) for rank, one in enumerate(kept)})
+        assert found is None or found.ranks == [3], "seed %d" % seed()
+        named += found is not None
+    assert named

@@ -1,4 +1,4 @@
-"""One rank, or one host, comes last in most of the steps, and the others wait for it."""
+"""One rank, or one host, comes last again and again, and the others wait for it."""
 
 from typing import Iterator, List
 
@@ -14,18 +14,19 @@ RULE = Rule(
     id="DDP653",
     slug="one-rank-late",
     cause="one_rank_late",
-    title="One rank comes last in most of the steps, and the others wait for it.",
+    title="One rank comes last again and again, and the others wait for it.",
     symptom="The job is slow. Most ranks wait in each step, often with idle cards, and nothing fails.",
     evidence=(
-        "The ledgers: in most of the latest steps one rank's own time, which is the step without the backward pass and without its collective "
-        "calls, is longest, by more than the other ranks differ among themselves; and the others wait about that much longer than it does. "
+        "The ledgers: in the latest steps one rank's own time, which is the step without the backward pass and without its collective calls, is "
+        "longest far more often than by chance, and longer by more than the other ranks differ among themselves; and the others wait about that much "
+        "longer than it does. "
         "Only ranks that do the same are compared: stages of a pipeline, which send to each other, are not."
     ),
     remedy="Compare the rank's host with the others: the load, the clock and the temperature of its card, its disk, and the size of its batches.",
     zh=RuleTexts(
-        title="有一个 rank 在大多数 step 里最后到达，其他 rank 都在等它。",
+        title="有一个 rank 总是最后到达，其他 rank 都在等它。",
         symptom="作业很慢。大多数 rank 每个 step 都在等待，卡常常空闲，但没有任何失败。",
-        evidence="账本：在最近的大多数 step 里，有一个 rank 自己的时间（一个 step 除去反向传播和集合通信调用的部分）最长，"
+        evidence="账本：在最近的 step 里，有一个 rank 自己的时间（一个 step 除去反向传播和集合通信调用的部分）最长的次数远多于偶然，"
         "超出的量大于其他 rank 之间的差异；"
         "而且其他 rank 比它多等了差不多同样长的时间。只比较做同样事情的 rank：流水线的各个 stage 相互收发，不作比较。",
         remedy="把这个 rank 所在的主机与其他主机比较：负载，卡的频率和温度，磁盘，以及它的 batch 大小。",
