@@ -1,16 +1,18 @@
 """How a rank left: by an exit call, an exception, a signal, or without a word; and the line that the report names. On written events."""
 
 import json
+from pathlib import Path
 from typing import Any, List, Tuple
 
 import pytest
 
 from ddp_probe.diagnose import judge
-from ddp_probe.read.load import from_lines
+from ddp_probe.read.load import from_lines, load
 from ddp_probe.read.model import Run
 from ddp_probe.report.source import own_line
 from ddp_probe.schema import Site
 
+RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _SITE = {"file": "/train/train.py", "line": 31, "function": "main"}
 
 
@@ -132,3 +134,12 @@ def test_an_exchange_more_is_not_a_batch_fewer(ranks: Tuple[int, ...], more: int
     assert finding.ranks == blame
     assert "no_sync()" in finding.remedy
     assert "batches" not in finding.remedy
+
+
+@pytest.mark.parametrize("stack", ["new", "legacy"])
+def test_the_line_that_raised_is_found_in_what_a_job_left(stack: str) -> None:
+    """A real job whose rank 1 catches a KeyError and calls sys.exit(1) is reported with the line of the lookup, on both stacks."""
+    (finding, *_) = judge(load([str(RECORDED / stack / "12_exit_after_an_exception")])).findings
+    assert finding.ranks == [1]
+    assert (own_line(finding) or Site("", 0)).function == "lookup"
+    assert "12_exit_after_an_exception.py:19" in finding.verdict

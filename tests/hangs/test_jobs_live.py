@@ -71,6 +71,8 @@ LEFT_OUT = {
     "12_killed_by_sigkill": "gloo tells the other rank at once",
     "12_killed_by_sigsegv": "gloo tells the other rank at once",
     "12_sys_exit_of_one_rank": "gloo tells the other rank at once",
+    "12_exit_after_an_exception": "gloo tells the other rank at once",
+    "08_no_sync_on_one_rank": "gloo tells the other rank at once",
     "12_data_error_on_one_rank": "gloo tells the other rank at once",
     "12_out_of_memory": "gloo tells the other rank at once",
 }

@@ -275,6 +275,13 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
         fact("process.end", {"failure": None, "process_group": False}),
         fact("process.end", {"failure/message": "Connection (closed|reset) by peer"}, (0,)),
     ),
+    "12_exit_after_an_exception": (
+        fact("process.end", {"failure/type": "KeyError", "failure/raised_at/function": "^lookup$", "site/function": "^main$", "exit_code": 1}),
+    ),
+    "08_no_sync_on_one_rank": (
+        fact("process.end", {"failure/message": "Connection (closed|reset) by peer"}, (0,)),
+        fact("process.end", {"failure": None, "exit_code": 0}, (1,)),
+    ),
     "12_data_error_on_one_rank": (fact("process.end", {"failure/type": "FileNotFoundError", "failure/message": r"000042\.png"}),),
     "12_out_of_memory": (fact("process.end", {"failure/message": "can't allocate memory"}),),
     "13_mixed_versions": (differ("process.start", "versions/mmengine"), fact("process.start", {"versions/mmengine": r"0\.8\.4"})),

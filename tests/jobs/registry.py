@@ -369,6 +369,8 @@ JOBS = (
     Job("12_killed_by_sigkill", "rank_stopped_participating", (1,), (r"Signal 9 \(SIGKILL\)",)),
     Job("12_killed_by_sigsegv", "rank_stopped_participating", (1,), (r"Signal 11 \(SIGSEGV\)",)),
     Job("12_sys_exit_of_one_rank", "rank_stopped_participating", (1,), (r"\[rank 1\] early stopping", _PEER_GONE)),
+    Job("12_exit_after_an_exception", "rank_stopped_participating", (1,), (r"\[rank 1\] training failed: 'dog'",)),
+    Job("08_no_sync_on_one_rank", "rank_stopped_participating", (0, 1), (r"\[rank 1\] training finished", _PEER_GONE)),
     Job("12_data_error_on_one_rank", "rank_stopped_participating", (1,), (r"No such file or directory: .*000042\.png",)),
     Job("12_out_of_memory", "host_out_of_memory", (1,), (r"DefaultCPUAllocator: can't allocate memory",)),
     Job(
