@@ -109,7 +109,7 @@ def _pace(position: Position) -> Optional[float]:
     took = position.steps.took
     until = position.since_ns + int(position.seconds * 1e9)
     ended = position.steps.ended_ns if took else position.since_ns
-    each = sum(took) / len(took) if took else (position.since_ns - position.began_ns) / position.step
+    each = 1000 * sum(took) / len(took) if took else (position.since_ns - position.began_ns) / position.step
     if each <= 0:
         return None
     return 0.0 if until - ended > _SEVERAL * each else 1e9 / each
