@@ -19,6 +19,14 @@ _LIMIT = "A record is some thirty stores and three look-ups in Python."
 SHARE = Question("step-ledger", "the ledger's share of that step", "cost", "%", 0.5, "", _LIMIT)
 RECORD = Question("ledger-record", "one record of a collective, begin and end", "cost", "µs", 3.0, "The least of 80 rounds of 400 calls.", _LIMIT)
 PHASE = Question("ledger-phase", "one phase, begin and end", "cost", "µs", 3.0, "The same.", _LIMIT)
+_APART = "CPU time of the thread, least of rounds with the ledger and without that take turns; %s."
+SUMS = Question(
+    "ledger-sums", "of which the sums per record", "cost", "µs", 0.2, _APART % "240 000 calls, half of them of an operation without sums", _LIMIT
+)
+PAIR = Question("ledger-pair", "an asynchronous all_reduce and its wait", "cost", "µs", 3.0, _APART % "20 000 pairs on gloo, one rank", _LIMIT)
+ALL = Question(
+    "ledger-step", "a step with both on and off", "cost", "µs", 10.0, _APART % "3 840 steps of DDP(Linear) with DataLoader and SGD, one rank", _LIMIT
+)
 
 
 class Step(NamedTuple):
@@ -39,7 +47,8 @@ def ledger_rows(folder: Path, steps: Sequence[Sample]) -> List[Dict[str, Any]]:
     costs = json.loads(done.stdout.decode())
     record, phase, step = costs["record_us"], costs["phase_us"], max(found)
     share, question = share_of(step, record, phase, 1000 * min(sample.wall for sample in steps))
-    one = [(RECORD, record), (PHASE, phase), (question, share)]
+    apart = [(SUMS, costs["sums_us"]), (PAIR, costs["pair_us"]), (ALL, costs["step_us"])]
+    one = [(RECORD, record), *apart, (PHASE, phase), (question, share)]
     return [answer(asked, [], [Sample(value, value)]) for asked, value in one]
 
 
