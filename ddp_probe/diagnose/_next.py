@@ -26,4 +26,7 @@ SIZE = "Set WORLD_SIZE, or start the job with torchrun, which does."
 HOLES = "Copy the file again from its host. If lines are missing there too, check that disk (df -h), and run the job again."
 UNREADABLE = "Make it readable for this user, or read it as the user who ran the job."
 NONE_ASKED = "Ask for at least one process: a count of cards is 0 if torch sees none."
+CAUGHT = (
+    "Look at what the ranks that differ printed, and at the except clauses of the job: one has caught what failed. Let it end with that exception."
+)
 LEDGER = "Copy the file of the rank that ends in .ledger beside its log. If there is none, look whether the disk was full, and run the job again."

@@ -6,6 +6,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import _next, _proof
+from ddp_probe.diagnose._disagreements import disagreements
 from ddp_probe.diagnose._waits import joined, stood
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import Undecided
@@ -24,7 +25,7 @@ def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
     known = {id(failure) for answer in told for failure in answer.explains}
     asked = [*_nothing(run), *_missing(run), *_elsewhere(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
     asked += _unproven(run, known, bool(asked or told))
-    asked += [] if asked or told else _without_ledger(run)
+    asked += [] if asked or told else [*_without_ledger(run), *disagreements(run)]
     return asked or [*_texts(run), *([] if told else _launch(run))]
 
 

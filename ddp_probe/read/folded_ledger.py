@@ -2,7 +2,7 @@
 
 import sys
 from array import array
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import msgspec
 
@@ -36,6 +36,7 @@ class FoldedLedger(msgspec.Struct, array_like=True):
     dropped: List[Tuple[str, int, int]]
     steps: Tuple[List[int], int, bytes] = ([], 0, b"")  # Their numbers, the first alone if they follow one another; when the last ended; columns.
     sums: List[_Row] = []
+    raised: List[_Row] = []
 
 
 class LedgerTables(msgspec.Struct):
@@ -64,7 +65,7 @@ class LedgerFolder:
             groups,
             [(*key, number) for key, number in found.pairs.items()],
             self._record(found.last),
-            [row for record in found.open for row in [self._record(record)] if row is not None],
+            self._records(found.open),
             [_replaced(phase, {_PHASE_SITE: self._site(phase.site)}) for phase in found.phases],
             found.torn,
             found.closed,
@@ -73,7 +74,11 @@ class LedgerFolder:
             [(op, self._site(site), count) for (op, site), count in found.dropped.items()],
             _folded_steps(found.steps),
             [_replaced(one, {_SUM_GROUP: self._group(one.group), _SUM_SITE: self._site(one.site)}) for one in found.sums],
+            self._records(found.raised),
         )
+
+    def _records(self, records: Sequence[Record]) -> List[_Row]:
+        return [row for record in records for row in [self._record(record)] if row is not None]
 
     def _record(self, record: Optional[Record]) -> Optional[_Row]:
         return None if record is None else _replaced(record, {_GROUP: self._group(record.group), _SITE: self._site(record.site)})
@@ -130,7 +135,7 @@ class LedgerUnfolder:
             groups,
             {(group, peer, sends): number for group, peer, sends, number in found.pairs},
             self._record(found.last),
-            tuple(record for row in found.open for record in [self._record(row)] if record is not None),
+            self._records(found.open),
             tuple(Phase(*_replaced(row, {_PHASE_SITE: self._sites[row[_PHASE_SITE]]})) for row in found.phases),
             found.torn,
             found.closed,
@@ -139,7 +144,11 @@ class LedgerUnfolder:
             {(op, self._sites[site]): count for op, site, count in found.dropped},
             _unfolded_steps(*found.steps),
             tuple(self._sum(row) for row in found.sums),
+            self._records(found.raised),
         )
+
+    def _records(self, rows: Sequence[_Row]) -> Tuple[Record, ...]:
+        return tuple(record for row in rows for record in [self._record(row)] if record is not None)
 
     def _sum(self, row: _Row) -> CallSum:
         return CallSum(*_replaced(row, {_SUM_GROUP: self._groups[row[_SUM_GROUP]], _SUM_SITE: self._sites[row[_SUM_SITE]]}))

@@ -19,7 +19,7 @@ _FIELDS = ("left", "seq", "elements", "outer", "op", "device", "site")
 _COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
 _LAST = 64  # Among this many last records is the latest that the job itself made.
 _SUMS = 32  # At most this many sums are kept: those in which most time was spent.
-_OPEN = 32  # At most this many open calls are kept: the latest.
+_OPEN = 32  # At most this many open calls are kept, and calls that raised: the latest.
 _MANY = 1 << 20  # At most this many different calls are told apart.
 _LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE, _SITE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
 
@@ -84,6 +84,7 @@ class RankLedger(NamedTuple):
     dropped: Dict[Tuple[str, Optional[LedgerSite]], int] = {}  # How often asynchronous work was thrown away, by operation and line.
     steps: StepTimes = StepTimes()  # The latest.
     sums: Tuple[CallSum, ...] = ()  # Of collectives.
+    raised: Tuple[Record, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -180,6 +181,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         kept.dropped(),
         full.steps if full.steps.numbers else steps.of_calls(rows, texts),
         tuple(sorted([one for one in full.sums if one.op in _COLLECTIVES], key=lambda one: -one.inside_ns)[:_SUMS]),
+        tuple(ledger._record(row, texts) for row in kept.raised),
     )
 
 
@@ -194,6 +196,7 @@ class _Kept:
         self.groups = {known.id: GroupCalls(_GROUPS.setdefault(known.id, known), 1) for known in groups}
         self.pairs: Dict[Tuple[str, int, bool], int] = {}
         self.open: Deque[Tuple[Any, ...]] = deque(maxlen=_OPEN)
+        self.raised: Deque[Tuple[Any, ...]] = deque(maxlen=_OPEN)
         self._dropped: Dict[Tuple[int, int], Tuple[int, Tuple[Any, ...]]] = {}
         self._met: Dict[Tuple[Any, ...], _Known] = {}
         self._rows: Dict[GroupCalls, Tuple[Any, ...]] = {}
@@ -209,6 +212,8 @@ class _Kept:
                 self.open.append(row)
             elif state == schema.DROPPED:
                 self._drop(row)
+            elif state == schema.RAISED:
+                self.raised.append(row)
             known = met(row[_ELEMENTS:_DEVICE])
             if known is None:
                 known = self._meet(row)
