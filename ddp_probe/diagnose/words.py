@@ -83,6 +83,11 @@ def clock(when: float) -> str:
     return datetime.fromtimestamp(when, tz=timezone.utc).strftime("%H:%M:%S UTC") if 0 <= when < 1e11 else "an unknown time"
 
 
+def moment(when: float) -> str:
+    """Return a time with its day, UTC."""
+    return datetime.fromtimestamp(when, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC") if 0 <= when < 1e11 else "an unknown time"
+
+
 def size(number: float) -> str:
     """Return bytes as a sentence has them."""
     return "%.1f GiB" % (number / (1 << 30)) if number >= 1 << 30 else "%.0f MiB" % (number / (1 << 20))

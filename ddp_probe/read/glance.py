@@ -60,8 +60,13 @@ def _command(files: List[str]) -> str:
     for file in sorted(files, key=lambda file: not os.path.basename(file).startswith("launcher"))[:_SAMPLED]:
         words = ends.first(file).get("argv")
         if isinstance(words, list) and words:
-            return " ".join(_typed([str(word) for word in words]))
+            return typed([str(word) for word in words])
     return ""
+
+
+def typed(words: List[str]) -> str:
+    """Return a command line as it was typed, without the interpreter."""
+    return " ".join(_typed(words))
 
 
 def _typed(words: List[str]) -> List[str]:

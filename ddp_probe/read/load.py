@@ -36,6 +36,7 @@ def load(paths: Sequence[str] = (), progress: Optional[Progress] = None, cores: 
     with without_collector():
         run = _load(paths, progress, cores)
         gathered.note(run, paths)
+        run.is_newest = not paths
         return run
 
 

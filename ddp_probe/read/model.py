@@ -336,6 +336,7 @@ class Run:
         self.not_gathered: List[str] = []  # What gather could not bring from other hosts, and why.
         self.outside: Optional[OutsideEnd] = None  # The signal from outside that ended it, if nothing had failed before.
         self.running: Set[int] = set()  # Ranks whose process still runs on this host.
+        self.is_newest = False  # No path was given, and this is the newest run.
         self.read_at = 0.0  # When the files were read, in seconds since 1970.
         self.inventory = Inventory()
         self._ranks: Tuple[List[LoggedProcess], Dict[int, LoggedProcess]] = ([], {})

@@ -1,17 +1,20 @@
 """What was read, in a few lines: a verdict is only as reliable as the files behind it."""
 
 import os
+import time
 from collections import Counter
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ddp_probe import schema
-from ddp_probe.read import bundled, fold_file
+from ddp_probe.diagnose.words import moment
+from ddp_probe.read import bundled, fold_file, glance
 from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.report.language import ENGLISH, Language
 from ddp_probe.report.rank_state import NO_FILE, RankState
 from ddp_probe.report.ranks import hosts, who
 
 _SHOWN = 4  # Maximum unreadable files named.
+_OLD = 600.0  # Seconds after which the newest run may not be the one that is meant.
 
 
 def title(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> str:
@@ -34,6 +37,8 @@ def launcher(run: Run) -> str:
 
 def rows(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> Iterator[Tuple[str, str]]:
     """Yield the label and sentence of each line."""
+    if run.processes or run.launchers:
+        yield "began", _began(run, say)
     yield "read", _read(run, say)
     if run.processes or run.missing:
         yield "ranks", _ranks(run, rank_states, say)
@@ -44,6 +49,28 @@ def rows(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> Ite
         yield "clocks", say("the hosts' clocks are %.3f s apart; all times are aligned to one clock") % run.inventory.clock_spread
     for note in run.inventory.notes:
         yield "note", bundled.shown(note)
+    if run.is_newest and not run.running and age(run) > _OLD:
+        yield "note", say("no path was given, and this is the newest run; a job that was started since has left none: python -m ddp_probe status")
+
+
+def age(run: Run) -> float:
+    """Return for how many seconds it has been since the last that was heard of a run."""
+    return time.time() - max([process.last_when for process in (*run.processes, *run.launchers)] or [0.0])
+
+
+def _began(run: Run, say: Language) -> str:
+    """Say when a run began, and with which command; of the newest run, how old it is."""
+    began = min(process.start_when for process in (*run.launchers, *run.processes))
+    typed = [glance.typed(words) for process in (*run.launchers, *run.processes) for words in [getattr(process.start, "argv", [])] if words]
+    when = say("%s, last heard of %s ago") % (moment(began), _span(age(run))) if run.is_newest else moment(began)
+    return say(": ").join([when, *typed[:1]])
+
+
+def _span(seconds: float) -> str:
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return "%d %s" % (seconds // size, unit)
+    return "%d s" % max(seconds, 0)
 
 
 def ends(rank_states: List[RankState]) -> Dict[str, List[int]]:

@@ -47,6 +47,11 @@ LABELS: Dict[str, str] = {
     ": ": "：",
     ", in ": "，位于 ",
     " and %d more": " 等，另有 %d 个",
+    "began": "开始",
+    "%s, last heard of %s ago": "%s，最后一条记录在 %s前",
+    "no path was given, and this is the newest run; a job that was started since has left none: python -m ddp_probe status": (
+        "没有给出路径，这是最新的运行；此后启动的作业没有留下运行：python -m ddp_probe status"
+    ),
     "read": "读取",
     "ranks": "rank",
     "not seen": "未见",

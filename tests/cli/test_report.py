@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -49,6 +50,7 @@ def test_undecided_is_three(report, tmp_path, form):
         (("/no/such/run",), "There is nothing at /no/such/run."),
         (("--json", "--brief"), "Argument --brief: not allowed with argument --json."),
         (("--follow", "/no/such/run"), "There is nothing at /no/such/run."),
+        (("",), "A path is empty."),
         (("\x1b[2Jgone",), "There is nothing at \\x1b[2Jgone."),
     ],
 )
@@ -169,3 +171,15 @@ def test_a_forgotten_install_is_told(run_python, tmp_path, command):
     python = shlex.quote(sys.executable)
     install = "%s -m ddp_probe install" % python
     assert "  what to do: %s; or, for one launch, %s -m ddp_probe run -- COMMAND, then run the job again." % (install, python) in done.stderr
+
+
+def test_says_which_run_it_is_and_when_it_was(run_python, repo, tmp_path):
+    """A report says when its run began and with which command; without a path also how old it is, and that an old run may not be the one meant."""
+    run = tmp_path / "ddp_probe_runs" / "20261122-084908-3106-8800"
+    shutil.copytree(repo / "tests" / "recorded" / "new" / FOUND, run)
+    newest, named = (" ".join(run_python(["-m", "ddp_probe", "report", *words], cwd=tmp_path).stdout.split()) for words in ([], [run]))
+    began = r"began 2026-\d\d-\d\d \d\d:\d\d:\d\d UTC%s: torchrun --nproc_per_node=2 [^\n]*03_submodule_left_behind.py read "
+    assert re.search(began % r", last heard of \d+ (?:d|h|min) ago", newest)
+    assert "note no path was given, and this is the newest run" in newest
+    assert re.search(began % "", named)
+    assert "no path was given" not in named

@@ -6,10 +6,12 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any, Dict, Tuple
+from unittest import mock
 
 from page_blocks import REPO
 
 from ddp_probe import cli
+from ddp_probe.report import inventory
 
 RECORDED = REPO / "tests" / "recorded" / "new"
 _TEXTS = (".jsonl", ".txt", ".json")
@@ -46,7 +48,8 @@ class Scene:
     def printed(self, *words: str) -> str:
         """Return what a command of the probe prints here, to stdout and to stderr."""
         self._output.readouterr()
-        cli.main(list(words))
+        with mock.patch.object(inventory, "age", return_value=120.0):
+            cli.main(list(words))
         return self.said()
 
     def shown(self, *words: str) -> str:
