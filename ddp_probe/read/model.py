@@ -358,6 +358,8 @@ class Run:
     def waited_in(self, process: LoggedProcess, call: "LoggedCall[Any]") -> float:
         """Return for how many seconds a process has been in a call that had not ended when the process was last known to go on; 0 if it had."""
         until = self.stands_until(process)
+        if until is None and process.end is None and self.death(process.rank if process.rank is not None else -1) is None:
+            until = process.last_when  # It is gone without a word, so it was there at least until its last one.
         return until - call.when if until is not None and (call.open or (call.until is not None and call.until > until)) else 0.0
 
     @property

@@ -147,6 +147,23 @@ def test_an_interrupt_of_the_ranks_does_not_change_the_verdict() -> None:
     assert [said[:2] for said in _said(ended)] == [said[:2] for said in _said(hung)] != []
 
 
+def test_a_hang_before_the_group_is_known_afterwards() -> None:
+    """A rank that did not come to init_process_group is named after SIGTERM ended the other one there, and who came there is not."""
+    joins = _line("dist.init_process_group", 0, 1, phase="begin", span=1, backend="gloo", site={"file": "train.py", "line": 6, "function": "main"})
+    deaths = [_line("launcher.child", at=21, child_rank=rank, child_pid=100 + rank, exit_code=-15, signal="SIGTERM") for rank in (0, 1)]
+    said = _said(_ended(*STARTS, joins, STOPPED, *deaths))
+    assert [one[:2] for one in said] == [("rank-not-in-init-process-group", [1])]
+    assert "train.py:6" in said[0][2]
+
+
+def test_a_rank_that_vanished_waited_until_its_last_word() -> None:
+    """A rank that was killed without a launcher that could say so, in init_process_group for long, still tells who never came."""
+    joins = _line("dist.init_process_group", 0, 1, phase="begin", span=1, backend="gloo")
+    silent = _line("hang.suspected", 0, 7)
+    found = judge(_ended(STARTS[0], joins, silent)).findings
+    assert [(one.slug, one.ranks) for one in found] == [("rank-never-started", [1])]
+
+
 def test_a_launcher_of_another_torch_says_it_at_its_end() -> None:
     """The exception with which torchrun ends tells the signal where no event does."""
     words = {"type": "torch.distributed.elastic.multiprocessing.api.SignalException", "message": "Process 7 got signal: 1"}

@@ -1,5 +1,6 @@
 """A signal from outside ended the job, and nothing had failed before."""
 
+import re
 from typing import Dict, Iterator, List
 
 from ddp_probe.diagnose._waits import last_seen
@@ -95,8 +96,12 @@ def _places(run: Run, stood: List[LoggedProcess]) -> str:
         if process.rank is not None:
             where = "was %s" % seen[process.rank].where() if process.rank in seen else last_seen(process).partition(" and was ended")[0]
             places.setdefault(where, []).append(process.rank)
-    told = ["%s %s" % (named(ranks), where) for where, ranks in places.items()]
+    told = ["%s %s" % (named(ranks), _of_several(where) if len(ranks) > 1 else where) for where, ranks in places.items()]
     return " Until then %s." % listed(told, _PLACES) if told else ""
+
+
+def _of_several(where: str) -> str:
+    return re.sub("^was ", "were ", where).replace("; its last call", "; their last call")
 
 
 def _remedy(run: Run, found: OutsideEnd) -> str:
