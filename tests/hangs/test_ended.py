@@ -3,16 +3,18 @@
 import os
 import signal
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import pytest
 from processes import kill_in, processes_in
-from test_jobs_live import CASES, Case, Run, run  # noqa: F401  # a fixture is found by its name
+from test_jobs_live import CASES, Case, Run, run, start  # noqa: F401  # a fixture is found by its name
 
 from ddp_probe.diagnose import judge
 from ddp_probe.read import load
 from ddp_probe.report.source import own_line
 
+_PROGRAMS = Path(__file__).parent / "programs"
 _GRACE = 3.0  # Seconds between SIGTERM and SIGKILL.
 _WINDS_DOWN = 40.0  # torchrun gives its ranks 30 s.
 
@@ -26,7 +28,8 @@ class Told(NamedTuple):
 
 
 def _told(folder: str) -> Optional[Told]:
-    found = judge(load([folder])).findings
+    """Return what is said first, beside the signal: a hang that may yet be none, such as a long evaluation, comes after it."""
+    found = [finding for finding in judge(load([folder])).findings if finding.slug != "ended-from-outside"]
     if not found:
         return None
     site = own_line(found[0])
@@ -96,6 +99,8 @@ def _wind_down(job: Run) -> None:
     job.end()
 
 
+# The kernel says that a process is stopped while it is there; afterwards its silence does, if it was long.
+_LESS = {"rank-does-not-run": "rank-missing-from-collective"}
 _PAIRS: List[Any] = [pytest.param(case, way, id="%s, %s" % (case.id, way)) for case in CASES for way in WAYS]
 
 
@@ -109,5 +114,48 @@ def test_the_verdict_is_the_same_after_the_end(case: Case, way: str, request: An
     before = _told(job.folder)
     assert before is not None
     WAYS[way](job)
+    _wind_down(job)
+    assert _told(job.folder) in (before, before._replace(rule=_LESS.get(before.rule, before.rule)))
+
+
+@pytest.fixture
+def launched(armed: Callable[..., Dict[str, str]], free_port: Callable[[], int], tmp_path: Path) -> Iterator[Callable[[str], Run]]:
+    """Start two ranks of a program, and end what is left of them."""
+    jobs: List[Run] = []
+
+    def launch(program: str) -> Run:
+        line = "torchrun --nproc_per_node=2 --master_addr=127.0.0.1 --master_port=%d %s" % (free_port(), _PROGRAMS / program)
+        jobs.append(start(line, tmp_path, armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="5")))
+        return jobs[-1]
+
+    yield launch
+    for job in jobs:
+        job.end()
+
+
+@pytest.mark.slow
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_healthy_job_that_is_ended_has_no_guilty_line(way: str, launched: Callable[[str], Run]) -> None:
+    """The report of a healthy job that was ended names the signal, or says that nothing shows what ended it, and blames no line of the job."""
+    job = launched("goes_on.py")
+    job.wait("goes on")
+    WAYS[way](job)
+    _wind_down(job)
+    found = judge(load([job.folder]))
+    assert [finding.slug for finding in found.findings] == (["ended-from-outside"] if way != "SIGKILL of the launcher" else [])
+    assert found.verdict == "found" if found.findings else "undecided"
+    assert [own_line(finding) for finding in found.findings] == [None] * len(found.findings)
+
+
+@pytest.mark.slow
+def test_tags_that_differ_are_told_while_it_hangs_and_afterwards(launched: Callable[[str], Run]) -> None:
+    """Of a send and a recv with other tags, both lines are named with what no ledger holds, and so they are after the job was ended."""
+    job = launched("other_tag.py")
+    job.wait()
+    before = _told(job.folder)
+    assert before is not None
+    assert (before.rule, before.ranks) == ("point-to-point-without-partner", (0, 1))
+    WAYS["SIGTERM to the launcher"](job)
     _wind_down(job)
     assert _told(job.folder) == before

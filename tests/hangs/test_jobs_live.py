@@ -137,11 +137,11 @@ class Run:
         """Return what it has printed so far."""
         return Path(str(self.home) + ".log").read_text(encoding="utf-8", errors="replace")
 
-    def wait(self) -> str:
-        """Wait until somebody has said why nothing moves, and return that line."""
+    def wait(self, pattern: str = r"^ddp_probe: No rank.* has moved for .*$") -> str:
+        """Wait until somebody has said why nothing moves, or a line like this one, and return that line."""
         guard = time.monotonic() + _GUARD
         while self.process.poll() is None and time.monotonic() < guard:
-            found = re.search(r"^ddp_probe: No rank.* has moved for .*$", self.printed(), re.MULTILINE)
+            found = re.search(pattern, self.printed(), re.MULTILINE)
             if found:
                 return found[0]
             time.sleep(0.2)
@@ -158,19 +158,24 @@ class Run:
         return processes_in(self.home)
 
 
+def start(command: str, folder: Path, env: Dict[str, str]) -> Run:
+    """Start a job in a folder below this one, with a session of its own."""
+    env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    home = folder / "job"
+    home.mkdir()
+    with open(str(home) + ".log", "wb") as log:
+        shell_line = ["bash", "-c", command]
+        process = subprocess.Popen(shell_line, cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    return Run(process, home, folder / "runs")
+
+
 @pytest.fixture
 def run(request: Any, case: Case, armed: Callable[..., Dict[str, str]], free_port: Callable[[], int], tmp_path: Path) -> Iterator[Run]:
     """The job of this test, started in a folder of its own, with more patience than the test has."""
     cards = request.getfixturevalue("gcu_env")["PYTHONPATH"] if case.on_cards else ""
     env = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER=_AFTER, JOB_PATIENCE="300")
-    env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [env["PYTHONPATH"], cards]))
-    folder = tmp_path / "job"
-    folder.mkdir()
-    with open(str(folder) + ".log", "wb") as log:
-        command = ["bash", "-c", shell(case.job, free_port())]
-        process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-    started = Run(process, folder, tmp_path / "runs")
+    started = start(shell(case.job, free_port()), tmp_path, env)
     try:
         yield started
     finally:

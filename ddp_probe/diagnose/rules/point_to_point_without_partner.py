@@ -3,8 +3,8 @@
 from typing import Iterator, Optional
 
 from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
-from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import Example, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.ledgers import Standing, view
+from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import capital, spans
 from ddp_probe.ledger_schema import PAIRED, SENDS
 from ddp_probe.read.model import Run
@@ -16,12 +16,13 @@ RULE = Rule(
     cause="rank_divergent_control_flow",
     title="A send or a receive has no partner.",
     symptom="A pipeline hangs: one rank waits in send or recv, and the other rank of the pair is somewhere else.",
-    evidence="The ledgers of both ranks: the one that waits has made more calls to this peer than the peer has made to it.",
+    evidence="The ledgers of both ranks: the one that waits has made more calls to this peer than the peer has made to it. "
+    "Or each is in the other's half, and neither returns.",
     remedy="Give each send its recv, with the same peers and in an order in which not both ranks wait; isend, irecv and batch_isend_irecv help.",
     zh=RuleTexts(
         title="一次 send 或 receive 没有对应的另一方。",
         symptom="流水线挂起：一个 rank 在 send 或 recv 中等待，而这一对中的另一个 rank 在别处。",
-        evidence="双方的账本：在等的 rank 对这个对端发起的调用，比对端对它发起的多。",
+        evidence="双方的账本：在等的 rank 对这个对端发起的调用，比对端对它发起的多。或者双方各自处于对应的 send 和 recv 中，却都不返回。",
         remedy="给每个 send 配一个 recv，对端一致，顺序不能让两个 rank 同时等待；可以用 isend、irecv 和 batch_isend_irecv。",
     ),
 )
@@ -73,13 +74,24 @@ ledger 1 recv 4 float32 from 0 at /train/p.py:11
 """,
         answer="clear",
     ),
+    Example(
+        "A send and its recv are both made, and neither returns.",
+        """
+ledger 0 send 4 float32 to 1 at /train/p.py:8 open
+ledger 1 recv 4 float32 from 0 at /train/p.py:11 open
+""",
+        ranks=(0, 1),
+    ),
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
     """Name both ranks of the pair, and the calls that they are in."""
     found = of_kind(run, PEER)
-    if found is None or not only_waits(run):
+    if not only_waits(run):
+        return
+    if found is None:
+        yield from _apart(run)
         return
     pair = sorted({*found.blame, *found.here, *found.there})
     other = _other_half(run, found)
@@ -94,6 +106,34 @@ def check(run: Run) -> Iterator[Finding]:
         % (found.what, spans(found.here), spans(found.there)),
         explains=explained(run),
     )
+
+
+def _apart(run: Run) -> Iterator[Finding]:
+    """Name the pairs of which each rank is in the other's half for long: the ledgers agree, so it is something that they do not hold."""
+    seen = view(run)
+    for rank, one in seen.ranks.items():
+        peer = seen.ranks.get(one.inside.peer) if one.inside is not None and one.inside.op in SENDS else None
+        if peer is None or not _is_half(peer, one) or min(one.lasted(), peer.lasted()) < seen.patience:
+            continue
+        yield RULE.found(
+            ranks=sorted((rank, peer.rank)),
+            verdict="Rank %d is %s; rank %d is %s. Each is the other's half, and both have been there for %.0f s: "
+            "their tags differ, which no ledger holds, or the two cannot reach each other."
+            % (rank, one.where(), peer.rank, peer.where(), min(one.lasted(), peer.lasted())),
+            evidence=[stands(run, rank), stands(run, peer.rank)],
+            when=max(one.since(), peer.since()),
+            remedy="Give both calls the same tag. If they have it, look whether the two ranks can reach each other.",
+            explains=explained(run),
+            confidence=MEDIUM,
+        )
+
+
+def _is_half(receiver: Standing, sender: Standing) -> bool:
+    """Tell whether a rank is in the receive that belongs to the send in which another one is."""
+    one, other = receiver.inside, sender.inside
+    if one is None or other is None or one.op not in PAIRED or one.op in SENDS or receiver.left is not None or sender.left is not None:
+        return False
+    return one.peer == sender.rank and one.seq == other.seq and one.group is not None and other.group is not None and one.group.id == other.group.id
 
 
 def _other_half(run: Run, found: Split) -> Optional[int]:
