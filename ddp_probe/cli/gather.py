@@ -23,8 +23,8 @@ A host that does not come within --time-limit, or stops sending for that long,
 is a line of the report, and its ranks are 'not seen'.
 
 exit codes, of each rank (torchrun itself makes 1 of each other than 0):
-  0  clear: every rank ended normally, and no rule found anything
-  1  found: a rule names a cause
+  0  clear: every rank ended normally; warnings may be printed
+  1  found: an error; with --strict, a warning too
   2  usage: the command line is wrong, or no host has a run
   3  undecided: no rule can name a cause; or a rank has lost rank 0
 """
@@ -80,9 +80,9 @@ def _report(request: Any, args: argparse.Namespace) -> int:
         diagnosis = judge(found, cores=0)
         forms.show(diagnosis, args.form)
         sys.stdout.flush()
-        came.code = diagnosis.exit_code
+        came.code = diagnosis.exit_code(args.strict)
         _say(came)
-    return diagnosis.exit_code
+    return came.code
 
 
 def _say(came: Any) -> None:

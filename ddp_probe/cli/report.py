@@ -19,8 +19,8 @@ run in DDP_PROBE_DIR (default: ddp_probe_runs in this folder).
 docs/schedulers.md says how job scripts and pipelines use them.
 
 exit codes:
-  0  clear: every rank ended normally, and no rule found anything
-  1  found: a rule names a cause
+  0  clear: every rank ended normally; warnings may be printed
+  1  found: an error; with --strict, a warning too
   2  usage: the command line is wrong, or there is nothing to read
   3  undecided: no rule can name a cause; the reasons are printed
 """
@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_forms(parser: argparse.ArgumentParser) -> None:
-    """Declare the forms of a report."""
+    """Declare the forms of a report, and how strictly its exit code judges."""
+    parser.add_argument("--strict", action="store_true", help="exit with 1 for a warning too, not only for an error")
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--format",
@@ -96,7 +97,7 @@ def _run(args: argparse.Namespace) -> int:
 
         written_file.refuse_to_follow(files)
         bundled.refuse(args.paths, "--follow")
-        return follow.follow(args.paths, args.form)
+        return follow.follow(args.paths, args.form, args.strict)
     written_file.refuse(files)
     from ddp_probe import read
     from ddp_probe.diagnose import judge
@@ -110,7 +111,7 @@ def _run(args: argparse.Namespace) -> int:
             bar.clear()
         diagnosis = judge(found, cores=args.cores)
         _show(diagnosis, args.form, files)
-    return diagnosis.exit_code
+    return diagnosis.exit_code(args.strict)
 
 
 def _show(diagnosis: object, form: str, files: "List[written_file.WrittenFile]") -> None:

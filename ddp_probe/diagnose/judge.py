@@ -18,7 +18,6 @@ from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.read.model import Run
 
 FOUND, CLEAR, UNDECIDED = "found", "clear", "undecided"
-EXIT_CODES = {CLEAR: 0, FOUND: 1, UNDECIDED: 3}
 
 
 class Diagnosis(NamedTuple):
@@ -32,10 +31,11 @@ class Diagnosis(NamedTuple):
     undecided: List[Undecided]
     run: Run
 
-    @property
-    def exit_code(self) -> int:
-        """Return the exit code of a command that prints this."""
-        return EXIT_CODES[self.verdict]
+    def exit_code(self, strict: bool = False) -> int:
+        """Return the exit code of a command that prints this: 1 for an error, or strictly for any finding; 3 for an open question."""
+        if any(strict or finding.severity == ERROR for finding in self.findings):
+            return 1
+        return 3 if self.undecided else 0
 
 
 def judge(run: Run, chosen: Sequence[Any] = (), cores: int = 1) -> Diagnosis:

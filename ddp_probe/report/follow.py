@@ -21,7 +21,7 @@ _ALIVE = 5.0  # Seconds between two checks of processes, even if no file has cha
 _SETTLED = 10.0  # If all processes are gone and no file has grown for this many seconds, the job is over.
 
 
-def follow(paths: Sequence[str], form: str) -> int:
+def follow(paths: Sequence[str], form: str, strict: bool = False) -> int:
     """Follow a job until it has ended, and return the exit code of the last report; Ctrl-C ends it as it ends each command."""
     forms.refuse_to_follow(form)
     printer = _Printer(form)
@@ -38,7 +38,7 @@ def follow(paths: Sequence[str], form: str) -> int:
                 over = _over(diagnosis.run, began - grown)
                 printer.update(diagnosis, over)
                 if over:
-                    return diagnosis.exit_code
+                    return diagnosis.exit_code(strict)
                 del diagnosis  # Frees its memory before the next reading.
             time.sleep(max(_PAUSE, (time.process_time() - spent) * (1 / SHARE - 1)))
     finally:

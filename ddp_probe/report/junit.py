@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import ddp_probe
 from ddp_probe.diagnose import Diagnosis, Finding
-from ddp_probe.diagnose.judge import CLEAR, FOUND, UNDECIDED
+from ddp_probe.diagnose.rule import ERROR as SERIOUS
 from ddp_probe.diagnose.words import named
 from ddp_probe.read import bundled
 from ddp_probe.read.model import Run
@@ -23,7 +23,7 @@ SUITE = "ddp_probe"
 _WIDTH = 100
 _LONGEST = 500  # Characters of a message; the text has all of it.
 FAILURE, ERROR, SKIPPED = "failure", "error", "skipped"
-_OF_VERDICT = {FOUND: FAILURE, UNDECIDED: ERROR, CLEAR: ""}
+_OF_CODE = {0: "", 1: FAILURE, 3: ERROR}
 
 
 class Case(NamedTuple):
@@ -62,25 +62,24 @@ def _cases(diagnosis: Diagnosis) -> Iterator[Case]:
     paths = Paths(diagnosis.run)
     for finding in diagnosis.findings:
         yield _found(finding, diagnosis, paths)
-    outcome = SKIPPED if diagnosis.verdict == FOUND else ERROR
+    outcome = SKIPPED if diagnosis.exit_code() == 1 else ERROR
     for reason in questions(diagnosis):
         parts = [safe.line(reason.because), *(["next: " + safe.line(reason.next)] if reason.next else [])]
         yield Case("%s.%s" % (SUITE, reason.slug), "undecided", outcome, "undecided", safe.line(reason.because, _LONGEST), "\n".join(parts))
 
 
 def _verdict(diagnosis: Diagnosis) -> Case:
-    """Return the test that every run has: it passes if the run is clear."""
-    said = brief.lines(diagnosis)
-    if diagnosis.verdict == CLEAR:
-        return Case(SUITE, "verdict")
-    return Case(SUITE, "verdict", _OF_VERDICT[diagnosis.verdict], diagnosis.verdict, said[0], "\n".join(said))
+    """Return the test that every run has: it passes if there is nothing worse than a warning."""
+    said, outcome = brief.lines(diagnosis), _OF_CODE[diagnosis.exit_code()]
+    return Case(SUITE, "verdict", outcome, diagnosis.verdict, said[0], "\n".join(said)) if outcome else Case(SUITE, "verdict")
 
 
 def _found(finding: Finding, diagnosis: Diagnosis, paths: Paths) -> Case:
     """Return a finding; its text is what the report prints for a person."""
     who = " on %s" % named(finding.ranks) if finding.ranks else ""
     lines = "\n".join(safe.line(line.text) for line in found.lines(finding, diagnosis, _WIDTH, paths))
-    return Case("%s.%s" % (SUITE, finding.slug), finding.id + who, FAILURE, finding.cause, safe.line(finding.verdict, _LONGEST), lines)
+    outcome = FAILURE if finding.severity == SERIOUS else SKIPPED
+    return Case("%s.%s" % (SUITE, finding.slug), finding.id + who, outcome, finding.cause, safe.line(finding.verdict, _LONGEST), lines)
 
 
 def _distinct(cases: Iterator[Case]) -> Iterator[Case]:

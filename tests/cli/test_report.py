@@ -12,6 +12,7 @@ import pytest
 from terminal import in_terminal
 
 FOUND, CLEAR, OPEN = "03_submodule_left_behind", "00_healthy_ddp", "10_rank_never_started"
+WARNED = "05_hardcoded_card_zero"
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def report(run_python, repo, tmp_path):
     """Run report over a recorded job, or over a path, in an empty folder."""
 
     def run(*args, env=None):
-        places = [str(repo / "tests" / "recorded" / "new" / arg) if arg in (FOUND, CLEAR, OPEN) else str(arg) for arg in args]
+        places = [str(repo / "tests" / "recorded" / "new" / arg) if arg in (FOUND, CLEAR, OPEN, WARNED) else str(arg) for arg in args]
         return run_python(["-m", "ddp_probe", "report", *places], env=env, cwd=tmp_path)
 
     return run
@@ -41,6 +42,15 @@ def test_undecided_is_three(report, tmp_path, form):
     done = report(tmp_path, *form)
     assert (done.returncode, done.stderr) == (3, "")
     assert "undecided" in done.stdout
+
+
+@pytest.mark.parametrize("form", [(), ("--brief",), ("--json",), ("--format", "github"), ("--format", "junit")])
+def test_a_warning_alone_is_zero(report, form):
+    """A run that ended well with a warning is 0 in every form, and 1 with --strict."""
+    loose, strict = report(WARNED, *form), report(WARNED, *form, "--strict")
+    assert (loose.returncode, strict.returncode, loose.stderr) == (0, 1, "")
+    assert loose.stdout == strict.stdout
+    assert "DDP" in loose.stdout
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_every_document_is_one_that_jenkins_takes(job: str, recorded: Callable[[
     _checked(text)
     cases = _cases(text)
     bad = [case for case in cases.values() if any(isinstance(result, (junitparser.Failure, junitparser.Error)) for result in case.result)]
-    assert bool(bad) == bool(diagnosis.exit_code)
+    assert bool(bad) == bool(diagnosis.exit_code())
     assert len(cases) == 1 + len(diagnosis.findings) + len(diagnosis.undecided)
 
 
@@ -80,6 +80,18 @@ def test_a_finding_is_a_failed_test(made: Diagnosis) -> None:
     assert any(re.match(r"rank00000\.node1\.\d+\.jsonl:8 and 1 more like it", text) for text in texts)
     (verdict,) = cases["ddp_probe", "verdict"].result
     assert isinstance(verdict, junitparser.Failure)
+
+
+def test_a_warning_fails_nothing(made: Diagnosis) -> None:
+    """A run with nothing worse than a warning is 0, strictly 1; its warning is a skipped test with the same text, and its verdict passes."""
+    warned = made._replace(findings=[made.findings[0]], undecided=[])
+    warned.findings[0].severity = "warning"
+    assert (warned.exit_code(), warned.exit_code(strict=True)) == (0, 1)
+    cases = _cases(junit.text(warned))
+    assert cases["ddp_probe", "verdict"].result == []
+    (skipped,) = cases["ddp_probe.submodule-left-behind", "DDP104 on ranks 0-1"].result
+    assert isinstance(skipped, junitparser.Skipped)
+    assert "model.to(device)" in str(skipped.text)
 
 
 def test_the_properties_describe_the_run(made: Diagnosis) -> None:
