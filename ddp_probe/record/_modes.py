@@ -1,12 +1,19 @@
-"""Who may read what the probe writes: the user alone, unless somebody has said otherwise."""
+"""How files are opened: who may read them, which is the user alone unless somebody has said otherwise, and whether they may stay open."""
 
 import os
+import resource
 import stat
 
 from ddp_probe import settings
 from ddp_probe.ours import ours
 
 _OWNER, _GROUP = 0o077, 0o027
+_FEW = 256
+
+
+def few_descriptors() -> bool:
+    """Tell whether this process may open so few files that it would miss those that we keep open: then we keep none."""
+    return 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _FEW  # without a limit it is -1
 
 
 def umask(directory: str) -> int:

@@ -15,6 +15,7 @@ from ddp_probe import schema
 from ddp_probe.ours import ours, suppress
 
 from . import _chain, _file
+from ._modes import few_descriptors
 from ._strict import decoders
 
 _RESERVE = 1024  # room for the line that says that the file is full
@@ -123,6 +124,8 @@ class Writer:
         lock = self._take()
         try:
             self._write_held(line)
+            if few_descriptors() and not self._opening:
+                self.close()
         except ours(_file.OutOfRoomError):
             self._fill()
         except ours(OSError):

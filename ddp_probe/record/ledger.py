@@ -21,7 +21,7 @@ from ddp_probe import ledger_schema as schema
 from ddp_probe.ours import ours, suppress
 
 from ._json import render, through
-from ._modes import umask
+from ._modes import few_descriptors, umask
 
 _TRIES = 100
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -211,7 +211,7 @@ def create(base: str, author: Author, in_memory: bool = True) -> LedgerFile:
     try:
         os.posix_fallocate(fd, 0, size())
         seen = os.fstat(fd)
-        mapped, ident = _memory() if in_memory else (_mapped(fd), (seen.st_dev, seen.st_ino))
+        mapped, ident = _memory() if in_memory or few_descriptors() else (_mapped(fd), (seen.st_dev, seen.st_ino))
     except ours(Exception):
         os.unlink(path)
         raise
@@ -224,6 +224,8 @@ def create(base: str, author: Author, in_memory: bool = True) -> LedgerFile:
 
 def _memory() -> Tuple[mmap.mmap, _Ident]:
     """Return memory that only this process writes to."""
+    if few_descriptors():
+        return mmap.mmap(-1, size()), (0, 0)
     try:
         fd = os.memfd_create(MEMORY, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     except ours(OSError, AttributeError):  # A kernel or a sandbox without it: what was written since the last flush dies with the process.

@@ -9,7 +9,7 @@ import os
 from ddp_probe.ours import ours, suppress
 
 from ._json import through
-from ._modes import umask
+from ._modes import few_descriptors, umask
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _MOST = 1 << 24
@@ -21,12 +21,15 @@ class TextFile:
     """One open file, known by its place on the disk: the job may close every descriptor that it finds."""
 
     def __init__(self, path: str) -> None:
+        self.path, self.fd = path, -1
+        self._ident = 0, 0
+        if few_descriptors():
+            return
         low = os.open(path, _FLAGS, 0o666 & ~umask(os.path.dirname(path)))
         try:
             self.fd = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _LOWEST)
         finally:
             os.close(low)
-        self.path = path
         seen = os.fstat(self.fd)
         self._ident = seen.st_dev, seen.st_ino
 
