@@ -57,7 +57,7 @@ also:
   DDP_PROBE=1 DDP_PROBE_FIX=auto torchrun --nproc_per_node=8 train.py config.py
 
 %(prog)s COMMAND --help lists the arguments of a command.
-Each command ends with 130 at Ctrl-C, and with 2 if its output cannot be written.
+Each command exits with 130 at Ctrl-C, and with 2 if it cannot write its output.
 %(prog)s --version prints the version.
 """
 

@@ -4,9 +4,9 @@ RUN is a run as 'report' takes it; the default is the newest one that runs on
 this host, else the newest. The ranks do not take part: their ledgers are read,
 so a rank that hangs is seen too. Ranks at the same place share a row. Ranks
 that stand out come first, marked by >: those that the report would name, and
-only once others have waited for 3 s, else those that come last step after step; the lines below the table say why. In a
-terminal the table is renewed until the job ends, or until Ctrl-C; in a pipe it
-is printed once.
+only once others have waited for 3 s, else those that come last step after step.
+The lines below the table say why. In a terminal the table is renewed until the
+job ends, or until Ctrl-C; in a pipe it is printed once.
 
   ranks    ranks at this place
   state    stopped, gone (no end line), ended, failed, probe off (restore() was

@@ -61,8 +61,11 @@ def through(text: str) -> str:
 def rows(found: List[Any]) -> bytes:
     """Return rows of JSON, one a line; a model has thousands of names, and one look at all of them tells that none needs a mask."""
     names = "\n".join(item for row in found for item in row if type(item) is str)
-    made = _ENCODER.encode if mask(names) == names else render
-    return b"[\n" + b",\n".join(made(row) for row in found) + b"\n]\n"
+    try:
+        made = [_ENCODER.encode(row) for row in found] if mask(names) == names else [render(row) for row in found]
+    except ours(UnicodeEncodeError):  # names with surrogates
+        made = [render(row) for row in found]
+    return b"[\n" + b",\n".join(made) + b"\n]\n"
 
 
 def _through(value: Any) -> Any:

@@ -38,11 +38,12 @@ def test_secrets_of_a_real_job(
 ) -> None:
     """A job with secrets in its arguments, environment, exceptions, source and paths is bundled without any of them, and its report stays."""
     token = "ghp_%s1234567890abcdefghij" % SECRET
-    folder = tmp_path / token
+    folder, data = tmp_path / "job", tmp_path / token
     folder.mkdir()
+    data.mkdir()
     (folder / "train.py").write_text(_JOB.format(secret=SECRET, unknown=_UNKNOWN))
     env = armed(tmp_path / "runs", HF_TOKEN=_UNKNOWN, PGPASSWORD=SECRET, NCCL_AUTH_TOKEN=SECRET, DDP_PROBE_STRICT=None)
-    done = torchrun(folder / "train.py", args=["--api-key", SECRET, "--hub=https://u:%s@h/" % SECRET], env=env, cwd=folder)
+    done = torchrun(folder / "train.py", args=["--api-key", SECRET, "--hub=https://u:%s@h/" % SECRET, "--data", str(data)], env=env, cwd=folder)
     assert done.returncode != 0
     monkeypatch.setenv("HF_TOKEN", _UNKNOWN)
     (run,) = [path for path in (tmp_path / "runs").iterdir() if path.is_dir() and not path.is_symlink()]
