@@ -34,8 +34,10 @@ class Daemon:
         _thread.start_new_thread(self._run, ())
 
     def turn_to(self, look: Callable[[], None], interval: float) -> None:
-        """Call another function from here on, at another interval."""
+        """Call another function from here on, for the first time now, at another interval."""
         self._look, self._interval = look, interval
+        with suppress(RuntimeError):  # It is not asleep: it has not been started, or is awake and has been woken before.
+            self._wake.release()
 
     def end(self) -> None:
         """Ask the thread to end and wait until it has, for a while."""

@@ -78,6 +78,7 @@ class Watcher:
         """Start the thread in a rank that has no process group yet: others may wait for it to make one."""
         after = settings.get(settings.HANG_AFTER)
         if after is not None and settings.get(settings.LEDGER) and self._daemon is None:
+            self.attend()  # Before our own thread is one that may be the timer's.
             self._daemon = Daemon(_Early(session, after).look, min(_INTERVAL, after / _PARTS))
             self._daemon.start()
 

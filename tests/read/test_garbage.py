@@ -259,6 +259,6 @@ def test_json_lines_of_another_program(tmp_path: Path) -> None:
 
 
 def test_empty_name() -> None:
-    """An empty path is nothing at all, and said to be."""
-    with pytest.raises(ProbeError, match="There is nothing at"):
+    """An empty path, as of a variable that is not set, is named as one."""
+    with pytest.raises(ProbeError, match="A path is empty"):
         load([""])
