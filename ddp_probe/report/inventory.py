@@ -61,9 +61,19 @@ def age(run: Run) -> float:
 def _began(run: Run, say: Language) -> str:
     """Say when a run began, and with which command; of the newest run, how old it is."""
     began = min(process.start_when for process in (*run.launchers, *run.processes))
-    typed = [glance.typed(words) for process in (*run.launchers, *run.processes) for words in [getattr(process.start, "argv", [])] if words]
+    typed = [glance.typed(words) for words in _started(run)]
     when = say("%s, last heard of %s ago") % (moment(began), _span(age(run))) if run.is_newest else moment(began)
     return say(": ").join([when, *typed[:1]])
+
+
+def spaced(run: Run) -> List[str]:
+    """Return the paths and the words of the command in which there is a space, at which no line is to be broken."""
+    words = next(iter(_started(run)), [])
+    return [text for text in (*map(near, run.folders or run.inventory.files), *words) if " " in text]
+
+
+def _started(run: Run) -> List[List[str]]:
+    return [words for process in (*run.launchers, *run.processes) for words in [getattr(process.start, "argv", [])] if words]
 
 
 def _span(seconds: float) -> str:

@@ -57,7 +57,7 @@ def _linked(page: List[StyledLine], run: Run, paths: Paths) -> Iterator[StyledLi
 
 def _inventory(run: Run, states: List[RankState], width: int, say: Language) -> Iterator[StyledLine]:
     """Yield what was read: a verdict is only as reliable as the files behind it."""
-    spaced = [path for path in map(inventory.near, run.folders or run.inventory.files) if " " in path]
+    spaced = inventory.spaced(run)
     for label, text in inventory.rows(run, states, say):
         yield from labelled(say(label), functools.reduce(lambda glued, path: glued.replace(path, path.replace(" ", GLUE)), spaced, text), width)
 

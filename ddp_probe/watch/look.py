@@ -16,6 +16,7 @@ from ddp_probe.watch.position import Position
 
 _FEW = 64  # Of more ranks, only the last calls are read.
 _SEVERAL = 3
+_WRITTEN = 2e9  # Nanoseconds: a rank writes its ledger into the file four times a second, on a busy host less often.
 _SLACK = 0.1  # Seconds; file systems write coarse times.
 
 
@@ -112,7 +113,7 @@ def _pace(position: Position) -> Optional[float]:
     each = 1000 * sum(took) / len(took) if took else (position.since_ns - position.began_ns) / position.step
     if each <= 0:
         return None
-    return 0.0 if until - ended > _SEVERAL * each else 1e9 / each
+    return 0.0 if until - ended > max(_SEVERAL * each, _WRITTEN) else 1e9 / each
 
 
 def _nearer(position: Position, path: str, head: Header) -> Position:

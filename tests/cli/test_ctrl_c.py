@@ -9,14 +9,15 @@ RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 _RUN = str(next(path for path in sorted((RECORDED / "03_submodule_left_behind").rglob("rank*.jsonl"))).parent)
 # A signal of its own process at the call of the command's code with this number: no clock decides where it comes.
 _CODE = """\
-import signal, sys
+import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
+import ddp_probe
 from ddp_probe.cli import main
-at, calls = int(sys.argv[1]), 0
+at, calls, home = int(sys.argv[1]), 0, os.path.dirname(ddp_probe.__file__) + os.sep
 
 def count(frame, event, _):
     global calls
-    if event == "call" and "ddp_probe" in frame.f_code.co_filename:
+    if event == "call" and frame.f_code.co_filename.startswith(home):
         calls += 1
         if calls == at:
             sys.setprofile(None)

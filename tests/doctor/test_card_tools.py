@@ -239,7 +239,7 @@ def _waited(path, patience=30.0):
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["asked to end", "its launcher is killed"])
 def test_a_tool_that_hangs_ends_with_the_child(tmp_path, how):
     """The child ends with its launcher, however that ends, and takes along a tool that hangs."""
-    env = _tool(tmp_path, "efsmi", "#!/bin/sh\necho $$ > %s/tool\nexec sleep 600\n" % tmp_path)
+    env = _tool(tmp_path, "efsmi", "#!/bin/sh\necho $$ > '%s/tool'\nexec sleep 600\n" % tmp_path)
     code = (
         "import os, subprocess, sys, time\n"
         "asks = 'import sys; from ddp_probe.doctor.programs.cards_state import main; main(sys.argv[1:])'\n"
@@ -260,7 +260,7 @@ def test_a_tool_that_hangs_ends_with_the_child(tmp_path, how):
 
 def test_one_child_asks_for_a_run_on_a_host(tmp_path):
     """Of two launchers of one run on a host one asks; when it is gone, the other takes over."""
-    env = _tool(tmp_path, "efsmi", '#!/bin/sh\necho $PPID >> %s/asked\necho "* 0  T20 | x | 32G D | 5.0%%  W *"\n' % tmp_path)
+    env = _tool(tmp_path, "efsmi", '#!/bin/sh\necho $PPID >> "%s/asked"\necho "* 0  T20 | x | 32G D | 5.0%%  W *"\n' % tmp_path)
     asks = "import sys; from ddp_probe.doctor.programs.cards_state import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", asks, "0.1", str(tmp_path)]
     children = [subprocess.Popen(command, env={**os.environ, **env}, stdout=subprocess.PIPE) for _ in range(2)]

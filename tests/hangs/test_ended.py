@@ -1,6 +1,7 @@
 """Jobs that hang, ended from outside in every way that people and schedulers have: what was known while they hung is known afterwards."""
 
 import os
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -124,7 +125,7 @@ def launched(armed: Callable[..., Dict[str, str]], free_port: Callable[[], int],
     jobs: List[Run] = []
 
     def launch(program: str) -> Run:
-        line = "torchrun --nproc_per_node=2 --master_addr=127.0.0.1 --master_port=%d %s" % (free_port(), _PROGRAMS / program)
+        line = "torchrun --nproc_per_node=2 --master_addr=127.0.0.1 --master_port=%d %s" % (free_port(), shlex.quote(str(_PROGRAMS / program)))
         jobs.append(start(line, tmp_path, armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="5")))
         return jobs[-1]
 

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,8 @@ from ddp_probe.report import doctor_page, standstill
 
 CARDS_UNKNOWN, HEALTHY, BACKWARD = "02_runner_does_not_know_cards", "00_healthy_ddp", "08_backward_skipped_on_one_rank"
 _SITE = "/opt/train/lib/python3.8/site-packages"
+
+_TEMPORARY = shlex.quote(os.path.join(tempfile.gettempdir(), "ddp_probe_runs"))
 
 
 def cards_unknown(scene: Scene) -> str:
@@ -131,7 +134,9 @@ def unwritable(scene: Scene) -> str:
 def unwritable_before(scene: Scene) -> str:
     """What doctor says of the same folder."""
     (scene.folder / "ddp_probe_runs").write_text("", encoding="utf-8")
-    return "\n".join(_of_doctor(scene, run_folder_writable.CHECK, run_folder_writable.check(Host(Request())))).replace(tempfile.gettempdir(), "/tmp")
+    return "\n".join(_of_doctor(scene, run_folder_writable.CHECK, run_folder_writable.check(Host(Request())))).replace(
+        _TEMPORARY, "/tmp/ddp_probe_runs"
+    )
 
 
 def no_file(scene: Scene) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -222,7 +223,7 @@ def test_a_line_of_shell_prints_what_the_ledgers_say(title: str, tmp_path: Path)
         start = '{"event":"process.start","phase":"point","rank":%d,"pid":7,"host":"a","world_size":3}\n' % rank
         (tmp_path / ("rank%05d.a.7.jsonl" % rank)).write_text(start, encoding="utf-8")
         (tmp_path / ("rank%05d.a.7.ledger" % rank)).write_bytes(data)
-    command = _blocks()[title].replace("python", sys.executable, 1)
+    command = _blocks()[title].replace("python", shlex.quote(sys.executable), 1)
     environment = {"RUN": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert not done.stderr, done.stderr

@@ -31,7 +31,7 @@ def colleague(tmp_path: Path) -> Iterator[Path]:
     (run,) = [path.parent for path in RECORDED.rglob("rank00000*.jsonl")]
     made = tmp_path / "theirs" / "ddp_probe_runs"
     shutil.copytree(run, made / "run-1")
-    for place in [made.parent, *made.parents[1:]]:  # pytest makes its folders for their owner alone
+    for place in made.parents:  # pytest makes its folders for their owner alone
         if os.stat(place).st_uid == os.geteuid() and place != Path("/"):
             with_all = os.stat(place).st_mode | 0o055
             os.chmod(place, with_all)

@@ -1,6 +1,7 @@
 """The probe can write its files."""
 
 import os
+import shlex
 import tempfile
 
 from ddp_probe.activation import run_folder
@@ -33,6 +34,6 @@ def check(host: Host) -> Answer:
     except OSError as exc:
         return CHECK.fail(
             "%s cannot be written: %s%s." % (folder, exc.strerror or exc, "" if place == folder else " (%s)" % place),
-            "export DDP_PROBE_DIR=%s" % os.path.join(tempfile.gettempdir(), "ddp_probe_runs"),
+            "export DDP_PROBE_DIR=%s" % shlex.quote(os.path.join(tempfile.gettempdir(), "ddp_probe_runs")),
         )
     return CHECK.ok("%s %s." % (folder, "can be written" if place == folder else "can be made"))
