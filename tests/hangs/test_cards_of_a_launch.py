@@ -41,6 +41,7 @@ def launched(torchrun, armed, read_events, tmp_path):
     return launch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["efsmi", "nvidia-smi"])
 def test_the_launcher_writes_what_the_cards_do(launched, tool):
     """Two ranks on card 0: a line says that this card is busy and the seven others idle; a tool that lists processes names both ranks."""

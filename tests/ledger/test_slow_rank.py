@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 from schedule import seed
 
+pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).parent / "programs" / "slow_rank.py"
 STEPS = 60
 
