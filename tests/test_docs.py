@@ -15,7 +15,7 @@ Run = Callable[..., Any]
 @pytest.fixture
 def copy(repo: Path, tmp_path: Path) -> Path:
     """A copy of what render_docs reads and writes."""
-    for name in ("ddp_probe", "docs", "scripts"):
+    for name in ("ddp_probe", "docs", "scripts", "tests/rules"):
         shutil.copytree(str(repo / name), str(tmp_path / name), ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(str(repo / "setup.cfg"), str(tmp_path / "setup.cfg"))
     return tmp_path

@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the page, or the list."""
+    from ddp_probe.diagnose import examples
     from ddp_probe.diagnose.rules import RETIRED, modules, rule_of
     from ddp_probe.report import language, page, paint
 
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         rule = rule_of(module)
         if wanted in (rule.id.lower(), rule.slug):
             own = _own(module, args.paths, width, say) if args.paths else []
-            _print([*own, *page.page(rule, module.EXAMPLES, width, say)])
+            _print([*own, *page.page(rule, examples.of(rule.slug), width, say)])
             return 0
     if _is_check(wanted, width, say):
         return 0

@@ -1,4 +1,4 @@
-"""What a rule is made of: its page, the texts it knows, its examples; and what it answers: found, or undecided because."""
+"""What a rule is made of: its page and the texts it knows; and what it answers: found, or undecided because."""
 
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -65,16 +65,6 @@ class Printed(NamedTuple):
     ranks: bool = True  # Whether who printed it is guilty of it.
 
 
-class Example(NamedTuple):
-    """A small log, and what the rule must answer to it."""
-
-    name: str  # What happens in it, as a sentence's beginning.
-    log: str  # JSON lines of several processes, or the text that a job printed.
-    answer: str = "found"  # found, clear or undecided.
-    ranks: Tuple[int, ...] = ()
-    job: str = ""  # The program of tests/jobs that it was recorded from, cut to the fields that matter.
-
-
 class RuleTexts(NamedTuple):
     """The texts of a rule's page in another language; names, code and quoted messages stand as in the English text."""
 
@@ -87,7 +77,7 @@ class RuleTexts(NamedTuple):
 class Rule(NamedTuple):
     """One known cause of failure: how to recognise it and what to change.
 
-    Its check() is in the same file.
+    Its check() is in the same file; without one, the texts in `printed` decide. Its examples are in tests/rules.
     """
 
     id: str  # DDP101; it never changes.

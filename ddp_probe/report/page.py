@@ -4,7 +4,8 @@ import json
 from typing import Any, Dict, Iterator, Sequence
 
 from ddp_probe import schema
-from ddp_probe.diagnose import Example, Rule
+from ddp_probe.diagnose import Rule
+from ddp_probe.diagnose.examples import Example
 from ddp_probe.diagnose.rule import ERROR
 from ddp_probe.report.language import ENGLISH, Language
 from ddp_probe.report.layout import StyledLine, paragraph, wrap

@@ -6,6 +6,7 @@ import msgspec
 
 from ddp_probe import accelerators, schema
 from ddp_probe.activation.targets import LAUNCH, PROGRAM
+from ddp_probe.diagnose import examples
 from ddp_probe.diagnose.causes import group_of
 from docs_parts import declarations
 
@@ -84,20 +85,32 @@ def _targets(path: str, kind: Any) -> Iterator[str]:
 
 
 def _rules() -> Iterator[str]:
-    own = [(path, module, ("RULE", "EXAMPLES", "check")) for path, module in declarations.files("diagnose/rules")]
-    by_words = [(path, module, ("RULE", "EXAMPLES")) for path, module in declarations.files("diagnose/rules/by_words")]
     ids: Dict[str, str] = {}
-    for path, module, names in (*own, *by_words):
-        for name in names:
-            if not hasattr(module, name):
-                yield "%s has no %s. Write it as diagnose/rules/submodule_left_behind.py does." % (path, name)
-        examples = getattr(module, "EXAMPLES", ())
-        for answer, what in (("found", "finds its cause"), ("clear", "stays silent")):
-            if hasattr(module, "EXAMPLES") and not any(example.answer == answer for example in examples):
-                yield "%s: EXAMPLES has no example in which the rule %s. Write an Example with answer=%r." % (path, what, answer)
-        if hasattr(module, "RULE"):
-            yield from _named(path, module.RULE, ids)
-            yield from _translated(path, module.RULE, "RuleTexts")
+    for path, module in declarations.files("diagnose/rules"):
+        if not hasattr(module, "RULE"):
+            yield "%s has no RULE. Write it as diagnose/rules/submodule_left_behind.py does." % path
+            continue
+        if not hasattr(module, "check") and not module.RULE.printed:
+            yield "%s has neither a check nor printed texts. Write check(run), or printed=(Printed(…),) in RULE if words decide alone." % path
+        yield from _named(path, module.RULE, ids)
+        yield from _examples(module.RULE.slug)
+        yield from _translated(path, module.RULE, "RuleTexts")
+
+
+def _examples(slug: str) -> Iterator[str]:
+    """Yield the kinds of examples that a rule does not have, or what is wrong with one."""
+    try:
+        answers = {example.answer for example in examples.of(slug)}
+    except ValueError as exc:
+        yield "tests/rules/%s." % exc
+        return
+    for answer, what in (("found", "finds its cause"), ("clear", "stays silent")):
+        if answer not in answers:
+            yield "tests/rules/%s has no example in which the rule %s. Write a file NN-WORDS.log with 'answer: %s' in its header." % (
+                slug,
+                what,
+                answer,
+            )
 
 
 def _checks() -> Iterator[str]:

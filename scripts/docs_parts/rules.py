@@ -13,15 +13,15 @@ _HEAD: Dict[str, Tuple[str, ...]] = {
         "",
         "[中文](rules.zh-CN.md)",
         "",
-        "One file each under `ddp_probe/diagnose/rules/`, with the examples that test it. Those in its folder `by_words/` hold texts and examples",
-        "only. `python -m ddp_probe explain DDP101` prints a page with its examples. An id and a slug never change; a cause may have several rules.",
+        "One file each under `ddp_probe/diagnose/rules/`, with the examples that test it in `tests/rules/`.",
+        "`python -m ddp_probe explain DDP101` prints a page with its examples. An id and a slug never change; a cause may have several rules.",
     ),
     "zh": (
         "# 规则",
         "",
         "[English](rules.md)",
         "",
-        "每条规则是 `ddp_probe/diagnose/rules/` 下的一个文件，其中的示例就是它的测试。`by_words/` 目录里的文件只有文本和示例。",
+        "每条规则是 `ddp_probe/diagnose/rules/` 下的一个文件，`tests/rules/` 里的示例就是它的测试。",
         "`python -m ddp_probe explain DDP101` 打印一条规则及其示例。编号和名称永远不变；一个原因可以有多条规则。",
     ),
 }

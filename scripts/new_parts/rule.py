@@ -12,7 +12,7 @@ _RULE = '''"""Says in one sentence what %(name)s means."""
 from typing import Iterator
 
 from ddp_probe import schema
-from ddp_probe.diagnose.rule import Example, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import Finding, Rule, RuleTexts, shown
 from ddp_probe.diagnose.words import subject
 from ddp_probe.read.model import Run
 
@@ -35,25 +35,6 @@ RULE = Rule(
     needs=("checkpoint.save",),
 )
 
-EXAMPLES = (
-    Example(
-        "A save to the name that this rule looks for.",
-        """
-{"event":"checkpoint.save","phase":"begin","rank":1,"span":1,"site":{"file":"t.py","line":3},"path":"%(name)s.pth"}
-{"event":"checkpoint.save","phase":"end","rank":1,"span":1,"size":9}
-""",
-        ranks=(1,),
-    ),
-    Example(
-        "A save to another name.",
-        """
-{"event":"checkpoint.save","phase":"begin","rank":1,"span":1,"site":{"file":"t.py","line":3},"path":"last.pth"}
-{"event":"checkpoint.save","phase":"end","rank":1,"span":1,"size":9}
-""",
-        answer="clear",
-    ),
-)
-
 
 def check(run: Run) -> Iterator[Finding]:
     """Look at each save of each rank."""
@@ -72,7 +53,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 _BY_WORDS = '''"""Says in one sentence what %(name)s means."""
 
-from ddp_probe.diagnose.rule import Example, Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
 
 RULE = Rule(
     id="%(id)s",
@@ -91,19 +72,39 @@ RULE = Rule(
     needs=("process.end",),
     printed=(Printed(r"RuntimeError: %(name)s"),),
 )
+'''
 
-EXAMPLES = (
-    Example(
-        "Rank 1 raises the exception.",
-        """[rank1]: Traceback (most recent call last):
+_LOGS = {
+    "01-save-to-the-name.log": """name: A save to the name that this rule looks for.
+answer: found
+ranks: 1
+
+{"event":"checkpoint.save","phase":"begin","rank":1,"span":1,"site":{"file":"t.py","line":3},"path":"%(name)s.pth"}
+{"event":"checkpoint.save","phase":"end","rank":1,"span":1,"size":9}
+""",
+    "02-save-to-another-name.log": """name: A save to another name.
+answer: clear
+
+{"event":"checkpoint.save","phase":"begin","rank":1,"span":1,"site":{"file":"t.py","line":3},"path":"last.pth"}
+{"event":"checkpoint.save","phase":"end","rank":1,"span":1,"size":9}
+""",
+}
+
+_LOGS_BY_WORDS = {
+    "01-rank-1-raises.log": """name: Rank 1 raises the exception.
+answer: found
+ranks: 1
+
+[rank1]: Traceback (most recent call last):
 [rank1]:   File "/train/t.py", line 3, in main
 [rank1]: RuntimeError: %(name)s
 """,
-        ranks=(1,),
-    ),
-    Example("Another exception is raised.", "RuntimeError: something else\\n", answer="clear"),
-)
-'''
+    "02-another-exception.log": """name: Another exception is raised.
+answer: clear
+
+RuntimeError: something else
+""",
+}
 
 _ADVICE = "NOT_FOLLOWED: Dict[str, str] = {\n"
 
@@ -125,20 +126,18 @@ def plan(options: Any) -> Plan:
         raise RefusedError("A rule has, or had, the slug %s. Choose another name." % name)
     if not group_of(options.cause):
         raise RefusedError("%r is not a cause. ddp_probe/diagnose/causes.py lists them; add a new one there." % options.cause)
-    folder = "ddp_probe/diagnose/rules/" + ("by_words/" if options.by_words else "")
     words = {"name": name, "cause": options.cause, "id": _free(rules, options.cause)}
-    file = "%s%s.py" % (folder, name.replace("-", "_"))
-    parts, model = (
-        ("RULE and EXAMPLES", "save_folder_renamed_twice.py") if options.by_words else ("RULE, EXAMPLES and check", "submodule_left_behind.py")
-    )
+    file, logs = "ddp_probe/diagnose/rules/%s.py" % name.replace("-", "_"), "tests/rules/%s/" % name
+    text, examples = (_BY_WORDS, _LOGS_BY_WORDS) if options.by_words else (_RULE, _LOGS)
+    parts, model = ("RULE", "save_folder_renamed_twice.py") if options.by_words else ("RULE and check", "submodule_left_behind.py")
     row = '    "%s": "a skeleton of scripts/new: replace this line by a row above that follows the advice, or say why nobody can",\n' % words["id"]
     return Plan(
-        {file: (_BY_WORDS if options.by_words else _RULE) % words},
+        {file: text % words, **{logs + own: log % words for own, log in examples.items()}},
         (Insertion("tests/advice/advice_table.py", _ADVICE, row, after=True),),
         [
             PRINT,
             "%s -m pytest tests/diagnose -k %s    # its examples, against every rule" % (PYTHON, name),
-            "Write %s in %s; read %s for an example." % (parts, file, model),
+            "Write %s in %s, as %s does, and the logs of %s: cut them from a real run." % (parts, file, model, logs),
             "In tests/advice/advice_table.py, add a row whose job follows the advice and remove the line of %s, or write there why nobody can."
             % words["id"],
             "%s -m pytest tests/diagnose tests/advice    # every rule, over every recorded job; some minutes" % PYTHON,

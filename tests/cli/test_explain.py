@@ -2,6 +2,7 @@
 
 import pytest
 
+from ddp_probe.diagnose import examples
 from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.report.page import HUNDREDS
 
@@ -33,7 +34,7 @@ def test_every_rule_has_a_readable_page(module, monkeypatch, capsys):
     page = capsys.readouterr().out
     assert page.startswith("%s %s\n" % (rule.id, rule.slug))
     flat = " ".join(page.split())
-    for text in (rule.title, rule.symptom, rule.evidence, rule.remedy, rule.cause, *(example.name for example in module.EXAMPLES)):
+    for text in (rule.title, rule.symptom, rule.evidence, rule.remedy, rule.cause, *(example.name for example in examples.of(rule.slug))):
         assert " ".join(text.split()) in flat
     for line in page.splitlines():
         assert len(line) <= 80 or " " not in line.strip(), line

@@ -8,8 +8,9 @@ from typing import Any, Iterator, List, Tuple
 import pytest
 
 from ddp_probe import settings
-from ddp_probe.diagnose import Example, Finding, judge
+from ddp_probe.diagnose import Finding, examples, judge
 from ddp_probe.diagnose.causes import GROUPS
+from ddp_probe.diagnose.examples import Example
 from ddp_probe.diagnose.rules import RETIRED, modules, rule_of
 from ddp_probe.read.load import from_lines
 
@@ -18,7 +19,7 @@ RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 
 def _examples() -> Iterator[Any]:
     for module in modules():
-        for example in module.EXAMPLES:
+        for example in examples.of(rule_of(module).slug):
             yield pytest.param(module, example, id="%s %s" % (rule_of(module).slug, example.name))
 
 
@@ -45,9 +46,45 @@ def test_among_all_rules(module: Any, example: Example) -> None:
 @pytest.mark.parametrize("module", modules(), ids=lambda module: rule_of(module).slug)
 def test_has_both_kinds(module: Any) -> None:
     """A rule has an example in which it finds, and one in which it stays silent; where it reads events, one of the first kind is recorded."""
-    answers = {example.answer for example in module.EXAMPLES}
+    answers = {example.answer for example in examples.of(rule_of(module).slug)}
     assert "found" in answers
     assert "clear" in answers
+
+
+def test_every_folder_of_examples_has_a_rule() -> None:
+    """Each folder in tests/rules has the name of a rule, and holds logs alone."""
+    folder = RECORDED.parent / "rules"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(rule_of(module).slug for module in modules())
+    assert [path.name for path in folder.rglob("*") if path.is_file() and path.suffix != ".log"] == []
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        ("answer: found", "the header needs a name, and an answer, which is one of found, clear, undecided"),
+        ("name: A save.", "the header needs a name, and an answer, which is one of found, clear, undecided"),
+        ("name: A save.\nanswer: maybe", "the header needs a name, and an answer, which is one of found, clear, undecided"),
+        ("name: A save.\nanswer: found\nranks: one", "invalid literal for int() with base 10: 'one'"),
+        ("name: A save.\nanswer: found\nrank: 1", "the header has rank; it may have name, answer, ranks and job"),
+        ('{"event":"checkpoint.save"}', 'the header ends with an empty line, and \'{"event":"checkpoint.save"}\' is not a field of it'),
+    ],
+)
+def test_a_header_that_is_wrong_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: str, why: str) -> None:
+    """An example without what its header must say, or with a field that no header has, names its file and the field."""
+    path = tmp_path / "some-rule" / "01-a-save.log"
+    path.parent.mkdir()
+    path.write_text("%s\n\nValueError: no\n" % header, encoding="utf-8")
+    monkeypatch.setattr(examples, "_FOLDERS", (str(tmp_path),))
+    with pytest.raises(ValueError, match=re.escape("some-rule/01-a-save.log: %s" % why)):
+        examples.of("some-rule")
+
+
+def test_a_report_loads_no_example(run_python: Any) -> None:
+    """What judges a run and prints the report does not import the module that reads examples."""
+    code = "import sys; from ddp_probe.cli import main; main(['report', %r]); sys.exit('ddp_probe.diagnose.examples' in sys.modules)"
+    done = run_python(["-c", code % str(RECORDED / "new" / "03_submodule_left_behind")])
+    assert "submodule-left-behind" in done.stdout
+    assert done.returncode == 0
 
 
 def test_ids_and_slugs_are_unique_for_ever() -> None:

@@ -5,7 +5,7 @@ from typing import Iterator
 
 import pytest
 
-from ddp_probe.diagnose import judge
+from ddp_probe.diagnose import examples, judge
 from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.diagnose.words import at, by_number, capital, counted, named, ordinal, place, spans, subject
 from ddp_probe.read.load import from_lines
@@ -62,7 +62,7 @@ def _sentences(log: str) -> Iterator[str]:
 @pytest.mark.parametrize("module", modules(), ids=lambda module: rule_of(module).slug)
 def test_number_and_noun_agree_in_what_a_rule_says(module):
     """In every sentence about every example one rank is not called ranks, and several are not called rank."""
-    for example in module.EXAMPLES:
+    for example in examples.of(rule_of(module).slug):
         for sentence in _sentences(example.log):
             assert not _ONE_AS_MANY.search(sentence), sentence
             assert not _MANY_AS_ONE.search(sentence), sentence

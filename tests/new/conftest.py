@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Set
 import pytest
 
 _FOLDERS = ("ddp_probe", "docs", "scripts", "sitecustomize_templates")
-_TESTS = ("advice", "diagnose", "facts", "probes", "record", "remedies", "accelerator", "jobs")
+_TESTS = ("advice", "diagnose", "facts", "probes", "record", "remedies", "rules", "accelerator", "jobs")
 _FILES = (
     "setup.cfg",
     "pyproject.toml",

@@ -75,16 +75,22 @@ MISSING: Dict[str, Tuple[str, str, str, str]] = {
         "ddp_probe/remedies/timeout.py: Timeout has order 20, as ddp_probe/remedies/backend.py has. Write a number of its own in the class.",
     ),
     "rule without an example": (
-        "ddp_probe/diagnose/rules/submodule_left_behind.py",
-        'answer="clear",',
-        'answer="found",',
-        "ddp_probe/diagnose/rules/submodule_left_behind.py: EXAMPLES has no example in which the rule stays silent.",
+        "tests/rules/map-location-missing/03-both-ranks-load-to-cpu.log",
+        "answer: clear",
+        "answer: found",
+        "tests/rules/map-location-missing has no example in which the rule stays silent. Write a file NN-WORDS.log with 'answer: clear' in",
     ),
-    "rule without examples": (
-        "ddp_probe/diagnose/rules/submodule_left_behind.py",
-        "EXAMPLES = (",
-        "_SMALL_LOGS = (",
-        "ddp_probe/diagnose/rules/submodule_left_behind.py has no EXAMPLES. Write it as diagnose/rules/submodule_left_behind.py does.",
+    "example without an answer": (
+        "tests/rules/map-location-missing/03-both-ranks-load-to-cpu.log",
+        "answer: clear\n",
+        "",
+        "tests/rules/map-location-missing/03-both-ranks-load-to-cpu.log: the header needs a name, and an answer, which is one of found, clear,",
+    ),
+    "rule without a check and without words": (
+        "ddp_probe/diagnose/rules/rank_came_late.py",
+        "def check(run: Run)",
+        "def look(run: Run)",
+        "ddp_probe/diagnose/rules/rank_came_late.py has neither a check nor printed texts. Write check(run), or printed=(Printed(…),)",
     ),
     "rule with a cause that does not exist": (
         "ddp_probe/diagnose/rules/submodule_left_behind.py",
@@ -93,10 +99,10 @@ MISSING: Dict[str, Tuple[str, str, str, str]] = {
         "ddp_probe/diagnose/rules/submodule_left_behind.py: the rule has the cause 'moon_phase'. Write one of ddp_probe/diagnose/causes.py,",
     ),
     "rule with the id of another": (
-        "ddp_probe/diagnose/rules/by_words/torch_fault.py",
+        "ddp_probe/diagnose/rules/torch_fault.py",
         'id="DDP813"',
         'id="DDP104"',
-        "ddp_probe/diagnose/rules/by_words/torch_fault.py: the rule has the id DDP104, as ddp_probe/diagnose/rules/submodule_left_behind.py has.",
+        "ddp_probe/diagnose/rules/torch_fault.py: the rule has the id DDP104, as ddp_probe/diagnose/rules/submodule_left_behind.py has.",
     ),
     "rule of another name": (
         "ddp_probe/diagnose/rules/submodule_left_behind.py",
@@ -105,10 +111,10 @@ MISSING: Dict[str, Tuple[str, str, str, str]] = {
         "ddp_probe/diagnose/rules/submodule_left_behind.py: the rule has the slug 'left-behind'. Write slug=\"submodule-left-behind\":",
     ),
     "rule without a title in Chinese": (
-        "ddp_probe/diagnose/rules/by_words/torch_fault.py",
+        "ddp_probe/diagnose/rules/torch_fault.py",
         '        title="torch 内部的断言失败：是 torch 的缺陷，或是 torch 没有检查的用法。",\n',
         "",
-        'ddp_probe/diagnose/rules/by_words/torch_fault.py: zh has no title. Write title="…" in zh=RuleTexts(…): the text in Chinese.',
+        'ddp_probe/diagnose/rules/torch_fault.py: zh has no title. Write title="…" in zh=RuleTexts(…): the text in Chinese.',
     ),
     "check without a remedy in Chinese": (
         "ddp_probe/doctor/checks/driver_loaded.py",

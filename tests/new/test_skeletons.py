@@ -30,7 +30,7 @@ def test_a_probe(checkout: Any, repo: Path) -> None:
 def test_a_rule(checkout: Any, repo: Path) -> None:
     """A new rule finds its cause in its example and in no example of another rule, and stays silent on its own other one."""
     changed = checkout.made("rule", "saved-too-soon")
-    assert [name.replace("saved_too_soon", "NAME") for name in changed] == _told(repo, "rule")
+    assert [name.replace("saved_too_soon", "NAME").replace("saved-too-soon", "SLUG") for name in changed] == _told(repo, "rule")
     checkout.tested("tests/diagnose/test_examples.py", "-k", "saved-too-soon or unique or exist")
     log = checkout.root / "rank00000.node.1.jsonl"
     log.write_text('{"event":"checkpoint.save","phase":"begin","rank":1,"span":1,"path":"saved-too-soon.pth"}\n', encoding="utf-8")
@@ -41,7 +41,7 @@ def test_a_rule(checkout: Any, repo: Path) -> None:
 def test_a_rule_by_words(checkout: Any, repo: Path) -> None:
     """A new rule known by words alone finds them in its example and in a plain log, and has no check."""
     changed = checkout.made("rule", "saved-too-soon", "--by-words", "--cause", "checkpoint_write_read_race")
-    assert [name.replace("saved_too_soon", "NAME") for name in changed] == _told(repo, "rule by words")
+    assert [name.replace("saved_too_soon", "NAME").replace("saved-too-soon", "SLUG") for name in changed] == _told(repo, "rule by words")
     checkout.tested("tests/diagnose/test_examples.py", "-k", "saved-too-soon or unique or exist")
     checkout.tested("tests/advice/test_advice.py", "-k", "no_rule_is_forgotten")
     log = checkout.root / "job.log"

@@ -17,13 +17,14 @@ def _names(wheel: Path) -> Set[str]:
 
 
 def _expected(checkout: Set[str]) -> Set[str]:
-    """Every file of the package, whatever it is, and every template."""
+    """Every file of the package, whatever it is, every template, and every example of a rule."""
     templates = {"ddp_probe/" + name for name in checkout if name.startswith("sitecustomize_templates/")}
-    return {name for name in checkout if name.startswith("ddp_probe/")} | templates
+    examples = {name.replace("tests/rules/", "ddp_probe/rule_examples/", 1) for name in checkout if name.startswith("tests/rules/")}
+    return {name for name in checkout if name.startswith("ddp_probe/")} | templates | examples
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path, checkout: Set[str]) -> None:
-    """Every module, data file and template of the checkout is in the wheel; no test, no script and nothing else from the repository is."""
+    """Every module, data file, template and example of the checkout is in the wheel; no test, no script and nothing else from the repository is."""
     content = {name for name in _names(wheel) if ".dist-info/" not in name}
     assert content == _expected(checkout)
 
@@ -60,7 +61,7 @@ def test_every_package_is_listed(setup_cfg: configparser.ConfigParser, repo: Pat
     """The packages named in setup.cfg are the folders that hold an __init__.py: none forgotten, none gone."""
     folders = {path.parent.relative_to(repo).as_posix().replace("/", ".") for path in repo.glob("ddp_probe/**/__init__.py")}
     listed: List[str] = setup_cfg["options"]["packages"].split()
-    assert sorted(listed) == sorted(folders | {"ddp_probe.sitecustomize_templates"})
+    assert sorted(listed) == sorted(folders | {"ddp_probe.rule_examples", "ddp_probe.sitecustomize_templates"})
 
 
 def test_what_recording_needs_is_what_pip_brings(setup_cfg: configparser.ConfigParser) -> None:

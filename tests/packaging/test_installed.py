@@ -22,6 +22,14 @@ print(json.dumps({
 }))
 """
 
+_EXAMPLES = """
+import json, runpy
+from importlib.util import find_spec
+package = list(find_spec("ddp_probe").submodule_search_locations)[0]
+found = runpy.run_path(package + "/diagnose/examples.py")["of"]("submodule-left-behind")
+print(json.dumps([example.name for example in found]))
+"""
+
 
 class Installed(NamedTuple):
     """One environment that holds the package."""
@@ -51,6 +59,14 @@ def test_the_templates_are_found_by_path(installed: Installed, sources: Path) ->
     originals = {path.name: path.read_bytes() for path in (sources / "sitecustomize_templates").iterdir() if path.is_file()}
     assert "sitecustomize.py" in originals
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == originals
+
+
+def test_the_examples_are_found(installed: Installed, sources: Path, run_python: Callable[..., Any], tmp_path: Path) -> None:
+    """What reads the examples of a rule finds them all, wherever the package lies."""
+    done = run_python(_EXAMPLES, python=str(installed.python), cwd=tmp_path)
+    heads = [path.read_text(encoding="utf-8").splitlines()[0] for path in sorted((sources / "tests/rules/submodule-left-behind").iterdir())]
+    assert len(heads) > 3
+    assert ["name: " + name for name in json.loads(done.stdout)] == heads
 
 
 def test_the_package_is_typed(installed: Installed) -> None:

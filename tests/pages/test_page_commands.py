@@ -82,7 +82,7 @@ def _anchors(page: str) -> Set[str]:
 def test_a_script_or_a_test_is_there(page: str) -> None:
     """Each path into scripts, tests, docs or the package that a page names exists, and each option of a script is in its code."""
     named = set(re.findall(r"(?<![\w/.])(?:scripts|tests|docs|ddp_probe)/[\w./-]*[\w/]", text(page)))
-    made = {name for name in named if "NAME" in name or _is_of_scripts_new(name)}
+    made = {name for name in named if "NAME" in name or "SLUG" in name or _is_of_scripts_new(name)}
     assert sorted(name for name in named - made if not _exists(name)) == []
 
 

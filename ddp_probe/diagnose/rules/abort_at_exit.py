@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose._waits import joined
 from ddp_probe.diagnose._who import deaths, ranks
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, line
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, line
 from ddp_probe.diagnose.words import by_number, capital, named
 from ddp_probe.read.model import Run
 
@@ -28,30 +28,6 @@ RULE = Rule(
     ),
     needs=("process.end", "launcher.child"),
     severity=WARNING,
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 ends without destroy_process_group, and is aborted afterwards.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
-{"event":"process.end","rank":1,"process_group":true}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-6,"signal":"SIGABRT"}
-""",
-        ranks=(1,),
-    ),
-    Example(
-        "Rank 1 is aborted in the middle of its work.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-6,"signal":"SIGABRT"}
-""",
-        answer="clear",
-    ),
 )
 
 

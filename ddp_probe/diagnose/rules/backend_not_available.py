@@ -8,8 +8,7 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose._cuda_words import said
 from ddp_probe.diagnose._vendor_words import ATTRIBUTES, BACKENDS, COMMUNICATION, DEVICES
 from ddp_probe.diagnose._who import told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import backend_not_available as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.diagnose.words import named, place
 from ddp_probe.read.model import Failed, Run
 
@@ -80,40 +79,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("init-failure-swallowed",),
-)
-
-EXAMPLES = (
-    Example(
-        "The job asks for eccl, and the plugin is not imported.",
-        recorded.ECCL_AND_NOBODY_HAS_IMPORTED_PLUGIN,
-        ranks=(1,),
-        job="10_unknown_backend",
-    ),
-    Example(
-        "nccl with a torch built for CPU.",
-        recorded.NCCL_WITH_TORCH_BUILT_FOR_CPU,
-        ranks=(0,),
-        job="10_nccl_without_cuda",
-    ),
-    Example(
-        "The backend is missing, and the job uses another.",
-        recorded.BACKEND_IS_MISSING,
-        answer="clear",
-    ),
-    Example("torch 1.12 and a vendor's backend.", "ValueError: Invalid backend: 'hccl'\n"),
-    Example(
-        "A torch built for CUDA, and a job for another card.",
-        recorded.TORCH_BUILT_FOR_CUDA_IS_ASKED,
-    ),
-    Example(
-        "torch 2.6 on a Mac.",
-        recorded.TORCH_2_6_ON_MAC,
-    ),
-    Example(
-        "A word that no vendor has.",
-        "RuntimeError: Expected one of cpu, cuda, ipu, xpu, mkldnn, hip, xla, mps, meta, hpu, mtia device type at start of device string: gpu\n",
-        answer="clear",
-    ),
 )
 
 

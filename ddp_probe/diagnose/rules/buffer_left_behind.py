@@ -4,8 +4,7 @@ import re
 from typing import Iterator, List
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
-from ddp_probe.diagnose.rules.recorded import buffer_left_behind as recorded
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
 from ddp_probe.diagnose.words import at, named
 from ddp_probe.read.model import Failed, Run
 
@@ -49,29 +48,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("model-never-moved", "device-ids-of-another-card", "init-failure-swallowed"),
-)
-
-EXAMPLES = (
-    Example(
-        "A buffer is registered after the move.",
-        recorded.BUFFER_IS_REGISTERED_AFTER_MOVE,
-        ranks=(0,),
-        job="03_buffer_left_behind",
-    ),
-    Example(
-        "A buffer is on cpu and nothing fails.",
-        recorded.BUFFER_IS_ON_CPU_AND_NOTHING_FAILS,
-        answer="clear",
-    ),
-    Example(
-        "The inputs are on cpu, the buffers are not.",
-        recorded.INPUTS_ARE_ON_CPU,
-        answer="clear",
-    ),
-    Example(
-        "NCCL has no way to broadcast a buffer on cpu.",
-        recorded.NCCL_HAS_NO_WAY_TO_BROADCAST_BUFFER,
-    ),
 )
 
 

@@ -6,8 +6,7 @@ from ddp_probe.diagnose._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZE
 from ddp_probe.diagnose._models import buffers, by_digest, first_wraps
 from ddp_probe.diagnose._who import through
 from ddp_probe.diagnose._wraps import Wrapped
-from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, RuleTexts, failed, line, shown
-from ddp_probe.diagnose.rules.recorded import buffers_differ as recorded
+from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Printed, Rule, RuleTexts, failed, line, shown
 from ddp_probe.diagnose.words import by_number, counted, named, place, subject
 from ddp_probe.read.model import Run
 
@@ -51,37 +50,6 @@ RULE = Rule(
     ),
 )
 
-EXAMPLES = (
-    Example(
-        "The buffer of rank 0 is longer, and rank 1 is aborted in the wrap.",
-        recorded.BUFFER_OF_RANK_0_IS_LONGER,
-        job="09_buffer_shape_by_rank",
-    ),
-    Example(
-        "The buffers are alike.",
-        recorded.BUFFERS_ARE_ALIKE,
-        answer="clear",
-    ),
-    Example(
-        "gloo's own words, in a log whose traceback is in the exchange of buffers.",
-        """Traceback (most recent call last):
-  File "/train/t.py", line 23, in main
-    DistributedDataParallel(model)
-  File "/env/site-packages/torch/distributed/utils.py", line 326, in _sync_params_and_buffers
-    dist._broadcast_coalesced(process_group, module_states, broadcast_bucket_size, src)
-RuntimeError: [enforce fail at ../third_party/gloo/gloo/transport/tcp/pair.cc:446] op.preamble.length <= op.nbytes. 32708 vs 32644
-""",
-    ),
-    Example(
-        "torch compares a broadcast of two ranks.",
-        recorded.TORCH_COMPARES_BROADCAST_OF_TWO_RANKS,
-    ),
-    Example(
-        "The ranks are in different broadcasts.",
-        recorded.RANKS_ARE_IN_DIFFERENT_BROADCASTS,
-        answer="clear",
-    ),
-)
 
 Shape = Tuple[int, int]  # buffers, elements in them
 

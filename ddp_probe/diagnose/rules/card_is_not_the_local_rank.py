@@ -3,8 +3,7 @@
 from typing import Iterator, List
 
 from ddp_probe.diagnose import _cards
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import card_is_not_the_local_rank as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.diagnose.words import at, capital, named
 from ddp_probe.read.model import Run
 
@@ -48,29 +47,6 @@ RULE = Rule(
         # ignite reads the local rank from SLURM_LOCALID, although SLURM may have bound one card to each task.
         Printed(r"torch\._C\._cuda_setDevice|" + _cards.NO_SUCH_CARD, beside=r"ignite/distributed/comp_models/native\.py"),
         Printed(r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum=1, OpType=(?:ALLREDUCE|BARRIER), NumelIn=1\b", beside=_BARRIER),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "A wrapper shows each rank one card, and the program asks for the card with its local rank.",
-        recorded.WRAPPER_SHOWS_EACH_RANK_ONE_CARD,
-        ranks=(1,),
-    ),
-    Example(
-        "The second host's first rank asks for the card with its global rank.",
-        recorded.SECOND_HOST_FIRST_RANK_ASKS_FOR_CARD,
-        ranks=(8,),
-    ),
-    Example(
-        "One card is visible to two ranks.",
-        recorded.ONE_CARD_IS_VISIBLE_TO_TWO_RANKS,
-        answer="clear",
-        job="05_more_processes_than_cards",
-    ),
-    Example(
-        "A task that srun started asks for the card with its number, and is refused.",
-        recorded.TASK_THAT_SRUN_STARTED_IS_REFUSED_CARD,
     ),
 )
 

@@ -5,8 +5,7 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose._vendor_words import DEVICES
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, RuleTexts, shown
-from ddp_probe.diagnose.rules.recorded import card_number_fixed as recorded
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, shown
 from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.model import Run
 
@@ -38,33 +37,6 @@ RULE = Rule(
         Printed(
             _cards.DUPLICATE, beside=_NUMBER_IN_SOURCE, says="Rank {rank1} and rank {rank2} are on one card, whose number is fixed in the program."
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Two ranks call set_device(0) on a host with eight cards.",
-        recorded.TWO_RANKS_CALL_SET_DEVICE_0_ON,
-        ranks=(0, 1),
-        job="05_hardcoded_card_zero",
-    ),
-    Example(
-        "Each rank calls set_device with its own number.",
-        """
-{"event":"device.set","phase":"begin","rank":0,"local_rank":0,"span":1,"device":"0"}
-{"event":"device.set","phase":"end","rank":0,"local_rank":0,"span":1}
-{"event":"device.set","phase":"begin","rank":1,"local_rank":1,"span":1,"device":"1"}
-{"event":"device.set","phase":"end","rank":1,"local_rank":1,"span":1}
-{"event":"ddp.init","phase":"begin","rank":0,"local_rank":0,"span":3,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"}}
-{"event":"ddp.init","phase":"begin","rank":1,"local_rank":1,"span":3,"placement":{"parameters":4,"devices":{"gcu:1":{"count":4}},"majority":"gcu:1"}}
-""",
-        answer="clear",
-        job="00_healthy_cards",
-    ),
-    Example(
-        "NCCL finds two ranks on the card that the source names.",
-        recorded.NCCL_FINDS_TWO_RANKS_ON_CARD,
-        ranks=(0, 1),
     ),
 )
 

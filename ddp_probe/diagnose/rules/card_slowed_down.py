@@ -3,8 +3,7 @@
 from typing import Iterator, List, Tuple
 
 from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, shown
-from ddp_probe.diagnose.rules.recorded import card_slowed_down as recorded
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 from ddp_probe.schema import CardLoad
@@ -47,12 +46,6 @@ RULE = Rule(
     ),
     needs=("cards.state",),
     severity=WARNING,
-)
-
-EXAMPLES = (
-    Example("Card 3 is too hot in most of the looks.", recorded.CARD_3_IS_TOO_HOT, ranks=(3,)),
-    Example("Card 1 has two ECC errors more at the end.", recorded.CARD_1_HAS_ECC_ERRORS, ranks=(1,)),
-    Example("Each card is at its power cap, and one has old ECC errors.", recorded.AT_THE_POWER_CAP, answer="clear"),
 )
 
 

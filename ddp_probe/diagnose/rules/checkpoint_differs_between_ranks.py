@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose._loads import Saved, Saves, whole
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import capital, clock, counted, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -35,44 +35,6 @@ RULE = Rule(
     severity=WARNING,
 )
 
-EXAMPLES = (
-    Example(
-        "Rank 1 loads before rank 0 saves again, rank 2 after that.",
-        """
-{"event":"process.start","rank":0,"host":"a","world_size":3}
-{"event":"process.start","rank":1,"host":"a","world_size":3}
-{"event":"process.start","rank":2,"host":"a","world_size":3}
-{"event":"checkpoint.load","phase":"begin","rank":1,"host":"a","span":1,"site":{"file":"t.py","line":9},"file":{"path":"l.pth","exists":true,"size":70,"inode":4,"mtime":5.0}}
-{"event":"checkpoint.load","phase":"end","rank":1,"host":"a","span":1}
-{"event":"checkpoint.save","phase":"begin","rank":0,"host":"a","span":1,"site":{"file":"t.py","line":5},"path":"l.pth","existed":true}
-{"event":"checkpoint.save","phase":"end","rank":0,"host":"a","span":1,"size":70,"inode":4,"mtime":8.0}
-{"event":"checkpoint.load","phase":"begin","rank":2,"host":"a","span":1,"site":{"file":"t.py","line":9},"file":{"path":"l.pth","exists":true,"size":70,"inode":4,"mtime":8.0}}
-{"event":"checkpoint.load","phase":"end","rank":2,"host":"a","span":1}
-{"event":"process.end","rank":0,"host":"a","exit_code":0}
-{"event":"process.end","rank":1,"host":"a","exit_code":0}
-{"event":"process.end","rank":2,"host":"a","exit_code":0}
-""",
-        ranks=(1, 2),
-    ),
-    Example(
-        "Both ranks load each epoch's file: the second file is another one for both.",
-        """
-{"event":"process.start","rank":0,"host":"a","world_size":2}
-{"event":"process.start","rank":1,"host":"a","world_size":2}
-{"event":"checkpoint.load","phase":"begin","rank":0,"host":"a","span":1,"site":{"file":"t.py","line":9},"file":{"path":"l.pth","exists":true,"size":70,"inode":4,"mtime":5.0}}
-{"event":"checkpoint.load","phase":"end","rank":0,"host":"a","span":1}
-{"event":"checkpoint.load","phase":"begin","rank":1,"host":"a","span":1,"site":{"file":"t.py","line":9},"file":{"path":"l.pth","exists":true,"size":70,"inode":4,"mtime":5.0}}
-{"event":"checkpoint.load","phase":"end","rank":1,"host":"a","span":1}
-{"event":"checkpoint.load","phase":"begin","rank":0,"host":"a","span":2,"site":{"file":"t.py","line":9},"file":{"path":"l.pth","exists":true,"size":70,"inode":4,"mtime":8.0}}
-{"event":"checkpoint.load","phase":"end","rank":0,"host":"a","span":2}
-{"event":"checkpoint.load","phase":"begin","rank":1,"host":"a","span":2,"site":{"file":"t.py","line":9},"file":{"path":"l.pth","exists":true,"size":70,"inode":4,"mtime":8.0}}
-{"event":"checkpoint.load","phase":"end","rank":1,"host":"a","span":2}
-{"event":"process.end","rank":0,"host":"a","exit_code":0}
-{"event":"process.end","rank":1,"host":"a","exit_code":0}
-""",
-        answer="clear",
-    ),
-)
 
 _State = Tuple[Optional[int], Optional[int], Optional[float]]
 _Line = Tuple[str, int]

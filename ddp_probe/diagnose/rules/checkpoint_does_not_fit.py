@@ -7,8 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._renamed import edit, renaming
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import checkpoint_does_not_fit as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import listed, place
 from ddp_probe.read.model import Failed, Run
 
@@ -84,33 +83,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("module-prefix",),
-)
-
-EXAMPLES = (
-    Example(
-        "The model has grown since the checkpoint was saved.",
-        recorded.MODEL_HAS_GROWN_SINCE_CHECKPOINT_WAS_SAVED,
-        job="11_size_mismatch",
-    ),
-    Example(
-        "The names differ by the prefix of DDP alone.",
-        recorded.NAMES_DIFFER_BY_PREFIX_OF_DDP_ALONE,
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        """Traceback (most recent call last):
-  File "/train/resume.py", line 15, in main
-    model.load_state_dict(torch.load("last.pth", map_location="cpu"))
-RuntimeError: Error(s) in loading state_dict for TinyModel:
-	size mismatch for head.weight: copying a param with shape torch.Size([1, 16]) from checkpoint, the shape in current model is torch.Size([1, 32]).
-""",
-    ),
-    Example(
-        "A warning at the start, and training that fails for another reason.",
-        recorded.WARNING_AT_START,
-        answer="clear",
-    ),
 )
 
 

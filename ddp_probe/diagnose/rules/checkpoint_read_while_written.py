@@ -8,8 +8,7 @@ from ddp_probe.diagnose._loads import STREAM, Broken, Race, Saves, broken, race,
 from ddp_probe.diagnose._meetings import last_meeting
 from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.ledgers import as_site
-from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import checkpoint_read_while_written as recorded
+from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
@@ -34,29 +33,6 @@ RULE = Rule(
     fix="settled-load",
 )
 
-EXAMPLES = (
-    Example(
-        "Rank 1 loads between the begin and the end of the save of rank 0.",
-        recorded.RANK_1_LOADS_BETWEEN_BEGIN_AND_END,
-        ranks=(1,),
-        job="06_load_while_written",
-    ),
-    Example(
-        "The file grows during the load; the rank that saved into memory before is the likely writer.",
-        recorded.FILE_GROWS_DURING_LOAD,
-        ranks=(1,),
-    ),
-    Example(
-        "The load is tried again until the save has ended.",
-        recorded.LOAD_IS_TRIED_AGAIN_UNTIL_SAVE,
-        ranks=(1,),
-    ),
-    Example(
-        "The save has ended before the load begins.",
-        recorded.SAVE_HAS_ENDED_BEFORE_LOAD_BEGINS,
-        answer="clear",
-    ),
-)
 
 # What a save calls its path, by what writes it; the other ones write folders.
 _KEYWORDS = {"": "f", "put": "filename", "save_file": "filename"}

@@ -4,8 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose._loads import Broken, Saves, broken, race, saved_before
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import checkpoint_truncated as recorded
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import cut, place
 from ddp_probe.read.model import Run
 
@@ -57,56 +56,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("checkpoint-read-while-written",),
-)
-
-EXAMPLES = (
-    Example(
-        "A zip has lost its end before both ranks load it.",
-        recorded.ZIP_HAS_LOST_ITS_END_BEFORE_BOTH,
-        ranks=(0, 1),
-        job="06_truncated_checkpoint",
-    ),
-    Example(
-        "The file is empty, and the program has no ranks.",
-        recorded.FILE_IS_EMPTY,
-        job="06_empty_checkpoint",
-    ),
-    Example(
-        "The job survives a load that fails.",
-        recorded.JOB_SURVIVES_LOAD_THAT_FAILS,
-        answer="clear",
-    ),
-    Example(
-        "The file is a page of HTML, not half a checkpoint.",
-        """
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"last.pth","exists":true,"size":163,"kind":"html"}}
-{"event":"checkpoint.load","phase":"error","rank":0,"span":1,"failure":{"type":"_pickle.UnpicklingError","message":"invalid load key, '<'."}}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"_pickle.UnpicklingError","message":"invalid load key, '<'."}}
-""",
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        """Traceback (most recent call last):
-  File "/train/resume.py", line 27, in main
-    state = torch.load("last.pth", map_location="cpu")
-  File "/env/site-packages/torch/serialization.py", line 705, in load
-    with _open_zipfile_reader(opened_file) as opened_zipfile:
-RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory
-""",
-    ),
-    Example(
-        "An empty file with torch 2.6 and later, which give no message.",
-        """Traceback (most recent call last):
-  File "/train/t.py", line 17, in main
-    model.load_state_dict(torch.load("latest.pth"))
-  File "/env/site-packages/torch/serialization.py", line 1886, in _legacy_load
-    magic_number = pickle_module.load(f, **pickle_load_args)
-  File "/env/site-packages/torch/_weights_only_unpickler.py", line 327, in load
-    raise EOFError
-EOFError
-""",
-    ),
 )
 
 

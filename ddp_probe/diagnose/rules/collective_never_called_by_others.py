@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import at, capital, named
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import ALONE
@@ -22,26 +22,6 @@ RULE = Rule(
         symptom="作业挂起，或一个 rank 落在后面：它的调用在 'if rank == 0' 之下、在日志 hook 里，或在它提前离开的循环之后。",
         evidence="账本：一个或少数几个 rank 在某个集合通信里；进程组的大多数 rank 还没有开始它，也不在它之前的任何集合通信里。",
         remedy="把集合通信移出分支：所有 rank 都调用，只由一个 rank 打印或写出结果。",
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 0 averages a loss that only it logs.",
-        """
-ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 0 all_reduce 1 float32 at /train/log.py:7 open
-""",
-        ranks=(0,),
-    ),
-    Example(
-        "Rank 2 stands at a barrier while the others are in backward.",
-        """
-ledger 0-3 backward at /train/t.py:12 x3
-ledger 0-1,3 backward at /train/t.py:12 open
-ledger 2 barrier at /train/t.py:20 open
-""",
-        answer="clear",
     ),
 )
 

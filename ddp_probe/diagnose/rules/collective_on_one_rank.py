@@ -3,8 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._who import told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import collective_on_one_rank as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Run
 
@@ -34,25 +33,6 @@ RULE = Rule(
             r"\[1\b[^\]]*\] finished collective #\d+, but didn't join collective #(?P<number>\d+)[^\n]*\s+\[(?P<rank>0)\] joined but didn't finish",
             says="Rank {rank} alone is in collective number {number}; the others never joined it.",
         ),
-    ),
-)
-
-
-EXAMPLES = (
-    Example(
-        "The desync report says that rank 0 is alone.",
-        recorded.DESYNC_REPORT_SAYS_THAT_RANK_0,
-        ranks=(0,),
-    ),
-    Example(
-        "All ranks but one are in the collective.",
-        recorded.ALL_RANKS_BUT_ONE_ARE_IN_COLLECTIVE,
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        recorded.TEXT_OF_FAILURE_IS_ALL_THERE,
-        ranks=(0,),
     ),
 )
 

@@ -4,7 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose._split_words import aborted, departed, doubt, evidence, explained, group, of_kind, sides
 from ddp_probe.diagnose.ledgers import as_site, view
-from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import at, named
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import DIFFER, Split, record
@@ -28,53 +28,6 @@ RULE = Rule(
         symptom="挂起、因长度不符而 abort，或数值错误而没有任何报错：后端只按顺序配对调用，不管调用的是什么。",
         evidence="账本：在同一进程组的同一序号上，各 rank 记录的操作、大小、数据类型或 root 不同。哪个 rank 有错，由多数决定。",
         remedy="让所有 rank 按相同顺序做相同的调用：在一个 rank 上做决定，广播这个决定，所有 rank 走同一分支。",
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "A checkpoint is saved in the background, in the group of the training.",
-        """
-ledger 0-1 all_reduce 64 float32 at /train/t.py:7 x3
-ledger 0 all_reduce 64 float32 at /train/t.py:7 open
-ledger 1 gather_object root 0 thread open
-""",
-        ranks=(0, 1),
-    ),
-    Example(
-        "Rank 2 broadcasts what the others reduce.",
-        """
-ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 0-1,3 all_reduce 1 float32 at /train/t.py:20 open
-ledger 2 broadcast 1 float32 root 2 at /train/t.py:18 open
-""",
-        ranks=(2,),
-    ),
-    Example(
-        "Two ranks bring other data types: nothing tells which of them is wrong.",
-        """
-ledger 0 all_reduce 1 float32 at /train/t.py:20
-ledger 1 all_reduce 1 int32 at /train/t.py:20
-ledger 0-1 barrier at /train/t.py:22 open
-""",
-        ranks=(0, 1),
-    ),
-    Example(
-        "Rank 0 broadcasts from another root.",
-        """
-ledger 1-7 broadcast 9 int64 root 1 at /train/t.py:20 open
-ledger 0 broadcast 9 int64 root 0 at /train/t.py:20 open
-""",
-        ranks=(0,),
-    ),
-    Example(
-        "The ranks make the same calls, at lines of their own.",
-        """
-ledger 0 all_reduce 1 float32 at /train/t.py:18
-ledger 1 all_reduce 1 float32 at /train/t.py:20
-ledger 0-1 barrier at /train/t.py:22
-""",
-        answer="clear",
     ),
 )
 

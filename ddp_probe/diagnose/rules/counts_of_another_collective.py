@@ -5,8 +5,7 @@ from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple
 
 from ddp_probe.diagnose._models import by_digest, first_wraps
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import counts_of_another_collective as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Failed, Run
 
@@ -41,30 +40,6 @@ RULE = Rule(
             ),
             says="Rank {rank} is reported with {count} parameters, a number that came from another collective.",
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 reads 118287, and both models have 4 parameters.",
-        recorded.RANK_1_READS_118287_WHERE_BOTH_MODELS,
-        ranks=(0,),
-        job="09_counts_of_another_collective",
-    ),
-    Example(
-        "The models do differ.",
-        recorded.MODELS_DO_DIFFER,
-        answer="clear",
-    ),
-    Example(
-        "A count of 0 is the mark of an exchange that did not happen.",
-        recorded.COUNT_OF_0_IS_MARK_OF_EXCHANGE,
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        "RuntimeError: DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 118287 params.",
-        ranks=(0,),
     ),
 )
 

@@ -7,8 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _wraps, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import cuda_call_without_cuda as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.diagnose.words import listed, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, Run
@@ -42,28 +41,6 @@ RULE = Rule(
     fix="set-device",
     printed=(Printed(NO_CUDA, unless=IN_INIT_DIST),),
     yields_to=("init-dist-took-cuda", "cuda-stands-for-another", "driver-mismatch", "init-failure-swallowed"),
-)
-
-EXAMPLES = (
-    Example(
-        "A model is sent to .cuda() on a host without a card.",
-        recorded.MODEL_IS_SENT_TO_CUDA_ON_HOST,
-        ranks=(0,),
-        job="01_model_cuda_call",
-    ),
-    Example(
-        "The call is caught, and the model stays on the CPU.",
-        """
-{"event":"module.move","phase":"begin","rank":0,"span":2,"method":"cuda","destination":"0","model":"Net"}
-{"event":"module.move","phase":"error","rank":0,"span":2,"failure":{"type":"AssertionError","message":"Torch not compiled with CUDA enabled"}}
-{"event":"process.end","rank":0}
-""",
-        answer="clear",
-    ),
-    Example(
-        "A CPU build of torch.",
-        recorded.CPU_BUILD_OF_TORCH,
-    ),
 )
 
 

@@ -6,8 +6,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose._cuda_words import NO_CUDA, said
 from ddp_probe.diagnose._vendor_words import DEVICES
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, RuleTexts, failed
-from ddp_probe.diagnose.rules.recorded import cuda_stands_for_another as recorded
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -46,23 +45,6 @@ RULE = Rule(
     needs=("process.start",),
     printed=(Printed(_REAL, beside=_SHIM, says="A plugin has replaced torch.cuda, and a call needs something that only CUDA has."),),
     yields_to=("init-failure-swallowed",),
-)
-
-EXAMPLES = (
-    Example(
-        "transfer_to_gcu is imported, and the job calls NVML.",
-        recorded.TRANSFER_TO_GCU_IS_IMPORTED,
-        ranks=(0,),
-    ),
-    Example(
-        "With the shim in place, the job fails because of a file.",
-        recorded.WITH_SHIM_IN_PLACE,
-        answer="clear",
-    ),
-    Example(
-        "torch_npu gives its notice, and the job makes a call that it does not replace.",
-        recorded.NOTICE_OF_TORCH_NPU,
-    ),
 )
 
 

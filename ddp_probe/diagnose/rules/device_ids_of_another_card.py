@@ -4,8 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose._cards import number
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
-from ddp_probe.diagnose.rules.recorded import device_ids_of_another_card as recorded
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -43,25 +42,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("device-ids-on-old-torch", "init-failure-swallowed"),
-)
-
-EXAMPLES = (
-    Example(
-        "Two ranks name each other's card.",
-        recorded.TWO_RANKS_NAME_EACH_OTHER_CARD,
-        ranks=(0, 1),
-        job="03_device_ids_of_another_card",
-    ),
-    Example(
-        "The number is the same.",
-        recorded.NUMBER_IS_SAME,
-        answer="clear",
-    ),
-    Example(
-        "accelerate compares them itself.",
-        recorded.ACCELERATE_COMPARES_THEM_ITSELF,
-    ),
-    Example("FSDP compares them itself.", "ValueError: Inconsistent compute device and `device_id` on rank 1: cuda:0 vs cuda:1\n", ranks=(1,)),
 )
 
 

@@ -3,8 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, first_of, shown
-from ddp_probe.diagnose.rules.recorded import device_ids_on_cpu as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -45,39 +44,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("mmengine-does-not-know-card", "init-failure-swallowed"),
-)
-
-EXAMPLES = (
-    Example(
-        "A tutorial's call on a host without a card.",
-        recorded.TUTORIAL_CALL_ON_HOST_WITHOUT_CARD,
-        ranks=(0,),
-        job="03_ddp_device_ids_on_cpu",
-    ),
-    Example(
-        "mmengine passes device_ids, whatever the device is.",
-        recorded.MMENGINE_PASSES_DEVICE_IDS,
-        ranks=(1,),
-        job="02_runner_wraps_cpu_model",
-    ),
-    Example(
-        "A CPU run without device_ids.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":3,"backend":"gloo","placement":{"parameters":4,"devices":{"cpu":{"count":4}},"majority":"cpu"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":3}
-{"event":"process.end","rank":0}
-""",
-        answer="clear",
-    ),
-    Example(
-        "The failure is raised again and survived.",
-        recorded.FAILURE_IS_RAISED_AGAIN_AND_SURVIVED,
-        answer="clear",
-    ),
-    Example(
-        "The text of an mmengine job.",
-        recorded.TEXT_OF_MMENGINE_JOB,
-    ),
 )
 
 

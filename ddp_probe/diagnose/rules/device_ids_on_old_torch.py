@@ -4,8 +4,7 @@ import re
 from typing import Iterator, List
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
-from ddp_probe.diagnose.rules.recorded import device_ids_on_old_torch as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -35,24 +34,6 @@ RULE = Rule(
         Printed(r"IndexError: " + _STREAM, beside=r" in (?:\w+\.)*_get_stream", says="DDP asks CUDA for a stream on a card that is not a CUDA card."),
     ),
     yields_to=("init-failure-swallowed",),
-)
-
-EXAMPLES = (
-    Example(
-        "torch 1.12 and a vendor's card.",
-        recorded.TORCH_1_12_AND_VENDOR_CARD,
-        ranks=(0,),
-        job="03_device_ids_on_old_torch",
-    ),
-    Example(
-        "The job's own list is too short.",
-        recorded.JOB_OWN_LIST_IS_TOO_SHORT,
-        answer="clear",
-    ),
-    Example(
-        "The traceback of torch 1.12.",
-        recorded.TRACEBACK_OF_TORCH_1_12,
-    ),
 )
 
 

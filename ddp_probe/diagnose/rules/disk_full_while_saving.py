@@ -4,8 +4,7 @@ from typing import Iterator, Optional
 
 from ddp_probe import schema
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import disk_full_while_saving as recorded
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import counted, cut, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, Run
@@ -46,38 +45,6 @@ RULE = Rule(
         Printed(r"write\(\): fd \d+ failed with (?P<why>[^\n]+)", says="Writing failed with: {why}."),
         Printed(r"Error while serializing: (?:IoError|I/O error)[^\n]*(?:code: (?:28|122)|StorageFull|os error (?:28|122))"),
         Printed(r"errno = (?:28|122), error message = '(?P<why>[^']+)'", says="Writing failed with: {why}."),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 0 cannot write past its quota, and rank 1 loses it.",
-        recorded.RANK_0_CANNOT_WRITE_PAST_ITS_QUOTA,
-        ranks=(0,),
-        job="06_disk_quota_while_saving",
-    ),
-    Example(
-        "mmengine saves into memory first, and the write to disk fails.",
-        recorded.MMENGINE_SAVES_INTO_MEMORY_FIRST,
-        ranks=(0,),
-        job="06_disk_full_while_saving",
-    ),
-    Example(
-        "Shared memory is full, not a disk.",
-        recorded.SHARED_MEMORY_IS_FULL,
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        """Traceback (most recent call last):
-  File "/train/train.py", line 22, in main
-    torch.save(state, "epoch_1.pth")
-  File "/env/site-packages/torch/serialization.py", line 380, in save
-    return
-  File "/env/site-packages/torch/serialization.py", line 259, in __exit__
-    self.file_like.write_end_of_file()
-RuntimeError: [enforce fail at inline_container.cc:319] . unexpected pos 704 vs 630
-""",
     ),
 )
 

@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List
 
 from ddp_probe.diagnose._waits import last_seen
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import Example, Finding, Rule, RuleTexts, line
+from ddp_probe.diagnose.rule import Finding, Rule, RuleTexts, line
 from ddp_probe.diagnose.words import capital, clock, listed, named
 from ddp_probe.read.model import LoggedProcess, OutsideEnd, Run
 
@@ -42,33 +42,6 @@ RULE = Rule(
     ),
     needs=("launcher.signal",),
     last_resort=True,
-)
-
-EXAMPLES = (
-    Example(
-        "The launcher of two healthy ranks gets SIGTERM, and ends them.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"mono_ns":1000000000,"pid":7,"host":"node1"}
-{"event":"process.start","rank":1,"world_size":2,"mono_ns":1000000000,"pid":8,"host":"node1"}
-{"event":"launcher.start","launcher":"torchrun","mono_ns":900000000,"host":"node1"}
-{"event":"launcher.signal","signal":"SIGTERM","mono_ns":5000000000,"host":"node1"}
-{"event":"launcher.child","child_rank":0,"child_local_rank":0,"child_pid":7,"exit_code":-15,"signal":"SIGTERM","mono_ns":6000000000,"host":"node1"}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"child_pid":8,"exit_code":-15,"signal":"SIGTERM","mono_ns":6000000000,"host":"node1"}
-""",
-        ranks=(0, 1),
-    ),
-    Example(
-        "A rank fails, and its launcher ends the other by SIGTERM.",
-        """
-{"event":"process.start","rank":0,"world_size":2}
-{"event":"process.start","rank":1,"world_size":2}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"ValueError","message":"no such sample"}}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":1}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-15,"signal":"SIGTERM"}
-""",
-        answer="clear",
-    ),
 )
 
 

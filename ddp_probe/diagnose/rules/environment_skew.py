@@ -5,8 +5,7 @@ from typing import Iterator, List, Optional
 
 from ddp_probe.diagnose import _skew
 from ddp_probe.diagnose._vendor_words import COMMUNICATION, VARIABLES
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, RuleTexts, failed, line
-from ddp_probe.diagnose.rules.recorded import environment_skew as recorded
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, failed, line
 from ddp_probe.diagnose.words import counted, named
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import Failed, Run
@@ -71,29 +70,6 @@ RULE = Rule(
             says="The NCCLs of two hosts split messages differently, into {here} and {there} bytes: their settings (NCCL_*) or versions differ.",
             ranks=False,
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "TORCH_DISTRIBUTED_DEBUG is set for rank 1 alone.",
-        """
-{"event":"launcher.start","launcher":"torchrun","environment":{"OMP_NUM_THREADS":"1"}}
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"environment":{"OMP_NUM_THREADS":"1","RANK":"0"}}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"environment":{"OMP_NUM_THREADS":"1","RANK":"1","TORCH_DISTRIBUTED_DEBUG":"DETAIL"}}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"message":"Timed out"}}
-""",
-        ranks=(1,),
-        job="13_mixed_environment",
-    ),
-    Example(
-        "Each host names its own interface.",
-        recorded.EACH_HOST_NAMES_INTERFACE_OF_ITS_OWN,
-        answer="clear",
-    ),
-    Example(
-        "torch waits in a call that only DETAIL makes.",
-        recorded.TORCH_WAITS_IN_WHAT_ONLY_DETAIL_MAKES,
     ),
 )
 

@@ -5,8 +5,7 @@ from typing import Iterator, List, Set
 
 from ddp_probe.diagnose._waits import PEER_GONE, starting, waited
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Printed, Rule, RuleTexts, failed
-from ddp_probe.diagnose.rules.recorded import first_to_fail as recorded
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Printed, Rule, RuleTexts, failed
 from ddp_probe.diagnose.words import capital, named, place, spans
 from ddp_probe.read.model import Failed, Run
 
@@ -50,53 +49,6 @@ RULE = Rule(
     last_resort=True,
     needs_all=True,
     yields_to=("own-exception",),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 misses a file, and rank 0 loses its connection.",
-        recorded.RANK_1_MISSES_FILE,
-        ranks=(1,),
-        job="12_data_error_on_one_rank",
-    ),
-    Example(
-        "All ranks fail alike.",
-        """
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'img'"}}
-{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'img'"}}
-""",
-        answer="clear",
-    ),
-    Example(
-        "Rank 0 fails after the other has ended well: no rank lost it.",
-        """
-{"event":"process.end","rank":1}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'bbox_mAP'"}}
-""",
-        answer="clear",
-    ),
-    Example(
-        "The log has only the loss.",
-        """Traceback (most recent call last):
-  File "/train/train.py", line 35, in train_step
-    loss.backward()
-RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
-""",
-    ),
-    Example(
-        "A rank waits for gradients that do not come.",
-        """ 43%|####3     | 215/500 [25:11<33:23,  7.03s/it]
-[rank1]: Traceback (most recent call last):
-[rank1]:   File "/train/train.py", line 31, in main
-[rank1]:     loss.backward()
-[rank1]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete
-""",
-    ),
-    Example(
-        "A rank aborts its communicator because of its own timeout: no rank is gone.",
-        recorded.RANK_ABORTS_ITS_COMMUNICATOR_OVER_TIMEOUT,
-        answer="clear",
-    ),
 )
 
 

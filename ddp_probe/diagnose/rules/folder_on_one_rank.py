@@ -9,8 +9,7 @@ import msgspec
 from ddp_probe import schema
 from ddp_probe.diagnose import change, job_calls
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts
-from ddp_probe.diagnose.rules.recorded import folder_on_one_rank as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -67,43 +66,6 @@ RULE = Rule(
             says="{path} does not exist for this rank: another rank makes it, or has removed it, or nobody makes it.",
         ),
     ),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 3 comes second.",
-        """[rank3]: Traceback (most recent call last):
-[rank3]:   File "/train/train.py", line 12, in main
-[rank3]:     os.makedirs(args.output)
-[rank3]:   File "/python/lib/python3.11/os.py", line 225, in makedirs
-[rank3]:     mkdir(name, mode)
-[rank3]: FileExistsError: [Errno 17] File exists: 'work_dirs/run1'
-""",
-        ranks=(3,),
-    ),
-    Example(
-        "Rank 8 saves into a folder that only rank 0 has.", "[rank8]: RuntimeError: Parent directory /out/step_100 does not exist.\n", ranks=(8,)
-    ),
-    Example(
-        "Of two ranks one comes second.",
-        recorded.OF_TWO_RANKS_ONE_COMES_SECOND,
-        ranks=(1,),
-    ),
-    Example(
-        "On all ranks the folder is from an earlier run.",
-        recorded.ON_ALL_RANKS_FOLDER_IS_ONE,
-        answer="clear",
-    ),
-    Example(
-        "A program that is not distributed finds an existing folder.",
-        """Traceback (most recent call last):
-  File "/train/convert.py", line 3, in main
-    os.makedirs("out")
-FileExistsError: [Errno 17] File exists: 'out'
-""",
-        answer="clear",
-    ),
-    Example("A data file is missing.", "[rank1]: FileNotFoundError: [Errno 2] No such file or directory: 'data/train/000042.png'\n", answer="clear"),
 )
 
 

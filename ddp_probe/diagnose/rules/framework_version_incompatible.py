@@ -6,8 +6,7 @@ from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose._torch_names import ATTRIBUTE, FROM_LIBRARY, IMPORTED, MODULE
 from ddp_probe.diagnose._vendor_words import ATTRIBUTES, MODULES
 from ddp_probe.diagnose.printed import matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import framework_version_incompatible as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.read.model import Run
 
 # torch can lack these for other reasons than its version: a missing plugin, a build without distributed, missing hardware, or two installations.
@@ -133,43 +132,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("mixed-installations",),
-)
-
-EXAMPLES = (
-    Example(
-        "torch 1.12 has no torch.compile.",
-        recorded.TORCH_1_12_HAS_NO_TORCH_COMPILE,
-        ranks=(0,),
-    ),
-    Example(
-        "A CPU build of torch has no CUDA.",
-        recorded.CPU_BUILD_OF_TORCH_HAS_NO_CUDA,
-        answer="clear",
-    ),
-    Example(
-        "A submodule was never imported, and torch has it.",
-        recorded.SUBMODULE_WAS_NEVER_IMPORTED,
-        answer="clear",
-    ),
-    Example("A typo.", "AttributeError: module 'torch.nn' has no attribute 'Liner'. Did you mean: 'Linear'?\n", answer="clear"),
-    Example(
-        "A typo in an import.", "ImportError: cannot import name 'Liner' from 'torch.nn' (/env/site-packages/torch/nn/__init__.py)\n", answer="clear"
-    ),
-    Example(
-        "A library uses a name that is not in our list.",
-        recorded.LIBRARY_ASKS_FOR_NAME_THAT_NOBODY,
-        ranks=(0,),
-    ),
-    Example(
-        "The plugin is installed, in a version without the module.",
-        recorded.PLUGIN_IS_THERE,
-        ranks=(0,),
-    ),
-    Example(
-        "An mmcv from before torch 2 wraps the model.",
-        recorded.MMCV_OF_BEFORE_TORCH_2_WRAPS_MODEL,
-    ),
-    Example("torch 1.12 prints what it lacks.", "AttributeError: module 'torch' has no attribute 'compile'\n", job="11_newer_torch_needed"),
 )
 
 

@@ -4,7 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose._split_words import explained, of_kind, only_waits, stands
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import by_number, capital, named
 from ddp_probe.ledger_schema import ranks_of
 from ddp_probe.read.model import Run
@@ -25,37 +25,6 @@ RULE = Rule(
         symptom="作业挂起，每个 rank 都在一个集合通信里，而同组的其他 rank 没有来，因为它们在另一个进程组里等待。",
         evidence="账本：谁在哪个进程组里等，在等谁；从一个 rank 追到下一个，最后回到起点。",
         remedy="让所有 rank 按同一顺序使用各自的进程组，例如按组内的 rank 排序。",
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Each of three ranks begins with its own group of two.",
-        """
-ledger 0-2 all_reduce 8 float32 at /train/t.py:12
-ledger 0 all_reduce 8 float32 of 0-1 at /train/t.py:13 open
-ledger 1 all_reduce 8 float32 of 1-2 at /train/t.py:13 open
-ledger 2 all_reduce 8 float32 of 0,2 at /train/t.py:13 open
-""",
-        ranks=(0, 1, 2),
-    ),
-    Example(
-        "Four ranks in two groups of two: ranks 1 and 2 are in the second one, in which they wait for those of the first.",
-        """
-ledger 0 all_gather 8 float32 of 0-1 at /train/t.py:13 open
-ledger 1 all_reduce 8 float32 of 1,3 at /train/t.py:15 open
-ledger 3 all_gather 8 float32 of 2-3 at /train/t.py:13 open
-ledger 2 all_reduce 8 float32 of 0,2 at /train/t.py:15 open
-""",
-        ranks=(0, 1, 2, 3),
-    ),
-    Example(
-        "Only rank 0 is in its group of two, and all others wait for it in the default group.",
-        """
-ledger 0 broadcast 4 float32 root 0 of 0-1 at /train/t.py:15 open
-ledger 1-7 barrier at /train/t.py:20 open
-""",
-        answer="clear",
     ),
 )
 

@@ -3,8 +3,7 @@
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe.diagnose import _cards, _skew
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, RuleTexts, line
-from ddp_probe.diagnose.rules.recorded import hardware_skew as recorded
+from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, RuleTexts, line
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -39,25 +38,6 @@ RULE = Rule(
             r"|rails))[^\n]{0,60}(?:rank|node|host)"
         ),
     ),
-)
-
-EXAMPLES = (
-    Example(
-        "Two hosts show eight cards, and one shows seven.",
-        recorded.TWO_HOSTS_SHOW_EIGHT_CARDS,
-        ranks=(2,),
-    ),
-    Example(
-        "A host has cards of another vendor.",
-        recorded.HOST_HAS_CARDS_OF_ANOTHER_VENDOR,
-        ranks=(1,),
-    ),
-    Example(
-        "Each host is told how many cards to show.",
-        recorded.EACH_HOST_IS_TOLD_HOW_MANY_CARDS,
-        answer="clear",
-    ),
-    Example("A launcher compares the hosts itself.", "RuntimeError: Mismatched number of GPUs: rank 0 on host node1 has 8, host node2 has 4\n"),
 )
 
 

@@ -4,8 +4,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose.memory import StateLine, system
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, shown
-from ddp_probe.diagnose.rules.recorded import host_memory_short as recorded
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, shown
 from ddp_probe.diagnose.words import capital, size
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -37,13 +36,6 @@ RULE = Rule(
     needs=("device.state",),
     severity=WARNING,
     yields_to=("host-out-of-memory",),
-)
-
-EXAMPLES = (
-    Example("The group holds 1.9 of 2 GiB, and no cache.", recorded.NO_CACHE, ranks=(0, 1)),
-    Example("The group is full of files, which the kernel drops as it needs room.", recorded.FULL_OF_FILES, answer="clear"),
-    Example("The workers of a container have filled the 64 MiB of /dev/shm.", recorded.SHM_FULL, ranks=(0,)),
-    Example("Half of /dev/shm is free.", recorded.SHM_HALF_FREE, answer="clear"),
 )
 
 

@@ -5,8 +5,7 @@ from typing import Iterator, List, NamedTuple
 from ddp_probe import schema
 from ddp_probe.diagnose._who import deaths
 from ddp_probe.diagnose.printed import by_text
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, shown
-from ddp_probe.diagnose.rules.recorded import host_out_of_memory as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, shown
 from ddp_probe.diagnose.words import subject
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
@@ -119,76 +118,6 @@ RULE = Rule(
     needs=("process.end", "device.state"),
     printed=_SAID + _SIGKILL,
     yields_to=("card-out-of-memory",),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 asks for more memory than there is, and rank 0 loses it.",
-        recorded.RANK_1_ASKS_FOR_MORE_THAN_THERE,
-        ranks=(1,),
-    ),
-    Example(
-        "A rank is killed, and nothing else fails.",
-        recorded.RANK_IS_KILLED,
-        ranks=(1,),
-    ),
-    Example(
-        "A worker of rank 3's DataLoader is killed.",
-        """[rank3]: Traceback (most recent call last):
-[rank3]:   File "/train/train.py", line 31, in main
-[rank3]:     for batch in loader:
-[rank3]: RuntimeError: DataLoader worker (pid 5124) is killed by signal: Killed.
-""",
-        ranks=(3,),
-    ),
-    Example(
-        "Rank 0 asks for a large array.",
-        recorded.RANK_0_ASKS_FOR_LARGE_ARRAY,
-        ranks=(0,),
-    ),
-    Example(
-        "Slurm reports that the kernel killed a process.",
-        "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.\n",
-    ),
-    Example(
-        "A scheduler cancels the job, and the launcher kills what is left.",
-        """slurmstepd: error: *** STEP 4711.0 ON node3 CANCELLED AT 2026-11-20T17:08:29 DUE TO TIME LIMIT ***
-failed (exitcode: -9) local_rank: 1 (pid: 27464) of binary: /env/bin/python
-""",
-        answer="clear",
-    ),
-    Example(
-        "The kernel kills rank 1 at the limit of the container; rank 0 counts it.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"host":"node1"}
-{"event":"process.start","rank":1,"world_size":2,"host":"node1"}
-{"event":"device.state","rank":0,"host":"node1","when":"ddp.init end","system":{"memory_limit":2147483648,"oom_kills":0}}
-{"event":"device.state","rank":1,"host":"node1","when":"periodic","system":{"memory_limit":2147483648,"oom_kills":0}}
-{"event":"device.state","rank":0,"host":"node1","when":"failure","system":{"memory_limit":2147483648,"oom_kills":1}}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection closed by peer"}}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-9,"signal":"SIGKILL"}
-""",
-        ranks=(1,),
-    ),
-    Example(
-        "A rank is killed, and the kernel has killed nothing since the job began.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"host":"node1"}
-{"event":"process.start","rank":1,"world_size":2,"host":"node1"}
-{"event":"device.state","rank":0,"host":"node1","when":"ddp.init end","system":{"memory_limit":2147483648,"oom_kills":7}}
-{"event":"device.state","rank":0,"host":"node1","when":"end","system":{"memory_limit":2147483648,"oom_kills":7}}
-{"event":"process.end","rank":0,"exit_code":0}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-9,"signal":"SIGKILL"}
-""",
-        answer="clear",
-    ),
-    Example(
-        "A healthy job that prints a list of killed processes.",
-        "INFO: Killed processes of the last run: 0\nstep 10 loss 0.31, host memory 31.2 of 512 GiB\n",
-        answer="clear",
-    ),
 )
 
 

@@ -6,8 +6,7 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.diagnose import _own_group
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import init_dist_took_cuda as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -42,27 +41,6 @@ RULE = Rule(
     fix="set-device",
     printed=(Printed(NO_CUDA, beside=IN_INIT_DIST, says="init_dist calls torch.cuda.set_device, and this host has no usable CUDA."),),
     yields_to=("init-failure-swallowed",),
-)
-
-EXAMPLES = (
-    Example(
-        "A Runner with gloo on a host without a card.",
-        recorded.RUNNER_WITH_GLOO_ON_HOST_WITHOUT_CARD,
-        ranks=(0,),
-        job="01_runner_sets_cuda_device",
-    ),
-    Example(
-        "init_dist fails because of a variable, not because of CUDA.",
-        """
-{"event":"mmengine.init_dist","phase":"begin","rank":0,"span":1,"launcher":"pytorch","backend":"gloo","branch":"cuda"}
-{"event":"mmengine.init_dist","phase":"error","rank":0,"span":1,"failure":{"type":"KeyError","message":"'LOCAL_RANK'"}}
-""",
-        answer="clear",
-    ),
-    Example(
-        "The traceback of mmcv.",
-        recorded.TRACEBACK_OF_MMCV,
-    ),
 )
 
 

@@ -4,8 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose import _swallowed
 from ddp_probe.diagnose._cuda_words import said
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, RuleTexts, failed
-from ddp_probe.diagnose.rules.recorded import init_failure_swallowed as recorded
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, failed
 from ddp_probe.diagnose.words import at, named, place
 from ddp_probe.read.model import Failed, Run
 
@@ -47,41 +46,6 @@ RULE = Rule(
             beside=_SAYS_SO,
             says="The log says that distributed mode was not set up, and the job continued to a failure that follows from it.",
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "set_device fails in an except, and DDP fails because of device_ids.",
-        recorded.SET_DEVICE_FAILS_IN_EXCEPT,
-        ranks=(0,),
-        job="04_swallowed_then_ddp_fails",
-    ),
-    Example(
-        "Two ranks train alone with a group that neither of them uses.",
-        recorded.TWO_RANKS_TRAIN_ALONE_WITH_GROUP,
-        ranks=(0,),
-        job="04_swallowed_and_silent",
-    ),
-    Example(
-        "The job tries nccl, then uses gloo, and the wrap succeeds.",
-        recorded.NCCL_IS_TRIED,
-        answer="clear",
-    ),
-    Example(
-        "set_device fails, the group is closed on the way out, and the exception reaches the top.",
-        """
-{"event":"device.set","phase":"begin","rank":0,"span":2,"site":{"file":"/train/t.py","line":21},"target":"torch.gcu.set_device","device":"9"}
-{"event":"device.set","phase":"error","rank":0,"span":2,"failure":{"type":"RuntimeError","message":"an unknown failure"}}
-{"event":"dist.destroy_process_group","phase":"begin","rank":0,"span":3}
-{"event":"dist.destroy_process_group","phase":"end","rank":0,"span":3}
-{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"an unknown failure"},"exit_code":1,"uncaught":true}
-""",
-        answer="clear",
-    ),
-    Example(
-        "The message of the set-up code that many detectors copy, and the failure that follows.",
-        recorded.WORDS_OF_SET_UP_THAT_MANY_DETECTORS,
     ),
 )
 

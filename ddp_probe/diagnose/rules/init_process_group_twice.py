@@ -5,8 +5,7 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import init_process_group_twice as recorded
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
@@ -30,32 +29,6 @@ RULE = Rule(
     ),
     needs=("dist.init_process_group",),
     printed=(Printed(r"trying to initialize the default process group twice"),),
-)
-
-EXAMPLES = (
-    Example(
-        "A library has made the group before the program does.",
-        recorded.LIBRARY_HAS_MADE_GROUP_BEFORE_PROGRAM_DOES,
-        ranks=(0,),
-        job="10_init_twice",
-    ),
-    Example(
-        "The group is made, ended, and made again.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"already_initialised":false}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
-{"event":"dist.destroy_process_group","phase":"begin","rank":0,"span":2}
-{"event":"dist.destroy_process_group","phase":"end","rank":0,"span":2}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":3,"already_initialised":false}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":3}
-{"event":"process.end","rank":0}
-""",
-        answer="clear",
-    ),
-    Example(
-        "torch raises.",
-        recorded.TORCH_RAISES,
-    ),
 )
 
 

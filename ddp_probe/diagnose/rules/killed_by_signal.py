@@ -4,8 +4,7 @@ from typing import Iterator, List, Tuple, Union
 
 from ddp_probe.diagnose._waits import PEER_GONE, last_seen, waited
 from ddp_probe.diagnose._who import deaths, ranks
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, RuleTexts, Undecided, failed, line
-from ddp_probe.diagnose.rules.recorded import killed_by_signal as recorded
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, Undecided, failed, line
 from ddp_probe.diagnose.words import capital, clock, named, subject
 from ddp_probe.read.model import Death, Failed, LoggedProcess, Run
 
@@ -67,75 +66,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("host-out-of-memory", "torch-fault"),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 is killed, and rank 0 loses its connection.",
-        recorded.RANK_1_IS_KILLED,
-        ranks=(1,),
-        job="12_killed_by_sigkill",
-    ),
-    Example(
-        "A rank fails, and the launcher kills the one that does not stop in time.",
-        """
-{"event":"process.start","rank":0,"world_size":2}
-{"event":"process.start","rank":1,"world_size":2}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"ValueError","message":"no such sample"}}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":1}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-9,"signal":"SIGKILL"}
-""",
-        answer="clear",
-    ),
-    Example(
-        "Rank 1 writes no last line, and there is no file of the launcher.",
-        """
-{"event":"process.start","rank":0,"world_size":2}
-{"event":"process.start","rank":1,"world_size":2}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection reset by peer"}}
-""",
-        answer="undecided",
-    ),
-    Example(
-        "All ranks crash alike.",
-        """
-{"event":"process.start","rank":0,"world_size":2}
-{"event":"process.start","rank":1,"world_size":2}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":-11,"signal":"SIGSEGV"}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-11,"signal":"SIGSEGV"}
-""",
-        answer="undecided",
-    ),
-    Example(
-        "A peer is lost, and the launcher's table says which rank was killed.",
-        """RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
-torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
-======================================================
-/train/train.py FAILED
-------------------------------------------------------
-Failures:
-[1]:
-  time      : 2026-11-20_17:08:29
-  host      : localhost
-  rank      : 0 (local_rank: 0)
-  exitcode  : -15 (pid: 27461)
-  error_file: <N/A>
-  traceback : Signal 15 (SIGTERM) received by PID 27461
-------------------------------------------------------
-Root Cause (first observed failure):
-[0]:
-  time      : 2026-11-20_17:08:29
-  host      : localhost
-  rank      : 1 (local_rank: 1)
-  exitcode  : -9 (pid: 27464)  (SIGKILL)
-  error_file: <N/A>
-  traceback : Signal 9 (SIGKILL) received by PID 27464
-======================================================
-""",
-        ranks=(1,),
-    ),
 )
 
 

@@ -7,8 +7,7 @@ from typing import Iterator, List, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose import _cards, change
 from ddp_probe.diagnose._logged import RAISED
-from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Printed, Rule, RuleTexts, line, shown
-from ddp_probe.diagnose.rules.recorded import launched_without_launcher as recorded
+from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Printed, Rule, RuleTexts, line, shown
 from ddp_probe.diagnose.words import at, counted
 from ddp_probe.read.logged_call import LoggedCall, LogLine
 from ddp_probe.read.model import LoggedProcess, Run
@@ -49,37 +48,6 @@ RULE = Rule(
             unless=r"--local[-_]rank",
             ranks=False,
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "torchrun starts two ranks, and the runner's launcher is none.",
-        recorded.TORCHRUN_STARTS_TWO_RANKS,
-        job="05_runner_launcher_none",
-    ),
-    Example(
-        "One process trains on one card of eight.",
-        recorded.ONE_PROCESS_TRAINS_ON_ONE_CARD,
-        job="05_plain_python_eight_cards",
-    ),
-    Example(
-        "accelerate is asked for two processes, and starts one.",
-        recorded.ACCELERATE_IS_ASKED_FOR_TWO_PROCESSES,
-    ),
-    Example(
-        "One process computes on one card of eight and trains nothing.",
-        """
-{"event":"process.start","rank":0,"role":"solo","launcher":"none"}
-{"event":"module.move","phase":"begin","rank":0,"span":2,"method":"to","destination":"cuda:0"}
-{"event":"module.move","phase":"end","rank":0,"span":2,"devices":{"cuda:0":4}}
-{"event":"process.end","rank":0,"process_group":false,"accelerators":[{"name":"cuda","device_type":"cuda","initialised":true,"current":0,"count":8}]}
-""",
-        answer="clear",
-    ),
-    Example(
-        "A training script asks for its launcher.",
-        recorded.TRAINING_SCRIPT_ASKS_FOR_ITS_LAUNCHER,
     ),
 )
 

@@ -8,8 +8,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _cards, _own_group, change
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.printed import matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import launcher_variables_missing as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.diagnose.words import at
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -78,31 +77,6 @@ RULE = Rule(
             says="The environment variable {name} is not set.",
             ranks=False,
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Plain python calls init_process_group.",
-        recorded.PLAIN_PYTHON_CALLS_INIT_PROCESS_GROUP,
-        job="10_rank_missing",
-    ),
-    Example(
-        "mmengine's init_dist reads RANK.",
-        recorded.MMENGINE_INIT_DIST_READS_RANK,
-        job="10_runner_under_plain_python",
-    ),
-    Example(
-        "The program looks up a variable of its own.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":1,"role":"rank","launcher":"torchrun"}
-{"event":"process.end","rank":0,"uncaught":true,"exit_code":1,"failure":{"type":"KeyError","message":"'RANKING'"}}
-""",
-        answer="clear",
-    ),
-    Example(
-        "mmengine's init_dist prints a traceback.",
-        recorded.MMENGINE_INIT_DIST_PRINTS_TRACEBACK,
     ),
 )
 

@@ -7,8 +7,7 @@ from ddp_probe.diagnose._loop_end import UNEQUAL, exchanged_unequally, unequal
 from ddp_probe.diagnose._waits import PEER_GONE, joined, stood, waited
 from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.ledgers import as_site, view
-from ddp_probe.diagnose.rule import MEDIUM, Evidence, Example, Finding, Rule, RuleTexts, Undecided, failed, line, shown
-from ddp_probe.diagnose.rules.recorded import left_early as recorded
+from ddp_probe.diagnose.rule import MEDIUM, Evidence, Finding, Rule, RuleTexts, Undecided, failed, line, shown
 from ddp_probe.diagnose.words import at, capital, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run
@@ -37,35 +36,6 @@ RULE = Rule(
     ),
     needs=("process.end",),
     needs_all=True,
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 stops early on its own.",
-        recorded.RANK_1_STOPS_EARLY_ON_ITS_OWN,
-        ranks=(1,),
-        job="12_sys_exit_of_one_rank",
-    ),
-    Example(
-        "Rank 1 fails with its own exception.",
-        recorded.RANK_1_FAILS_WITH_EXCEPTION_OF_ITS,
-        answer="clear",
-    ),
-    Example(
-        "Most ranks have left, and one continues.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":1,"span":1}
-{"event":"dist.init_process_group","phase":"begin","rank":2,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":2,"span":1}
-{"event":"process.end","rank":0}
-{"event":"process.end","rank":1}
-{"event":"process.end","rank":2,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection closed by peer"}}
-""",
-        answer="undecided",
-    ),
 )
 
 

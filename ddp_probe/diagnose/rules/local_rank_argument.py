@@ -6,8 +6,7 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import change
-from ddp_probe.diagnose.rule import MEDIUM, Evidence, Example, Finding, Printed, Rule, RuleTexts, line
-from ddp_probe.diagnose.rules.recorded import local_rank_argument as recorded
+from ddp_probe.diagnose.rule import MEDIUM, Evidence, Finding, Printed, Rule, RuleTexts, line
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import LoggedProcess, Run
@@ -77,31 +76,6 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(r"Namespace' object has no attribute '(?P<argument>local_rank)'", says="The program reads args.{argument}, which it was not given."),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "torch.distributed.launch passes --local-rank, and argparse exits with code 2.",
-        recorded.TORCH_DISTRIBUTED_LAUNCH_PASSES_LOCAL_RANK,
-        ranks=(0, 1),
-        job="10_local_rank_underscore",
-    ),
-    Example(
-        "A rank that was given the argument trains, and ends well.",
-        """
-{"event":"launcher.start","launcher":"torch.distributed.launch"}
-{"event":"process.start","rank":0,"local_rank":0,"world_size":1,"argv":["python","-u","/train/t.py","--local_rank=0"],"launcher":"torchrun"}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
-{"event":"process.end","rank":0,"local_rank":0,"process_group":false}
-{"event":"launcher.child","child_rank":0,"child_local_rank":0,"exit_code":0}
-""",
-        answer="clear",
-    ),
-    Example(
-        "argparse prints the argument that it does not know.",
-        "usage: train.py [-h] [--local_rank LOCAL_RANK]\ntrain.py: error: unrecognized arguments: --local-rank=0\n",
     ),
 )
 

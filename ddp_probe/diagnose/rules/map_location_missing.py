@@ -6,8 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.printed import Match
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
-from ddp_probe.diagnose.rules.recorded import map_location_missing as recorded
+from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -51,48 +50,6 @@ RULE = Rule(
             says="Several processes hold {context} each on card 0, which belongs to another process.",
             ranks=False,
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "The file was saved from cuda:0, and there is no CUDA.",
-        recorded.FILE_WAS_SAVED_FROM_CUDA,
-        job="11_cuda_checkpoint_without_map_location",
-    ),
-    Example(
-        "Three ranks load the weights onto the card of rank 0.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":3}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":3}
-{"event":"process.start","rank":2,"local_rank":2,"world_size":3}
-{"event":"checkpoint.load","phase":"begin","rank":0,"local_rank":0,"span":1,"site":{"file":"/train/t.py","line":9},"file":{"path":"pretrained.pth"}}
-{"event":"checkpoint.load","phase":"end","rank":0,"local_rank":0,"span":1,"locations":["cuda:0"]}
-{"event":"checkpoint.load","phase":"begin","rank":1,"local_rank":1,"span":1,"site":{"file":"/train/t.py","line":9},"file":{"path":"pretrained.pth"}}
-{"event":"checkpoint.load","phase":"end","rank":1,"local_rank":1,"span":1,"locations":["cuda:0"]}
-{"event":"checkpoint.load","phase":"begin","rank":2,"local_rank":2,"span":1,"site":{"file":"/train/t.py","line":9},"file":{"path":"pretrained.pth"}}
-{"event":"checkpoint.load","phase":"end","rank":2,"local_rank":2,"span":1,"locations":["cuda:0"]}
-{"event":"process.end","rank":0}
-{"event":"process.end","rank":1}
-{"event":"process.end","rank":2}
-""",
-        ranks=(1, 2),
-    ),
-    Example(
-        "Both ranks load to the CPU.",
-        """
-{"event":"checkpoint.load","phase":"begin","rank":0,"span":1,"file":{"path":"pretrained.pth"},"map_location":"cpu"}
-{"event":"checkpoint.load","phase":"end","rank":0,"span":1,"locations":["cuda:0"]}
-{"event":"checkpoint.load","phase":"begin","rank":1,"span":1,"file":{"path":"pretrained.pth"},"map_location":"cpu"}
-{"event":"checkpoint.load","phase":"end","rank":1,"span":1,"locations":["cuda:0"]}
-{"event":"process.end","rank":0}
-{"event":"process.end","rank":1}
-""",
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        recorded.TEXT_OF_FAILURE_IS_ALL_THERE,
     ),
 )
 

@@ -6,8 +6,7 @@ from typing import Iterator, List, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import master_port_in_use as recorded
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.diagnose.words import capital, cut, named
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run
@@ -55,45 +54,6 @@ RULE = Rule(
             says="Another process uses port {port}.",
         ),
         Printed(NO_WARNING + r"(?:%s|errno: 98\b|WinError 10048)" % _TAKEN, unless=r"tensorboard|uvicorn|gradio|visdom|jupyter"),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 0 cannot listen.",
-        recorded.RANK_0_CANNOT_LISTEN,
-        ranks=(0,),
-        job="10_master_port_in_use",
-    ),
-    Example(
-        "torchrun cannot listen, and starts no rank.",
-        """
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.agent","phase":"begin","span":1,"nproc_per_node":2,"rendezvous":{"backend":"static"}}
-{"event":"launcher.agent","phase":"error","span":1,"failure":{"message":"The server socket has failed to listen on any local network address."}}
-{"event":"launcher.end","uncaught":true,"exit_code":1,"failure":{"message":"code: -98, name: EADDRINUSE, message: address already in use"}}
-""",
-        job="10_launch_on_taken_port",
-    ),
-    Example(
-        "Rank 1 cannot reach the master.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":1,"world_size":2,"span":1,"master_addr":"127.0.0.1"}
-{"event":"dist.init_process_group","phase":"error","rank":1,"world_size":2,"span":1,"failure":{"message":"while trying to connect to (127.0.0.1,"}}
-""",
-        answer="clear",
-        job="10_master_addr_unreachable",
-    ),
-    Example(
-        "torch 1.12 prints both addresses.",
-        recorded.TORCH_1_12_PRINTS_BOTH_ADDRESSES,
-    ),
-    Example(
-        "torch 2 warns about each address and fails at all of them.",
-        """[W socket.cpp:426] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).
-[W socket.cpp:426] [c10d] The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address already in use).
-[E socket.cpp:462] [c10d] The server socket has failed to listen on any local network address.
-""",
     ),
 )
 

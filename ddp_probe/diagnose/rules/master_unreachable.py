@@ -6,8 +6,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of
-from ddp_probe.diagnose.rules.recorded import master_unreachable as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of
 from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.model import Failed, Run
 
@@ -83,29 +82,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("wrong-network-interface",),
-)
-
-EXAMPLES = (
-    Example(
-        "No process listens at the master's port.",
-        recorded.NOBODY_LISTENS_AT_MASTER_PORT,
-        job="10_master_addr_unreachable",
-    ),
-    Example(
-        "The store is reached, and a rank is missing.",
-        recorded.STORE_IS_REACHED,
-        answer="clear",
-        job="10_rank_never_started",
-    ),
-    Example(
-        "Rank 0 started and died before it listened.",
-        recorded.RANK_0_WAS_THERE_AND_DIED,
-        answer="clear",
-    ),
-    Example(
-        "torch cannot connect.",
-        recorded.TORCH_CANNOT_CONNECT,
-    ),
 )
 
 

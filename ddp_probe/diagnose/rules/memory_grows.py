@@ -3,8 +3,7 @@
 from typing import Iterator, List, NamedTuple, Optional
 
 from ddp_probe.diagnose.memory import MIB, MemoryPoint, devices, event_of, of_device, of_process, site_of
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, first_of, shown
-from ddp_probe.diagnose.rules.recorded import memory_grows as recorded
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import at, clock, size, subject
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -43,13 +42,6 @@ RULE = Rule(
     ),
     needs=("device.state",),
     severity=WARNING,
-)
-
-EXAMPLES = (
-    Example("Both ranks keep 100 MiB of each epoch on their card.", recorded.EACH_EPOCH_KEEPS, ranks=(0, 1)),
-    Example("The process of rank 1 grows on the host.", recorded.HOST_OF_RANK_1, ranks=(1,)),
-    Example("Memory goes up and down with the length of the batches.", recorded.UP_AND_DOWN, answer="clear"),
-    Example("The optimiser's state is made at the first step, and a cache fills up.", recorded.FILLS_UP, answer="clear"),
 )
 
 

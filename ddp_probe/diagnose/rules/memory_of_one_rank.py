@@ -5,8 +5,7 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose.memory import MIB, between, main_device, of_device
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, first_of, shown
-from ddp_probe.diagnose.rules.recorded import memory_of_one_rank as recorded
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import size, subject
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -43,12 +42,6 @@ RULE = Rule(
     needs=("device.state", "ddp.init"),
     severity=WARNING,
     yields_to=("memory-on-another-card", "set-device-missing", "card-number-fixed", "map-location-missing"),
-)
-
-EXAMPLES = (
-    Example("Rank 0 loads a checkpoint onto its card, and keeps it.", recorded.RANK_0_KEEPS_A_CHECKPOINT, ranks=(0,)),
-    Example("Four ranks hold about the same.", recorded.FOUR_RANKS_ALIKE, answer="clear"),
-    Example("The stages of a pipeline have models of their own.", recorded.STAGES_OF_A_PIPELINE, answer="clear"),
 )
 
 

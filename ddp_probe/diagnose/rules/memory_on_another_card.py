@@ -4,8 +4,7 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose._cards import machine, visible
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, first_of, shown
-from ddp_probe.diagnose.rules.recorded import memory_on_another_card as recorded
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import subject
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -37,12 +36,6 @@ RULE = Rule(
     ),
     needs=("device.state",),
     yields_to=("set-device-missing", "card-number-fixed", "map-location-missing"),
-)
-
-EXAMPLES = (
-    Example("Rank 1 works on card 1, and has loaded a checkpoint onto card 0.", recorded.RANK_1_LOADS_ONTO_CARD_0, ranks=(1,)),
-    Example("Each rank works on a card of its own.", recorded.EACH_ON_ITS_OWN, answer="clear"),
-    Example("Each rank has two cards, which no other rank uses.", recorded.TWO_CARDS_A_RANK, answer="clear"),
 )
 
 

@@ -4,8 +4,7 @@ from typing import Iterator, Optional
 
 from ddp_probe import schema
 from ddp_probe.diagnose import _vendor_words, _wraps, change
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, RuleTexts, shown
-from ddp_probe.diagnose.rules.recorded import mmengine_does_not_know_card as recorded
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
@@ -48,29 +47,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("init-failure-swallowed",),
-)
-
-EXAMPLES = (
-    Example(
-        "Eight gcu cards, and mmengine returns cpu.",
-        recorded.EIGHT_GCU_CARDS,
-        ranks=(0,),
-        job="02_runner_does_not_know_cards",
-    ),
-    Example(
-        "With device_ids=None the job trains on the CPU beside eight cards.",
-        recorded.WITH_DEVICE_IDS_NONE_JOB_TRAINS_ON,
-        ranks=(0,),
-    ),
-    Example(
-        "mmengine returns cpu on a host without a card.",
-        recorded.MMENGINE_ANSWERS_CPU_ON_HOST_WITHOUT_CARD,
-        answer="clear",
-    ),
-    Example(
-        "The log of a job with eccl ends in wrap_model.",
-        recorded.LOG_OF_JOB_WITH_ECCL_ENDS_IN,
-    ),
 )
 
 

@@ -5,8 +5,7 @@ from typing import Iterator, List
 from ddp_probe.diagnose._models import alike, by_digest, difference, first_wraps, minority, reordered
 from ddp_probe.diagnose._who import through, told
 from ddp_probe.diagnose._wraps import Wrapped
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
-from ddp_probe.diagnose.rules.recorded import model_built_by_rank as recorded
+from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
 from ddp_probe.diagnose.words import by_number, capital, counted, named, place
 from ddp_probe.read.model import Run
 
@@ -62,33 +61,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("parameter-order-by-hash",),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 2 of three has one layer more.",
-        recorded.RANK_2_OF_THREE_HAS_ONE_LAYER,
-        ranks=(2,),
-        job="09_extra_layer_on_one_rank",
-    ),
-    Example(
-        "The counts are equal, and the hash seeds are random: perhaps only the order differs.",
-        recorded.COUNTS_ARE_EQUAL,
-        answer="clear",
-    ),
-    Example(
-        "All ranks have one model.",
-        recorded.ALL_RANKS_HAVE_ONE_MODEL,
-        answer="clear",
-    ),
-    Example(
-        "The models are the same, and rank 1 alone uses channels_last.",
-        recorded.MODELS_ARE_SAME,
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        "RuntimeError: [2]: params[0] in this process with sizes [24, 8] appears not to match sizes of the same param in process 0.",
-    ),
 )
 
 

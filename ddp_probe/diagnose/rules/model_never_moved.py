@@ -3,8 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, RuleTexts, first_of, shown
-from ddp_probe.diagnose.rules.recorded import model_never_moved as recorded
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import Run
 
@@ -69,33 +68,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("device-ids-on-cpu", "mmengine-does-not-know-card", "init-failure-swallowed"),
-)
-
-EXAMPLES = (
-    Example(
-        "One rank of two forgets to move.",
-        recorded.ONE_RANK_OF_TWO_FORGETS_TO_MOVE,
-        ranks=(1,),
-        job="03_model_on_cpu_on_one_rank",
-    ),
-    Example(
-        "A card is initialised, and the wrapped model stays on the CPU without a message.",
-        recorded.CARD_IS_AWAKE_AND_WRAPPED_MODEL_STAYS,
-        ranks=(0,),
-    ),
-    Example(
-        "A CPU run without device_ids is correct.",
-        recorded.CPU_RUN_WITHOUT_DEVICE_IDS,
-        answer="clear",
-    ),
-    Example(
-        "The text of an older torch.",
-        recorded.TEXT_OF_OLDER_TORCH,
-    ),
-    Example(
-        "A title that is cut before the devices.",
-        recorded.TITLE_THAT_WAS_CUT_BEFORE_DEVICES,
-    ),
 )
 
 

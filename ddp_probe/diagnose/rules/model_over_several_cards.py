@@ -3,8 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, first_of, shown
-from ddp_probe.diagnose.rules.recorded import model_over_several_cards as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -53,24 +52,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("init-failure-swallowed",),
-)
-
-EXAMPLES = (
-    Example(
-        "Backbone and head are on two cards.",
-        recorded.BACKBONE_AND_HEAD_ARE_ON_TWO_CARDS,
-        ranks=(0,),
-        job="03_model_over_two_cards",
-    ),
-    Example(
-        "Without device_ids DDP accepts a model on two cards.",
-        recorded.WITHOUT_DEVICE_IDS_DDP_TAKES_MODEL_ON,
-        answer="clear",
-    ),
-    Example(
-        "A map over three cards.",
-        recorded.MAP_OVER_THREE_CARDS,
-    ),
 )
 
 

@@ -8,8 +8,7 @@ from ddp_probe.checkpoints.names import Renaming
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._renamed import edit, renaming
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import module_prefix as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Failed, Run
 
@@ -55,28 +54,6 @@ RULE = Rule(
     ),
 )
 
-EXAMPLES = (
-    Example(
-        "Weights of a wrapped model are loaded into the unwrapped one.",
-        recorded.WEIGHTS_OF_WRAPPED_MODEL_ARE_LOADED,
-        job="11_module_prefix",
-    ),
-    Example(
-        "A layer is missing from the checkpoint, and no name has a prefix.",
-        recorded.LAYER_IS_MISSING_FROM_CHECKPOINT,
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        """Traceback (most recent call last):
-  File "/train/resume.py", line 20, in main
-    model.load_state_dict(torch.load("last.pth", map_location="cpu"))
-RuntimeError: Error(s) in loading state_dict for DistributedDataParallel:
-	Missing key(s) in state_dict: "module.backbone.0.weight", "module.backbone.0.bias", "module.head.weight", "module.head.bias".
-	Unexpected key(s) in state_dict: "backbone.0.weight", "backbone.0.bias", "head.weight", "head.bias".
-""",
-    ),
-)
 
 _SAVE = "Save without the prefix from now on: torch.save(ddp.module.state_dict(), path)."
 

@@ -4,8 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose.printed import by_text
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import more_processes_than_cards as recorded
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import Run
 
@@ -77,39 +76,6 @@ RULE = Rule(
         Printed(_cards.DUPLICATE, says="Rank {rank1} and rank {rank2} are on one card."),
     ),
     yields_to=("set-device-missing", "card-number-fixed", "visible-cards-wrong", "card-is-not-the-local-rank"),
-)
-
-EXAMPLES = (
-    Example(
-        "Two ranks were started on a host with one visible card.",
-        recorded.TWO_RANKS_WERE_STARTED_WHERE_ONE_CARD,
-        ranks=(1,),
-        job="05_more_processes_than_cards",
-    ),
-    Example(
-        "Four ranks share two cards, by rank modulo the number of cards.",
-        recorded.FOUR_RANKS_SHARE_TWO_CARDS,
-        ranks=(2, 3),
-    ),
-    Example(
-        "Each rank is on the card with its number.",
-        recorded.EACH_RANK_IS_ON_CARD_OF_ITS,
-        answer="clear",
-        job="00_healthy_cards",
-    ),
-    Example(
-        "set_device is refused, and the text is all there is.",
-        recorded.SET_DEVICE_IS_REFUSED,
-    ),
-    Example(
-        "A launch function asserts that there are as many cards.",
-        recorded.LAUNCH_FUNCTION_ASSERTS_THAT_THERE,
-    ),
-    Example("An older Lightning names the cards.", "MisconfigurationException: You requested GPUs: [0, 1, 2]\n But your machine only has: [0, 1]\n"),
-    Example(
-        "The runtime of an Ascend card.",
-        "RuntimeError: SetDevice:torch_npu/csrc/core/npu/NPUFunctions.cpp:57 NPU function error: aclrtSetDevice(device), error code is 107001\n",
-    ),
 )
 
 

@@ -8,8 +8,7 @@ from ddp_probe.diagnose import _own_group, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, said
 from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import no_gpu_visible as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.diagnose.words import named, place
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -93,44 +92,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("visible-cards-wrong", "cuda-stands-for-another", "driver-mismatch", "init-failure-swallowed"),
-)
-
-EXAMPLES = (
-    Example(
-        "The slurm branch divides by device_count().",
-        recorded.SLURM_BRANCH_DIVIDES_BY_DEVICE_COUNT,
-        job="10_runner_slurm_without_card",
-    ),
-    Example(
-        "NCCL is built in and finds no card.",
-        recorded.NCCL_IS_BUILT_IN_AND_FINDS_NO,
-        ranks=(1,),
-        job="10_nccl_without_card",
-    ),
-    Example(
-        "The job divides by a length of its own.",
-        recorded.JOB_DIVIDES_BY_LENGTH_OF_ITS_OWN,
-        answer="clear",
-    ),
-    Example(
-        "A job of mmcv before 2.0.",
-        recorded.JOB_OF_MMCV_BEFORE_2_0,
-    ),
-    Example(
-        "A driver is installed, no variable hides a card, and the host has no card.",
-        recorded.DRIVER_IS_THERE,
-        ranks=(0,),
-    ),
-    Example(
-        "A launch function asserts that the host has a card.",
-        recorded.LAUNCH_FUNCTION_ASSERTS_THAT_THERE_IS_CARD,
-    ),
-    Example(
-        "ultralytics counts the cards.",
-        recorded.ULTRALYTICS_COUNTS_CARDS,
-    ),
-    Example("A Gaudi host without a card.", "RuntimeError: synStatus=8 [Device not found] Device acquire failed.\n"),
-    Example("An AMD host without a card.", "RuntimeError: No HIP GPUs are available\n"),
 )
 
 

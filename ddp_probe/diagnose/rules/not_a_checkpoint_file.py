@@ -4,8 +4,7 @@ from typing import Dict, Iterator
 
 from ddp_probe.diagnose._loads import Broken, broken
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import not_a_checkpoint_file as recorded
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Run
 
@@ -42,28 +41,6 @@ RULE = Rule(
     ),
 )
 
-EXAMPLES = (
-    Example(
-        "A Git LFS pointer is in place of the weights.",
-        recorded.GIT_LFS_POINTER_LIES_WHERE_WEIGHTS_SHOULD,
-        job="06_git_lfs_pointer",
-    ),
-    Example(
-        "The file is a checkpoint, and holds what weights_only refuses.",
-        recorded.FILE_IS_CHECKPOINT,
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        """Traceback (most recent call last):
-  File "/train/test.py", line 22, in main
-    torch.load("pretrained.pth", map_location="cpu")
-  File "/env/site-packages/torch/serialization.py", line 713, in load
-    return _legacy_load(opened_file, map_location, pickle_module, **pickle_load_args)
-_pickle.UnpicklingError: invalid load key, '<'.
-""",
-    ),
-)
 
 _IS: Dict[str, str] = {
     "git-lfs": "a Git LFS pointer, the placeholder of a file that was not downloaded",

@@ -5,7 +5,7 @@ from typing import Iterator, List, NamedTuple, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose._loads import Saved, Saves
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import capital, clock, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -35,41 +35,6 @@ RULE = Rule(
     ),
     needs=("checkpoint.load", "checkpoint.save"),
     severity=WARNING,
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 is on another host, whose disk has the file of an earlier run.",
-        """
-{"event":"process.start","rank":0,"host":"a","world_size":2,"ts":"2026-01-01T10:00:00Z"}
-{"event":"process.start","rank":1,"host":"b","world_size":2,"ts":"2026-01-01T10:00:00Z"}
-{"event":"checkpoint.save","phase":"begin","rank":0,"host":"a","span":1,"site":{"file":"t.py","line":9},"path":"/out/l.pth"}
-{"event":"checkpoint.save","phase":"end","rank":0,"host":"a","span":1,"size":70,"inode":4,"mtime":1767261603.0}
-{"event":"checkpoint.load","phase":"begin","rank":0,"host":"a","span":2,"site":{"file":"t.py","line":12},"file":{"path":"/out/l.pth","exists":true,"size":70,"inode":4,"mtime":1767261603.0}}
-{"event":"checkpoint.load","phase":"end","rank":0,"host":"a","span":2}
-{"event":"checkpoint.load","phase":"begin","rank":1,"host":"b","span":1,"site":{"file":"t.py","line":12},"file":{"path":"/out/l.pth","exists":true,"size":70,"inode":9,"mtime":1767200000.0}}
-{"event":"checkpoint.load","phase":"end","rank":1,"host":"b","span":1}
-{"event":"process.end","rank":0,"host":"a","exit_code":0}
-{"event":"process.end","rank":1,"host":"b","exit_code":0}
-""",
-        ranks=(1,),
-    ),
-    Example(
-        "Rank 1 loads what rank 0 has saved.",
-        """
-{"event":"process.start","rank":0,"host":"a","world_size":2,"ts":"2026-01-01T10:00:00Z"}
-{"event":"process.start","rank":1,"host":"b","world_size":2,"ts":"2026-01-01T10:00:00Z"}
-{"event":"checkpoint.save","phase":"begin","rank":0,"host":"a","span":1,"site":{"file":"t.py","line":9},"path":"/out/l.pth"}
-{"event":"checkpoint.save","phase":"end","rank":0,"host":"a","span":1,"size":70,"inode":4,"mtime":1767261603.0}
-{"event":"checkpoint.load","phase":"begin","rank":0,"host":"a","span":2,"site":{"file":"t.py","line":12},"file":{"path":"/out/l.pth","exists":true,"size":70,"inode":4,"mtime":1767261603.0}}
-{"event":"checkpoint.load","phase":"end","rank":0,"host":"a","span":2}
-{"event":"checkpoint.load","phase":"begin","rank":1,"host":"b","span":1,"site":{"file":"t.py","line":12},"file":{"path":"/out/l.pth","exists":true,"size":70,"inode":4,"mtime":1767261603.0}}
-{"event":"checkpoint.load","phase":"end","rank":1,"host":"b","span":1}
-{"event":"process.end","rank":0,"host":"a","exit_code":0}
-{"event":"process.end","rank":1,"host":"b","exit_code":0}
-""",
-        answer="clear",
-    ),
 )
 
 

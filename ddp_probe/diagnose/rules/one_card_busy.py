@@ -3,8 +3,7 @@
 from typing import Iterator, List, Optional, Tuple
 
 from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, shown
-from ddp_probe.diagnose.rules.recorded import one_card_busy as recorded
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, shown
 from ddp_probe.read.model import Run
 from ddp_probe.schema import CardLoad
 
@@ -46,13 +45,6 @@ RULE = Rule(
         "processes-on-one-card",
         "model-never-moved",
     ),
-)
-
-EXAMPLES = (
-    Example("Card 0 of eight works for four ranks.", recorded.CARD_0_WORKS_FOR_ALL, ranks=(0,)),
-    Example("Each rank's card works.", recorded.EACH_CARD_WORKS, answer="clear"),
-    Example("The ranks compute on the CPU, and card 0 works for somebody else.", recorded.RANKS_ON_THE_CPU, answer="clear"),
-    Example("The job has begun a moment ago.", recorded.BEGUN_A_MOMENT_AGO, answer="clear"),
 )
 
 

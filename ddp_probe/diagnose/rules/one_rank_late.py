@@ -5,7 +5,7 @@ from typing import Iterator, List
 from ddp_probe.diagnose import late_ranks
 from ddp_probe.diagnose.late_ranks import WaitSite
 from ddp_probe.diagnose.ledgers import as_site, view
-from ddp_probe.diagnose.rule import WARNING, Evidence, Example, Finding, Rule, RuleTexts, first_of
+from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Rule, RuleTexts, first_of
 from ddp_probe.diagnose.words import by_number, capital, counted, named
 from ddp_probe.read.lateness import LateRanks, milliseconds
 from ddp_probe.read.model import Run
@@ -42,52 +42,6 @@ _REMEDIES = {
     "saving": "Save less often, or let each rank save a part: the others wait meanwhile.",
     "evaluating": "Share the evaluation among all ranks: the others wait meanwhile.",
 }
-
-EXAMPLES = (
-    Example(
-        "The forward pass of rank 2 takes 12 ms longer than that of the others, which wait in the backward pass.",
-        """
-ledger 0-1,3 step x60 dataloader 2 forward 50 backward 30
-ledger 2 step x60 dataloader 2 forward 62 backward 18
-""",
-        ranks=(2,),
-    ),
-    Example(
-        "The host node2 is late with its data.",
-        """
-{"event":"process.start","rank":0,"world_size":4,"host":"node1"}
-{"event":"process.start","rank":1,"world_size":4,"host":"node1"}
-{"event":"process.start","rank":2,"world_size":4,"host":"node2"}
-{"event":"process.start","rank":3,"world_size":4,"host":"node2"}
-ledger 0-1 step x60 dataloader 2 forward 50 backward 50
-ledger 2-3 step x60 dataloader 22 forward 50 backward 30
-""",
-        ranks=(2, 3),
-    ),
-    Example(
-        "All ranks are as fast as each other.",
-        "ledger 0-3 step x60 dataloader 2 forward 50 backward 30",
-        answer="clear",
-    ),
-    Example(
-        "Rank 2 is slower, and nobody waits for it.",
-        """
-ledger 0-1,3 step x60 dataloader 2 forward 50 backward 30
-ledger 2 step x60 dataloader 2 forward 62 backward 30
-""",
-        answer="clear",
-    ),
-    Example(
-        "Rank 1 is a stage of a pipeline, and has more to do by design.",
-        """
-ledger 0 step x60 forward 50 backward 30
-ledger 1 step x60 forward 62 backward 18
-ledger 0 send 16 float32 to 1 at /train/t.py:9 x60
-ledger 1 recv 16 float32 from 0 at /train/t.py:12 x60
-""",
-        answer="clear",
-    ),
-)
 
 
 def check(run: Run) -> Iterator[Finding]:

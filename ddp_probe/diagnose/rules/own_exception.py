@@ -7,9 +7,8 @@ from ddp_probe.diagnose._root_cause import root_cause
 from ddp_probe.diagnose._vendor_words import CARDS, COMMUNICATION
 from ddp_probe.diagnose._waits import TIMED_OUT
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import LOW, MEDIUM, Example, Finding, Rule, RuleTexts, failed
+from ddp_probe.diagnose.rule import LOW, MEDIUM, Finding, Rule, RuleTexts, failed
 from ddp_probe.diagnose.rules import first_to_fail
-from ddp_probe.diagnose.rules.recorded import own_exception as recorded
 from ddp_probe.diagnose.words import capital, cut, named, place
 from ddp_probe.read.model import Failed, Run
 
@@ -48,53 +47,6 @@ RULE = Rule(
     ),
     last_resort=True,
     needs_all=True,
-)
-
-EXAMPLES = (
-    Example(
-        "The log of one rank has its exception and nothing else.",
-        """[rank1]: Traceback (most recent call last):
-[rank1]:   File "/train/train.py", line 31, in main
-[rank1]:     raise ValueError("loss is nan")
-[rank1]: ValueError: loss is nan
-""",
-        ranks=(1,),
-    ),
-    Example(
-        "Rank 1 raises, and rank 0 loses its connection.",
-        """[rank1]: Traceback (most recent call last):
-[rank1]:   File "/train/train.py", line 31, in main
-[rank1]:     raise ValueError("loss is nan")
-[rank1]: ValueError: loss is nan
-[rank0]: Traceback (most recent call last):
-[rank0]:   File "/train/train.py", line 35, in main
-[rank0]:     loss.backward()
-[rank0]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680
-""",
-        ranks=(1,),
-    ),
-    Example(
-        "Only the end of rich's listing is left, and a progress bar continues.",
-        recorded.OF_RICH_LISTING_ONLY_END_IS_LEFT,
-        ranks=(0,),
-    ),
-    Example(
-        "All ranks raise the same exception.",
-        """
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'img'","frames":[{"file":"/train/train.py","line":9,"function":"main"}]}}
-{"event":"process.end","rank":1,"exit_code":1,"uncaught":true,"failure":{"type":"KeyError","message":"'img'","frames":[{"file":"/train/train.py","line":9,"function":"main"}]}}
-""",
-        ranks=(0, 1),
-    ),
-    Example(
-        "A program that is not distributed raises.",
-        """Traceback (most recent call last):
-  File "/train/convert.py", line 3, in main
-    raise ValueError("no such format")
-ValueError: no such format
-""",
-        answer="clear",
-    ),
 )
 
 

@@ -5,8 +5,7 @@ from typing import Iterator, List
 
 from ddp_probe import schema
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of, shown
-from ddp_probe.diagnose.rules.recorded import parameter_check_unanswered as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of, shown
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
 
@@ -59,23 +58,6 @@ RULE = Rule(
             ranks=False,
             says="The comparison of the models, the first exchange between DDP's ranks, timed out.",
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Both ranks hold the same model, and one reads a count of 0.",
-        recorded.BOTH_RANKS_HOLD_SAME_MODEL,
-    ),
-    Example(
-        "The models differ.",
-        recorded.MODELS_DIFFER,
-        answer="clear",
-        job="09_extra_layer_on_one_rank",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        "RuntimeError: DDP expects same model across all ranks, but Rank 3 has 512 params, while rank 0 has inconsistent 0 params.\n",
     ),
 )
 

@@ -6,8 +6,7 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose._models import alike, by_digest, difference, first_wraps, reordered
 from ddp_probe.diagnose._who import through, told
 from ddp_probe.diagnose._wraps import Wrapped
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, WARNING, Evidence, Example, Finding, Printed, Rule, RuleTexts, failed, line, shown
-from ddp_probe.diagnose.rules.recorded import parameter_order_by_hash as recorded
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, WARNING, Evidence, Finding, Printed, Rule, RuleTexts, failed, line, shown
 from ddp_probe.diagnose.words import capital, counted, named, place
 from ddp_probe.read.model import Run
 
@@ -35,27 +34,6 @@ RULE = Rule(
             says="The ranks hash the same string to different numbers: PYTHONHASHSEED differs between them.",
             ranks=False,
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "The counts are equal, the order is not, and the hash seeds are random.",
-        recorded.COUNTS_ARE_EQUAL,
-    ),
-    Example(
-        "The hash seed is the same on all ranks.",
-        recorded.HASH_SEED_IS_SAME_ON_ALL_RANKS,
-        answer="clear",
-    ),
-    Example(
-        "A rank has one more layer, with any hash seed.",
-        recorded.RANK_HAS_LAYER_MORE,
-        answer="clear",
-    ),
-    Example(
-        "A barrier that compares hashes is the first to notice.",
-        "RuntimeError: Desync detected for barrier train begin (66830148464 != 133042721120)",
     ),
 )
 

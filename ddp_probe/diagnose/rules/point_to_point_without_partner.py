@@ -4,7 +4,7 @@ from typing import Iterator, Optional
 
 from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
 from ddp_probe.diagnose.ledgers import Standing, view
-from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import capital, spans
 from ddp_probe.ledger_schema import PAIRED, SENDS
 from ddp_probe.read.model import Run
@@ -24,63 +24,6 @@ RULE = Rule(
         symptom="流水线挂起：一个 rank 在 send 或 recv 中等待，而这一对中的另一个 rank 在别处。",
         evidence="双方的账本：在等的 rank 对这个对端发起的调用，比对端对它发起的多。或者双方各自处于对应的 send 和 recv 中，却都不返回。",
         remedy="给每个 send 配一个 recv，对端一致，顺序不能让两个 rank 同时等待；可以用 isend、irecv 和 batch_isend_irecv。",
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 waits for a second message, and rank 0 goes to the barrier.",
-        """
-ledger 0 send 4 float32 to 1 at /train/p.py:8
-ledger 1 recv 4 float32 from 0 at /train/p.py:11 x1
-ledger 1 recv 4 float32 from 0 at /train/p.py:12 open
-ledger 0,2-3 barrier at /train/p.py:20 open
-""",
-        ranks=(0, 1),
-    ),
-    Example(
-        "Both ranks receive first.",
-        """
-ledger 2 recv 4 float32 from 3 at /train/p.py:8 open
-ledger 3 recv 4 float32 from 2 at /train/p.py:9 open
-ledger 0-1 barrier at /train/p.py:20 open
-""",
-        ranks=(2, 3),
-    ),
-    Example(
-        "Rank 2 receives from rank 1, and it is rank 0 that sends to it.",
-        """
-ledger 0 send 4 float32 to 2 at /train/p.py:8 open
-ledger 2 recv 4 float32 from 1 at /train/p.py:11 open
-ledger 1 barrier at /train/p.py:20 open
-""",
-        ranks=(1, 2),
-    ),
-    Example(
-        "Three ranks receive first, each from its neighbour.",
-        """
-ledger 0 recv 4 float32 from 1 at /train/p.py:11 open
-ledger 1 recv 4 float32 from 2 at /train/p.py:11 open
-ledger 2 recv 4 float32 from 0 at /train/p.py:11 open
-ledger 3 barrier at /train/p.py:20 open
-""",
-        ranks=(0, 1, 2),
-    ),
-    Example(
-        "Each send has its recv.",
-        """
-ledger 0 send 4 float32 to 1 at /train/p.py:8
-ledger 1 recv 4 float32 from 0 at /train/p.py:11
-""",
-        answer="clear",
-    ),
-    Example(
-        "A send and its recv are both made, and neither returns.",
-        """
-ledger 0 send 4 float32 to 1 at /train/p.py:8 open
-ledger 1 recv 4 float32 from 0 at /train/p.py:11 open
-""",
-        ranks=(0, 1),
     ),
 )
 

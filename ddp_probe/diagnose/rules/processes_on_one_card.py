@@ -4,8 +4,7 @@ from typing import Iterator, List, NamedTuple
 
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Rule, RuleTexts, shown
-from ddp_probe.diagnose.rules.recorded import processes_on_one_card as recorded
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Rule, RuleTexts, shown
 from ddp_probe.diagnose.words import size, subject
 from ddp_probe.read.model import Run
 from ddp_probe.schema import CardLoad
@@ -46,14 +45,6 @@ RULE = Rule(
         "map-location-missing",
         "memory-on-another-card",
     ),
-)
-
-EXAMPLES = (
-    Example("All four ranks are on card 0, and the seven others are free.", recorded.FOUR_RANKS_ON_CARD_0, ranks=(0, 1, 2, 3)),
-    Example("The card that all are on runs out of memory.", recorded.CARD_0_RUNS_OUT, ranks=(0, 1, 2, 3)),
-    Example("Each rank is on its own card, and has a context on card 0.", recorded.CONTEXTS_ON_CARD_0, ranks=(1, 2, 3)),
-    Example("Each rank is on its own card.", recorded.EACH_ON_ITS_OWN, answer="clear"),
-    Example("The tool lists processes of another namespace.", recorded.OTHER_PROCESSES, answer="clear"),
 )
 
 

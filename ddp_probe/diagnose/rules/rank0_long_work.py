@@ -3,8 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import rank0_long_work as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.diagnose.words import place, subject
 from ddp_probe.read.model import Run
 
@@ -73,67 +72,6 @@ RULE = Rule(
             says="The ranks went out of step at the end of '{name}', which one of them does alone.",
             ranks=False,
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "One rank has gone through its images and prepares the results.",
-        """[07/01 11:20:44 d2.evaluation.evaluator]: Inference done 4980/5000. 0.0711 s / img. ETA=0:00:01
-[07/01 11:20:46 d2.evaluation.coco_evaluation]: Preparing results for COCO format ...
-RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:136] Timed out waiting 1800000ms for send operation to complete
-""",
-    ),
-    Example(
-        "A timeout follows the lines of an evaluation.",
-        recorded.TIMEOUT_FOLLOWS_LINES_OF_EVALUATION,
-    ),
-    Example(
-        "gloo times out while an evaluation shows its progress bar.",
-        """100%|##########| 5000/5000 [10:00<00:00,  8.33it/s]
-Evaluating:  43%|####3     | 215/500 [25:11<33:23,  7.03s/it]
-[rank1]: Traceback (most recent call last):
-[rank1]:   File "/train/train.py", line 31, in main
-[rank1]:     dist.barrier()
-[rank1]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete
-""",
-    ),
-    Example(
-        "The barrier after an export is out of step.",
-        recorded.BARRIER_AFTER_EXPORT_IS_OUT_OF_STEP,
-    ),
-    Example(
-        "A timeout in the middle of training has another cause.",
-        recorded.TIMEOUT_IN_MIDDLE_OF_TRAINING_HAS_ANOTHER,
-        answer="clear",
-    ),
-    Example(
-        "The root of broadcast_object_list times out in sending: the others do not come.",
-        """Traceback (most recent call last):
-  File "/train/t.py", line 31, in save
-    dist.broadcast_object_list(paths, src=0)
-  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 4026, in broadcast_object_list
-    broadcast(object_sizes_tensor, group_src=group_src, group=group)
-RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:129] Timed out waiting 8000ms for send operation to complete
-""",
-        answer="clear",
-    ),
-    Example(
-        "The others wait while rank 0 prepares the data.",
-        """Traceback (most recent call last):
-  File "/train/t.py", line 31, in main
-    with training_args.main_process_first(desc="tokenize"):
-  File "/env/site-packages/transformers/training_args.py", line 1891, in main_process_first
-    torch.distributed.barrier()
-  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 3328, in barrier
-    work = default_pg.barrier(opts=opts)
-RuntimeError: Socket Timeout
-""",
-    ),
-    Example(
-        "Rank 0 waits in the broadcast of an object as well.",
-        recorded.RANK_0_WAITS_IN_BROADCAST_OF_OBJECT,
-        answer="clear",
     ),
 )
 

@@ -5,7 +5,7 @@ from typing import Iterator, List
 from ddp_probe.diagnose._late import Before, Late, before, late
 from ddp_probe.diagnose._split_words import explained, only_waits
 from ddp_probe.diagnose.ledgers import Standing, called, spoken_name
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Evidence, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import at, clock, listed, named
 from ddp_probe.read.model import Run
 
@@ -24,32 +24,6 @@ RULE = Rule(
         remedy="把工作分给所有 rank，或给进程组更多时间：init_process_group(…, timeout=datetime.timedelta(hours=2))。",
     ),
     fix="timeout",
-)
-
-_GROUP = (
-    '{"event":"dist.init_process_group","phase":"begin","rank":%d,"span":1}\n{"event":"dist.init_process_group","phase":"end","rank":%d,"span":1}\n'
-)
-_TIMED_OUT = (
-    '{"event":"process.end","rank":1,"failure":{"type":"RuntimeError","message":"Timed out waiting 8000ms for recv operation to complete"}'
-    ',"exit_code":1,"uncaught":true}\n'
-)
-_PEER_GONE = (
-    '{"event":"process.end","rank":0,"failure":{"type":"RuntimeError","message":"Connection closed by peer [127.0.0.1]:1"}'
-    ',"exit_code":1,"uncaught":true}\n'
-)
-_BOTH = _GROUP % (0, 0) + _GROUP % (1, 1) + _TIMED_OUT + _PEER_GONE + "ledger 0-1 all_reduce 16 float32 at /train/t.py:12 x3\n"
-
-EXAMPLES = (
-    Example(
-        "Rank 1 gave up at the barrier, and rank 0 came to it later.",
-        _BOTH + "ledger 1 barrier at /train/t.py:20 raised\nledger 0 barrier at /train/t.py:20 raised",
-        ranks=(0,),
-    ),
-    Example(
-        "Both ranks were at the barrier before the first of them gave up.",
-        _BOTH + "ledger 0-1 barrier at /train/t.py:20 raised",
-        answer="clear",
-    ),
 )
 
 

@@ -5,7 +5,7 @@ from typing import Iterator
 from ddp_probe.diagnose._halted import halted
 from ddp_probe.diagnose._split_words import doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import capital, listed, named
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import HALTED
@@ -30,44 +30,6 @@ RULE = Rule(
         remedy="如果进程还在：kill -CONT PID。然后查明是谁停住了它：SIGSTOP、终端里的 Ctrl-Z、调试器，或会暂停作业的调度系统。",
     ),
     needs=("hang.suspected",),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 2 is silent, and ranks 0 and 1 say that they hang.",
-        """
-{"event":"process.start","rank":0,"world_size":3,"mono_ns":990000000000}
-{"event":"hang.suspected","rank":0,"mono_ns":1070000000000,"since":60}
-{"event":"process.start","rank":1,"world_size":3,"mono_ns":990000000000}
-{"event":"hang.suspected","rank":1,"mono_ns":1070000000000,"since":60}
-{"event":"process.start","rank":2,"world_size":3,"mono_ns":990000000000}
-ledger 0-2 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 0-2 all_reduce 16 float32 at /train/t.py:12 open
-""",
-        ranks=(2,),
-    ),
-    Example(
-        "All ranks say that they hang.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"mono_ns":990000000000}
-{"event":"hang.suspected","rank":0,"mono_ns":1070000000000,"since":60}
-{"event":"process.start","rank":1,"world_size":2,"mono_ns":990000000000}
-{"event":"hang.suspected","rank":1,"mono_ns":1070000000000,"since":60}
-ledger 0-1 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 0 all_reduce 16 float32 at /train/t.py:12 open
-""",
-        answer="clear",
-    ),
-    Example(
-        "Nothing watches in this job.",
-        """
-{"event":"process.start","rank":0,"world_size":2,"environment":{"DDP_PROBE_HANG_AFTER":"off"},"mono_ns":990000000000}
-{"event":"process.start","rank":1,"world_size":2,"environment":{"DDP_PROBE_HANG_AFTER":"off"},"mono_ns":990000000000}
-ledger 0-1 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 0 all_reduce 16 float32 at /train/t.py:12 open
-""",
-        answer="clear",
-    ),
 )
 
 

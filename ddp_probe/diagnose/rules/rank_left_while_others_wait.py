@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, waiting
 from ddp_probe.diagnose.ledgers import Standing, view
-from ddp_probe.diagnose.rule import Example, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import at, capital, named, place
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import LEFT
@@ -25,41 +25,6 @@ RULE = Rule(
     ),
     needs=("process.end", "launcher.child"),
     last_resort=True,
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 ends by os._exit, and the others wait.",
-        """
-{"event":"process.start","rank":1,"world_size":3}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":3}
-ledger 0-2 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 0,2 all_reduce 16 float32 at /train/t.py:12 open
-""",
-        ranks=(1,),
-    ),
-    Example(
-        "Rank 0 ends well, and the others wait in a barrier.",
-        """
-{"event":"process.start","rank":0,"world_size":2}
-{"event":"process.end","rank":0,"exit_code":0}
-ledger 0-1 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 1 barrier at /train/t.py:20 open
-""",
-        ranks=(0,),
-    ),
-    Example(
-        "All ranks end well.",
-        """
-{"event":"process.start","rank":0,"world_size":2}
-{"event":"process.end","rank":0,"exit_code":0}
-{"event":"process.start","rank":1,"world_size":2}
-{"event":"process.end","rank":1,"exit_code":0}
-ledger 0-1 barrier at /train/t.py:20
-""",
-        answer="clear",
-    ),
 )
 
 

@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._loop_end import UNEQUAL, exchanged_unequally, loop_end, unequal
 from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import MEDIUM, Example, Finding, Rule, RuleTexts, Undecided
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule, RuleTexts, Undecided
 from ddp_probe.diagnose.words import at, by_number, capital, counted, named
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import BACKWARD, MISSING, UNKNOWN, Split
@@ -33,70 +33,6 @@ RULE = Rule(
         evidence="账本：进程组的大多数 rank 在某个集合通信里，而有一个还没有开始；它的账本显示它在哪个调用或阶段，它的调用栈显示它在作业自己代码的"
         "哪一行。",
         remedy="查看缺席的 rank 所在的那一行：让它与其他 rank 做相同的调用，或把这个调用从其他 rank 的路径上去掉。",
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 3 waits for a batch that does not come.",
-        """
-ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 3 dataloader at /train/t.py:9 open
-ledger 0-2 all_reduce 16 float32 at /train/t.py:12 open
-""",
-        ranks=(3,),
-    ),
-    Example(
-        "Rank 0 waits for rank 1 in a group of two, and rank 1 with all others in the default group.",
-        """
-ledger 1-7 barrier at /train/t.py:20 open
-ledger 0 broadcast 4 float32 root 0 of 0,1 at /train/t.py:15 open
-""",
-        ranks=(0,),
-    ),
-    Example(
-        "Rank 0 does not come to a forward pass, in which DDP sends its buffers to the others.",
-        """
-ledger 0-3 forward at /train/t.py:11 x3
-ledger 1-3 forward at /train/t.py:11 open
-""",
-        ranks=(0,),
-    ),
-    Example(
-        "Rank 3 stands at one line of its own code, as its stacks say.",
-        """
-{"event":"hang.suspected","rank":3,"mono_ns":1070000000000,"threads":[{"main":true,"frames":[{"file":"/train/t.py","line":7,"function":"lock"}]}]}
-{"event":"hang.suspected","rank":3,"mono_ns":1140000000000,"threads":[{"main":true,"frames":[{"file":"/train/t.py","line":7,"function":"lock"}]}]}
-ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 0-2 all_reduce 16 float32 at /train/t.py:12 open
-""",
-        ranks=(3,),
-    ),
-    Example(
-        "Two ranks part: one is in backward, the other in a barrier.",
-        """
-ledger 0-1 backward at /train/t.py:12 x3
-ledger 0 backward at /train/t.py:12 open
-ledger 1 barrier at /train/t.py:20 open
-""",
-        ranks=(0, 1),
-    ),
-    Example(
-        "The ledger of the missing rank ends before it could have come.",
-        """
-ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 0-2 all_reduce 16 float32 at /train/t.py:12 open
-ledger 3 closed
-""",
-        answer="undecided",
-    ),
-    Example(
-        "The ranks are a few calls apart and go on.",
-        """
-ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x9
-ledger 1,3 all_reduce 16 float32 at /train/t.py:12 x2
-""",
-        answer="clear",
     ),
 )
 

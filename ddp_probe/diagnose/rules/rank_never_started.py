@@ -6,8 +6,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose import _next
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, Example, Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of, shown
-from ddp_probe.diagnose.rules.recorded import rank_never_started as recorded
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of, shown
 from ddp_probe.diagnose.words import at, by_number, capital, named
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run
@@ -70,35 +69,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("environment-skew",),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 0 waits for rank 1, which was not started.",
-        recorded.RANK_0_WAITS_FOR_RANK_1,
-        ranks=(1,),
-        job="10_rank_never_started",
-    ),
-    Example(
-        "Rank 1 cannot reach the master.",
-        recorded.RANK_1_CANNOT_REACH_MASTER,
-        answer="clear",
-        job="10_master_addr_unreachable",
-    ),
-    Example(
-        "The store counts its clients.",
-        recorded.STORE_COUNTS_ITS_CLIENTS,
-    ),
-    Example(
-        "More workers than ranks were counted.",
-        recorded.MORE_WORKERS_THAN_RANKS_WERE_COUNTED,
-        answer="clear",
-    ),
-    Example(
-        "The others may not reach the master of another host.",
-        "torch.distributed.DistStoreError: Timed out after 301 seconds waiting for clients. 1/2 clients joined.\n",
-        answer="clear",
-    ),
 )
 
 

@@ -6,7 +6,7 @@ from typing import Iterator, List, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose._waits import last_seen
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import Example, Finding, Rule, RuleTexts, first_of, line, shown
+from ddp_probe.diagnose.rule import Finding, Rule, RuleTexts, first_of, line, shown
 from ddp_probe.diagnose.words import at, capital, named
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -29,29 +29,6 @@ RULE = Rule(
         remedy="查看缺席的 rank 在 init_process_group 之前做什么：下载、锁、等待输入，或跳过该调用的分支。",
     ),
     needs=("dist.init_process_group", "process.start"),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 has started and never joins.",
-        """
-{"event":"process.start","rank":0,"world_size":2}
-{"event":"process.start","rank":1,"world_size":2}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1,"site":{"file":"/train/t.py","line":5}}
-{"event":"dist.init_process_group","phase":"error","rank":0,"span":1,"failure":{"type":"DistStoreError","message":"Timed out: 1/2 clients joined."}}
-""",
-        ranks=(1,),
-    ),
-    Example(
-        "Both ranks come.",
-        """
-{"event":"process.start","rank":0,"world_size":2}
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1}
-{"event":"process.start","rank":1,"world_size":2}
-{"event":"dist.init_process_group","phase":"begin","rank":1,"span":1}
-""",
-        answer="clear",
-    ),
 )
 
 

@@ -6,8 +6,7 @@ from ddp_probe.diagnose._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZE
 from ddp_probe.diagnose._models import buffers, first_wraps
 from ddp_probe.diagnose._waits import PEER_GONE, joined, last_seen, others, since, stood, waited
 from ddp_probe.diagnose._who import deaths, ranks, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of
-from ddp_probe.diagnose.rules.recorded import rank_on_another_path as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of
 from ddp_probe.diagnose.words import capital, counted, named, place
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -125,64 +124,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("collective-dtype-mismatch", "uneven-batches"),
-)
-
-
-EXAMPLES = (
-    Example(
-        "torch compares the collectives, and they differ.",
-        recorded.TORCH_COMPARES_COLLECTIVES,
-    ),
-    Example(
-        "Rank 1 times out at a barrier, and nothing shows what rank 0 did.",
-        recorded.RANK_1_GIVES_UP_AT_BARRIER,
-        answer="undecided",
-        job="08_long_validation_on_rank0",
-    ),
-    Example(
-        "gloo aborts rank 0 because of a length, and nothing shows which collectives met.",
-        recorded.GLOO_ABORTS_RANK_0_OVER_LENGTH,
-        answer="undecided",
-        job="08_different_sizes",
-    ),
-    Example(
-        "Rank 1 is killed, and rank 0 loses it.",
-        """
-{"event":"dist.init_process_group","phase":"begin","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
-{"event":"process.end","rank":0,"exit_code":1,"uncaught":true,"failure":{"type":"RuntimeError","message":"Connection reset by peer"}}
-{"event":"process.start","rank":1,"world_size":2}
-{"event":"launcher.start","launcher":"torchrun"}
-{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-9,"signal":"SIGKILL"}
-""",
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        recorded.TEXT_OF_FAILURE_IS_ALL_THERE,
-    ),
-    Example(
-        "One broadcast has two sizes: those are buffers.",
-        recorded.ONE_BROADCAST_HAS_TWO_SIZES,
-        answer="clear",
-    ),
-    Example(
-        "The job itself brings two sizes to a broadcast.",
-        recorded.JOB_ITSELF_BRINGS_TWO_SIZES_TO_BROADCAST,
-    ),
-    Example(
-        "The watchdogs of the ranks tell of two kinds of collectives.",
-        recorded.WATCHDOGS_OF_RANKS_TELL_OF_TWO_KINDS,
-    ),
-    Example(
-        "The watchdogs of two ranks name different operations of one number.",
-        recorded.WATCHDOGS_OF_TWO_RANKS_NAME_DIFFERENT_OPERATIONS,
-    ),
-    Example(
-        "The watchdogs of all ranks name one operation.",
-        recorded.WATCHDOGS_OF_ALL_RANKS_NAME_ONE_OPERATION,
-        answer="clear",
-    ),
 )
 
 

@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import ERROR, HIGH, MEDIUM, WARNING, Example, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import ERROR, HIGH, MEDIUM, WARNING, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import capital, clock, named
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import WORKING
@@ -29,54 +29,6 @@ RULE = Rule(
     ),
     severity=WARNING,
     fix="timeout",
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 0 validates, and the others wait in a barrier.",
-        """
-ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 0 validate at /train/val.py:7 open
-ledger 1-3 barrier at /train/t.py:20 open
-""",
-        ranks=(0,),
-    ),
-    Example(
-        "Rank 0 is in a function that evaluates, as its stack says.",
-        """
-{"event":"hang.suspected","rank":0,"mono_ns":1070000000000,"threads":[{"main":true,"frames":[{"file":"/train/v.py","line":7,"function":"evaluate"}]}]}
-ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 1-3 barrier at /train/t.py:20 open
-""",
-        ranks=(0,),
-    ),
-    Example(
-        "Rank 2 was at one line and then at another.",
-        """
-{"event":"hang.suspected","rank":2,"mono_ns":1070000000000,"threads":[{"main":true,"frames":[{"file":"/train/t.py","line":7,"function":"index"}]}]}
-{"event":"hang.suspected","rank":2,"mono_ns":1140000000000,"threads":[{"main":true,"frames":[{"file":"/train/t.py","line":8,"function":"index"}]}]}
-ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 0-1,3 barrier at /train/t.py:20 open
-""",
-        ranks=(2,),
-    ),
-    Example(
-        "The stack is older than the last call of rank 0.",
-        """
-{"event":"hang.suspected","rank":0,"mono_ns":1000000000,"threads":[{"main":true,"frames":[{"file":"/train/v.py","line":7,"function":"evaluate"}]}]}
-ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3
-ledger 1-3 barrier at /train/t.py:20 open
-""",
-        answer="clear",
-    ),
-    Example(
-        "Rank 0 has saved a checkpoint and is at the barrier with the others.",
-        """
-ledger 0 save at /train/t.py:18
-ledger 0-3 barrier at /train/t.py:20
-""",
-        answer="clear",
-    ),
 )
 
 

@@ -5,8 +5,7 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.diagnose import _cards, change
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, RuleTexts, first_of, shown
-from ddp_probe.diagnose.rules.recorded import set_device_missing as recorded
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import capital, counted, named
 from ddp_probe.read.model import Run
 
@@ -64,33 +63,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("card-number-fixed",),
-)
-
-EXAMPLES = (
-    Example(
-        "Two ranks move their model to the accelerator without a number.",
-        recorded.TWO_RANKS_MOVE_THEIR_MODEL_TO_ACCELERATOR,
-        ranks=(0, 1),
-        job="05_local_rank_unused",
-    ),
-    Example(
-        "SLURM shows each task one card, all under number 0.",
-        recorded.SLURM_SHOWS_EACH_TASK_ONE_CARD,
-        answer="clear",
-    ),
-    Example(
-        "The first barrier finds two ranks on one card.",
-        recorded.FIRST_BARRIER_FINDS_TWO_RANKS_ON_ONE,
-        ranks=(0, 1),
-    ),
-    Example(
-        "A stream without a card.", "RuntimeError: Could not compute stream ID for 0x55d1c3a0 on device -1 (something has gone horribly wrong!)\n"
-    ),
-    Example("FSDP finds a tensor on another card.", "AssertionError: Expects tensor to be on the compute device cuda:3\n"),
-    Example(
-        "An older NCCL does not name the card.",
-        recorded.OLDER_NCCL_DOES_NOT_NAME_CARD,
-    ),
 )
 
 

@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._loads import Saved, Saves
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, first_of, shown
 from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.model import Run
 
@@ -26,37 +26,6 @@ RULE = Rule(
     ),
     needs=("checkpoint.save",),
     severity=WARNING,
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 begins before rank 0 has ended.",
-        """
-{"event":"process.start","rank":0,"host":"a","world_size":2}
-{"event":"process.start","rank":1,"host":"a","world_size":2}
-{"event":"checkpoint.save","phase":"begin","rank":0,"host":"a","span":1,"site":{"file":"t.py","line":9},"path":"last.pth"}
-{"event":"checkpoint.save","phase":"begin","rank":1,"host":"a","span":1,"site":{"file":"t.py","line":9},"path":"last.pth"}
-{"event":"checkpoint.save","phase":"end","rank":0,"host":"a","span":1,"size":70,"inode":4,"in_place":true}
-{"event":"checkpoint.save","phase":"end","rank":1,"host":"a","span":1,"size":70,"inode":4,"in_place":true}
-{"event":"process.end","rank":0,"host":"a","exit_code":0}
-{"event":"process.end","rank":1,"host":"a","exit_code":0}
-""",
-        ranks=(0, 1),
-    ),
-    Example(
-        "Each host has a disk of its own, and one rank of each saves there.",
-        """
-{"event":"process.start","rank":0,"host":"a","world_size":2}
-{"event":"process.start","rank":1,"host":"b","world_size":2}
-{"event":"checkpoint.save","phase":"begin","rank":0,"host":"a","span":1,"site":{"file":"t.py","line":9},"path":"/local/last.pth"}
-{"event":"checkpoint.save","phase":"begin","rank":1,"host":"b","span":1,"site":{"file":"t.py","line":9},"path":"/local/last.pth"}
-{"event":"checkpoint.save","phase":"end","rank":0,"host":"a","span":1,"size":70,"inode":4,"in_place":true}
-{"event":"checkpoint.save","phase":"end","rank":1,"host":"b","span":1,"size":70,"inode":9,"in_place":true}
-{"event":"process.end","rank":0,"host":"a","exit_code":0}
-{"event":"process.end","rank":1,"host":"b","exit_code":0}
-""",
-        answer="clear",
-    ),
 )
 
 

@@ -3,8 +3,7 @@
 from typing import Iterator, Tuple
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Evidence, Example, Finding, Printed, Rule, RuleTexts, shown
-from ddp_probe.diagnose.rules.recorded import submodule_left_behind as recorded
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -42,34 +41,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("init-failure-swallowed",),
-)
-
-EXAMPLES = (
-    Example(
-        "One layer is on cpu.",
-        recorded.ONE_LAYER_IS_ON_CPU,
-        ranks=(0,),
-        job="03_submodule_left_behind",
-    ),
-    Example(
-        "A layer is added after the whole model was moved.",
-        recorded.LAYER_IS_PUT_IN_AFTER_WHOLE_MODEL,
-        ranks=(0,),
-        job="03_converted_after_the_move",
-    ),
-    Example(
-        "All parameters are on one card.",
-        """
-{"event":"ddp.init","phase":"begin","rank":0,"span":3,"placement":{"parameters":4,"devices":{"gcu:0":{"count":4}},"majority":"gcu:0"}}
-{"event":"ddp.init","phase":"end","rank":0,"span":3}
-""",
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        recorded.TEXT_OF_FAILURE_IS_ALL_THERE,
-    ),
-    Example("fairscale compares them itself.", "AssertionError: Different devices for the bucket and the param, cannot proceed: cuda:2 - cpu\n"),
 )
 
 

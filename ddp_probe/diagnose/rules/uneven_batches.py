@@ -3,8 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._who import told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import uneven_batches as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Run
 
@@ -69,37 +68,6 @@ RULE = Rule(
             says="The ranks gather tensors of different shapes: their last batches differ in length.",
             ranks=False,
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "DDP's join is set to raise when a rank has run out.",
-        recorded.DDP_JOIN_IS_TOLD_TO_RAISE,
-    ),
-    Example(
-        "A timeout in an epoch whose totals differ between ranks.",
-        """11/20 10:00:01 - mmengine - INFO - Epoch(train) [1][3/4]  loss: 0.5511
-11/20 10:00:01 - mmengine - INFO - Epoch(train) [1][3/3]  loss: 0.5532
-RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete
-""",
-    ),
-    Example(
-        "Two ranks gather 12 and 16 rows.",
-        recorded.TWO_RANKS_GATHER_12_AND_16_ROWS,
-    ),
-    Example(
-        "Two ranks gather rows of different numbers and lengths.",
-        recorded.TWO_RANKS_GATHER_OTHER_ROWS,
-        answer="clear",
-    ),
-    Example(
-        "A timeout in an epoch with one total.",
-        """11/20 10:00:01 - mmengine - INFO - Epoch(train) [1][3/4]  loss: 0.5511
-11/20 10:00:01 - mmengine - INFO - Epoch(train) [1][4/4]  loss: 0.5532
-RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete
-""",
-        answer="clear",
     ),
 )
 

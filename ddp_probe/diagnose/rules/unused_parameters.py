@@ -7,8 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._models import first_wraps, parameters
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import unused_parameters as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import by_number, capital, counted, listed, named, place
 from ddp_probe.own_code import package
 from ddp_probe.read.logged_call import LoggedCall
@@ -48,29 +47,6 @@ RULE = Rule(
             says="Parameters of the model took no part in the loss.",
         ),
         Printed(r"LightningModule has parameters that were not used in producing the loss", says="Parameters of the model took no part in the loss."),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "A head is built and not used.",
-        recorded.HEAD_IS_BUILT_AND_NOT_USED,
-        ranks=(0, 1),
-        job="08_unused_parameter",
-    ),
-    Example(
-        "Each rank leaves out another branch.",
-        recorded.EACH_RANK_LEAVES_OUT_ANOTHER_BRANCH,
-        ranks=(0, 1),
-    ),
-    Example(
-        "The reducer fails for another reason.",
-        recorded.REDUCER_FAILS_FOR_ANOTHER_REASON,
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        recorded.TEXT_OF_FAILURE_IS_ALL_THERE,
     ),
 )
 

@@ -5,8 +5,7 @@ from typing import Iterator
 from ddp_probe.diagnose import _vendor_words
 from ddp_probe.diagnose._vendor_words import BACKENDS, DEVICES, MODULES
 from ddp_probe.diagnose.printed import Match, by_text, matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts
-from ddp_probe.diagnose.rules.recorded import vendor_library_missing as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts
 from ddp_probe.read.model import Run
 
 # The names of files have no record, but for those that begin with a vendor's device, backend or module.
@@ -79,38 +78,6 @@ RULE = Rule(
         ),
     ),
     yields_to=("cuda-stands-for-another", "init-failure-swallowed"),
-)
-
-EXAMPLES = (
-    Example(
-        "The plugin's collective library is not on the path.",
-        recorded.PLUGIN_COLLECTIVE_LIBRARY_IS_NOT_ON_PATH,
-        ranks=(0,),
-    ),
-    Example(
-        "A library that has nothing to do with accelerators.",
-        recorded.LIBRARY_THAT_HAS_NOTHING_TO_DO,
-        answer="clear",
-    ),
-    Example(
-        "The plugin is installed and lacks a module: its version is another one.",
-        recorded.PLUGIN_IS_THERE,
-        answer="clear",
-    ),
-    Example(
-        "The Ascend toolkit is not sourced.",
-        recorded.ASCEND_TOOLKIT_IS_NOT_SOURCED,
-    ),
-    Example(
-        "The user-space part of a card's driver is not in the container.",
-        "ImportError: libsrv_um_MUSA.so: cannot open shared object file: No such file or directory\n",
-    ),
-    Example(
-        "RCCL looks for a plugin that is not needed.",
-        recorded.RCCL_LOOKS_FOR_PLUGIN,
-        answer="clear",
-    ),
-    Example("The Python part of the Ascend toolkit is not on the path.", "ModuleNotFoundError: No module named 'tbe.common'\n"),
 )
 
 

@@ -3,7 +3,7 @@
 from typing import Iterator, List, Optional
 
 from ddp_probe.diagnose import _skew
-from ddp_probe.diagnose.rule import WARNING, Example, Finding, Printed, Rule, RuleTexts, line
+from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, RuleTexts, line
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import Run
@@ -44,40 +44,6 @@ RULE = Rule(
             r"[Mm]ismatched NCCL version|NCCL version mismatch|ranks? (?:have|has|with|use)[^\n]{0,20}different (?:PyTorch|torch|NCCL|CUDA) versions?"
         ),
     ),
-)
-
-EXAMPLES = (
-    Example(
-        "Rank 1 has another mmengine than rank 0 and the launcher.",
-        """
-{"event":"launcher.start","launcher":"torchrun","versions":{"mmengine":"0.10.7"}}
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"versions":{"mmengine":"0.10.7"},"launcher":"torchrun"}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"versions":{"mmengine":"0.8.4"},"launcher":"torchrun"}
-""",
-        ranks=(1,),
-        job="13_mixed_versions",
-    ),
-    Example(
-        "One of three ranks has another torch.",
-        """
-{"event":"process.start","rank":0,"local_rank":0,"world_size":3,"versions":{"python":"3.10.2","torch":"2.1.0"}}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":3,"versions":{"python":"3.10.2","torch":"2.1.0"}}
-{"event":"process.start","rank":2,"local_rank":0,"world_size":3,"host":"node2","versions":{"python":"3.10.2","torch":"2.0.1"}}
-{"event":"dist.init_process_group","phase":"end","rank":0,"span":1}
-{"event":"dist.init_process_group","phase":"end","rank":2,"host":"node2","span":1}
-""",
-        ranks=(2,),
-    ),
-    Example(
-        "The launcher has a library that no rank has imported.",
-        """
-{"event":"launcher.start","launcher":"torchrun","versions":{"torch":"2.1.0","mmcv":"2.1.0"}}
-{"event":"process.start","rank":0,"local_rank":0,"world_size":2,"versions":{"torch":"2.1.0","wrapt":"1.16.0"}}
-{"event":"process.start","rank":1,"local_rank":1,"world_size":2,"versions":{"torch":"2.1.0","wrapt":"1.15.0"}}
-""",
-        answer="clear",
-    ),
-    Example("A library compares the versions itself.", "RuntimeError: NCCL version mismatch: rank 0 has 2.18.5, rank 8 has 2.14.3\n"),
 )
 
 

@@ -5,8 +5,7 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose._vendor_words import CARDS
-from ddp_probe.diagnose.rule import ERROR, WARNING, Example, Finding, Printed, Rule, RuleTexts, failed, first_of, line, shown
-from ddp_probe.diagnose.rules.recorded import visible_cards_wrong as recorded
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, failed, first_of, line, shown
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import Failed, LoggedProcess, Run
@@ -57,33 +56,6 @@ RULE = Rule(
             r"invalid literal for int\(\) with base 10: '(?P<card>(?:GPU|MIG)-[0-9a-f]{4}[^']*)'",
             says="A visible-device variable names a card by its UUID {card}, and the program needs a number.",
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "Each rank's start script shows it only card 3.",
-        recorded.EACH_RANK_START_SCRIPT_SHOWS_IT_CARD,
-        ranks=(0, 1),
-        job="05_same_card_visible_to_all",
-    ),
-    Example(
-        "Each rank sees its own card.",
-        recorded.EACH_RANK_IS_SHOWN_CARD_OF_ITS,
-        answer="clear",
-    ),
-    Example(
-        "The variable hides every card.",
-        recorded.VARIABLE_HIDES_EVERY_CARD,
-        ranks=(0,),
-    ),
-    Example(
-        "torch finds no card.",
-        recorded.TORCH_FINDS_NO_CARD,
-    ),
-    Example(
-        "An Ascend runtime reads the variable.",
-        "EE1001: The argument is invalid.Reason: set ASCEND_RT_VISIBLE_DEVICES:3,1,2 error, it must be configured in ascending order\n",
     ),
 )
 

@@ -5,8 +5,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose._models import first_wraps
 from ddp_probe.diagnose._wraps import Wrapped
-from ddp_probe.diagnose.rule import MEDIUM, WARNING, Example, Finding, Rule, RuleTexts, shown
-from ddp_probe.diagnose.rules.recorded import weights_loaded_after_wrap as recorded
+from ddp_probe.diagnose.rule import MEDIUM, WARNING, Finding, Rule, RuleTexts, shown
 from ddp_probe.diagnose.words import named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
@@ -29,30 +28,6 @@ RULE = Rule(
     ),
     needs=("ddp.init", "checkpoint.load"),
     severity=WARNING,
-)
-
-EXAMPLES = (
-    Example(
-        "Only rank 0 loads after the wrap.",
-        recorded.RANK_0_ALONE_LOADS_AFTER_WRAP,
-        ranks=(0,),
-        job="09_weights_loaded_after_wrap",
-    ),
-    Example(
-        "Both ranks load after the wrap.",
-        recorded.BOTH_RANKS_LOAD_AFTER_WRAP,
-        answer="clear",
-    ),
-    Example(
-        "Rank 0 evaluates the best checkpoint when the group is gone.",
-        recorded.RANK_0_EVALUATES_BEST_CHECKPOINT_WHEN_GROUP,
-        answer="clear",
-    ),
-    Example(
-        "Only rank 0 loads before the wrap, which sends its weights to all.",
-        recorded.RANK_0_ALONE_LOADS_BEFORE_WRAP,
-        answer="clear",
-    ),
 )
 
 

@@ -5,8 +5,7 @@ from typing import Dict, Iterator, List
 
 from ddp_probe import schema
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, shown
-from ddp_probe.diagnose.rules.recorded import weights_only_refused as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Failed, Run
 from ddp_probe.schema import Site
@@ -59,22 +58,6 @@ RULE = Rule(
     yields_to=("not-a-checkpoint-file",),
 )
 
-EXAMPLES = (
-    Example(
-        "Resuming meets mmengine's HistoryBuffer.",
-        recorded.RESUMING_MEETS_MMENGINE_HISTORYBUFFER,
-        job="11_weights_only_resume",
-    ),
-    Example(
-        "The file begins with the letter of a Git LFS pointer.",
-        recorded.FILE_BEGINS_WITH_LETTER_OF_GIT_LFS,
-        answer="clear",
-    ),
-    Example(
-        "The text of the failure is all there is.",
-        recorded.TEXT_OF_FAILURE_IS_ALL_THERE,
-    ),
-)
 
 _MMENGINE = "mmengine.logging.history_buffer.HistoryBuffer"
 # What follows the first class in mmengine's own checkpoints; the loader names one at a time.

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Dict, Iterator, Tuple
 
 from ddp_probe.diagnose.ledgers import Standing, as_site, view
-from ddp_probe.diagnose.rule import MEDIUM, WARNING, Evidence, Example, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import MEDIUM, WARNING, Evidence, Finding, Rule, RuleTexts
 from ddp_probe.diagnose.words import at, subject
 from ddp_probe.read.ledger import LedgerSite, Record
 from ddp_probe.read.model import Run
@@ -28,35 +28,6 @@ RULE = Rule(
         remedy="保留调用的返回值，在使用张量之前对它调用 wait()，或去掉 async_op=True。",
     ),
     severity=WARNING,
-)
-
-EXAMPLES = (
-    Example(
-        "Both ranks throw the work of each step away.",
-        """
-ledger 0-1 all_reduce 16 float32 at /train/t.py:12 async dropped x3
-ledger 0-1 barrier at /train/t.py:20
-""",
-        ranks=(0, 1),
-    ),
-    Example(
-        "The work of one line is waited for in all steps but the last one, in which an exception or the end came first.",
-        """
-ledger 0-1 all_reduce 16 float32 at /train/t.py:12 async x3
-ledger 0-1 all_reduce 16 float32 at /train/t.py:12 async dropped
-""",
-        answer="clear",
-    ),
-    Example(
-        "A batch of sends and receives is waited for as a whole.",
-        """
-ledger 0 batch_isend_irecv at /train/t.py:12 open
-ledger 0 isend 4 float32 to 1 at /train/t.py:12 async dropped
-ledger 1 batch_isend_irecv at /train/t.py:12 open
-ledger 1 irecv 4 float32 from 0 at /train/t.py:12 async dropped
-""",
-        answer="clear",
-    ),
 )
 
 

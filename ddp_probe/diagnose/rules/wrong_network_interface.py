@@ -6,8 +6,7 @@ from typing import Dict, Iterator, List
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._vendor_words import COMMUNICATION
 from ddp_probe.diagnose.printed import Match, matches
-from ddp_probe.diagnose.rule import Example, Finding, Printed, Rule, RuleTexts, failed, first_of
-from ddp_probe.diagnose.rules.recorded import wrong_network_interface as recorded
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -104,52 +103,6 @@ RULE = Rule(
             nowhere=r"restart_count=[1-9]|Restart(?:ing)? worker|[Ww]ill restart|attempts left",
             says="gloo cannot connect all ranks.",
         ),
-    ),
-)
-
-EXAMPLES = (
-    Example(
-        "gloo gets an interface that this host does not have.",
-        recorded.GLOO_IS_TOLD_INTERFACE_THAT_THIS_HOST,
-        ranks=(0,),
-        job="10_wrong_interface",
-    ),
-    Example(
-        "The interface exists, and no process listens.",
-        recorded.INTERFACE_IS_THERE,
-        answer="clear",
-    ),
-    Example(
-        "After a restart on a single host gloo tries the address of a rank that is gone.",
-        recorded.AFTER_RESTART_GLOO_TRIES_ADDRESS_OF_RANK,
-        answer="clear",
-    ),
-    Example(
-        "Two hosts, and gloo connects one of them to itself.",
-        recorded.TWO_HOSTS,
-        ranks=(0,),
-    ),
-    Example(
-        "gloo gets NCCL's list of what to leave out.",
-        recorded.GLOO_IS_GIVEN_NCCL_LIST_OF_WHAT,
-        ranks=(1,),
-    ),
-    Example(
-        "NCCL finds no interface with the name.",
-        recorded.NCCL_FINDS_NO_INTERFACE_OF_NAME,
-    ),
-    Example(
-        "NCCL finds no way to another host.",
-        "node1:795:822 [0] include/socket.h:409 NCCL WARN Net : Connect to 10.1.0.9<54263> failed : No route to host\n",
-    ),
-    Example(
-        "All ranks time out in their first collective.",
-        recorded.ALL_RANKS_TIME_OUT_IN_THEIR_FIRST,
-    ),
-    Example(
-        "Rank 0 does not say that it waits in the first collective.",
-        recorded.RANK_0_DOES_NOT_SAY_THAT_IT,
-        answer="clear",
     ),
 )
 

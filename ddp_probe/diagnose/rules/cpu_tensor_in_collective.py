@@ -1,0 +1,33 @@
+"""A collective of the job itself got a tensor on the CPU, and its backend serves only cards."""
+
+from ddp_probe.diagnose import _wraps
+from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+
+_OF_DDP = r"_sync_module_states|_sync_params|_sync_buffers|_broadcast_coalesced|_verify_param|_verify_model_across_ranks"
+
+RULE = Rule(
+    id="DDP114",
+    slug="cpu-tensor-in-collective",
+    cause="cpu_tensor_in_nccl_collective",
+    title="A tensor on the CPU goes into a collective whose backend serves only cards.",
+    symptom="all_reduce, broadcast or all_gather raises 'No backend type associated with device type cpu' or 'Tensors must be CUDA and dense'.",
+    evidence=(
+        "The exception comes from a collective that the job or a library calls, not from DDP's own exchange of parameters (model-never-moved) or "
+        "buffers (buffer-left-behind)."
+    ),
+    remedy=(
+        "Move the tensor to this rank's card first: tensor = tensor.to(device). If both kinds are needed, "
+        "use init_process_group('cpu:gloo,cuda:nccl')."
+    ),
+    zh=RuleTexts(
+        title="CPU 上的张量进入了集合通信，而后端只支持卡。",
+        symptom="all_reduce、broadcast 或 all_gather 报 'No backend type associated with device type cpu' 或 'Tensors must be CUDA and dense'。",
+        evidence="异常来自作业或某个库发起的集合通信，而不是 DDP 自己交换参数（model-never-moved）或 buffer（buffer-left-behind）时。",
+        remedy="先把张量移到本 rank 的卡上：tensor = tensor.to(device)。如果两种设备都要用，就写 init_process_group('cpu:gloo,cuda:nccl')。",
+    ),
+    printed=(
+        Printed(_wraps.CPU_TENSOR, unless=_OF_DDP),
+        Printed(r"input and output elements have to be cuda dense Tensors"),
+    ),
+    yields_to=("model-never-moved", "buffer-left-behind", "init-failure-swallowed"),
+)
