@@ -12,6 +12,8 @@ from ddp_probe.schema import Site
 
 ERROR, WARNING = "error", "warning"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
+TEXTS = ("title", "symptom", "evidence", "remedy")
+"""What a person reads of a rule, in each language."""
 
 
 class Evidence(msgspec.Struct, omit_defaults=True):
@@ -65,15 +67,6 @@ class Printed(NamedTuple):
     ranks: bool = True  # Whether who printed it is guilty of it.
 
 
-class RuleTexts(NamedTuple):
-    """The texts of a rule's page in another language; names, code and quoted messages stand as in the English text."""
-
-    title: str = ""
-    symptom: str = ""
-    evidence: str = ""
-    remedy: str = ""
-
-
 class Rule(NamedTuple):
     """One known cause of failure: how to recognise it and what to change.
 
@@ -87,7 +80,6 @@ class Rule(NamedTuple):
     symptom: str  # What a person sees.
     evidence: str  # What in the logs proves it, and what tells it from similar causes.
     remedy: str  # What to change, with the lines to write.
-    zh: RuleTexts = RuleTexts()  # The same four texts in Chinese; a test finds a missing one.
     needs: Tuple[str, ...] = ()  # The events that prove it.
     severity: str = ERROR
     fix: str = ""  # The remedy of DDP_PROBE_FIX that helps; a finding that it does not help has none.

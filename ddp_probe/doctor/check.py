@@ -5,6 +5,8 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 OK, WARN, FAIL, SKIPPED, UNKNOWN = "ok", "warn", "fail", "skipped", "unknown"
 ORDER = (FAIL, UNKNOWN, WARN, OK, SKIPPED)
 """The worst first."""
+TEXTS = ("title", "looks_at", "remedy")
+"""What a person reads of a check, in each language."""
 
 
 class Answer(NamedTuple):
@@ -16,14 +18,6 @@ class Answer(NamedTuple):
     details: Tuple[str, ...] = ()  # Further lines, such as the card that each rank got.
 
 
-class CheckTexts(NamedTuple):
-    """The texts of a check's page in another language; names, code and quoted messages stand as in the English text."""
-
-    title: str = ""
-    looks_at: str = ""
-    remedy: str = ""
-
-
 class Check(NamedTuple):
     """One thing that a job needs from a host, and how to look at it. Its check() is in the same file."""
 
@@ -32,7 +26,6 @@ class Check(NamedTuple):
     title: str  # One sentence: what is as it has to be.
     looks_at: str  # What is read, started or tried.
     remedy: str  # What to do in general; an answer says it with names and numbers.
-    zh: CheckTexts = CheckTexts()  # The same three texts in Chinese; a test finds a missing one.
     needs: Tuple[str, ...] = ()  # Slugs of checks without which this one cannot look: it is skipped if one of them fails.
     live: bool = False  # It uses cards, or starts ranks: left out with --static.
     of_hosts: bool = False  # It compares the hosts of a launch.

@@ -15,7 +15,7 @@ _ROLES = tuple(dict.fromkeys((*PROGRAM, *LAUNCH)))
 
 def sentences() -> List[str]:
     """Return a sentence for each declaration that is missing or wrong."""
-    return [*_probes(), *_remedies(), *_rules(), *_checks(), *_accelerators(), *_events()]
+    return [*_probes(), *_remedies(), *_rules(), *_accelerators(), *_events()]
 
 
 def _probes() -> Iterator[str]:
@@ -94,7 +94,6 @@ def _rules() -> Iterator[str]:
             yield "%s has neither a check nor printed texts. Write check(run), or printed=(Printed(…),) in RULE if words decide alone." % path
         yield from _named(path, module.RULE, ids)
         yield from _examples(module.RULE.slug)
-        yield from _translated(path, module.RULE, "RuleTexts")
 
 
 def _examples(slug: str) -> Iterator[str]:
@@ -111,18 +110,6 @@ def _examples(slug: str) -> Iterator[str]:
                 what,
                 answer,
             )
-
-
-def _checks() -> Iterator[str]:
-    for path, module in declarations.files("doctor/checks"):
-        yield from _translated(path, module.CHECK, "CheckTexts")
-
-
-def _translated(path: str, page: Any, kind: str) -> Iterator[str]:
-    """Yield the texts of a rule's or a check's page that are not there in Chinese."""
-    for name in page.zh._fields:
-        if not getattr(page.zh, name).strip():
-            yield '%s: zh has no %s. Write %s="…" in zh=%s(…): the text in Chinese.' % (path, name, name, kind)
 
 
 def _named(path: str, rule: Any, ids: Dict[str, str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ _RULE = '''"""Says in one sentence what %(name)s means."""
 from typing import Iterator
 
 from ddp_probe import schema
-from ddp_probe.diagnose.rule import Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import Finding, Rule, shown
 from ddp_probe.diagnose.words import subject
 from ddp_probe.read.model import Run
 
@@ -26,12 +26,6 @@ RULE = Rule(
     symptom="What a person sees, with the words of the failure.",
     evidence="What in the logs proves it, and what tells it from similar causes.",
     remedy="What to change, with the lines to write.",
-    zh=RuleTexts(
-        title="有检查点保存为 %(name)s.pth。",
-        symptom="使用者看到的现象，附上失败时的原文。",
-        evidence="日志里什么能证明它，怎样与相似的原因区分。",
-        remedy="要改什么，附上要写的代码行。",
-    ),
     needs=("checkpoint.save",),
 )
 
@@ -53,7 +47,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 _BY_WORDS = '''"""Says in one sentence what %(name)s means."""
 
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 RULE = Rule(
     id="%(id)s",
@@ -63,12 +57,6 @@ RULE = Rule(
     symptom="What a person sees, with the words of the failure.",
     evidence="Which words prove it, and what tells it from similar causes.",
     remedy="What to change, with the lines to write.",
-    zh=RuleTexts(
-        title="有异常的内容是 %(name)s。",
-        symptom="使用者看到的现象，附上失败时的原文。",
-        evidence="哪些原文能证明它，怎样与相似的原因区分。",
-        remedy="要改什么，附上要写的代码行。",
-    ),
     needs=("process.end",),
     printed=(Printed(r"RuntimeError: %(name)s"),),
 )

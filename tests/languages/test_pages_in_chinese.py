@@ -9,13 +9,14 @@ import pytest
 
 from ddp_probe.cli import main
 from ddp_probe.diagnose import Diagnosis, judge, words
+from ddp_probe.diagnose.rule import TEXTS as RULE_TEXTS
 from ddp_probe.diagnose.rules import modules, rule_of
+from ddp_probe.doctor.check import TEXTS as CHECK_TEXTS
 from ddp_probe.doctor.check import Answer, Result
 from ddp_probe.doctor.checks import modules as check_modules
 from ddp_probe.read import load
 from ddp_probe.read.load import from_lines
 from ddp_probe.report import doctor_page, safe, terminal
-from ddp_probe.report.labels_zh import LABELS
 from ddp_probe.report.language import CHINESE
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
@@ -24,6 +25,7 @@ WEAKER = (
     "ValueError: DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in {'cpu', 'cuda'}."
 )
 OPEN = '{"event":"process.start","rank":0,"world_size":2}\n{"event":"process.end","rank":0}'
+LABELS = CHINESE.translations.labels
 RULES = {rule_of(module).slug: rule_of(module) for module in modules()}
 # Words of a page that also stand in what a run says of itself.
 _OF_RUNS = {"rank", "init", "failed", "host", "card", "file", "exit", "low", "clear", "at %s", "killed", "stopped", "read"}
@@ -48,7 +50,7 @@ def test_a_report_has_the_chinese_title_and_no_english_label(diagnoses: List[Dia
         lines = [line.text for line in terminal.lines(diagnosis, 80, say=CHINESE)]
         page = "".join(line.strip() for line in lines).replace(" ", "")
         for finding in diagnosis.findings:
-            title, verdict = RULES[finding.slug].zh.title.replace(" ", ""), re.split(r"[\s/]", finding.verdict)[0]
+            title, verdict = CHINESE.of(RULES[finding.slug], "title").replace(" ", ""), re.split(r"[\s/]", finding.verdict)[0]
             assert title in page
             assert page.index(title) < page.index(verdict, page.index(title))
         assert [(line, _labels(line)) for line in lines if _labels(line)] == []
@@ -76,7 +78,7 @@ def test_a_general_remedy_is_in_chinese(diagnoses: List[Diagnosis]) -> None:
     """What a rule says to change in general is in Chinese; a change with the run's own lines stays as it is."""
     diagnosis = diagnoses[0]
     rule = RULES[diagnosis.findings[0].slug]
-    for remedy, shown in ((rule.remedy, rule.zh.remedy), ("Write x at train.py:3.", "Write x at train.py:3.")):
+    for remedy, shown in ((rule.remedy, CHINESE.of(rule, "remedy")), ("Write x at train.py:3.", "Write x at train.py:3.")):
         diagnosis.findings[0].remedy = remedy
         page = "".join(line.text.strip() for line in terminal.lines(diagnosis, 80, say=CHINESE))
         assert shown.replace(" ", "") in page.replace(" ", "")
@@ -109,7 +111,8 @@ def test_a_page_of_explain_is_in_chinese(slug: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("DDP_PROBE_LANG", "zh")
     assert main(["explain", slug]) == 0
     page = capsys.readouterr().out
-    texts = {**RULES, **{module.CHECK.slug: module.CHECK for module in check_modules()}}[slug].zh
+    own = {**RULES, **{module.CHECK.slug: module.CHECK for module in check_modules()}}[slug]
+    texts = [CHINESE.of(own, field) for field in (RULE_TEXTS if slug in RULES else CHECK_TEXTS)]
     assert all(text.replace(" ", "") in re.sub(r"\s", "", page) for text in texts)
     assert [line for line in page.splitlines() if _labels(line)] == []
 
@@ -121,7 +124,7 @@ def test_the_list_of_explain_is_in_chinese(monkeypatch: pytest.MonkeyPatch, caps
     page = capsys.readouterr().out
     flat = re.sub(r"\s", "", page)
     pages = [*RULES.values(), *(module.CHECK for module in check_modules())]
-    assert [each.slug for each in pages if each.zh.title.replace(" ", "") not in flat] == []
+    assert [each.slug for each in pages if CHINESE.of(each, "title").replace(" ", "") not in flat] == []
     assert "DDP1xx  包装时模型所在的设备" in page
     assert "DOC1xx  Python 包" in page
 

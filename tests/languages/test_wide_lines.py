@@ -2,11 +2,13 @@
 
 import pytest
 
+from ddp_probe.diagnose import rule
 from ddp_probe.diagnose.rules import modules, rule_of
 from ddp_probe.report import safe
+from ddp_probe.report.language import CHINESE
 from ddp_probe.report.layout import columns, labelled, wrap
 
-TEXTS = [text for module in modules() for text in rule_of(module).zh]
+TEXTS = [CHINESE.of(rule_of(module), field) for module in modules() for field in rule.TEXTS]
 
 
 @pytest.mark.parametrize("width", [40, 80, 110])

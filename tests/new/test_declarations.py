@@ -110,18 +110,6 @@ MISSING: Dict[str, Tuple[str, str, str, str]] = {
         'slug="left-behind"',
         "ddp_probe/diagnose/rules/submodule_left_behind.py: the rule has the slug 'left-behind'. Write slug=\"submodule-left-behind\":",
     ),
-    "rule without a title in Chinese": (
-        "ddp_probe/diagnose/rules/torch_fault.py",
-        '        title="torch 内部的断言失败：是 torch 的缺陷，或是 torch 没有检查的用法。",\n',
-        "",
-        'ddp_probe/diagnose/rules/torch_fault.py: zh has no title. Write title="…" in zh=RuleTexts(…): the text in Chinese.',
-    ),
-    "check without a remedy in Chinese": (
-        "ddp_probe/doctor/checks/driver_loaded.py",
-        '        remedy="在主机上、任何容器之外加载驱动。",\n',
-        "",
-        'ddp_probe/doctor/checks/driver_loaded.py: zh has no remedy. Write remedy="…" in zh=CheckTexts(…): the text in Chinese.',
-    ),
     "accelerator without device_types": (
         "ddp_probe/accelerators.py",
         '        device_types=("musa",),\n',

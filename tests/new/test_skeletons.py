@@ -50,6 +50,27 @@ def test_a_rule_by_words(checkout: Any, repo: Path) -> None:
     assert [finding["slug"] for finding in json.loads(report.stdout)["findings"]] == ["saved-too-soon"]
 
 
+def test_a_release_waits_for_the_texts_in_another_language(checkout: Any) -> None:
+    """A new rule is in English on the Chinese page; --release refuses it until its lines are filled in, and again if the English text changes."""
+    checkout.made("rule", "saved-too-soon", "--by-words")
+    page, file = checkout.root / "docs" / "rules.zh-CN.md", checkout.root / "ddp_probe" / "report" / "languages" / "zh.txt"
+    assert "\nAn exception says saved-too-soon.\n" in page.read_text(encoding="utf-8")
+    refused = checkout.run("scripts/render_docs", "--release")
+    assert refused.returncode == 1
+    first, *lines = refused.stdout.splitlines()
+    assert first.startswith("ddp_probe/report/languages/zh.txt lacks 4 texts")
+    with file.open("a", encoding="utf-8") as target:
+        target.write("\n".join(line if line.startswith("#") else line + " 有异常的内容是 saved-too-soon。" for line in lines) + "\n")
+    assert checkout.run("scripts/render_docs").returncode == 0
+    assert "\n有异常的内容是 saved-too-soon。\n" in page.read_text(encoding="utf-8")
+    assert checkout.run("scripts/render_docs", "--release").returncode == 0
+    checkout.edit("ddp_probe/diagnose/rules/saved_too_soon.py", 'title="An exception', 'title="A failure')
+    assert checkout.run("scripts/render_docs").returncode == 0
+    again = checkout.run("scripts/render_docs", "--release")
+    assert again.returncode == 1
+    assert [line.split(" ", 2)[2] for line in again.stdout.splitlines()[1:]] == ["failure says saved-too-soon.", "有异常的内容是 saved-too-soon。"]
+
+
 def test_a_remedy_of_a_call_that_no_probe_watches(checkout: Any) -> None:
     """A new remedy of a method that nothing else watches passes its test, although the run without the remedy leaves no log."""
     call = "import torch\n\nmodel = torch.nn.Linear(2, 2)\nmodel.load_state_dict(model.state_dict())"

@@ -64,6 +64,7 @@ CLAIMS: List[Claim] = [
     Claim("CONTRIBUTING.md", "./scripts/", SHELL),
     Claim("CONTRIBUTING.md", ".venv/bin/", SHELL),
     Claim("CONTRIBUTING.md", "setup.cfg  ", Illustration("The place of each file; test_page_commands.py looks for each.")),
+    Claim("CONTRIBUTING.md", "name: ", printed.example_of_a_rule),
     Claim(_HOW, "import os; ", printed.pth_line),
     Claim(_HOW, "$ cd ", PrintedFor(printed.lines_of_log)),
     Claim(_HOW, "$ sed ", PrintedFor(printed.lines_of_log)),

@@ -225,6 +225,11 @@ def pth_line(_scene: Scene) -> str:
     return next(line for line in text.splitlines() if not line.startswith("#"))
 
 
+def example_of_a_rule(_scene: Scene) -> str:
+    """The first example of the rule that names a job's own exception."""
+    return (REPO / "tests/rules/own-exception/01-log-of-one-rank-has-its-exception-and-nothing-else.log").read_text(encoding="utf-8").rstrip("\n")
+
+
 _JQ = re.compile(r"^\$ (?:head -n 1|tail -n 1|sed -n (\d+)p) (\S+) \| jq -c '\{([\w, ]+)\}'$", re.MULTILINE)
 
 

@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose._waits import joined
 from ddp_probe.diagnose._who import deaths, ranks
-from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, line
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, line
 from ddp_probe.diagnose.words import by_number, capital, named
 from ddp_probe.read.model import Run
 
@@ -19,13 +19,6 @@ RULE = Rule(
         "gloo in torch 2 does this after a collective right before the exit."
     ),
     remedy="End the program with torch.distributed.barrier() and torch.distributed.destroy_process_group() on all ranks.",
-    zh=RuleTexts(
-        title="一个 rank 做完了工作，却在解释器退出时 abort。",
-        symptom="作业已经打印最后一行，启动器却报告退出码 -6（SIGABRT）。",
-        evidence="该 rank 的文件有最后一行，没有失败，进程组还开着，而启动器报告 SIGABRT。torch 2 中的 gloo 如果在一次集合通信之后马上退出，就会这"
-        "样。",
-        remedy="在所有 rank 上，以 torch.distributed.barrier() 和 torch.distributed.destroy_process_group() 结束程序。",
-    ),
     needs=("process.end", "launcher.child"),
     severity=WARNING,
 )

@@ -1,7 +1,7 @@
 """The process group's backend does not serve the device that the tensors are on."""
 
 from ddp_probe.diagnose._vendor_words import FITTING
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 RULE = Rule(
     id="DDP206",
@@ -19,14 +19,6 @@ RULE = Rule(
     remedy=(
         "Make the group with the backend of these cards (%s, "
         "nccl for cuda), after its plugin is imported; or 'cpu:gloo,cuda:nccl' if both are needed." % FITTING
-    ),
-    zh=RuleTexts(
-        title="进程组的后端不支持张量所在的设备。",
-        symptom="集合通信报 'No backend type associated with device type xpu'（或其他卡的类型），或 \"Could not run 'c10d::…' with arguments from "
-        'the … backend"。',
-        evidence="异常里的设备类型不是 cpu：进程组的后端不支持它。如果是 cpu，说明有张量、buffer 或模型没有移到卡上。",
-        remedy="导入插件之后，用这种卡的后端创建进程组（gcu 用 eccl，npu 用 hccl，mlu 用 cncl，musa 用 mccl，dipu 用 dicl，hpu 用 hccl，xpu 用 "
-        "xccl 或 ccl，cuda 用 nccl）；两种设备都要用时写 'cpu:gloo,cuda:nccl'。",
     ),
     needs=("dist.init_process_group",),
     printed=(

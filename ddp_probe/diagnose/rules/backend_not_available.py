@@ -8,7 +8,7 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose._cuda_words import said
 from ddp_probe.diagnose._vendor_words import ATTRIBUTES, BACKENDS, COMMUNICATION, DEVICES
 from ddp_probe.diagnose._who import told
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import named, place
 from ddp_probe.read.model import Failed, Run
 
@@ -25,14 +25,6 @@ RULE = Rule(
     remedy=(
         "Ask for a backend that this torch has: gloo on a CPU run. For an accelerator, first import its plugin, which registers its backend (import "
         "torch_gcu for eccl, torch_npu for hccl), or install a torch built with it."
-    ),
-    zh=RuleTexts(
-        title="作业要用的后端，这个 torch 没有。",
-        symptom="报 \"Distributed package doesn't have NCCL built in\"、\"Invalid backend: 'eccl'\" 或 'Unknown backend type hccl'。",
-        evidence="init_process_group 报其中一种错误；事件里有所要的后端。如果后端存在但找不到卡，见 no-gpu-visible；如果后端不支持张量所在的设备，"
-        "见 backend-does-not-fit-device。",
-        remedy="使用这个 torch 有的后端：在 CPU 上运行用 gloo。用加速卡时，先导入它的插件来注册后端（eccl 对应 import torch_gcu，hccl 对应 "
-        "torch_npu），或安装编译时带有该后端的 torch。",
     ),
     needs=("dist.init_process_group",),
     fix="backend",

@@ -4,7 +4,7 @@ import re
 from typing import Iterator, List
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.words import at, named
 from ddp_probe.read.model import Failed, Run
 
@@ -29,14 +29,6 @@ RULE = Rule(
     remedy=(
         "Register the buffer before model.to(device), or make it on the device: self.register_buffer('name', torch.ones(8, device=device)). "
         "to() does not move a plain tensor attribute."
-    ),
-    zh=RuleTexts(
-        title="模型的参数在卡上，但有一个 buffer 在 CPU 上。",
-        symptom="DDP 在 _sync_module_states 中报 'No backend type associated with device type cpu' 或 'Tensors must be CUDA and dense'；或者第一"
-        "次 forward 发现张量分别在卡和 cpu 两种设备上。",
-        evidence="包装前写下的设备分布显示所有参数都在卡上，并列出了在 cpu 上的 buffer；随后 DDP 交换 buffer 失败，或 forward 报同时遇到卡和 cpu。",
-        remedy="在 model.to(device) 之前注册 buffer，或直接在设备上创建：self.register_buffer('name', torch.ones(8, device=device))。to() 不会移"
-        "动普通的张量属性。",
     ),
     needs=("ddp.init",),
     printed=(

@@ -6,7 +6,7 @@ from ddp_probe.diagnose._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZE
 from ddp_probe.diagnose._models import buffers, by_digest, first_wraps
 from ddp_probe.diagnose._who import through
 from ddp_probe.diagnose._wraps import Wrapped
-from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Printed, Rule, RuleTexts, failed, line, shown
+from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Printed, Rule, failed, line, shown
 from ddp_probe.diagnose.words import by_number, counted, named, place, subject
 from ddp_probe.read.model import Run
 
@@ -20,12 +20,6 @@ RULE = Rule(
     remedy=(
         "Give the buffer one shape on all ranks, or keep it out of the module: use register_buffer for what is the same everywhere, "
         "and an attribute for what differs by rank."
-    ),
-    zh=RuleTexts(
-        title="各 rank 的 buffer 形状不同，而 DDP 要把它们从 rank 0 发给所有 rank。",
-        symptom="在包装中或刚包装完，gloo 使某个 rank abort（SIGABRT，'op.preamble.length <= op.nbytes'）；NCCL 在此挂起或失败。",
-        evidence="参数的摘要相同，而 buffer 的个数或大小不同。",
-        remedy="让 buffer 在所有 rank 上形状相同，或不要把它放进模块：处处相同的用 register_buffer，因 rank 而异的用普通属性。",
     ),
     needs=("ddp.init",),
     printed=(

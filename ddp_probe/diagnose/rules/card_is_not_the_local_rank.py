@@ -3,7 +3,7 @@
 from typing import Iterator, List
 
 from ddp_probe.diagnose import _cards
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import at, capital, named
 from ddp_probe.read.model import Run
 
@@ -25,15 +25,6 @@ RULE = Rule(
     remedy=(
         "If each process is bound to one card, use card 0: set_device(0). Otherwise use set_device(int(os.environ['LOCAL_RANK'])), never RANK. "
         "Do not bind twice: either the scheduler or the program chooses."
-    ),
-    zh=RuleTexts(
-        title="rank 要用与自己编号相同的卡，而它的卡是另一个编号。",
-        symptom="卡数与进程数一样多，set_device 仍报 'invalid device ordinal'；或者打印 'devices used by this process are currently unknown' 之后，"
-        "第一个 barrier 挂起。",
-        evidence="主机上各 rank 看到的卡不同，且都从 0 开始编号（调度系统或包装脚本做了绑定），却按 LOCAL_RANK 选卡；或者按 RANK 选卡，而 RANK 到"
-        "了第二台主机会接着往上数。",
-        remedy="如果每个进程已绑定一张卡，就用卡 0：set_device(0)。否则用 set_device(int(os.environ['LOCAL_RANK']))，绝不要用 RANK。不要绑定两次："
-        "要么由调度系统选卡，要么由程序选卡。",
     ),
     needs=("device.set", "process.start"),
     printed=(

@@ -5,7 +5,7 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose._vendor_words import DEVICES
-from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.model import Run
 
@@ -24,13 +24,6 @@ RULE = Rule(
     remedy=(
         "Take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), then set_device(local_rank) and model.to(torch.device(type, "
         "local_rank)). Do not write 'cuda:0', .cuda(0) or device_ids=[0]."
-    ),
-    zh=RuleTexts(
-        title="同一主机的多个 rank 在同一张卡上，因为程序写死了卡号。",
-        symptom="所有进程挤在一张卡上，其余的卡空闲；NCCL 报 'Duplicate GPU detected'。",
-        evidence="多个 rank 的模型在包装时位于同一张卡上，每个 rank 的 set_device 或移动都给出了这个编号，尽管还有别的卡可见。",
-        remedy="从启动器取编号：local_rank = int(os.environ['LOCAL_RANK'])，然后 set_device(local_rank) 和 model.to(torch.device(type, "
-        "local_rank))。不要写 'cuda:0'、.cuda(0) 或 device_ids=[0]。",
     ),
     needs=("ddp.init", "device.set", "module.move"),
     printed=(

@@ -1,7 +1,7 @@
 """A card does not have the memory that the job asks for."""
 
 from ddp_probe.diagnose._vendor_words import CARDS
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 _CARD = r"(?:CUDA|HIP|%s)" % CARDS
 
@@ -14,13 +14,6 @@ RULE = Rule(
     evidence="The allocator's message. It does not say which of the job's tensors fill the card.",
     remedy="Lower the batch size per card, or accumulate gradients over smaller batches; use mixed precision, activation checkpointing or FSDP. "
     "If it fails on one rank only, compare what else runs on that card (nvidia-smi) and how long that rank's samples are.",
-    zh=RuleTexts(
-        title="卡上的显存不够作业使用。",
-        symptom="一个或所有 rank 报 OutOfMemoryError；其余 rank 随后报连接关闭或超时。",
-        evidence="分配器的消息。它不说明是作业的哪些张量占满了卡。",
-        remedy="减小每张卡的 batch size，或用更小的 batch 做梯度累积；使用混合精度、激活重计算（activation checkpointing）或 FSDP。如果只有一个 "
-        "rank 失败，比较那张卡上还运行着什么（nvidia-smi），以及那个 rank 的样本有多长。",
-    ),
     needs=("process.end",),
     printed=(
         Printed(

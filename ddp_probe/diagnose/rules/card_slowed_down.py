@@ -3,7 +3,7 @@
 from typing import Iterator, List, Tuple
 
 from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
-from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 from ddp_probe.schema import CardLoad
@@ -32,17 +32,6 @@ RULE = Rule(
         "Let the host's owner see to that card: air flow, fans and power supply; after ECC errors that could not be corrected, a reset of the card "
         "or its replacement. Until then leave it out: name the other cards in CUDA_VISIBLE_DEVICES (or the accelerator's own variable), "
         "and start a rank less."
-    ),
-    zh=RuleTexts(
-        title="作业运行时某张卡因过热或供电而降频，或者出现了显存错误。",
-        symptom="所有 rank 都比应有的速度慢，因为每一步都要等最慢的那张卡。",
-        evidence="启动器的 cards.state：厂商的工具在至少三次、并且至少十分之一的查询里给出了降频的原因；或者出现了第一次查询时还没有的、"
-        "无法纠正的 ECC 错误；或者把卡的健康状态报为 OK 以外的值。",
-        remedy=(
-            "请主机的管理员检查这张卡：风道、风扇和供电；出现无法纠正的 ECC 错误之后，复位或更换这张卡。在此之前不要用它：在 "
-            "CUDA_VISIBLE_DEVICES（或该加速卡自己的变量）里"
-            "只写其他卡，并少启动一个 rank。"
-        ),
     ),
     needs=("cards.state",),
     severity=WARNING,

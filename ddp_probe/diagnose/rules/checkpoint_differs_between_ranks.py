@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose._loads import Saved, Saves, whole
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Rule, first_of, shown
 from ddp_probe.diagnose.words import capital, clock, counted, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -23,13 +23,6 @@ RULE = Rule(
     remedy=(
         "Let all ranks load after the same save: call torch.distributed.barrier() on all ranks after the save and before the load, or load on "
         "rank 0 and broadcast the weights."
-    ),
-    zh=RuleTexts(
-        title="各 rank 加载同一路径，读到的却不是同一个文件。",
-        symptom="没有任何失败：各 rank 用不同的权重继续，所以 loss 或精度不对，或者之后各 rank 的步调不再一致。",
-        evidence="同一主机、同一行代码、同一路径的加载：文件的 inode、大小或修改时间并非对所有 rank 都相同。",
-        remedy="让所有 rank 在同一次保存之后加载：保存之后、加载之前，在所有 rank 上调用 torch.distributed.barrier()；或只在 rank 0 上加载，再广"
-        "播权重。",
     ),
     needs=("checkpoint.load",),
     severity=WARNING,

@@ -7,7 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._renamed import edit, renaming
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import listed, place
 from ddp_probe.read.model import Failed, Run
 
@@ -29,12 +29,6 @@ RULE = Rule(
     evidence="The exception names the parameters and both shapes.",
     remedy="Build the model with the configuration that the checkpoint was trained with, or leave out the layers that differ: "
     "call state.pop(name) for each of them, then load_state_dict(state, strict=False).",
-    zh=RuleTexts(
-        title="检查点属于另一个模型，不是代码创建的这个。",
-        symptom="load_state_dict 报 'size mismatch for …'，或列出缺少和多余的键；优化器不接受它的参数组。",
-        evidence="异常写出了参数名和两边的形状。",
-        remedy="用训练该检查点时的配置创建模型，或去掉不同的层：对其中每一个调用 state.pop(name)，然后 load_state_dict(state, strict=False)。",
-    ),
     needs=("process.end",),
     printed=(
         Printed(

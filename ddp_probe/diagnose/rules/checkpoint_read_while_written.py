@@ -8,7 +8,7 @@ from ddp_probe.diagnose._loads import STREAM, Broken, Race, Saves, broken, race,
 from ddp_probe.diagnose._meetings import last_meeting
 from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.ledgers import as_site
-from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Rule, failed, shown
 from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
@@ -23,12 +23,6 @@ RULE = Rule(
     ),
     evidence="A save and a load of one file overlap in time, or the file's size or time changed during the load.",
     remedy="Let the other ranks wait until the file is written: call torch.distributed.barrier() on all ranks after the save and before the load.",
-    zh=RuleTexts(
-        title="一个 rank 加载检查点时，另一个进程还在写它。",
-        symptom="在部分 rank 上，并非每次，torch.load 报 'failed finding central directory' 或 'unexpected EOF'；事后文件是完整的。",
-        evidence="对同一文件的保存和加载在时间上重叠，或者加载期间文件的大小或修改时间变了。",
-        remedy="让其他 rank 等文件写完：保存之后、加载之前，在所有 rank 上调用 torch.distributed.barrier()。",
-    ),
     needs=("checkpoint.load",),
     fix="settled-load",
 )

@@ -4,7 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose._loads import Broken, Saves, broken, race, saved_before
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import cut, place
 from ddp_probe.read.model import Run
 
@@ -19,12 +19,6 @@ RULE = Rule(
     evidence="The file's kind, its size and its missing end, read before the load, and no process that writes to it meanwhile.",
     remedy=(
         "Load an older checkpoint, or write this one again. Write each checkpoint to a temporary name and rename it with os.replace(temporary, path)."
-    ),
-    zh=RuleTexts(
-        title="检查点缺了结尾：从未写完整，或被截断。",
-        symptom="torch.load 报 'failed finding central directory'、'not a ZIP archive'、'unexpected EOF'、'pickle data was truncated' 或 EOFError。",
-        evidence="加载之前读到的文件类型、大小和缺失的结尾，并且这段时间没有进程在写它。",
-        remedy="加载更早的检查点，或重新写这一个。写检查点时先写到临时文件名，再用 os.replace(temporary, path) 改名。",
     ),
     needs=("checkpoint.load",),
     fix="atomic-save",

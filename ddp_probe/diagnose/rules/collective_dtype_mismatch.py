@@ -1,6 +1,6 @@
 """Ranks bring tensors of two data types to one collective."""
 
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 _FINGERPRINT = r"OpType=(?P<op>\w+), TensorShape=\[(?P<shape>[^\]]*)\], TensorDtypes=(?P<one>\w+)"
 _SAYS = "One collective gets tensors of two types: {one} and {two}."
@@ -18,14 +18,6 @@ RULE = Rule(
     remedy=(
         "Give the tensor the same type on all ranks, even if a rank has nothing to send: torch.tensor(value, dtype=torch.float32, device=…); "
         "torch.tensor(0) is int64, torch.tensor(0.0) is float32."
-    ),
-    zh=RuleTexts(
-        title="各 rank 给同一个集合通信的张量有两种数据类型。",
-        symptom="用 NCCL 时挂起或数值错误；用 TORCH_DISTRIBUTED_DEBUG=DETAIL 时报 'Tensor dtypes: Float vs Long'；在 Ascend 上报 EI0005，参数为 "
-        "[dataType]。",
-        evidence="写出两种类型的消息。",
-        remedy="在所有 rank 上让张量类型相同，即使某个 rank 没有内容要发送：torch.tensor(value, dtype=torch.float32, device=…)；torch.tensor(0) "
-        "是 int64，torch.tensor(0.0) 是 float32。",
     ),
     needs=("process.end",),
     printed=(

@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._who import told
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Run
 
@@ -16,13 +16,6 @@ RULE = Rule(
     evidence="NCCL's desync report (TORCH_NCCL_DESYNC_DEBUG=1) names the ranks that joined. A timeout alone does not: it names those that wait.",
     remedy="Move the collective out of the branch: all ranks call it, and only rank 0 prints or writes the result. "
     "state_dict() of sharded models, reduce_mean in a logging hook, barrier() and SyncBatchNorm in evaluation are collectives too.",
-    zh=RuleTexts(
-        title="rank 0 调用了其他 rank 从不调用的集合通信。",
-        symptom="作业挂起：rank 0 停在 'if rank == 0' 之下的集合通信里（写日志、保存、评估），其他 rank 在别处。",
-        evidence="NCCL 的 desync 报告（TORCH_NCCL_DESYNC_DEBUG=1）写出了已加入的 rank。单凭超时不行：它只写出在等的 rank。",
-        remedy="把集合通信移出分支：所有 rank 都调用，只由 rank 0 打印或写出结果。分片模型的 state_dict()、日志 hook 里的 reduce_mean、barrier()，"
-        "以及评估时的 SyncBatchNorm 也都是集合通信。",
-    ),
     needs=("process.end",),
     printed=(
         Printed(

@@ -4,7 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose._split_words import aborted, departed, doubt, evidence, explained, group, of_kind, sides
 from ddp_probe.diagnose.ledgers import as_site, view
-from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule
 from ddp_probe.diagnose.words import at, named
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import DIFFER, Split, record
@@ -23,12 +23,6 @@ RULE = Rule(
     symptom="A hang, an abort because of a length, or wrong numbers without any error: backends pair calls by their order, whatever they are.",
     evidence="The ledgers: at one number of one group the ranks recorded another operation, size, data type or root. The majority tells which rank.",
     remedy="Let all ranks make the same calls in the same order: decide on one rank, broadcast the decision, and take the branch on all.",
-    zh=RuleTexts(
-        title="在进程组的同一序号上，各 rank 对 torch.distributed 的调用不同。",
-        symptom="挂起、因长度不符而 abort，或数值错误而没有任何报错：后端只按顺序配对调用，不管调用的是什么。",
-        evidence="账本：在同一进程组的同一序号上，各 rank 记录的操作、大小、数据类型或 root 不同。哪个 rank 有错，由多数决定。",
-        remedy="让所有 rank 按相同顺序做相同的调用：在一个 rank 上做决定，广播这个决定，所有 rank 走同一分支。",
-    ),
 )
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple
 
 from ddp_probe.diagnose._models import by_digest, first_wraps
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Failed, Run
 
@@ -24,12 +24,6 @@ RULE = Rule(
     remedy=(
         "Let all ranks call the same collectives in the same order before the wrap: look for one that is under 'if rank == 0', asynchronous, "
         "or in a thread."
-    ),
-    zh=RuleTexts(
-        title="DDP 读到的参数个数来自另一个集合通信：有一个 rank 调用了其他 rank 没有调用的集合通信。",
-        symptom="'DDP expects same model across all ranks … inconsistent N params'，其中的 N 不是任何模型的参数个数，而各 rank 的模型其实相同。",
-        evidence="所有 rank 的模型摘要相同，而 N 不是它们的参数个数。",
-        remedy="包装之前，让所有 rank 按相同顺序调用相同的集合通信：查找位于 'if rank == 0' 之下、异步执行或在线程里的那一个。",
     ),
     needs=("ddp.init",),
     printed=(

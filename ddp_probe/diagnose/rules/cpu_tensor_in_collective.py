@@ -1,7 +1,7 @@
 """A collective of the job itself got a tensor on the CPU, and its backend serves only cards."""
 
 from ddp_probe.diagnose import _wraps
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 _OF_DDP = r"_sync_module_states|_sync_params|_sync_buffers|_broadcast_coalesced|_verify_param|_verify_model_across_ranks"
 
@@ -18,12 +18,6 @@ RULE = Rule(
     remedy=(
         "Move the tensor to this rank's card first: tensor = tensor.to(device). If both kinds are needed, "
         "use init_process_group('cpu:gloo,cuda:nccl')."
-    ),
-    zh=RuleTexts(
-        title="CPU 上的张量进入了集合通信，而后端只支持卡。",
-        symptom="all_reduce、broadcast 或 all_gather 报 'No backend type associated with device type cpu' 或 'Tensors must be CUDA and dense'。",
-        evidence="异常来自作业或某个库发起的集合通信，而不是 DDP 自己交换参数（model-never-moved）或 buffer（buffer-left-behind）时。",
-        remedy="先把张量移到本 rank 的卡上：tensor = tensor.to(device)。如果两种设备都要用，就写 init_process_group('cpu:gloo,cuda:nccl')。",
     ),
     printed=(
         Printed(_wraps.CPU_TENSOR, unless=_OF_DDP),

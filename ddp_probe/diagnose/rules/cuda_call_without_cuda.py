@@ -7,7 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _wraps, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import listed, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, Run
@@ -27,15 +27,6 @@ RULE = Rule(
     remedy=(
         "Ask for the device that exists: device = torch.device('cuda', local_rank) if torch.cuda.is_available() else torch.device('cpu'), "
         "or the accelerator's own type; .to(device) in place of .cuda()."
-    ),
-    zh=RuleTexts(
-        title="主机没有可用的 CUDA，或 torch 编译时没有 CUDA，作业却调用了 CUDA。",
-        symptom="报 'Torch not compiled with CUDA enabled'、'Found no NVIDIA driver on your system' 或 'Cannot access accelerator device when "
-        "none is available'。",
-        evidence="异常写明了这一点，调用栈里有作业要用 CUDA 的那一行。如果在 init_dist 里面，见 init-dist-took-cuda；如果有插件用自己的卡顶替了 "
-        "torch.cuda，见 cuda-stands-for-another。",
-        remedy="使用实际存在的设备：device = torch.device('cuda', local_rank) if torch.cuda.is_available() else torch.device('cpu')，或该加速卡"
-        "自己的设备类型；用 .to(device) 代替 .cuda()。",
     ),
     needs=("module.move", "device.set"),
     fix="set-device",

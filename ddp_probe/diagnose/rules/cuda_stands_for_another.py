@@ -6,7 +6,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose._cuda_words import NO_CUDA, said
 from ddp_probe.diagnose._vendor_words import DEVICES
-from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, failed
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -34,13 +34,6 @@ RULE = Rule(
     remedy=(
         "Look for the vendor's module before CUDA (if importlib.util.find_spec('torch_npu') …), and use the vendor's backend and device type in "
         "place of 'nccl' and 'cuda' in code that the shim does not cover."
-    ),
-    zh=RuleTexts(
-        title="有插件用自己的卡顶替了 torch.cuda，而把它当作 CUDA 的代码调用了只有 CUDA 才有的功能。",
-        symptom="torch.cuda.is_available() 是 True，随后只有 NVIDIA 才有的东西失败：NVML、nccl、torch._C._cuda_…、CUDA_HOME。",
-        evidence="进程的某张卡有 `shim`，即顶替 torch.cuda 的模块，而失败来自 CUDA 本身。在普通日志中：插件会打印它顶替了 torch.cuda 的提示。",
-        remedy="先找厂商的模块，再找 CUDA（if importlib.util.find_spec('torch_npu') …）；shim 覆盖不到的代码里，用厂商的后端和设备类型代替 "
-        "'nccl' 和 'cuda'。",
     ),
     needs=("process.start",),
     printed=(Printed(_REAL, beside=_SHIM, says="A plugin has replaced torch.cuda, and a call needs something that only CUDA has."),),

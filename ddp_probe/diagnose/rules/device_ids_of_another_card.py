@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
 from ddp_probe.diagnose._cards import number
-from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -21,13 +21,6 @@ RULE = Rule(
     remedy=(
         "Use one number for both: model.to(torch.device('cuda', local_rank)) and DistributedDataParallel(model, device_ids=[local_rank]); "
         "or leave device_ids out."
-    ),
-    zh=RuleTexts(
-        title="device_ids 指的卡与模型参数所在的卡不是同一张。",
-        symptom="包装成功，第一步训练失败：'Expected all tensors to be on the same device, but found at least two devices'。",
-        evidence="在 ddp.init 事件中，device_ids 里的编号与所有参数所在的卡不同。DDP 的构造函数不比较两者；forward 会把输入移到 device_ids[0]。",
-        remedy="两处使用同一个编号：model.to(torch.device('cuda', local_rank)) 和 DistributedDataParallel(model, device_ids=[local_rank])；或者"
-        "不传 device_ids。",
     ),
     needs=("ddp.init",),
     printed=(

@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -25,14 +25,6 @@ RULE = Rule(
     remedy=(
         "Pass device_ids=None on a CPU run: DistributedDataParallel(model). With mmengine: model_wrapper_cfg=dict(type='MMDistributedDataParallel', "
         "device_ids=None), explicitly, because without it device_ids becomes [LOCAL_RANK]."
-    ),
-    zh=RuleTexts(
-        title="在 CPU 上运行，却给 DDP 传了 device_ids。",
-        symptom="主机没有卡，DDP 报 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}'。",
-        evidence="包装前写下的设备分布显示所有参数都在 cpu 上，device_ids 不是 None，主机也没有加速卡。device_ids 是作业自己传的还是 mmengine 传的，"
-        "看这次调用的 `through`。如果有加速卡，见 model-never-moved。",
-        remedy="在 CPU 上运行时传 device_ids=None：DistributedDataParallel(model)。用 mmengine 时要明确写出 "
-        "model_wrapper_cfg=dict(type='MMDistributedDataParallel', device_ids=None)，否则 device_ids 会变成 [LOCAL_RANK]。",
     ),
     needs=("ddp.init",),
     fix="device-ids",

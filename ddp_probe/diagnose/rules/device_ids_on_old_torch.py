@@ -4,7 +4,7 @@ import re
 from typing import Iterator, List
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Failed, Run
 
@@ -21,13 +21,6 @@ RULE = Rule(
         "the failure comes from torch.nn.parallel._functions._get_stream. torch 2.1 and newer ask the device's own module."
     ),
     remedy="Leave device_ids out: DistributedDataParallel(model), with the model already on its card; or use torch 2.1 or newer.",
-    zh=RuleTexts(
-        title="这个版本的 torch 只在 CUDA 上支持 device_ids：第一次 forward 会按该编号向 CUDA 要一个流。",
-        symptom="包装成功，第一次 forward 在 _get_stream 中失败，报 'IndexError: list index out of range'。",
-        evidence="ddp.init 事件有 device_ids，参数在 CUDA 以外的加速卡上；失败来自 torch.nn.parallel._functions._get_stream。torch 2.1 及更新版本"
-        "会去问该设备自己的模块。",
-        remedy="不传 device_ids：DistributedDataParallel(model)，模型要已经在自己的卡上；或者使用 torch 2.1 或更新版本。",
-    ),
     needs=("ddp.init",),
     fix="device-ids",
     printed=(

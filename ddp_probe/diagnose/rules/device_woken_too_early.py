@@ -1,7 +1,7 @@
 """The device was initialised before the processes were started, or before each one chose its card."""
 
 from ddp_probe.diagnose._vendor_words import CARDS
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 RULE = Rule(
     id="DDP217",
@@ -20,15 +20,6 @@ RULE = Rule(
         "Use the device only in the process that needs it. Do not call .cuda() or torch.cuda.* at import or before the launch, "
         "and call set_device(local_rank) first in each rank. In DataLoader workers make no tensors on the device, "
         "or set multiprocessing_context='spawn'."
-    ),
-    zh=RuleTexts(
-        title="加速卡在进程 fork 之前，或在本 rank 选卡之前，就已经初始化。",
-        symptom="报 'Cannot re-initialize CUDA in forked subprocess'、\"Lightning can't create new processes if CUDA is already initialized\" 或 "
-        "'Runtime is already initialized. Do not use the XLA device before calling xmp.spawn'。",
-        evidence="运行时在子进程中写明，或框架在 fork 之前写明。某个 import 或更早的一行代码初始化了设备：torch.cuda.*、.cuda()，某些插件的 "
-        "device_count() 也会。",
-        remedy="只在需要设备的进程里使用设备。不要在 import 时或启动之前调用 .cuda() 或 torch.cuda.*，每个 rank 先调用 set_device(local_rank)。"
-        "不要在 DataLoader 的 worker 里创建设备上的张量，或设置 multiprocessing_context='spawn'。",
     ),
     printed=(
         Printed(

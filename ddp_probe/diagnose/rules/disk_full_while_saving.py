@@ -4,7 +4,7 @@ from typing import Iterator, Optional
 
 from ddp_probe import schema
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import counted, cut, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, Run
@@ -24,12 +24,6 @@ RULE = Rule(
     evidence="The exception of the save, and the size that the file reached.",
     remedy=(
         "Free space or raise the quota, keep fewer checkpoints (mmengine: CheckpointHook(max_keep_ckpts=…)), and delete the part that was written."
-    ),
-    zh=RuleTexts(
-        title="检查点写不进去：磁盘或配额已满。",
-        symptom="torch.save 报 'unexpected pos'、'iostream error' 或 'write(): fd … failed'，或 OSError 28、122、27；其他 rank 失去对端。",
-        evidence="保存时的异常，以及文件写到的大小。",
-        remedy="清理空间或提高配额，少保留几个检查点（mmengine：CheckpointHook(max_keep_ckpts=…)），并删掉只写了一部分的文件。",
     ),
     needs=("checkpoint.save",),
     fix="atomic-save",

@@ -1,7 +1,7 @@
 """The driver of the host does not fit the runtime that this torch or plugin is built for."""
 
 from ddp_probe.diagnose._vendor_words import CARDS
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 RULE = Rule(
     id="DDP209",
@@ -17,14 +17,6 @@ RULE = Rule(
         'Compare the driver (nvidia-smi, or the vendor\'s tool) with the runtime (python -c "import torch; print(torch.version.cuda)"): '
         "update the driver, or install a torch built for an older runtime. In a container, also look for a compat folder on LD_LIBRARY_PATH. "
         "After a driver update on a running host, reboot it."
-    ),
-    zh=RuleTexts(
-        title="主机的驱动与这个 torch 或厂商插件编译时所用的运行时不匹配。",
-        symptom="报 'The NVIDIA driver on your system is too old'、'Error 803: system has unsupported display driver / cuda driver combination'、"
-        "'Error 804: forward compatibility was attempted on non supported HW' 或 'Driver/library version mismatch'。",
-        evidence="运行时在启动时会写明。如果根本没有驱动，见 cuda-call-without-cuda；如果没有卡，见 no-gpu-visible。",
-        remedy='对比驱动版本（nvidia-smi，或厂商的工具）与运行时版本（python -c "import torch; print(torch.version.cuda)"）：升级驱动，或安装按'
-        "较旧运行时编译的 torch。在容器里，还要看 LD_LIBRARY_PATH 上有没有 compat 目录。如果是主机运行期间升级了驱动，就重启主机。",
     ),
     needs=("process.start",),
     printed=(

@@ -1,6 +1,6 @@
 """The device has no kernel for the data type that the job uses on it."""
 
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 RULE = Rule(
     id="DDP215",
@@ -12,13 +12,6 @@ RULE = Rule(
     remedy=(
         "Use float32 there (model.float(), no fp16 or bf16 in the configuration, OptimWrapper in place of AmpOptimWrapper), "
         "or use a device or a torch that supports the type: CPU builds of torch 2.x multiply float16."
-    ),
-    zh=RuleTexts(
-        title="设备不支持作业在它上面使用的数据类型。",
-        symptom="报 '\"addmm_impl_cpu_\" not implemented for 'Half'' 或 'does not support bfloat16'。",
-        evidence="异常写明了算子和类型。如果是通信后端缺少这种数据类型，见 operation-unsupported。",
-        remedy="在那里使用 float32（model.float()，配置里不用 fp16 或 bf16，用 OptimWrapper 代替 AmpOptimWrapper），或使用支持该类型的设备或 "
-        "torch：torch 2.x 的 CPU 版可以做 float16 乘法。",
     ),
     printed=(
         Printed(

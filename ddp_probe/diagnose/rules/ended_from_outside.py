@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List
 
 from ddp_probe.diagnose._waits import last_seen
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import Finding, Rule, RuleTexts, line
+from ddp_probe.diagnose.rule import Finding, Rule, line
 from ddp_probe.diagnose.words import capital, clock, listed, named
 from ddp_probe.read.model import LoggedProcess, OutsideEnd, Run
 
@@ -33,13 +33,6 @@ RULE = Rule(
     "What ranks do after the signal is not taken for the cause.",
     remedy="Find out who sent it: a person's Ctrl-C, a scheduler's time limit, a preemption, the stop of a container, a closed ssh session. "
     "If the job hung, the ranks that stood elsewhere are the ones to look at.",
-    zh=RuleTexts(
-        title="作业被来自外部的信号终止。",
-        symptom="启动器报 'got signal: 15'，或每个 rank 报 KeyboardInterrupt，而此前没有任何异常。",
-        evidence="启动器的文件记录了它被要求停止，或某个 rank 被中断；此前没有任何失败。收到信号之后各 rank 的行为不视为原因。",
-        remedy="查明是谁发的信号：有人按了 Ctrl-C、调度器的时间限制、抢占、容器被停止、ssh 连接断开。"
-        "如果作业当时卡住了，应当查看停在别处的那些 rank。",
-    ),
     needs=("launcher.signal",),
     last_resort=True,
 )

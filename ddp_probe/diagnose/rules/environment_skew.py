@@ -5,7 +5,7 @@ from typing import Iterator, List, Optional
 
 from ddp_probe.diagnose import _skew
 from ddp_probe.diagnose._vendor_words import COMMUNICATION, VARIABLES
-from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, failed, line
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, failed, line
 from ddp_probe.diagnose.words import counted, named
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import Failed, Run
@@ -40,13 +40,6 @@ RULE = Rule(
     remedy=(
         "Set the variable in one place for all ranks (the launch command or the job script), and remove it from login scripts (~/.bashrc, "
         "/etc/profile.d, the container's image)."
-    ),
-    zh=RuleTexts(
-        title="一个必须在所有 rank 上相同的变量，在 rank 之间不同。",
-        symptom="挂起、在等的 rank 超时，或 NCCL 的 'collective mismatch error'；常常只在某些主机上出现。",
-        evidence="比较各 rank 启动时记录的变量。异常的 rank 是与多数不同的那些；如果两种各占一半，则是与启动器不同的那些。本来就属于某个 rank 或某"
-        "台主机的变量（RANK、网卡名、可见的卡）不参与比较。",
-        remedy="在一个地方为所有 rank 设置这个变量（启动命令或作业脚本），并从登录脚本中去掉它（~/.bashrc、/etc/profile.d、容器镜像）。",
     ),
     needs=("process.start",),
     printed=(

@@ -5,7 +5,7 @@ from typing import Iterator, List, Set
 
 from ddp_probe.diagnose._waits import PEER_GONE, starting, waited
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import MEDIUM, Finding, Printed, Rule, RuleTexts, failed
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Printed, Rule, failed
 from ddp_probe.diagnose.words import capital, named, place, spans
 from ddp_probe.read.model import Failed, Run
 
@@ -21,12 +21,6 @@ RULE = Rule(
     symptom="Different tracebacks on different ranks; most of them report a closed connection.",
     evidence="The earliest exception that does not report the loss of another rank, on a minority of the ranks.",
     remedy="Fix the exception of the rank that failed first; the others are its consequences.",
-    zh=RuleTexts(
-        title="一个 rank 最先失败，其他 rank 因此失去了它。",
-        symptom="不同 rank 上的 traceback 不同；大多数报连接关闭。",
-        evidence="最早出现的、不是报告失去其他 rank 的异常，而且只在少数 rank 上。",
-        remedy="解决最先失败的 rank 的异常；其余异常都由它引起。",
-    ),
     needs=("process.end",),
     printed=(
         Printed(

@@ -9,7 +9,7 @@ import msgspec
 from ddp_probe import schema
 from ddp_probe.diagnose import change, job_calls
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Finding, Printed, Rule
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -34,14 +34,6 @@ RULE = Rule(
     remedy="Use os.makedirs(path, exist_ok=True) on every rank; or let rank 0 make the folder, "
     "and call torch.distributed.barrier() before the others use it. "
     "A name with the time in it differs on each rank: broadcast it. Without a shared disk, the first rank of each node must make the folder.",
-    zh=RuleTexts(
-        title="某个目录对一部分 rank 存在，对另一部分不存在。",
-        symptom="除一个 rank 外，os.makedirs 都报 FileExistsError；或者部分 rank 对另一个 rank 创建的目录报 FileNotFoundError。",
-        evidence="错误中的路径，以及多个 rank 中只有一部分执行过的、创建该目录或向其中写入的调用。",
-        remedy="在每个 rank 上使用 os.makedirs(path, exist_ok=True)；或由 rank 0 创建目录，其他 rank 在使用之前先调用 "
-        "torch.distributed.barrier()。名称里带时间的目录在各 rank 上不同：要把名称广播出去。没有共享磁盘时，由每个节点的第一个 rank 创建"
-        "目录。",
-    ),
     needs=("process.end",),
     printed=(
         Printed(

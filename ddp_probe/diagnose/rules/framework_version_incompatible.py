@@ -6,7 +6,7 @@ from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose._torch_names import ATTRIBUTE, FROM_LIBRARY, IMPORTED, MODULE
 from ddp_probe.diagnose._vendor_words import ATTRIBUTES, MODULES
 from ddp_probe.diagnose.printed import matches
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.read.model import Run
 
 # torch can lack these for other reasons than its version: a missing plugin, a build without distributed, missing hardware, or two installations.
@@ -33,14 +33,6 @@ RULE = Rule(
     remedy=(
         "Install the version that the code was written for, or change the call to one that this version has. For OpenMMLab, take mmcv, "
         "mmengine and torch from one row of its compatibility table."
-    ),
-    zh=RuleTexts(
-        title="代码需要的框架版本与已安装的不同。",
-        symptom="对 torch 里的某个名称报 AttributeError 或 ImportError，torch 的函数不认识某个关键字参数，关于版本的断言失败，或 DDP 的 reducer "
-        "内部断言失败。",
-        evidence="异常写出了已安装版本缺少什么：一个已知在 torch 各版本间不同的名称，或某个已安装的库要用的名称。作业自己代码里的其他名称可能是拼"
-        "写错误，或没有导入的子模块。各版本见 process.start。",
-        remedy="安装代码所针对的版本，或把调用改成这个版本有的。OpenMMLab 的 mmcv、mmengine 和 torch 要取自其兼容表的同一行。",
     ),
     needs=("process.end", "process.start"),
     printed=(

@@ -4,7 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose._split_words import explained, of_kind, only_waits, stands
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule
 from ddp_probe.diagnose.words import by_number, capital, named
 from ddp_probe.ledger_schema import ranks_of
 from ddp_probe.read.model import Run
@@ -20,12 +20,6 @@ RULE = Rule(
     symptom="The job hangs, and each rank is in a collective that others of its group have not come to, as they wait in another group.",
     evidence="The ledgers: who waits in which group, and for whom; followed from rank to rank, this comes round.",
     remedy="Let all ranks use their groups in one order, for example sorted by their ranks.",
-    zh=RuleTexts(
-        title="多个进程组的 rank 相互等待，形成环（死锁）。",
-        symptom="作业挂起，每个 rank 都在一个集合通信里，而同组的其他 rank 没有来，因为它们在另一个进程组里等待。",
-        evidence="账本：谁在哪个进程组里等，在等谁；从一个 rank 追到下一个，最后回到起点。",
-        remedy="让所有 rank 按同一顺序使用各自的进程组，例如按组内的 rank 排序。",
-    ),
 )
 
 

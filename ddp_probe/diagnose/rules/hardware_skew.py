@@ -3,7 +3,7 @@
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe.diagnose import _cards, _skew
-from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, RuleTexts, line
+from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, line
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -20,12 +20,6 @@ RULE = Rule(
     remedy=(
         "Run the job on hosts of one kind. If a host shows fewer cards than it has, check it with the vendor's tool (nvidia-smi, npu-smi info, "
         "efsmi) and check its container's device list."
-    ),
-    zh=RuleTexts(
-        title="作业的各台主机的加速卡不同。",
-        symptom="第一次集合通信时挂起或报错，只在部分主机上内存或显存不足，或所有主机都在等其中一台。",
-        evidence="在主机之间比较各 rank 记录的加速卡种类和卡数。卡数较少的主机可能掉了一张卡。",
-        remedy="在同一种主机上运行作业。如果某台主机显示的卡比实际少，用厂商的工具检查（nvidia-smi、npu-smi info、efsmi），并检查容器的设备列表。",
     ),
     needs=("process.start", "ddp.init"),
     printed=(

@@ -4,7 +4,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose.memory import StateLine, system
-from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, shown
 from ddp_probe.diagnose.words import capital, size
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -23,15 +23,6 @@ RULE = Rule(
     remedy=(
         "Use less memory in each rank: fewer DataLoader workers, persistent_workers=False, no copy of the data or of the checkpoint per rank "
         "(mmap=True). Or give the container more: docker run --memory and --shm-size=16g, --mem of Slurm."
-    ),
-    zh=RuleTexts(
-        title="主机的内存或 /dev/shm 快用完了。",
-        symptom="眼下没有现象。之后某个 rank 或 DataLoader 的 worker 会被杀掉（SIGKILL），或者以 bus error 结束。",
-        evidence="device.state：控制组占用的、内核收不回来的内存（memory_taken，不含文件缓存）达到上限的 90 %，或者 /dev/shm 只剩不到 10 %。",
-        remedy=(
-            "减少每个 rank 占用的内存：减少 DataLoader 的 worker，persistent_workers=False，不要让每个 rank 各存一份数据或检查点（mmap=True）。或者"
-            "给容器更多内存：docker run --memory 和 --shm-size=16g，Slurm 的 --mem。"
-        ),
     ),
     needs=("device.state",),
     severity=WARNING,

@@ -5,7 +5,7 @@ from typing import Iterator, List, NamedTuple
 from ddp_probe import schema
 from ddp_probe.diagnose._who import deaths
 from ddp_probe.diagnose.printed import by_text
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import subject
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
@@ -105,16 +105,6 @@ RULE = Rule(
     "no copy of the data or the checkpoint per rank (map_location='meta' or mmap=True, load on one rank), no offload to the CPU; "
     "or ask the scheduler for more memory. "
     "After a bus error, enlarge /dev/shm (docker run --shm-size=16g).",
-    zh=RuleTexts(
-        title="主机内存不够作业使用。",
-        symptom="'DefaultCPUAllocator: can't allocate memory'、MemoryError、'DataLoader worker is killed by signal: Killed'，或某个 rank 的退出码"
-        "是 -9（SIGKILL）且没有 traceback。",
-        evidence="分配器或内核的消息；或者某个 rank 被 SIGKILL 结束，而同一主机的 device.state 里 oom_kills 变大了。"
-        "在普通日志中，如果没有别的失败，启动器报告的最先结束某个 rank 的 SIGKILL 也算。",
-        remedy="查看内核的消息（dmesg -T | grep -i 'out of memory'；容器的 memory.events）。然后减少每个 rank 占用的内存：减少 DataLoader 的 "
-        "worker，不要让每个 rank 各存一份数据或检查点（map_location='meta' 或 mmap=True，只在一个 rank 上加载），不要 offload 到 CPU；或"
-        "向调度系统申请更多内存。出现 bus error 之后，加大 /dev/shm（docker run --shm-size=16g）。",
-    ),
     needs=("process.end", "device.state"),
     printed=_SAID + _SIGKILL,
     yields_to=("card-out-of-memory",),

@@ -6,7 +6,7 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.diagnose import _own_group
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, NO_CUDA, said
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -27,16 +27,6 @@ RULE = Rule(
     "otherwise the vendor's backend after the vendor's set_device. "
     "Do so before a Runner, which uses an existing group, or in place of a bare init_dist. Under SLURM and MPI first set RANK, WORLD_SIZE, "
     "LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as init_dist does.",
-    zh=RuleTexts(
-        title="主机没有 CUDA，init_dist 却走了 CUDA 分支。",
-        symptom="在 _init_dist_pytorch 中报 'Found no NVIDIA driver'、\"no attribute '_cuda_setDevice'\" 或 'Torch not compiled with CUDA enabled'，"
-        "即使后端是 gloo 或厂商自己的后端。",
-        evidence="mmengine.init_dist 事件写明走了哪个分支以及原因，并以 torch.cuda.set_device 的错误结束。如果这个调用出自作业自己的代码，见 "
-        "cuda-call-without-cuda。",
-        remedy="没有 CUDA 时，自己创建进程组：在 CPU 上运行用 torch.distributed.init_process_group('gloo')，否则先执行厂商的 set_device，再用厂"
-        "商的后端。要在创建 Runner 之前做（Runner 会使用已有的进程组），或用它代替单独的 init_dist。在 SLURM 和 MPI 下，先像 init_dist 那"
-        "样设置 RANK、WORLD_SIZE、LOCAL_RANK、MASTER_ADDR 和 MASTER_PORT。",
-    ),
     needs=("mmengine.init_dist",),
     fix="set-device",
     printed=(Printed(NO_CUDA, beside=IN_INIT_DIST, says="init_dist calls torch.cuda.set_device, and this host has no usable CUDA."),),

@@ -4,7 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.diagnose import _swallowed
 from ddp_probe.diagnose._cuda_words import said
-from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, failed
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, failed
 from ddp_probe.diagnose.words import at, named, place
 from ddp_probe.read.model import Failed, Run
 
@@ -30,14 +30,6 @@ RULE = Rule(
     remedy=(
         "If WORLD_SIZE is more than 1, do not catch the exception: remove the try/except around init_process_group and set_device, "
         "or add a raise to it. Then fix what the exception says."
-    ),
-    zh=RuleTexts(
-        title="作业捕获了 init_process_group 或 set_device 的失败，没有报告就继续运行。",
-        symptom="打印 'Not init distributed mode.'，随后 DDP 因 device_ids 或因进程组从未创建而失败；或者每个 rank 各自训练，作业正常结束。",
-        evidence="某个 dist.init_process_group、device.set 或 mmengine.init_dist 事件以错误结束，同一进程之后的事件说明它继续运行，此后同类调用没"
-        "有一次成功，后来的失败由此引起。",
-        remedy="如果 WORLD_SIZE 大于 1，就不要捕获这个异常：去掉 init_process_group 和 set_device 外面的 try/except，或在其中加上 raise。然后解"
-        "决异常所说的问题。",
     ),
     needs=("dist.init_process_group", "device.set"),
     printed=(

@@ -5,7 +5,7 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
@@ -20,12 +20,6 @@ RULE = Rule(
     remedy=(
         "Call it once: if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...); or leave it to the library that makes "
         "the group."
-    ),
-    zh=RuleTexts(
-        title="默认进程组已经存在，又调用了 init_process_group。",
-        symptom="报 'trying to initialize the default process group twice!'。",
-        evidence="失败的那次调用发现进程组已存在；创建进程组的调用在日志的更早处。",
-        remedy="只调用一次：if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...)；或者交给创建进程组的那个库。",
     ),
     needs=("dist.init_process_group",),
     printed=(Printed(r"trying to initialize the default process group twice"),),

@@ -4,7 +4,7 @@ from typing import Iterator, List, Tuple, Union
 
 from ddp_probe.diagnose._waits import PEER_GONE, last_seen, waited
 from ddp_probe.diagnose._who import deaths, ranks
-from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, Undecided, failed, line
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.diagnose.words import capital, clock, named, subject
 from ddp_probe.read.model import Death, Failed, LoggedProcess, Run
 
@@ -26,13 +26,6 @@ RULE = Rule(
     evidence="The launcher's report on its processes, and a rank's file without a last line.",
     remedy="SIGKILL: look for the kernel's out-of-memory killer (dmesg -T | grep -i oom; memory.max of the container) and use less memory there. "
     "SIGSEGV: run it with PYTHONFAULTHANDLER=1. SIGBUS: enlarge /dev/shm.",
-    zh=RuleTexts(
-        title="一个 rank 被信号杀死，其他 rank 失去了它。",
-        symptom="其他 rank 报 'Connection reset by peer' 或超时；启动器报告其中一个的退出码是 -9（SIGKILL）、-11（SIGSEGV）或 -7（SIGBUS）。",
-        evidence="启动器对其进程的报告，以及某个 rank 的文件没有最后一行。",
-        remedy="SIGKILL：查看内核是否因内存不足杀了进程（dmesg -T | grep -i oom；容器的 memory.max），并减少那里的内存占用。SIGSEGV：用 "
-        "PYTHONFAULTHANDLER=1 运行。SIGBUS：加大 /dev/shm。",
-    ),
     needs=("launcher.child",),
     printed=(
         Printed(

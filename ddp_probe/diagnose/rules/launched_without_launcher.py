@@ -7,7 +7,7 @@ from typing import Iterator, List, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose import _cards, change
 from ddp_probe.diagnose._logged import RAISED
-from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Printed, Rule, RuleTexts, line, shown
+from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Printed, Rule, line, shown
 from ddp_probe.diagnose.words import at, counted
 from ddp_probe.read.logged_call import LoggedCall, LogLine
 from ddp_probe.read.model import LoggedProcess, Run
@@ -29,13 +29,6 @@ RULE = Rule(
         "mmengine's runner has launcher='none', and no rank called init_process_group."
     ),
     remedy="Start with torchrun --nproc_per_node=<cards> train.py, and give the runner launcher='pytorch' (the command's --launcher pytorch).",
-    zh=RuleTexts(
-        title="各进程在单独训练：没有进程组，或只有一个进程。",
-        symptom="作业正常结束，速度却和单卡一样慢。多张卡中只有一张在用，或者每个进程都写同一个检查点，得不到其他进程的梯度。",
-        evidence="没有启动器的单个进程把模型移到多张卡中的一张并训练；或者启动器启动了多个进程，mmengine 的 runner 是 launcher='none'，没有 rank "
-        "调用 init_process_group。",
-        remedy="用 torchrun --nproc_per_node=<卡数> train.py 启动，并给 runner 设置 launcher='pytorch'（命令行的 --launcher pytorch）。",
-    ),
     needs=("process.start", "mmengine.wrap_model"),
     printed=(
         Printed(

@@ -8,7 +8,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import _cards, _own_group, change
 from ddp_probe.diagnose._logged import RAISED
 from ddp_probe.diagnose.printed import matches
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import at
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -32,13 +32,6 @@ RULE = Rule(
     remedy=(
         "Start with a launcher, which sets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: torchrun --nproc_per_node=<cards> train.py; "
         "or run without distribution (launcher='none')."
-    ),
-    zh=RuleTexts(
-        title="缺少启动器应为每个进程设置的变量。",
-        symptom="'environment variable RANK expected, but not set'，或 KeyError: 'RANK', 'LOCAL_RANK', 'MASTER_ADDR', 'SLURM_PROCID'。",
-        evidence="异常写出了变量名，进程启动时记录的环境里也没有它。启动器自身失败是另一个原因。",
-        remedy="用启动器启动，它会设置 RANK、LOCAL_RANK、WORLD_SIZE、MASTER_ADDR 和 MASTER_PORT：torchrun --nproc_per_node=<卡数> train.py；或者"
-        "不用分布式（launcher='none'）。",
     ),
     needs=("dist.init_process_group", "process.start"),
     fix="rendezvous",

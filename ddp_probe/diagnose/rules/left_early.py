@@ -7,7 +7,7 @@ from ddp_probe.diagnose._loop_end import UNEQUAL, exchanged_unequally, unequal
 from ddp_probe.diagnose._waits import PEER_GONE, joined, stood, waited
 from ddp_probe.diagnose._who import ranks
 from ddp_probe.diagnose.ledgers import as_site, view
-from ddp_probe.diagnose.rule import MEDIUM, Evidence, Finding, Rule, RuleTexts, Undecided, failed, line, shown
+from ddp_probe.diagnose.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, line, shown
 from ddp_probe.diagnose.words import at, capital, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run
@@ -26,13 +26,6 @@ RULE = Rule(
     remedy=(
         "Let all ranks leave together: give them the same number of batches (DistributedSampler, drop_last=True). If one rank decides to stop, "
         "broadcast the decision (torch.distributed.broadcast of a flag), and stop all ranks in the same step."
-    ),
-    zh=RuleTexts(
-        title="一个 rank 正常结束了，而其他 rank 还需要它。",
-        symptom="其他 rank 报 'Connection closed by peer'、'Connection reset by peer' 或超时，而离开的 rank 没有 traceback。",
-        evidence="该 rank 的文件正常结束，没有失败，之后其他 rank 才失去它。事件不说明它是 batch 较少，还是自己决定停止。",
-        remedy="让所有 rank 一起结束：给它们相同数量的 batch（DistributedSampler、drop_last=True）。如果由一个 rank 决定停止，就广播这个决定（用"
-        " torch.distributed.broadcast 广播一个标志），让所有 rank 在同一步停止。",
     ),
     needs=("process.end",),
     needs_all=True,

@@ -6,7 +6,7 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose import change
-from ddp_probe.diagnose.rule import MEDIUM, Evidence, Finding, Printed, Rule, RuleTexts, line
+from ddp_probe.diagnose.rule import MEDIUM, Evidence, Finding, Printed, Rule, line
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import LoggedProcess, Run
@@ -28,15 +28,6 @@ RULE = Rule(
         "Correct the argument that the line names, and put the launcher's arguments before the program. For --local-rank, start with torchrun, "
         "which does not pass it, and read int(os.environ['LOCAL_RANK']); or accept both: parser.add_argument('--local-rank', '--local_rank', "
         "type=int, default=int(os.environ.get('LOCAL_RANK', 0)))."
-    ),
-    zh=RuleTexts(
-        title="程序没有启动器传来的 --local-rank（或 --local_rank）这个参数。",
-        symptom="'error: unrecognized arguments: --local-rank=0'，什么都还没做就以退出码 2 结束。",
-        evidence="rank 的命令行里有 torch.distributed.launch 加上的参数（torch 1.13 及以前是 --local_rank，2.0 起是 --local-rank）；rank 像 "
-        "argparse 那样以退出码 2 结束，没有异常，也没有任何已记录的调用。",
-        remedy="改正那一行指出的参数，并把启动器的参数放在程序之前。如果是 --local-rank，就用 torchrun 启动（它不传这个参数），并读取 "
-        "int(os.environ['LOCAL_RANK'])；或者两种写法都接受：parser.add_argument('--local-rank', '--local_rank', type=int, "
-        "default=int(os.environ.get('LOCAL_RANK', 0)))。",
     ),
     needs=("process.start", "launcher.child"),
     printed=(

@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._who import ranks, told
 from ddp_probe.diagnose.printed import Match
-from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -22,12 +22,6 @@ RULE = Rule(
     symptom="'Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False', or several processes hold memory on card 0.",
     evidence="The devices in the file, and a load without map_location.",
     remedy="Load to the CPU and move afterwards: torch.load(path, map_location='cpu').",
-    zh=RuleTexts(
-        title="检查点被加载到保存它时所在的设备上。",
-        symptom="'Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False'，或多个进程都占着卡 0 的显存。",
-        evidence="文件中的设备，以及一次没有 map_location 的加载。",
-        remedy="先加载到 CPU 再移动：torch.load(path, map_location='cpu')。",
-    ),
     needs=("checkpoint.load",),
     fix="map-location",
     printed=(

@@ -6,7 +6,7 @@ from typing import Iterator, List, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import capital, cut, named
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run
@@ -28,13 +28,6 @@ RULE = Rule(
     remedy=(
         "Choose a free port: torchrun --master_port=<free port>, or --rdzv_endpoint=localhost:0 --rdzv_backend=c10d (--standalone), "
         "which finds one; or end the process that uses it: ss -ltnp | grep <port>."
-    ),
-    zh=RuleTexts(
-        title="会合（rendezvous）用的端口被另一个进程占用。",
-        symptom="训练开始前报 'Address already in use'（EADDRINUSE，errno 98）；其他 rank 超时。",
-        evidence="init_process_group 或 torchrun 的 agent 无法绑定服务端 socket；消息写出了端口。如果不是 MASTER_PORT，就是程序自己设的端口。",
-        remedy="选一个空闲端口：torchrun --master_port=<空闲端口>，或用 --rdzv_endpoint=localhost:0 --rdzv_backend=c10d（--standalone）自动寻找；"
-        "或者结束占用它的进程：ss -ltnp | grep <端口>。",
     ),
     needs=("dist.init_process_group", "launcher.agent"),
     printed=(

@@ -6,7 +6,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose._logged import NO_WARNING
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.model import Failed, Run
 
@@ -30,15 +30,6 @@ RULE = Rule(
     remedy=(
         "Check MASTER_ADDR and MASTER_PORT on every host: the address of the host where rank 0 runs, as the other hosts see it (not localhost); "
         "start rank 0; open the port in the firewall (nc -zv <address> <port>)."
-    ),
-    zh=RuleTexts(
-        title="无法连接到 master 的地址。",
-        symptom="'The client socket has timed out … while trying to connect to (address, port)'、'gai error: Name or service not known'、'No "
-        "route to host'，或 torchrun 的 RendezvousConnectionError。",
-        evidence="init_process_group（或启动器的 rendezvous）在连接时失败，而且没有日志表明 rank 0 在监听。如果连上了 store 但缺少 rank，见 "
-        "rank-never-started。",
-        remedy="在每台主机上检查 MASTER_ADDR 和 MASTER_PORT：应是 rank 0 所在主机的地址，而且是其他主机看到的地址（不是 localhost）；启动 rank 0；"
-        "在防火墙上放行该端口（nc -zv <地址> <端口>）。",
     ),
     needs=("dist.init_process_group",),
     printed=(

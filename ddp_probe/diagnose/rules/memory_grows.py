@@ -3,7 +3,7 @@
 from typing import Iterator, List, NamedTuple, Optional
 
 from ddp_probe.diagnose.memory import MIB, MemoryPoint, devices, event_of, of_device, of_process, site_of
-from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.diagnose.words import at, clock, size, subject
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -28,17 +28,6 @@ RULE = Rule(
         "registered "
         "again in each epoch, a cache in the data set. Compare torch's snapshots of two steps (torch.cuda.memory._snapshot()), "
         "or on the host tracemalloc's."
-    ),
-    zh=RuleTexts(
-        title="某个 rank 的内存在训练期间一直增长。",
-        symptom="作业跑了几小时或几个 epoch 之后，在普普通通的一步上用完内存。",
-        evidence="最初几步之后的 device.state：张量在设备上占用的显存，或进程占用的主机内存，每三分之一的记录都高于前三分之一的全部记录，"
-        "并且以差不多的速度继续增长。只是涨到某个水平就停下的不算。",
-        remedy=(
-            "找找有什么东西从一步留到了下一步：累加 loss 时没有用 .item() 或 detach()，输出存进了列表，每个 epoch 都重新注册 hook，"
-            "数据集里有缓存。比较两步之间 torch 的"
-            "快照（torch.cuda.memory._snapshot()），主机内存则用 tracemalloc 比较。"
-        ),
     ),
     needs=("device.state",),
     severity=WARNING,

@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose.memory import MIB, between, main_device, of_device
-from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.diagnose.words import size, subject
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -26,18 +26,6 @@ RULE = Rule(
         "See what only this rank does at that line: a checkpoint loaded onto the card (map_location='cpu'), an evaluation or a logger that keeps "
         "outputs with their graph (detach(), torch.no_grad()), a larger share of the data, a second copy of the model (an EMA). Do it on the CPU, "
         "or free it before training goes on."
-    ),
-    zh=RuleTexts(
-        title="某个 rank 在自己的卡上占用的显存远多于模型相同的其他 rank。",
-        symptom="一个 rank 显存用完，或者快用完，而其他 rank 的卡还空着一半。",
-        evidence="device.state 里的峰值：包装了同一个模型的 rank 占用应当差不多，而其中少数比别的多出一半以上，并且多出 256 MiB 以上。"
-        "第一条出现较高峰值的记录说明它是什么时候、"
-        "在哪个调用处涨上去的。",
-        remedy=(
-            "看看在那一行只有这个 rank 做了什么：检查点加载到了卡上（map_location='cpu'），评估或日志保存了带计算图的输出（detach()、"
-            "torch.no_grad()），"
-            "分到的数据更多，模型多了一份拷贝（EMA）。把它放到 CPU 上做，或者在继续训练之前释放掉。"
-        ),
     ),
     needs=("device.state", "ddp.init"),
     severity=WARNING,

@@ -4,7 +4,7 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose._cards import machine, visible
-from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.diagnose.words import subject
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -23,16 +23,6 @@ RULE = Rule(
         "Choose the card before anything else touches one: torch.cuda.set_device(local_rank), or the accelerator's own module, before "
         "init_process_group and before the first load. Load checkpoints with map_location='cpu', since torch.load puts tensors back on the card "
         "that they were saved from."
-    ),
-    zh=RuleTexts(
-        title="某个 rank 除了自己的卡，还在别的 rank 的卡上占着显存。",
-        symptom="厂商的工具在第一张卡上列出了主机的所有进程；这张卡比其他卡先用完显存。",
-        evidence="device.state 里分配器自己的计数：某个 rank 的显存大部分在一张卡上，还有一些在另一张卡上，"
-        "而同一主机的另一个 rank 的显存大部分在那张卡上。",
-        remedy=(
-            "在任何代码用到卡之前先选卡：在 init_process_group 和第一次加载之前调用 torch.cuda.set_device(local_rank)，或该加速卡自己的模块。"
-            "加载检查点时写 map_location='cpu'，因为 torch.load 会把张量放回保存时所在的卡。"
-        ),
     ),
     needs=("device.state",),
     yields_to=("set-device-missing", "card-number-fixed", "map-location-missing"),

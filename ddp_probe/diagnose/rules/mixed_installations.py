@@ -1,7 +1,7 @@
 """Parts of two installations meet in one process: a compiled part was built for another torch than the one that is imported."""
 
 from ddp_probe.diagnose._logged import RAISED
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 RULE = Rule(
     id="DDP803",
@@ -16,13 +16,6 @@ RULE = Rule(
     remedy=(
         "Install torch and what was compiled against it (torchvision, mmcv, the vendor's plugin, NCCL) together in one empty environment; "
         "remove other installations from PYTHONPATH and LD_LIBRARY_PATH; start outside the source folder of torch."
-    ),
-    zh=RuleTexts(
-        title="一个进程里混用了两套安装的组成部分。",
-        symptom="导入时报 'undefined symbol'、'partially initialized module'，torch._C 缺少某个属性，或扩展报告它属于另一次编译。",
-        evidence="加载器或 Python 的消息；比较 torch.__file__、扩展的 __file__ 和 LD_LIBRARY_PATH。",
-        remedy="把 torch 和依赖它编译的组件（torchvision、mmcv、厂商插件、NCCL）一起装进一个空的环境；从 PYTHONPATH 和 LD_LIBRARY_PATH 中去掉其"
-        "他安装；不要在 torch 的源码目录里启动。",
     ),
     needs=("process.end",),
     printed=(

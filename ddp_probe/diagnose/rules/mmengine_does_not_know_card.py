@@ -4,7 +4,7 @@ from typing import Iterator, Optional
 
 from ddp_probe import schema
 from ddp_probe.diagnose import _vendor_words, _wraps, change
-from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
@@ -27,15 +27,6 @@ RULE = Rule(
     remedy=(
         "Before the Runner is made, and after the accelerator's plugin is imported: import mmengine.device.utils; mmengine.device.utils.DEVICE = "
         "'gcu' (the accelerator's name in torch)."
-    ),
-    zh=RuleTexts(
-        title="主机有加速卡，但 mmengine 的 get_device() 返回 cpu，所以 Runner.wrap_model 把模型留在了 CPU 上。",
-        symptom="Runner 在 wrap_model 中失败，报 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}'；"
-        "如果 device_ids=None，则没有任何提示，直接在 CPU 上训练。",
-        evidence="mmengine.wrap_model 事件写明 get_device() 是 cpu 以及原因，并列出主机的加速卡。如果一张也没有，就是 CPU 运行，见 "
-        "device-ids-on-cpu。",
-        remedy="在导入加速卡的插件之后、创建 Runner 之前写：import mmengine.device.utils; mmengine.device.utils.DEVICE = 'gcu'（该加速卡在 "
-        "torch 中的名称）。",
     ),
     needs=("mmengine.wrap_model", "ddp.init"),
     fix="mmengine-device",

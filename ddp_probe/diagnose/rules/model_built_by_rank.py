@@ -5,7 +5,7 @@ from typing import Iterator, List
 from ddp_probe.diagnose._models import alike, by_digest, difference, first_wraps, minority, reordered
 from ddp_probe.diagnose._who import through, told
 from ddp_probe.diagnose._wraps import Wrapped
-from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, RuleTexts, failed, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.diagnose.words import by_number, capital, counted, named, place
 from ddp_probe.read.model import Run
 
@@ -22,13 +22,6 @@ RULE = Rule(
     remedy=(
         "Build the model from the same values on all ranks: look for rank, for data read on this rank, and for random choices in the code that "
         "builds it."
-    ),
-    zh=RuleTexts(
-        title="各 rank 创建的模型不同。",
-        symptom="'DDP expects same model across all ranks …'，或 'params[i] in this process with sizes … appears not to match'，其中的个数是模型"
-        "可能有的。",
-        evidence="所有参数的名称、形状、dtype 和 requires_grad 的摘要在 rank 之间不同；以多数为准。",
-        remedy="在所有 rank 上用相同的值创建模型：在创建模型的代码里查找 rank、本 rank 读到的数据，以及随机的选择。",
     ),
     needs=("ddp.init",),
     printed=(

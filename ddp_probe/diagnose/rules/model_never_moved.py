@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import Run
 
@@ -23,14 +23,6 @@ RULE = Rule(
     remedy=(
         "Move the model before the wrap: model.to(torch.device('cuda', local_rank)), or the accelerator's own device type. On a CPU run, "
         "leave device_ids out instead."
-    ),
-    zh=RuleTexts(
-        title="DDP 包装模型时，模型还在 CPU 上：没有移到本 rank 的卡上。",
-        symptom="DDP 报 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}'，或者它的第一次集合通信"
-        "报没有支持 cpu 的后端；也可能没有任何提示，作业一直在 CPU 上训练。",
-        evidence="包装前写下的设备分布显示所有参数都在 cpu 上，而主机有加速卡。如果主机没有加速卡，就是 CPU 运行，见 device-ids-on-cpu。如果是 "
-        "mmengine 选了 CPU，见 mmengine-does-not-know-card。",
-        remedy="包装之前先移动模型：model.to(torch.device('cuda', local_rank))，或换成该加速卡自己的设备类型。在 CPU 上运行时，改为不传 device_ids。",
     ),
     needs=("ddp.init",),
     fix="move-model",

@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, first_of, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -23,14 +23,6 @@ RULE = Rule(
     remedy=(
         "For data parallelism, put each rank's whole model on its own card: model.to(local_rank's device), in place of device_map='auto' or "
         "balanced maps. For model parallelism inside DDP, pass device_ids=None and output_device=None."
-    ),
-    zh=RuleTexts(
-        title="一个 rank 的模型分布在多张卡上，却给 DDP 传了 device_ids。",
-        symptom="DDP 报 'device_ids and output_device arguments only work with … module parameters {device(type='cuda', index=0), "
-        "device(type='cuda', index=1)}'。",
-        evidence="包装前写下的设备分布显示参数在同一类型的两张或更多卡上，且 device_ids 不是 None。如果有一部分在 cpu 上，见 submodule-left-behind。",
-        remedy="做数据并行时，把每个 rank 的整个模型放到它自己的卡上：model.to(device)，device 为 local_rank 对应的卡，不要用 device_map='auto' "
-        "或 balanced 之类的划分。要在 DDP 内做模型并行，传 device_ids=None 和 output_device=None。",
     ),
     needs=("ddp.init",),
     printed=(

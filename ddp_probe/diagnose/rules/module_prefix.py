@@ -8,7 +8,7 @@ from ddp_probe.checkpoints.names import Renaming
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._renamed import edit, renaming
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Failed, Run
 
@@ -23,13 +23,6 @@ RULE = Rule(
     evidence="The exception lists the names of both.",
     remedy="Save and load the model inside the wrapper: torch.save(ddp.module.state_dict(), path) and ddp.module.load_state_dict(state); "
     "for a file that already has the prefix: torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, 'module.').",
-    zh=RuleTexts(
-        title="检查点与模型中的名称相差一个包装器的前缀。",
-        symptom="load_state_dict 报 'Missing key(s) … Unexpected key(s)'，其中一份列表就是另一份在每个名称前加上 'module.'。",
-        evidence="异常列出了双方的名称。",
-        remedy="保存和加载包装器里面的模型：torch.save(ddp.module.state_dict(), path) 和 ddp.module.load_state_dict(state)；文件里已经有前缀时："
-        "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, 'module.')。",
-    ),
     needs=("process.end",),
     printed=(
         Printed(

@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose.printed import by_text
-from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import Run
 
@@ -24,15 +24,6 @@ RULE = Rule(
     remedy=(
         "Start as many processes as cards are visible: torchrun --nproc_per_node=<cards>; or make more cards visible (CUDA_VISIBLE_DEVICES or the "
         "vendor's variable, the limits of the container and the scheduler)."
-    ),
-    zh=RuleTexts(
-        title="一台主机上的进程数多于它们可见的卡数。",
-        symptom="set_device 报 'invalid device ordinal'，或 NCCL 报 'Duplicate GPU detected'；如果启动代码用 LOCAL_RANK 对卡数取模，多个 rank 会"
-        "共用一张卡，没有任何提示。",
-        evidence="rank 要用的卡号或它的 LOCAL_RANK 不小于它能看到的卡数，启动器也没有看到更多的卡。如果各 rank 看到的卡不同，见 "
-        "card-is-not-the-local-rank。",
-        remedy="有多少张可见的卡就启动多少个进程：torchrun --nproc_per_node=<卡数>；或让更多的卡可见（CUDA_VISIBLE_DEVICES 或厂商的变量，容器和"
-        "调度系统的限制）。",
     ),
     needs=("device.set", "process.start"),
     printed=(

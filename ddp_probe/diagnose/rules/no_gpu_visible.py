@@ -8,7 +8,7 @@ from ddp_probe.diagnose import _own_group, change
 from ddp_probe.diagnose._cuda_words import IN_INIT_DIST, said
 from ddp_probe.diagnose._vendor_words import CARDS
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import named, place
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -27,14 +27,6 @@ RULE = Rule(
     remedy=(
         "Check that the host has the cards and shows them (nvidia-smi or the vendor's tool in the same container, CUDA_VISIBLE_DEVICES or the "
         "vendor's variable, --gres of the scheduler); on a CPU run, use gloo and no device index."
-    ),
-    zh=RuleTexts(
-        title="作业需要卡，而这个进程一张也看不到。",
-        symptom="'ProcessGroupNCCL is only supported with GPUs, no GPUs found'、'No CUDA GPUs are available'，或启动代码除以 device_count() 时报 "
-        "ZeroDivisionError。",
-        evidence="异常写明了这一点；在 OpenMMLab 的 slurm 分支里，是除以 torch.cuda.device_count()，而它是 0。",
-        remedy="确认主机有卡且对进程可见（在同一个容器里运行 nvidia-smi 或厂商的工具，检查 CUDA_VISIBLE_DEVICES 或厂商的变量、调度系统的 --gres）；"
-        "在 CPU 上运行时，用 gloo，不要写设备编号。",
     ),
     needs=("mmengine.init_dist", "dist.init_process_group"),
     fix="backend",

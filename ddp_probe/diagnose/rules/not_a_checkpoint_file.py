@@ -4,7 +4,7 @@ from typing import Dict, Iterator
 
 from ddp_probe.diagnose._loads import Broken, broken
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Run
 
@@ -17,12 +17,6 @@ RULE = Rule(
     evidence="The file's first bytes, read before the load.",
     remedy=(
         "Replace it with the real file: run 'git lfs pull' for a Git LFS pointer; for an HTML page, download again with the link to the file itself."
-    ),
-    zh=RuleTexts(
-        title="要加载的文件不是检查点。",
-        symptom="torch.load 报 UnpicklingError: 'invalid load key'，或 'Weights only load failed … Unsupported operand' 加上某个字母的编码。",
-        evidence="加载之前读到的文件开头几个字节。",
-        remedy="换成真正的文件：如果是 Git LFS 指针，运行 'git lfs pull'；如果是 HTML 页面，用文件本身的链接重新下载。",
     ),
     needs=("checkpoint.load",),
     printed=(

@@ -5,7 +5,7 @@ from typing import Iterator, List, NamedTuple, Optional
 from ddp_probe import schema
 from ddp_probe.diagnose._loads import Saved, Saves
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.diagnose.words import capital, clock, named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -25,13 +25,6 @@ RULE = Rule(
     remedy=(
         "Put the checkpoint into a folder that all hosts share. If they share it, its file system keeps old attributes: let the ranks wait at a "
         "barrier after the save, and give each save a name of its own."
-    ),
-    zh=RuleTexts(
-        title="某个 rank 加载的文件，比本次运行中本该生成它的那次保存还要旧。",
-        symptom="没有任何失败：某个 rank 用更早一次运行或更早一个 epoch 的权重继续。",
-        evidence="加载之前，另一台主机已经完成对同一路径的保存，而被加载的文件的最后修改时间早于那次保存写出的文件。",
-        remedy="把检查点放到所有主机共享的目录。如果已经共享，就是文件系统缓存了旧的属性：保存之后让各 rank 在 barrier 等待，并给每次保存不同的"
-        "文件名。",
     ),
     needs=("checkpoint.load", "checkpoint.save"),
     severity=WARNING,

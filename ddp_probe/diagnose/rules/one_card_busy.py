@@ -3,7 +3,7 @@
 from typing import Iterator, List, Optional, Tuple
 
 from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
-from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, shown
 from ddp_probe.read.model import Run
 from ddp_probe.schema import CardLoad
 
@@ -23,16 +23,6 @@ RULE = Rule(
         "See on which device each rank has its model: the columns 'parameters' and 'card' of the report. If all are on one, call "
         "torch.cuda.set_device(local_rank), or the accelerator's own module, before the model is moved, and give the device no number. "
         "If the others are on the CPU, move their models; if one rank alone trains while the others wait, see what it does."
-    ),
-    zh=RuleTexts(
-        title="主机上有多个 rank，却只有一张卡在忙，其他卡空闲。",
-        symptom="八个 rank 的作业不比一个快，厂商的工具只在一张卡上显示有负载。",
-        evidence="启动器的 cards.state：从作业开始起，一张卡平均有 20 % 以上的时间在忙，而其他每张卡最多 2 %。",
-        remedy=(
-            "看看每个 rank 的模型在哪个设备上：报告里的 'parameters'（参数）和 'card'（卡）两列。如果都在一张卡上，在移动模型之前调用 "
-            "torch.cuda.set_device(local_rank)，或该加速卡自己的模块，"
-            "设备不要写编号。如果其他 rank 在 CPU 上，把模型移到卡上；如果只有一个 rank 在训练、其他都在等，看看它在做什么。"
-        ),
     ),
     needs=("cards.state",),
     severity=WARNING,

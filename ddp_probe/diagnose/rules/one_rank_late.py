@@ -5,7 +5,7 @@ from typing import Iterator, List
 from ddp_probe.diagnose import late_ranks
 from ddp_probe.diagnose.late_ranks import WaitSite
 from ddp_probe.diagnose.ledgers import as_site, view
-from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Rule, RuleTexts, first_of
+from ddp_probe.diagnose.rule import WARNING, Evidence, Finding, Rule, first_of
 from ddp_probe.diagnose.words import by_number, capital, counted, named
 from ddp_probe.read.lateness import LateRanks, milliseconds
 from ddp_probe.read.model import Run
@@ -23,14 +23,6 @@ RULE = Rule(
         "Only ranks that do the same are compared: stages of a pipeline, which send to each other, are not."
     ),
     remedy="Compare the rank's host with the others: the load, the clock and the temperature of its card, its disk, and the size of its batches.",
-    zh=RuleTexts(
-        title="有一个 rank 总是最后到达，其他 rank 都在等它。",
-        symptom="作业很慢。大多数 rank 每个 step 都在等待，卡常常空闲，但没有任何失败。",
-        evidence="账本：在最近的 step 里，有一个 rank 自己的时间（一个 step 除去反向传播和集合通信调用的部分）最长的次数远多于偶然，"
-        "超出的量大于其他 rank 之间的差异；"
-        "而且其他 rank 比它多等了差不多同样长的时间。只比较做同样事情的 rank：流水线的各个 stage 相互收发，不作比较。",
-        remedy="把这个 rank 所在的主机与其他主机比较：负载，卡的频率和温度，磁盘，以及它的 batch 大小。",
-    ),
     severity=WARNING,
 )
 

@@ -1,7 +1,7 @@
 """The communication backend lacks the collective, the reduction or the data type that the job asks for."""
 
 from ddp_probe.diagnose._vendor_words import BACKENDS
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 _BACKEND = r"(?P<backend>[Gg]loo|NCCL|nccl|MPI|mpi|UCC|ucc|oneCCL|[Ff]lag[Cc][Xx]|%s)" % BACKENDS
 
@@ -18,14 +18,6 @@ RULE = Rule(
     remedy="Use an operation that the backend has: for AVG, SUM and a division by the number of ranks; for reduce_scatter, all_reduce and a slice; "
     "for gather, all_gather; for a tensor of bool, bfloat16 or float64, one of float32 or int32. "
     "Or use a backend that has it, or a later version of the vendor's plugin.",
-    zh=RuleTexts(
-        title="通信后端没有作业要用的操作，或不支持它的数据类型。",
-        symptom="'Cannot use ReduceOp.AVG with Gloo'、'ProcessGroupGloo does not support reduce_scatter'、'average operation is not supported'，"
-        "Ascend 上的 ERR02007 或 EI0003，'Unsupported data type for HCCL process group'。",
-        evidence="异常写明了后端，以及操作或类型。",
-        remedy="使用后端有的操作：AVG 改为 SUM 再除以 rank 数；reduce_scatter 改为 all_reduce 再切片；gather 改为 all_gather；bool、bfloat16 或 "
-        "float64 的张量改为 float32 或 int32。或者换一个有该操作的后端，或升级厂商插件。",
-    ),
     needs=("process.end",),
     printed=(
         Printed(

@@ -1,7 +1,7 @@
 """An operator was built without support for the device that it is called on."""
 
 from ddp_probe.diagnose._vendor_words import CARDS
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 RULE = Rule(
     id="DDP807",
@@ -16,14 +16,6 @@ RULE = Rule(
     remedy=(
         "Install a build of that library for this torch, this CUDA (or this vendor's toolkit) and this card's architecture; "
         "if it is built on first use, the compiler and the toolkit must be installed (nvcc, FORCE_CUDA=1, TORCH_CUDA_ARCH_LIST)."
-    ),
-    zh=RuleTexts(
-        title="某个算子编译时没有支持这种设备。",
-        symptom="'implementation for device cuda:0 not found'、'not compiled with GPU support'、'no kernel image is available'，或 'Could not "
-        "run … with arguments from the … backend'。",
-        evidence="异常写出了算子和设备。",
-        remedy="安装该库针对这个 torch、这个 CUDA（或厂商的工具包）和这种卡的架构编译的版本；如果是首次使用时编译，就必须装有编译器和工具包（"
-        "nvcc、FORCE_CUDA=1、TORCH_CUDA_ARCH_LIST）。",
     ),
     needs=("process.end",),
     printed=(

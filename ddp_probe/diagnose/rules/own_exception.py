@@ -7,7 +7,7 @@ from ddp_probe.diagnose._root_cause import root_cause
 from ddp_probe.diagnose._vendor_words import CARDS, COMMUNICATION
 from ddp_probe.diagnose._waits import TIMED_OUT
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import LOW, MEDIUM, Finding, Rule, RuleTexts, failed
+from ddp_probe.diagnose.rule import LOW, MEDIUM, Finding, Rule, failed
 from ddp_probe.diagnose.rules import first_to_fail
 from ddp_probe.diagnose.words import capital, cut, named, place
 from ddp_probe.read.model import Failed, Run
@@ -39,12 +39,6 @@ RULE = Rule(
     symptom="The same traceback of the job's own code on all ranks, or one among many about closed connections.",
     evidence="The first exception that is not about another rank, with the line of the job that it ends in.",
     remedy="Fix what failed at that line; the other ranks' exceptions follow from it.",
-    zh=RuleTexts(
-        title="最先出现的是作业自己代码里的异常；其他 rank 报告的错误由它引起。",
-        symptom="所有 rank 上是同一个来自作业自己代码的 traceback，或者许多关于连接关闭的 traceback 中有一个这样的。",
-        evidence="第一个不是关于其他 rank 的异常，以及它所止于的作业代码行。",
-        remedy="解决那一行的失败；其他 rank 的异常由它引起。",
-    ),
     last_resort=True,
     needs_all=True,
 )

@@ -5,7 +5,7 @@ from typing import Iterator, List
 
 from ddp_probe import schema
 from ddp_probe.diagnose.printed import by_text, matches
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
 
@@ -31,14 +31,6 @@ RULE = Rule(
     remedy=(
         "Look for why the ranks could not communicate, not at the model: cards shared by two ranks, the network interface (NCCL_SOCKET_IFNAME, "
         "NCCL_IB_DISABLE=1), P2P (NCCL_P2P_DISABLE=1), a rank that was late or gone. NCCL_DEBUG=INFO shows the path that NCCL uses."
-    ),
-    zh=RuleTexts(
-        title="DDP 报各 rank 的模型不同，但实际是参数个数的交换失败了。",
-        symptom="'DDP expects same model across all ranks, but Rank 1 has N params, while rank 0 has inconsistent 0 params'，常常在启动半小时后出"
-        "现；或者在 watchdog 超时的同时报其他不一致。",
-        evidence="个数 0 是没有被任何其他 rank 写过的内存的值；各 rank 在包装前写下的模型摘要全部相同。",
-        remedy="不要查模型，要查 rank 之间为什么无法通信：两个 rank 共用一张卡、网卡（NCCL_SOCKET_IFNAME、NCCL_IB_DISABLE=1）、P2P（"
-        "NCCL_P2P_DISABLE=1）、某个 rank 迟到或已退出。NCCL_DEBUG=INFO 会显示 NCCL 使用的路径。",
     ),
     needs=("ddp.init",),
     printed=(

@@ -6,7 +6,7 @@ from ddp_probe.diagnose import change
 from ddp_probe.diagnose._models import alike, by_digest, difference, first_wraps, reordered
 from ddp_probe.diagnose._who import through, told
 from ddp_probe.diagnose._wraps import Wrapped
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, WARNING, Evidence, Finding, Printed, Rule, RuleTexts, failed, line, shown
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, WARNING, Evidence, Finding, Printed, Rule, failed, line, shown
 from ddp_probe.diagnose.words import capital, counted, named, place
 from ddp_probe.read.model import Run
 
@@ -21,12 +21,6 @@ RULE = Rule(
     ),
     evidence="The models' lists of parameters are permutations of each other, and PYTHONHASHSEED is random or differs between ranks.",
     remedy="Build the layers in a fixed order: iterate sorted(names) or a list instead of a set; or start all ranks with PYTHONHASHSEED=0.",
-    zh=RuleTexts(
-        title="各 rank 的参数相同，但顺序不同，因为 set 的顺序是随机的。",
-        symptom="'params[i] in this process with sizes … appears not to match'，每次的 i 不同；或者没有现象，而同形状的层之间权重被弄混。",
-        evidence="各模型的参数列表互为排列，而 PYTHONHASHSEED 是随机的，或在 rank 之间不同。",
-        remedy="按固定顺序创建各层：遍历 sorted(names) 或列表，而不是 set；或者用 PYTHONHASHSEED=0 启动所有 rank。",
-    ),
     needs=("ddp.init", "process.start"),
     printed=(
         Printed(

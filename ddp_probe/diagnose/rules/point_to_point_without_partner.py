@@ -4,7 +4,7 @@ from typing import Iterator, Optional
 
 from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
 from ddp_probe.diagnose.ledgers import Standing, view
-from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule
 from ddp_probe.diagnose.words import capital, spans
 from ddp_probe.ledger_schema import PAIRED, SENDS
 from ddp_probe.read.model import Run
@@ -19,12 +19,6 @@ RULE = Rule(
     evidence="The ledgers of both ranks: the one that waits has made more calls to this peer than the peer has made to it. "
     "Or each is in the other's half, and neither returns.",
     remedy="Give each send its recv, with the same peers and in an order in which not both ranks wait; isend, irecv and batch_isend_irecv help.",
-    zh=RuleTexts(
-        title="一次 send 或 receive 没有对应的另一方。",
-        symptom="流水线挂起：一个 rank 在 send 或 recv 中等待，而这一对中的另一个 rank 在别处。",
-        evidence="双方的账本：在等的 rank 对这个对端发起的调用，比对端对它发起的多。或者双方各自处于对应的 send 和 recv 中，却都不返回。",
-        remedy="给每个 send 配一个 recv，对端一致，顺序不能让两个 rank 同时等待；可以用 isend、irecv 和 batch_isend_irecv。",
-    ),
 )
 
 

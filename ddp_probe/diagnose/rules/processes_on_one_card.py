@@ -4,7 +4,7 @@ from typing import Iterator, List, NamedTuple
 
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose._card_loads import CardsOfHost, hosts
-from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Rule, shown
 from ddp_probe.diagnose.words import size, subject
 from ddp_probe.read.model import Run
 from ddp_probe.schema import CardLoad
@@ -23,17 +23,6 @@ RULE = Rule(
     remedy=(
         "Choose the card before anything else touches one: torch.cuda.set_device(local_rank), or the accelerator's own module, before "
         "init_process_group and before the first load, and load checkpoints with map_location='cpu'."
-    ),
-    zh=RuleTexts(
-        title="厂商的工具在同一张卡上列出了同一主机的多个 rank。",
-        symptom="一张卡比其他卡先用完显存，或者所有的活都由它来干。",
-        evidence="启动器的 cards.state：工具在一张卡上列出的进程是多个 rank 的，而卡数不少于 rank 数。如果它们也在各自的卡上，"
-        "那么在这张卡上各自只有一个上下文，几百 MiB。",
-        remedy=(
-            "在任何代码用到卡之前先选卡：在 init_process_group 和第一次加载之前调用 torch.cuda.set_device(local_rank)，"
-            "或该加速卡自己的模块，加载检查点时写 "
-            "map_location='cpu'。"
-        ),
     ),
     needs=("cards.state",),
     severity=WARNING,

@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import place, subject
 from ddp_probe.read.model import Run
 
@@ -40,13 +40,6 @@ RULE = Rule(
     ),
     remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)); "
     "in mmengine: env_cfg=dict(dist_cfg=dict(backend='nccl', timeout=7200)).",
-    zh=RuleTexts(
-        title="rank 0 独自工作的时间超过了其他 rank 愿意等待的时间。",
-        symptom="rank 0 在评估、保存或准备数据时，其他 rank 在 barrier 或 broadcast 中超时结束。",
-        evidence="在普通日志中：超时之前的最后几行来自评估或保存。探针的事件不记录 rank 在计算什么。",
-        remedy="把工作分给所有 rank，或给进程组更多时间：init_process_group(…, timeout=datetime.timedelta(hours=2))；在 mmengine 中："
-        "env_cfg=dict(dist_cfg=dict(backend='nccl', timeout=7200))。",
-    ),
     needs=("process.end",),
     fix="timeout",
     printed=(

@@ -5,7 +5,7 @@ from typing import Iterator, List
 from ddp_probe.diagnose._late import Before, Late, before, late
 from ddp_probe.diagnose._split_words import explained, only_waits
 from ddp_probe.diagnose.ledgers import Standing, called, spoken_name
-from ddp_probe.diagnose.rule import Evidence, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Evidence, Finding, Rule
 from ddp_probe.diagnose.words import at, clock, listed, named
 from ddp_probe.read.model import Run
 
@@ -17,12 +17,6 @@ RULE = Rule(
     symptom="Some ranks end with a timeout, and the rank that they waited for fails a little later in the same call, because its peers are gone.",
     evidence="The ledgers: all ranks made the same call, and one began it after others had given up there; its stacks say what it did until then.",
     remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
-    zh=RuleTexts(
-        title="一个 rank 到达集合通信时，其他 rank 已经在那里等不及而放弃了。",
-        symptom="一些 rank 超时结束，而它们在等的那个 rank 稍后在同一调用中失败，因为对端已经不在。",
-        evidence="账本：所有 rank 做了同一个调用，其中一个在其他 rank 于此放弃之后才开始；它的调用栈说明此前它在做什么。",
-        remedy="把工作分给所有 rank，或给进程组更多时间：init_process_group(…, timeout=datetime.timedelta(hours=2))。",
-    ),
     fix="timeout",
 )
 

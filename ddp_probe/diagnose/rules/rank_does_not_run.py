@@ -5,7 +5,7 @@ from typing import Iterator
 from ddp_probe.diagnose._halted import halted
 from ddp_probe.diagnose._split_words import doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, Finding, Rule
 from ddp_probe.diagnose.words import capital, listed, named
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import HALTED
@@ -22,13 +22,6 @@ RULE = Rule(
         "in a job that uses faulthandler's timer itself."
     ),
     remedy="If it is there: kill -CONT PID. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs.",
-    zh=RuleTexts(
-        title="一个 rank 的进程被停住了，其他 rank 在等它。",
-        symptom="作业挂起。进程还在，但不占用 CPU；ps 显示它处于状态 T。",
-        evidence="内核说这个进程处于停止状态。事后判断：它的账本不再前进，它的监视线程却什么都没有写，而同一主机上其他 rank 的监视线程写下了挂起。"
-        "在 Python 或 C 中挂起的进程仍会写出调用栈，除非作业自己用了 faulthandler 的定时器，同时 C 代码占着 GIL。",
-        remedy="如果进程还在：kill -CONT PID。然后查明是谁停住了它：SIGSTOP、终端里的 Ctrl-Z、调试器，或会暂停作业的调度系统。",
-    ),
     needs=("hang.suspected",),
 )
 

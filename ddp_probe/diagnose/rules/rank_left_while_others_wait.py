@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, waiting
 from ddp_probe.diagnose.ledgers import Standing, view
-from ddp_probe.diagnose.rule import Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Finding, Rule
 from ddp_probe.diagnose.words import at, capital, named, place
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import LEFT
@@ -17,12 +17,6 @@ RULE = Rule(
     symptom="The job hangs with fewer processes than it began with; the ranks that are left give up with a timeout or lose a peer.",
     evidence="The ledgers show who waits in which collective; the log or the launcher shows how the missing rank ended.",
     remedy="Find out why the rank left: its exit code, its last lines, the signal. Let all ranks leave together.",
-    zh=RuleTexts(
-        title="一个 rank 已经离开，其他 rank 还在集合通信中等它。",
-        symptom="作业挂起，进程比开始时少；剩下的 rank 超时放弃，或失去对端。",
-        evidence="账本显示谁在哪个集合通信中等待；日志或启动器显示缺席的 rank 是怎样结束的。",
-        remedy="查明该 rank 为什么离开：它的退出码、最后几行、信号。让所有 rank 一起结束。",
-    ),
     needs=("process.end", "launcher.child"),
     last_resort=True,
 )

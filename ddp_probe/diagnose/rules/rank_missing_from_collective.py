@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose._loop_end import UNEQUAL, exchanged_unequally, loop_end, unequal
 from ddp_probe.diagnose._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule, RuleTexts, Undecided
+from ddp_probe.diagnose.rule import MEDIUM, Finding, Rule, Undecided
 from ddp_probe.diagnose.words import at, by_number, capital, counted, named
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import BACKWARD, MISSING, UNKNOWN, Split
@@ -27,13 +27,6 @@ RULE = Rule(
         "stacks the line of the job's own code."
     ),
     remedy="Look at the line where the missing rank is: let it make the same calls as the others, or take the call off the others' path.",
-    zh=RuleTexts(
-        title="其他 rank 在某个集合通信中等待，而有一个 rank 没有来。",
-        symptom="作业挂起，或者在等的 rank 超时放弃，而超时不会写出缺的是哪个 rank。",
-        evidence="账本：进程组的大多数 rank 在某个集合通信里，而有一个还没有开始；它的账本显示它在哪个调用或阶段，它的调用栈显示它在作业自己代码的"
-        "哪一行。",
-        remedy="查看缺席的 rank 所在的那一行：让它与其他 rank 做相同的调用，或把这个调用从其他 rank 的路径上去掉。",
-    ),
 )
 
 

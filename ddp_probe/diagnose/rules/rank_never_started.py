@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose import _next
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of, shown
+from ddp_probe.diagnose.rule import HIGH, MEDIUM, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.diagnose.words import at, by_number, capital, named
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run
@@ -37,13 +37,6 @@ RULE = Rule(
     remedy=(
         "Start the missing ranks on each host with its own --node_rank (RANK) and the same --nnodes and WORLD_SIZE, and look at what they print at "
         "their start."
-    ),
-    zh=RuleTexts(
-        title="有一个 rank 始终没有到达 init_process_group。",
-        symptom="init_process_group 一直等到超时：'1/2 clients joined'、'Timed out initializing process group in store based barrier'，或 "
-        "'Socket Timeout'。",
-        evidence="WORLD_SIZE 个 rank 中有的没有留下文件，其余的在 init_process_group 中等待或已经超时。如果缺的正是 master，见 master-unreachable。",
-        remedy="在每台主机上启动缺少的 rank，各用自己的 --node_rank（RANK）、相同的 --nnodes 和 WORLD_SIZE，并查看它们启动时打印了什么。",
     ),
     needs=("dist.init_process_group", "process.start"),
     printed=(

@@ -6,7 +6,7 @@ from typing import Iterator, List, Tuple
 from ddp_probe import schema
 from ddp_probe.diagnose._waits import last_seen
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import Finding, Rule, RuleTexts, first_of, line, shown
+from ddp_probe.diagnose.rule import Finding, Rule, first_of, line, shown
 from ddp_probe.diagnose.words import at, capital, named
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
@@ -22,12 +22,6 @@ RULE = Rule(
     symptom="The job hangs at its start, or 'Timed out waiting for clients' although all processes run.",
     evidence="The log of the missing rank has its start and no init_process_group; the others have begun it and do not return.",
     remedy="Look at what the missing rank does before init_process_group: a download, a lock, an input, a branch that skips the call.",
-    zh=RuleTexts(
-        title="一个 rank 已经启动，却没有到达其他 rank 正在等待的 init_process_group。",
-        symptom="作业在启动时挂起，或者所有进程都在运行却报 'Timed out waiting for clients'。",
-        evidence="缺席的 rank 的日志有启动，没有 init_process_group；其他 rank 已进入它，没有返回。",
-        remedy="查看缺席的 rank 在 init_process_group 之前做什么：下载、锁、等待输入，或跳过该调用的分支。",
-    ),
     needs=("dist.init_process_group", "process.start"),
 )
 

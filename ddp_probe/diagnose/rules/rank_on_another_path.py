@@ -6,7 +6,7 @@ from ddp_probe.diagnose._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZE
 from ddp_probe.diagnose._models import buffers, first_wraps
 from ddp_probe.diagnose._waits import PEER_GONE, joined, last_seen, others, since, stood, waited
 from ddp_probe.diagnose._who import deaths, ranks, told
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, Undecided, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, Undecided, failed, first_of
 from ddp_probe.diagnose.words import capital, counted, named, place
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
@@ -40,13 +40,6 @@ RULE = Rule(
     remedy=(
         "Let all ranks take the same branches around collectives: decide on one rank and broadcast the decision, "
         "and run with TORCH_DISTRIBUTED_DEBUG=DETAIL once to have torch compare them."
-    ),
-    zh=RuleTexts(
-        title="各 rank 没有按相同顺序调用相同的集合通信。",
-        symptom="作业挂起直到超时，或者 gloo 因收到意料之外的长度而使进程 abort。",
-        evidence="torch 比较各 rank 集合通信的文本。单凭超时只能知道哪些 rank 在等，永远不知道缺的是哪个。",
-        remedy="让所有 rank 在集合通信前后走相同的分支：在一个 rank 上做决定并广播，再用 TORCH_DISTRIBUTED_DEBUG=DETAIL 运行一次，让 torch 比较"
-        "它们。",
     ),
     needs=("process.end",),
     printed=(

@@ -4,7 +4,7 @@ from typing import Iterator
 
 from ddp_probe.diagnose._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import ERROR, HIGH, MEDIUM, WARNING, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import ERROR, HIGH, MEDIUM, WARNING, Finding, Rule
 from ddp_probe.diagnose.words import capital, clock, named
 from ddp_probe.read.model import Run
 from ddp_probe.read.splits import WORKING
@@ -20,13 +20,6 @@ RULE = Rule(
         "function that evaluates or saves, as its name says, or it was at different lines. While it runs this is a warning: it may come."
     ),
     remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
-    zh=RuleTexts(
-        title="一个 rank 在评估、保存或加载，其他 rank 在等它。",
-        symptom="其他 rank 停在集合通信里；如果这项工作用时超过超时时间，它们就超时放弃。",
-        evidence="账本：缺席的 rank 处于已知耗时较长的阶段，或者在其他 rank 等待时仍在前进。或者它的调用栈：它在一个从名称看就是评估或保存的函数里，"
-        "或先后处于不同的行。作业还在运行时这是警告：它可能会来。",
-        remedy="把工作分给所有 rank，或给进程组更多时间：init_process_group(…, timeout=datetime.timedelta(hours=2))。",
-    ),
     severity=WARNING,
     fix="timeout",
 )

@@ -1,6 +1,6 @@
 """Several ranks rename one folder of a checkpoint, and all but the first fail."""
 
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 RULE = Rule(
     id="DDP519",
@@ -11,13 +11,6 @@ RULE = Rule(
     evidence="The error of a rename from one checkpoint name to another.",
     remedy="Rename on one rank per file system, and let the others wait for it in a barrier. In transformers 4.36 it is a known fault: upgrade it; "
     "if the nodes share no file system, set save_on_each_node=True.",
-    zh=RuleTexts(
-        title="多个 rank 给同一个检查点目录改名，除第一个外都失败。",
-        symptom="保存检查点时，部分 rank 报 'No such file or directory: tmp-checkpoint-49 -> checkpoint-49'，或 'Directory not empty'。",
-        evidence="把一个检查点名改成另一个检查点名时的错误。",
-        remedy="每个文件系统只在一个 rank 上改名，其余 rank 用 barrier 等它。在 transformers 4.36 中这是已知缺陷：请升级；如果各节点没有共享文件"
-        "系统，设置 save_on_each_node=True。",
-    ),
     needs=("process.end",),
     printed=(
         Printed(

@@ -5,7 +5,7 @@ from typing import Iterator
 from ddp_probe import schema
 from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.diagnose import _cards, change
-from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
 from ddp_probe.diagnose.words import capital, counted, named
 from ddp_probe.read.model import Run
 
@@ -25,13 +25,6 @@ RULE = Rule(
     remedy=(
         "Before the model is moved and before the first collective: local_rank = int(os.environ['LOCAL_RANK']); torch.cuda.set_device(local_rank) "
         "(or the accelerator's own module), then model.to(local_rank's device)."
-    ),
-    zh=RuleTexts(
-        title="同一主机的多个 rank 在同一张卡上，因为没有一个 rank 选过卡。",
-        symptom="所有进程挤在一张卡上，其余的卡空闲；显存很早就用完；第一次集合通信时 NCCL 报 'Duplicate GPU detected'。",
-        evidence="多个 rank 的模型在包装时位于同一张卡上，之前没有调用 set_device，移动时也没有写明是哪张卡。如果写了编号，见 card-number-fixed。",
-        remedy="在移动模型之前、第一次集合通信之前写：local_rank = int(os.environ['LOCAL_RANK']); torch.cuda.set_device(local_rank)（或该加速卡"
-        "自己的模块），然后用 model.to 移到 local_rank 对应的设备。",
     ),
     needs=("ddp.init",),
     printed=(

@@ -6,7 +6,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._loads import Saved, Saves
 from ddp_probe.diagnose._who import ranks
-from ddp_probe.diagnose.rule import WARNING, Finding, Rule, RuleTexts, first_of, shown
+from ddp_probe.diagnose.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.diagnose.words import capital, named, place
 from ddp_probe.read.model import Run
 
@@ -18,12 +18,6 @@ RULE = Rule(
     symptom="Often nothing, as long as all ranks write the same bytes; sometimes the file has parts of two checkpoints and cannot be loaded.",
     evidence="Saves of one path by several ranks of one host that overlap in time, and write in place.",
     remedy="Save on one rank only: if torch.distributed.get_rank() == 0: torch.save(state, path).",
-    zh=RuleTexts(
-        title="多个 rank 同时写同一个检查点。",
-        symptom="只要各 rank 写的字节相同，往往没有现象；有时文件里混有两个检查点的内容，无法加载。",
-        evidence="同一主机的多个 rank 对同一路径的保存，在时间上重叠，而且是原地写入。",
-        remedy="只在一个 rank 上保存：if torch.distributed.get_rank() == 0: torch.save(state, path)。",
-    ),
     needs=("checkpoint.save",),
     severity=WARNING,
 )

@@ -1,7 +1,7 @@
 """A process from an earlier run, or from another user, still holds the card."""
 
 from ddp_probe.diagnose._vendor_words import CARDS
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 _SMALL = r"(?:[\d.]+ (?:MiB|KiB|bytes)|0 bytes)"
 
@@ -21,14 +21,6 @@ RULE = Rule(
     remedy=(
         "End what is left of the earlier run on that host (nvidia-smi, npu-smi info, efsmi or fuser -v /dev/<card> name its pid), "
         "wait a few seconds, and start again. If another job holds the card, choose another card."
-    ),
-    zh=RuleTexts(
-        title="卡被另一个进程占用。",
-        symptom="'all CUDA-capable devices are busy or unavailable'，HCCL 的 'the last training process is running' 或 'have been bound already'；"
-        "或者这个进程还没用显存，显存就已经满了。",
-        evidence="驱动或通信库说卡或它的端口正在使用；或者卡已满，而这个进程几乎没有占用。",
-        remedy="结束那台主机上前一次运行的残留进程（nvidia-smi、npu-smi info、efsmi 或 fuser -v /dev/<卡> 会给出它的 pid），等几秒再启动。如果卡"
-        "被另一个作业占用，就换一张卡。",
     ),
     needs=("process.end",),
     printed=(

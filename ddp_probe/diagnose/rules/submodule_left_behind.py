@@ -3,7 +3,7 @@
 from typing import Iterator, Tuple
 
 from ddp_probe.diagnose import _wrap_changes, _wraps
-from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import Evidence, Finding, Printed, Rule, shown
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.model import Run
 
@@ -18,13 +18,6 @@ RULE = Rule(
         "made after the whole model was moved, or moved back. If all are on cpu, see model-never-moved; if only a buffer is, buffer-left-behind."
     ),
     remedy="Move the whole model once, after its last layer is made and before the wrap: model.to(device).",
-    zh=RuleTexts(
-        title="DDP 包装模型时，模型一部分在 CPU 上，其余在卡上。",
-        symptom="DDP 报 'input module must be on the same type of devices'，或 'device_ids … module parameters {cuda, cpu}'。",
-        evidence="包装前写下的设备分布列出了在 cpu 上的参数；之前的 module.move 事件说明它们是从未移动过、在整个模型移动之后才创建，还是又被移了回"
-        "去。如果全部在 cpu 上，见 model-never-moved；如果只有 buffer 在 cpu 上，见 buffer-left-behind。",
-        remedy="在最后一层创建之后、包装之前，把整个模型移动一次：model.to(device)。",
-    ),
     needs=("ddp.init",),
     printed=(
         Printed(

@@ -1,6 +1,6 @@
 """SyncBatchNorm runs in a process that has not joined a process group."""
 
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 _NO_GROUP = r"Default process group (?:has not been|is not) initialized"
 _NORM = r"SyncBatchNorm|sync_batch_norm|sync_bn|SyncBN|batchnorm\.py|NaiveSync|batch_norm\.py"
@@ -15,13 +15,6 @@ RULE = Rule(
     remedy=(
         "For one process, replace it: norm_cfg=dict(type='BN') in the config, or mmengine.model.revert_sync_batchnorm(model); for several, "
         "start with torchrun --nproc_per_node=<cards> and launcher='pytorch'."
-    ),
-    zh=RuleTexts(
-        title="没有进程组的进程运行了 SyncBatchNorm。",
-        symptom="单卡训练时，batch norm 的 forward 报 'Default process group has not been initialized'。",
-        evidence="异常出自 SyncBatchNorm 的 forward，而且没有调用过 init_process_group。",
-        remedy="单进程时换掉它：在配置里写 norm_cfg=dict(type='BN')，或用 mmengine.model.revert_sync_batchnorm(model)；多进程时用 torchrun "
-        "--nproc_per_node=<卡数> 启动，并设置 launcher='pytorch'。",
     ),
     needs=("process.end",),
     printed=(

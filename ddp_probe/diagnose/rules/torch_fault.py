@@ -1,6 +1,6 @@
 """A fault in torch: one of its assertions fails, or one of its debugging aids crashes."""
 
-from ddp_probe.diagnose.rule import Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Printed, Rule
 
 RULE = Rule(
     id="DDP813",
@@ -12,13 +12,6 @@ RULE = Rule(
     remedy="Search torch's issues for the text of the assertion, and try the latest torch. Until then, leave out what commonly causes it: "
     "TORCH_DISTRIBUTED_DEBUG=DETAIL, "
     "static_graph, torch.compile, empty batches, a model whose parameters change after the wrap.",
-    zh=RuleTexts(
-        title="torch 内部的断言失败：是 torch 的缺陷，或是 torch 没有检查的用法。",
-        symptom="'INTERNAL ASSERT FAILED at …, please report a bug to PyTorch'，或用 TORCH_DISTRIBUTED_DEBUG=DETAIL 时出现段错误。",
-        evidence="torch 自己的消息。它不说明是怎么走到这里的。",
-        remedy="在 torch 的 issue 中搜索这条断言的文本，并试试最新的 torch。在此之前，先去掉常见的诱因：TORCH_DISTRIBUTED_DEBUG=DETAIL、"
-        "static_graph、torch.compile、空的 batch、包装之后参数还会变化的模型。",
-    ),
     needs=("process.end",),
     printed=(
         Printed(

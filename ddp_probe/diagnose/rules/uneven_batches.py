@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose._who import told
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Run
 
@@ -21,13 +21,6 @@ RULE = Rule(
     remedy=(
         "Give all ranks the same number of batches: DistributedSampler (which pads), drop_last=True, or 'with Join([model]):' (from "
         "torch.distributed.algorithms.join) around the loop."
-    ),
-    zh=RuleTexts(
-        title="有的 rank 的 batch 比其他 rank 少。",
-        symptom="作业在一个 epoch 的最后几步挂起或超时；或者 DDP 的 join 报某个 rank 的输入已用完。",
-        evidence="在普通日志中：有超时，并且同一 epoch 的进度行总数不同。探针的事件不统计 batch。",
-        remedy="让所有 rank 的 batch 数相同：DistributedSampler（会补齐）、drop_last=True，或在循环外加 'with Join([model]):'（来自 "
-        "torch.distributed.algorithms.join）。",
     ),
     needs=("process.end",),
     printed=(

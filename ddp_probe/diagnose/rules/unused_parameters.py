@@ -7,7 +7,7 @@ from ddp_probe import schema
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._models import first_wraps, parameters
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import by_number, capital, counted, listed, named, place
 from ddp_probe.own_code import package
 from ddp_probe.read.logged_call import LoggedCall
@@ -27,15 +27,6 @@ RULE = Rule(
     "TrainingArguments(ddp_find_unused_parameters=True); "
     "mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg). If each rank leaves out others, "
     "the ranks take different branches in forward.",
-    zh=RuleTexts(
-        title="模型有参数没有参与 loss 的计算，DDP 一直在等它们的梯度。",
-        symptom="第二步时 DDP 报 'Expected to have finished reduction in the prior iteration before starting a new one'。",
-        evidence="这个异常，以及其中的参数下标。",
-        remedy="让每个参数都参与 loss 的计算，或在包装前冻结它（parameter.requires_grad_(False)），或给 DDP 传 find_unused_parameters=True（"
-        "Lightning：strategy='ddp_find_unused_parameters_true'；Accelerate：DistributedDataParallelKwargs(find_unused_parameters=True)；"
-        "transformers：TrainingArguments(ddp_find_unused_parameters=True)；mmengine：在配置或 model_wrapper_cfg 里写 "
-        "find_unused_parameters=True）。如果各 rank 漏掉的参数不同，说明它们在 forward 中走了不同的分支。",
-    ),
     needs=("process.end",),
     printed=(
         Printed(

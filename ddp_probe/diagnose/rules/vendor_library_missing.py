@@ -5,7 +5,7 @@ from typing import Iterator
 from ddp_probe.diagnose import _vendor_words
 from ddp_probe.diagnose._vendor_words import BACKENDS, DEVICES, MODULES
 from ddp_probe.diagnose.printed import Match, by_text, matches
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts
+from ddp_probe.diagnose.rule import Finding, Printed, Rule
 from ddp_probe.read.model import Run
 
 # The names of files have no record, but for those that begin with a vendor's device, backend or module.
@@ -39,13 +39,6 @@ RULE = Rule(
     remedy=(
         "Install the version of the vendor's runtime that the plugin needs, or put its folder on LD_LIBRARY_PATH in the ranks' environment (source "
         "the vendor's set_env.sh before the launcher, and pass it through the scheduler and the container)."
-    ),
-    zh=RuleTexts(
-        title="找不到加速卡软件栈中的某个库。",
-        symptom="导入 torch 或厂商插件时，或第一次使用其后端时，报 'ImportError: libmccl.so.2: cannot open shared object file'。",
-        evidence="加载器写出了文件名。如果库找到了但缺少符号，是另一个原因：混用了不同版本。",
-        remedy="安装插件所需版本的厂商运行时，或在各 rank 的环境里把它所在的目录加入 LD_LIBRARY_PATH（先 source 厂商的 set_env.sh 再运行启动器，"
-        "并让调度系统和容器传递这个变量）。",
     ),
     needs=("process.end",),
     printed=(

@@ -3,7 +3,7 @@
 from typing import Iterator, List, Optional
 
 from ddp_probe.diagnose import _skew
-from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, RuleTexts, line
+from ddp_probe.diagnose.rule import WARNING, Finding, Printed, Rule, line
 from ddp_probe.diagnose.words import named
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import Run
@@ -24,13 +24,6 @@ RULE = Rule(
     remedy=(
         "Install the same versions on all hosts, and look at what comes first on sys.path of the odd ranks: python -c 'import <package>; "
         "print(<package>.__file__)'."
-    ),
-    zh=RuleTexts(
-        title="各 rank 使用的版本不同。",
-        symptom="常常没有任何现象：模型、检查点或集合通信在 rank 之间有细节差异；有时挂起，或消息被截断。",
-        evidence="比较各 rank 启动时记录的版本。异常的 rank 是与多数不同的那些；如果两种各占一半，则是与启动器不同的那些。",
-        remedy="在所有主机上安装相同的版本，并查看异常的 rank 的 sys.path 上排在最前的是什么：python -c 'import <package>; "
-        "print(<package>.__file__)'。",
     ),
     needs=("process.start",),
     printed=(

@@ -5,7 +5,7 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe.diagnose import _cards
 from ddp_probe.diagnose._vendor_words import CARDS
-from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, RuleTexts, failed, first_of, line, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, line, shown
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.logged_call import LogLine
 from ddp_probe.read.model import Failed, LoggedProcess, Run
@@ -25,14 +25,6 @@ RULE = Rule(
     remedy=(
         "Unset the variable for the ranks and choose by LOCAL_RANK, or give each rank its own card. If a script or os.environ[...] in the program "
         "sets it, remove that, or set it before torch is imported."
-    ),
-    zh=RuleTexts(
-        title="可见卡变量让各 rank 看到了错误的卡。",
-        symptom="每个 rank 都在自己的 'cuda:0' 上，实际却全在同一张卡上训练；或者主机有卡，却报 'No CUDA GPUs are available'。",
-        evidence="每个 rank 的变量都只留下同一张卡，而启动器的环境并没有这样设置；或者变量里只有不存在的卡。如果启动器分到的卡就太少，见 "
-        "more-processes-than-cards。",
-        remedy="对各 rank 取消这个变量，按 LOCAL_RANK 选卡；或给每个 rank 各自的卡。如果是脚本或程序里的 os.environ[...] 设置了它，就删掉，或改"
-        "到导入 torch 之前设置。",
     ),
     needs=("process.start", "ddp.init"),
     printed=(

@@ -5,7 +5,7 @@ from typing import Iterator, List
 from ddp_probe import schema
 from ddp_probe.diagnose._models import first_wraps
 from ddp_probe.diagnose._wraps import Wrapped
-from ddp_probe.diagnose.rule import MEDIUM, WARNING, Finding, Rule, RuleTexts, shown
+from ddp_probe.diagnose.rule import MEDIUM, WARNING, Finding, Rule, shown
 from ddp_probe.diagnose.words import named, place
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Run
@@ -20,12 +20,6 @@ RULE = Rule(
     symptom="Nothing fails; the loss differs between ranks from the first step, and the ranks' weights are never equal again.",
     evidence="A load on some ranks only, after DDP's wrap has made all replicas equal.",
     remedy="Load before the wrap, in which DDP sends the weights of rank 0 to all; or load the same file on all ranks.",
-    zh=RuleTexts(
-        title="部分 rank 在包装之后加载了检查点，其他 rank 没有。",
-        symptom="没有任何失败；各 rank 的 loss 从第一步起就不同，权重再也不会相同。",
-        evidence="DDP 的包装使所有副本相同之后，只有部分 rank 做了加载。",
-        remedy="在包装之前加载，包装时 DDP 会把 rank 0 的权重发给所有 rank；或在所有 rank 上加载同一个文件。",
-    ),
     needs=("ddp.init", "checkpoint.load"),
     severity=WARNING,
 )

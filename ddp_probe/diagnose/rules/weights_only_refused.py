@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List
 
 from ddp_probe import schema
 from ddp_probe.diagnose._who import ranks, told
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, shown
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.diagnose.words import place
 from ddp_probe.read.model import Failed, Run
 from ddp_probe.schema import Site
@@ -19,13 +19,6 @@ RULE = Rule(
     evidence="The exception names the class that is not allowed.",
     remedy="If the file is your own, allow the named classes before the load: torch.serialization.add_safe_globals([…]). "
     "weights_only=False runs any code in the file: do not use it for a file of unknown origin.",
-    zh=RuleTexts(
-        title="torch.load 只读权重，而检查点里还有其他类。",
-        symptom="升级到 torch 2.6 或更新版本之后，恢复训练时报 UnpicklingError: 'Weights only load failed … Unsupported global'。",
-        evidence="异常写出了不允许的类。",
-        remedy="如果文件是你自己的，在加载前允许这些类：torch.serialization.add_safe_globals([…])。weights_only=False 会执行文件里的任何代码：来"
-        "源不明的文件不要这样用。",
-    ),
     needs=("checkpoint.load",),
     fix="weights-only",
     printed=(

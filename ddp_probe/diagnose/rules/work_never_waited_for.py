@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Dict, Iterator, Tuple
 
 from ddp_probe.diagnose.ledgers import Standing, as_site, view
-from ddp_probe.diagnose.rule import MEDIUM, WARNING, Evidence, Finding, Rule, RuleTexts
+from ddp_probe.diagnose.rule import MEDIUM, WARNING, Evidence, Finding, Rule
 from ddp_probe.diagnose.words import at, subject
 from ddp_probe.read.ledger import LedgerSite, Record
 from ddp_probe.read.model import Run
@@ -21,12 +21,6 @@ RULE = Rule(
     symptom="Nothing fails and nothing hangs. Now and then a rank reads a tensor that is not reduced yet, or changes one that is still being sent.",
     evidence="The ledgers: at one line, all work of a call was thrown away before its wait() or is_completed() was called.",
     remedy="Keep what the call returns and call wait() on it before the tensor is used, or leave out async_op=True.",
-    zh=RuleTexts(
-        title="带 async_op=True 的调用返回的 work，从来没有人等待它。",
-        symptom="没有失败，也没有挂起。偶尔某个 rank 会读到还没有归约的张量，或改动了还在发送的张量。",
-        evidence="账本：在某一行，一种调用的所有 work 在 wait() 或 is_completed() 被调用之前就丢掉了。",
-        remedy="保留调用的返回值，在使用张量之前对它调用 wait()，或去掉 async_op=True。",
-    ),
     severity=WARNING,
 )
 

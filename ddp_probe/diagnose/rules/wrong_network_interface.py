@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List
 from ddp_probe.diagnose import change
 from ddp_probe.diagnose._vendor_words import COMMUNICATION
 from ddp_probe.diagnose.printed import Match, matches
-from ddp_probe.diagnose.rule import Finding, Printed, Rule, RuleTexts, failed, first_of
+from ddp_probe.diagnose.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.diagnose.words import capital, named
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -33,13 +33,6 @@ RULE = Rule(
     remedy=(
         "Name the interface that leads to the other hosts (ip route get <their address>): NCCL_SOCKET_IFNAME=<name>, GLOO_SOCKET_IFNAME=<name>; "
         "or unset them. For NCCL, '^docker,br-,veth,lo' leaves out bridges."
-    ),
-    zh=RuleTexts(
-        title="通信用的网卡不存在，或者不通向其他主机。",
-        symptom="gloo：'Unable to find address for: …'；NCCL：'Bootstrap : no socket interface found'，或选中容器网桥之后报系统错误。",
-        evidence="异常写出了网卡名，rank 的环境里 GLOO_SOCKET_IFNAME、NCCL_SOCKET_IFNAME 或类似变量的值正是它。",
-        remedy="写明通向其他主机的网卡（ip route get <对方地址>）：NCCL_SOCKET_IFNAME=<网卡名>、GLOO_SOCKET_IFNAME=<网卡名>；或者取消这些变量。"
-        "对 NCCL，'^docker,br-,veth,lo' 可以排除网桥。",
     ),
     needs=("dist.init_process_group", "process.start"),
     printed=(

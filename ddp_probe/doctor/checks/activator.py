@@ -4,7 +4,7 @@ import shlex
 import sys
 
 from ddp_probe.activation.installer import state
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -13,11 +13,6 @@ CHECK = Check(
     title="The activator is installed for this Python, and starts the probe in a child.",
     looks_at="The files that install writes, and a child interpreter with DDP_PROBE=1.",
     remedy="python -m ddp_probe install",
-    zh=CheckTexts(
-        title="激活文件已为这个 Python 安装，并能在子进程中启动探针。",
-        looks_at="install 写下的文件，以及一个设有 DDP_PROBE=1 的子解释器。",
-        remedy="运行 python -m ddp_probe install",
-    ),
 )
 
 

@@ -3,7 +3,7 @@
 from typing import List
 
 from ddp_probe.doctor import cards
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -12,11 +12,6 @@ CHECK = Check(
     title="The backend of the job is built into torch, or its plugin registers it.",
     looks_at="What torch.distributed lists in a child that imported the vendor's module, if there is one.",
     remedy="Import the vendor's module before init_process_group, or choose a backend that is there.",
-    zh=CheckTexts(
-        title="作业的后端已编译进 torch，或由插件注册。",
-        looks_at="在导入了厂商模块（如果有）的子进程里，torch.distributed 列出的后端。",
-        remedy="在 init_process_group 之前导入厂商模块，或选择已有的后端。",
-    ),
     needs=("torch-imports", "vendor-module"),
 )
 

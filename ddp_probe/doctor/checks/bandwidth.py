@@ -1,7 +1,7 @@
 """How fast the ranks of this host add up tensors."""
 
 from ddp_probe.doctor import ranks
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import plan
 
@@ -11,11 +11,6 @@ CHECK = Check(
     title="An all_reduce of some MB returns; its speed is a figure, and nothing is concluded from it.",
     looks_at="The ranks of group-starts: the median of five all_reduce calls, on the slowest rank.",
     remedy="Small tensors passed and large ones did not: look at /dev/shm, at the locked-memory limit, and at the variables of the backend.",
-    zh=CheckTexts(
-        title="几 MB 的 all_reduce 能够返回；速度只是一个数字，不据此下结论。",
-        looks_at="group-starts 的各 rank：五次 all_reduce 的中位数，取最慢的 rank。",
-        remedy="小张量能通过而大张量不能：检查 /dev/shm、锁定内存的限额，以及后端的变量。",
-    ),
     needs=("ddp-step",),
     live=True,
 )

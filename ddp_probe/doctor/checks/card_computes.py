@@ -3,7 +3,7 @@
 from typing import List, Sequence, Tuple
 
 from ddp_probe.diagnose.words import counted
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.children import ChildAnswer
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import LivePlan, asked_and_absent, plan, without
@@ -14,11 +14,6 @@ CHECK = Check(
     title="Each card multiplies two matrices as the CPU does; without a card, the CPU does it.",
     looks_at="One child per card, side by side: it chooses the card, computes on it, copies the result back and compares it.",
     remedy="Look at the card with the tool of its vendor, and restart its driver or the host.",
-    zh=CheckTexts(
-        title="每张卡的矩阵乘法结果与 CPU 相同；没有卡时由 CPU 来算。",
-        looks_at="每张卡一个子进程，同时进行：选卡，在卡上计算，把结果拷回来比较。",
-        remedy="用厂商的工具检查这张卡，并重启它的驱动或主机。",
-    ),
     needs=("torch-imports", "vendor-module"),
     live=True,
 )

@@ -1,7 +1,7 @@
 """The host has an accelerator, and torch can count its cards."""
 
 from ddp_probe.doctor import cards
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -11,11 +11,6 @@ CHECK = Check(
     looks_at="Device files, installed vendor modules, vendor tools, and the count of cards by torch in a child.",
     remedy=(
         "Start the container with the cards (--gpus all, --device=/dev/..., --gres of the scheduler), or choose the CPU: --device cpu --backend gloo."
-    ),
-    zh=CheckTexts(
-        title="主机有加速卡，torch 能数出卡数。",
-        looks_at="设备文件、已安装的厂商模块、厂商工具，以及 torch 在子进程中数出的卡数。",
-        remedy="启动容器时带上卡（--gpus all、--device=/dev/...、调度系统的 --gres），或选择 CPU：--device cpu --backend gloo。",
     ),
     needs=("torch-imports", "vendor-module", "visible-cards", "device-files-open"),
 )

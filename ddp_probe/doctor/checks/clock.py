@@ -4,7 +4,7 @@ import os
 import tempfile
 import time
 
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -13,11 +13,6 @@ CHECK = Check(
     title="The clock of this host is right, and agrees with that of the file system.",
     looks_at="The time that a file gets that is written in this folder now, and the time of this package's own files.",
     remedy="Let the host synchronise its clock (chrony or ntpd), then check again.",
-    zh=CheckTexts(
-        title="本机的时钟正确，并且与文件系统的时钟一致。",
-        looks_at="此刻在当前目录写的文件得到的时间，以及本软件包自身文件的时间。",
-        remedy="让主机同步时钟（chrony 或 ntpd），然后再检查一次。",
-    ),
 )
 _APART = 5.0  # Seconds; a file server answers late, and the clocks of a cluster are milliseconds apart.
 

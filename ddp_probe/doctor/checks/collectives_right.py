@@ -1,7 +1,7 @@
 """Collectives return, with right results."""
 
 from ddp_probe.doctor import ranks
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import plan
 
@@ -11,11 +11,6 @@ CHECK = Check(
     title="all_reduce, broadcast and barrier return on every rank, with the right results.",
     looks_at="The ranks of group-starts: each compares what it got with what has to come out.",
     remedy="Read the last lines of the rank below. With --backend gloo --device cpu, doctor shows whether the backend is the cause.",
-    zh=CheckTexts(
-        title="all_reduce、broadcast 和 barrier 在每个 rank 上都返回，结果正确。",
-        looks_at="group-starts 的各 rank：每个都把得到的值与应得的值比较。",
-        remedy="看下面该 rank 的最后几行。用 --backend gloo --device cpu 再运行 doctor，可以看出原因是不是在后端。",
-    ),
     needs=("group-starts",),
     live=True,
 )

@@ -1,7 +1,7 @@
 """A step of DistributedDataParallel trains the same model on all ranks."""
 
 from ddp_probe.doctor import ranks
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import plan
 
@@ -11,11 +11,6 @@ CHECK = Check(
     title="DistributedDataParallel averages the gradients, and all ranks have the same parameters after a step.",
     looks_at="The ranks of group-starts: each trains one step on a batch of its own.",
     remedy="Read the last lines of the rank below. With --backend gloo --device cpu, doctor shows whether the device is the cause.",
-    zh=CheckTexts(
-        title="DistributedDataParallel 对梯度取平均，一步之后所有 rank 的参数相同。",
-        looks_at="group-starts 的各 rank：每个用自己的 batch 训练一步。",
-        remedy="看下面该 rank 的最后几行。用 --backend gloo --device cpu 再运行 doctor，可以看出原因是不是在设备。",
-    ),
     needs=("collectives-right",),
     live=True,
 )

@@ -3,7 +3,7 @@
 import os
 
 from ddp_probe.doctor import cards
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -12,11 +12,6 @@ CHECK = Check(
     title="This user may open the device files.",
     looks_at="The permissions of the accelerator's files below /dev; none is opened.",
     remedy="Add the user to the group that owns the files, then log in again.",
-    zh=CheckTexts(
-        title="当前用户有权打开设备文件。",
-        looks_at="/dev 下加速卡文件的权限；一个也不打开。",
-        remedy="把用户加入这些文件所属的组，然后重新登录。",
-    ),
 )
 
 

@@ -5,7 +5,7 @@ import tempfile
 from typing import Dict
 
 from ddp_probe.activation import run_folder
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.checks.shared_memory import in_bytes
 from ddp_probe.doctor.host import Host
 
@@ -15,11 +15,6 @@ CHECK = Check(
     title="There is space in the folders to which checkpoints, logs and temporary files go.",
     looks_at="The free space and free inodes of this folder, of the folder of runs, and of the folder for temporary files.",
     remedy="Free some space, or start the job from a folder on another disk.",
-    zh=CheckTexts(
-        title="存放检查点、日志和临时文件的目录有空间。",
-        looks_at="当前目录、运行记录目录和临时文件目录的剩余空间和剩余 inode。",
-        remedy="清理一些空间，或在另一块磁盘的目录里启动作业。",
-    ),
 )
 _LEAST = 1 << 30
 _INODES = 1000

@@ -3,7 +3,7 @@
 import os
 
 from ddp_probe.doctor import cards
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -12,11 +12,6 @@ CHECK = Check(
     title="The kernel's driver of the cards is loaded.",
     looks_at="/sys/module, and what the driver says of itself there or in /proc/driver.",
     remedy="Load the driver on the host, outside any container.",
-    zh=CheckTexts(
-        title="卡的内核驱动已加载。",
-        looks_at="/sys/module，以及驱动在那里或在 /proc/driver 中关于自身的信息。",
-        remedy="在主机上、任何容器之外加载驱动。",
-    ),
 )
 
 

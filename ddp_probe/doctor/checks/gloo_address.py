@@ -2,7 +2,7 @@
 
 from typing import Dict, List
 
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import MetHost
 from ddp_probe.doctor.meeting import meet, why_not_compared
@@ -13,11 +13,6 @@ CHECK = Check(
     title="The name of each host resolves to an address that the other hosts reach, or GLOO_SOCKET_IFNAME names the interface.",
     looks_at="The address that gloo takes on each host: that of GLOO_SOCKET_IFNAME, else the one that the host's own name resolves to.",
     remedy="Set GLOO_SOCKET_IFNAME to the interface between the hosts.",
-    zh=CheckTexts(
-        title="每台主机的名称能解析到其他主机可以访问的地址，或由 GLOO_SOCKET_IFNAME 指明网卡。",
-        looks_at="gloo 在每台主机上使用的地址：有 GLOO_SOCKET_IFNAME 就用它的地址，否则用主机名解析到的地址。",
-        remedy="把 GLOO_SOCKET_IFNAME 设为主机之间的网卡。",
-    ),
     needs=("hosts-meet",),
     of_hosts=True,
 )

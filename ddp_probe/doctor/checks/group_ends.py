@@ -1,7 +1,7 @@
 """The process group is taken down, and every rank ends."""
 
 from ddp_probe.doctor import ranks
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import plan
 
@@ -11,11 +11,6 @@ CHECK = Check(
     title="destroy_process_group returns on every rank.",
     looks_at="The ranks of group-starts: whether each came to its end.",
     remedy="A job would hang or crash after its last step: let the ranks save what they have before destroy_process_group.",
-    zh=CheckTexts(
-        title="destroy_process_group 在每个 rank 上都返回。",
-        looks_at="group-starts 的各 rank：每个是否走到了结尾。",
-        remedy="作业会在最后一步之后挂起或崩溃：让各 rank 在 destroy_process_group 之前保存已有的结果。",
-    ),
     needs=("bandwidth",),
     live=True,
 )

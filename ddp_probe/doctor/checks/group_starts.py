@@ -4,7 +4,7 @@ import re
 import socket
 
 from ddp_probe.doctor import cards, ranks
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import plan
 
@@ -14,11 +14,6 @@ CHECK = Check(
     title="One rank per card starts, chooses its card, and joins the process group; without cards, two ranks do.",
     looks_at="Ranks on this host with the environment of the job: import, set_device, init_process_group.",
     remedy="Read the last lines of the rank below. With --backend gloo --device cpu, doctor shows whether the host is the cause.",
-    zh=CheckTexts(
-        title="每张卡启动一个 rank，选好自己的卡并加入进程组；没有卡时启动两个 rank。",
-        looks_at="本机上使用作业环境的 rank：导入、set_device、init_process_group。",
-        remedy="看下面该 rank 的最后几行。用 --backend gloo --device cpu 再运行 doctor，可以看出原因是不是在主机。",
-    ),
     needs=("torch-imports", "card-computes", "backend-registered"),
     live=True,
 )

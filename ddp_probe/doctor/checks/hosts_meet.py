@@ -3,7 +3,7 @@
 from typing import Iterator
 
 from ddp_probe.diagnose.words import counted, named, spans, subject
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import HostMeeting
 from ddp_probe.doctor.meeting import meet
@@ -15,11 +15,6 @@ CHECK = Check(
     title="All ranks of the launch come to MASTER_ADDR:MASTER_PORT.",
     looks_at="The doctor of every rank connects to that of rank 0, as the ranks of a job do, and each is waited for until the time limit.",
     remedy="Start doctor on every host with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and another RANK each.",
-    zh=CheckTexts(
-        title="启动的所有 rank 都到达 MASTER_ADDR:MASTER_PORT。",
-        looks_at="每个 rank 的 doctor 像作业的 rank 那样连接 rank 0 的 doctor，每个都等到时限为止。",
-        remedy="在每台主机上用相同的 MASTER_ADDR、MASTER_PORT 和 WORLD_SIZE、各自不同的 RANK 启动 doctor。",
-    ),
     of_hosts=True,
 )
 _TURNED_AWAY = "Give each host a RANK of its own (torchrun: --node_rank), and all hosts the same WORLD_SIZE, MASTER_ADDR and MASTER_PORT."

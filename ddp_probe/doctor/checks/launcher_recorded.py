@@ -7,7 +7,7 @@ import sys
 from typing import List
 
 from ddp_probe.doctor import armed
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.checks import activator
 from ddp_probe.doctor.host import Host
 
@@ -17,11 +17,6 @@ CHECK = Check(
     title="The launcher starts a Python in which DDP_PROBE=1 records the job.",
     looks_at="The launch command, or torchrun on PATH: its interpreter is started with DDP_PROBE=1.",
     remedy="Install the probe for the Python of the launcher, or start the job with python -m ddp_probe run -- COMMAND.",
-    zh=CheckTexts(
-        title="启动器启动的 Python 能用 DDP_PROBE=1 记录作业。",
-        looks_at="启动命令，或 PATH 上的 torchrun：用 DDP_PROBE=1 启动它的解释器。",
-        remedy="为启动器的 Python 安装探针，或用 python -m ddp_probe run -- COMMAND 启动作业。",
-    ),
     needs=("activator",),
 )
 

@@ -1,7 +1,7 @@
 """The command starts a rank for each card."""
 
 from ddp_probe.doctor import cards, launch
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -10,11 +10,6 @@ CHECK = Check(
     title="The command uses a launcher, so that each card gets a rank.",
     looks_at="The words after --.",
     remedy="Start the program with torchrun --nproc_per_node=N.",
-    zh=CheckTexts(
-        title="命令使用了启动器，所以每张卡都有一个 rank。",
-        looks_at="-- 之后的各个词。",
-        remedy="用 torchrun --nproc_per_node=N 启动程序。",
-    ),
 )
 
 

@@ -4,7 +4,7 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe.activation.roles import rank_info
 from ddp_probe.doctor import launch
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -13,11 +13,6 @@ CHECK = Check(
     title="The launcher's variables are complete and agree with each other, or none of them is set.",
     looks_at="RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and those of Slurm and MPI.",
     remedy="Start the ranks with torchrun, which sets all of them.",
-    zh=CheckTexts(
-        title="启动器的变量齐全且相互一致，或者一个也没有设置。",
-        looks_at="RANK、LOCAL_RANK、WORLD_SIZE、MASTER_ADDR 和 MASTER_PORT，以及 Slurm 和 MPI 的变量。",
-        remedy="用 torchrun 启动各 rank，它会设置全部变量。",
-    ),
 )
 _ALL = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 

@@ -3,7 +3,7 @@
 import resource
 from typing import Iterator, Tuple
 
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -12,11 +12,6 @@ CHECK = Check(
     title="The user's limits allow the files, processes and memory that ranks and DataLoader workers need.",
     looks_at="The soft limits of this process, which a launch inherits: open files, processes, locked memory, address space.",
     remedy="Raise them in the shell that starts the job: ulimit -n 65536",
-    zh=CheckTexts(
-        title="用户的限额足够 rank 和 DataLoader 的 worker 所需的文件、进程和内存。",
-        looks_at="本进程的软限额（启动的作业会继承）：打开的文件、进程、锁定的内存、地址空间。",
-        remedy="在启动作业的 shell 里调高限额：ulimit -n 65536",
-    ),
 )
 # limit, the option of ulimit, the least number, what needs it
 _LIMITS: Tuple[Tuple[str, str, int, str], ...] = (

@@ -3,7 +3,7 @@
 from typing import List, Tuple
 
 from ddp_probe.diagnose.words import counted
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import CutLink
 from ddp_probe.doctor.meeting import meet, why_not_compared
@@ -14,11 +14,6 @@ CHECK = Check(
     title="Each host reaches each other host, not only that of rank 0.",
     looks_at="Each host listens on a port of its choice, as backends do, and each other host connects to it.",
     remedy="Open all ports between these hosts, as backends let the system choose a port.",
-    zh=CheckTexts(
-        title="每台主机都能连到其他每台主机，而不只是 rank 0 所在的主机。",
-        looks_at="每台主机像后端那样在自选的端口上监听，其他每台主机都来连接。",
-        remedy="放行这些主机之间的所有端口，因为后端让系统选择端口。",
-    ),
     needs=("hosts-meet",),
     of_hosts=True,
 )

@@ -3,7 +3,7 @@
 import re
 
 from ddp_probe.doctor import launch
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.checks import script_there
 from ddp_probe.doctor.host import Host
 
@@ -16,11 +16,6 @@ CHECK = Check(
         "--local_rank before."
     ),
     remedy="Read it from the environment: int(os.environ['LOCAL_RANK']).",
-    zh=CheckTexts(
-        title="程序取得 local rank 的方式，与这个 torch 的启动器传递的方式一致。",
-        looks_at="程序的文本、启动器和 torch 的版本：torch.distributed.launch 从 2.0 起传 --local-rank，之前传 --local_rank。",
-        remedy="从环境变量读取：int(os.environ['LOCAL_RANK'])。",
-    ),
 )
 _DECLARED = re.compile(r"add_argument\(\s*[^)]*?['\"]--local([-_])rank['\"]")
 

@@ -3,7 +3,7 @@
 import socket
 
 from ddp_probe.doctor import launch
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -12,11 +12,6 @@ CHECK = Check(
     title="The address at which the ranks meet resolves, and the host of rank 0 has it.",
     looks_at="MASTER_ADDR, or --master_addr and --rdzv_endpoint of the launch command, the resolver, and this host's own addresses.",
     remedy="Set it to an address of the host of rank 0 that all hosts can reach; 127.0.0.1 on one host.",
-    zh=CheckTexts(
-        title="各 rank 会合的地址可以解析，并且是 rank 0 所在主机的地址。",
-        looks_at="MASTER_ADDR，或启动命令的 --master_addr 和 --rdzv_endpoint；域名解析；本机自己的地址。",
-        remedy="设为 rank 0 所在主机的、所有主机都能访问的地址；只有一台主机时用 127.0.0.1。",
-    ),
 )
 
 

@@ -4,7 +4,7 @@ import os
 import socket
 
 from ddp_probe.doctor import launch
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -13,11 +13,6 @@ CHECK = Check(
     title="The port at which the ranks meet is free on the host of rank 0.",
     looks_at="MASTER_PORT, or --master_port and --rdzv_endpoint of the launch command; the port is bound for a moment, if rank 0 is to start here.",
     remedy="Choose another port: torchrun --master_port=29501, or export MASTER_PORT=29501.",
-    zh=CheckTexts(
-        title="各 rank 会合的端口在 rank 0 所在主机上空闲。",
-        looks_at="MASTER_PORT，或启动命令的 --master_port 和 --rdzv_endpoint；如果 rank 0 要在本机启动，会把端口绑定一瞬间。",
-        remedy="换一个端口：torchrun --master_port=29501，或 export MASTER_PORT=29501。",
-    ),
 )
 _LOW = 1024
 

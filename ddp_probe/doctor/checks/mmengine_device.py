@@ -1,7 +1,7 @@
 """mmengine knows the accelerator."""
 
 from ddp_probe.doctor import cards
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -10,11 +10,6 @@ CHECK = Check(
     title="mmengine.device.get_device() answers the accelerator that is there.",
     looks_at="A child that imports the vendor's module, if there is one, and asks mmengine.",
     remedy="Start the job with DDP_PROBE=1 DDP_PROBE_FIX=auto.",
-    zh=CheckTexts(
-        title="mmengine.device.get_device() 返回的就是实际存在的加速卡。",
-        looks_at="由一个子进程导入厂商模块（如果有），再询问 mmengine。",
-        remedy="用 DDP_PROBE=1 DDP_PROBE_FIX=auto 启动作业。",
-    ),
     needs=("torch-imports", "vendor-module"),
 )
 

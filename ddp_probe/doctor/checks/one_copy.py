@@ -6,7 +6,7 @@ import sys
 from typing import Iterator, List, Tuple
 
 from ddp_probe.doctor import packages
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.packages import Packages
 
@@ -16,11 +16,6 @@ CHECK = Check(
     title="Each package is installed once, and the installed copy is the one that is imported.",
     looks_at="The metadata of all distributions on the path, and the folder that each package would be imported from.",
     remedy="Uninstall the copies that are not wanted, and start the job from a folder without a package of that name.",
-    zh=CheckTexts(
-        title="每个包只安装了一份，导入的就是安装的那一份。",
-        looks_at="路径上所有发行包的元数据，以及每个包会从哪个目录导入。",
-        remedy="卸载不需要的那几份，并在没有同名包的目录里启动作业。",
-    ),
 )
 _FULL = ("mmcv", "mmcv-full", "mmcv-lite")  # All bring the module mmcv.
 

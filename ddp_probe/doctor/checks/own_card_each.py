@@ -4,7 +4,7 @@ from typing import Tuple
 
 from ddp_probe.diagnose.words import counted, named
 from ddp_probe.doctor import ranks
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.plan import plan
 
@@ -14,11 +14,6 @@ CHECK = Check(
     title="Each rank has a card of its own.",
     looks_at="The card that each rank of group-starts chose: its UUID or its bus id if the runtime says it, else its number.",
     remedy="Start one rank per card, and let each call set_device(LOCAL_RANK).",
-    zh=CheckTexts(
-        title="每个 rank 有自己的一张卡。",
-        looks_at="group-starts 的每个 rank 选的卡：运行时给出的 UUID 或 bus id，没有就用编号。",
-        remedy="每张卡启动一个 rank，每个 rank 都调用 set_device(LOCAL_RANK)。",
-    ),
     needs=("torch-imports", "card-computes", "ranks-and-cards"),
     live=True,
 )

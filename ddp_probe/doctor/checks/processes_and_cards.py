@@ -1,7 +1,7 @@
 """The command starts no more ranks than there are cards."""
 
 from ddp_probe.doctor import cards, launch
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -10,11 +10,6 @@ CHECK = Check(
     title="The command starts as many ranks as there are cards on this host.",
     looks_at="--nproc_per_node of the command, or --nproc of doctor, and the cards that torch counts.",
     remedy="Start one rank for each card.",
-    zh=CheckTexts(
-        title="命令启动的 rank 数与本机的卡数相同。",
-        looks_at="命令的 --nproc_per_node 或 doctor 的 --nproc，以及 torch 数出的卡数。",
-        remedy="每张卡启动一个 rank。",
-    ),
 )
 
 

@@ -5,7 +5,7 @@ import shlex
 import tempfile
 
 from ddp_probe.activation import run_folder
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -14,11 +14,6 @@ CHECK = Check(
     title="The folder of runs can be written.",
     looks_at="DDP_PROBE_DIR, or ddp_probe_runs in this folder; a file is made there, or in the folder in which it would be made, and removed.",
     remedy="Point DDP_PROBE_DIR to a folder that can be written: export DDP_PROBE_DIR=/tmp/ddp_probe_runs",
-    zh=CheckTexts(
-        title="运行记录目录可以写入。",
-        looks_at="DDP_PROBE_DIR，或当前目录下的 ddp_probe_runs；在其中（或在将要创建它的目录里）建一个文件再删掉。",
-        remedy="让 DDP_PROBE_DIR 指向可以写入的目录：export DDP_PROBE_DIR=/tmp/ddp_probe_runs",
-    ),
 )
 
 

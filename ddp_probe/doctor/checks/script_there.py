@@ -5,7 +5,7 @@ import os
 import shutil
 
 from ddp_probe.doctor import launch
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -14,11 +14,6 @@ CHECK = Check(
     title="The launcher and the program that the command names exist.",
     looks_at="PATH, and the file of the program.",
     remedy="Correct the path, or change to the folder that has the program.",
-    zh=CheckTexts(
-        title="命令中写的启动器和程序都存在。",
-        looks_at="PATH，以及程序文件。",
-        remedy="改正路径，或切换到程序所在的目录。",
-    ),
 )
 
 

@@ -2,7 +2,7 @@
 
 import os
 
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -11,11 +11,6 @@ CHECK = Check(
     title="Shared memory (/dev/shm) is large enough for DataLoader workers and for backends that talk through it.",
     looks_at="The size and the free space of /dev/shm.",
     remedy="Start the container with --shm-size=8g or --ipc=host.",
-    zh=CheckTexts(
-        title="共享内存（/dev/shm）足够大，能满足 DataLoader 的 worker 和通过它通信的后端。",
-        looks_at="目录 /dev/shm 的大小和剩余空间。",
-        remedy="启动容器时加上 --shm-size=8g 或 --ipc=host。",
-    ),
 )
 _LEAST = 256 << 20  # Docker gives 64 MiB, with which a DataLoader of images dies by SIGBUS.
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.host_meeting import HostMeeting
 from ddp_probe.doctor.meeting import meet, why_not_compared
@@ -14,11 +14,6 @@ CHECK = Check(
     title="The hosts have the same versions, driver, backends, cards and variables, and their clocks agree.",
     looks_at="What each host says of itself; the clocks, by asking each host for the time.",
     remedy="Make the hosts alike.",
-    zh=CheckTexts(
-        title="各台主机的版本、驱动、后端、卡和变量相同，时钟一致。",
-        looks_at="每台主机对自身的报告；时钟则是向每台主机询问时间。",
-        remedy="使各台主机一致。",
-    ),
     needs=("hosts-meet",),
     of_hosts=True,
 )

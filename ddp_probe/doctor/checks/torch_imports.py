@@ -1,6 +1,6 @@
 """torch can be imported."""
 
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -9,11 +9,6 @@ CHECK = Check(
     title="torch can be imported, and has torch.distributed.",
     looks_at="A child process imports torch and says its version, its file, and what it was built for.",
     remedy="Install torch for this Python, or activate the environment that has it: 'python -c \"import torch\"' must print nothing.",
-    zh=CheckTexts(
-        title="可以导入 torch，并且它有 torch.distributed。",
-        looks_at="由一个子进程导入 torch，报告它的版本、文件，以及它针对什么编译。",
-        remedy="为这个 Python 安装 torch，或激活装有它的环境：'python -c \"import torch\"' 应当什么都不打印。",
-    ),
 )
 
 

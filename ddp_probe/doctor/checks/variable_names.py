@@ -3,7 +3,7 @@
 import shlex
 
 from ddp_probe import settings
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.checks import _known_variables
 from ddp_probe.doctor.host import Host
 
@@ -13,11 +13,6 @@ CHECK = Check(
     title="No variable of the probe, a backend or a launcher is misspelt or has an invalid value.",
     looks_at="The names of all variables that begin with DDP_PROBE, NCCL_, GLOO_ or TORCH_, or resemble a launcher's.",
     remedy="Correct the name: a variable that nobody reads changes nothing.",
-    zh=CheckTexts(
-        title="探针、后端和启动器的变量没有拼错，值也有效。",
-        looks_at="所有以 DDP_PROBE、NCCL_、GLOO_ 或 TORCH_ 开头的变量名，以及与启动器变量相似的变量名。",
-        remedy="改正名称：没有程序读取的变量不起任何作用。",
-    ),
 )
 
 

@@ -1,7 +1,7 @@
 """The vendor's module can be imported."""
 
 from ddp_probe.doctor import cards
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -10,11 +10,6 @@ CHECK = Check(
     title="The vendor's module is installed, can be imported, and fits torch.",
     looks_at="A child imports torch, then the module, and says its version and file.",
     remedy="Install the module that the vendor provides for this version of torch and Python.",
-    zh=CheckTexts(
-        title="厂商的模块已安装，可以导入，并且与 torch 匹配。",
-        looks_at="由一个子进程先导入 torch 再导入该模块，报告它的版本和文件。",
-        remedy="安装厂商为这个版本的 torch 和 Python 提供的模块。",
-    ),
     needs=("torch-imports",),
 )
 

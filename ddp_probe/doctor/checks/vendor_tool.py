@@ -5,7 +5,7 @@ from typing import List
 
 from ddp_probe.accelerators import Accelerator
 from ddp_probe.doctor import cards, children
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -14,11 +14,6 @@ CHECK = Check(
     title="The vendor's tool answers, and lists as many cards as there are device files.",
     looks_at="The output of nvidia-smi, efsmi, npu-smi, cnmon, mthreads-gmi, xpu-smi, hl-smi or rocm-smi.",
     remedy="See what the tool says; without it, the driver and the cards cannot be told from a broken plugin.",
-    zh=CheckTexts(
-        title="厂商的工具有响应，列出的卡数与设备文件一样多。",
-        looks_at="nvidia-smi、efsmi、npu-smi、cnmon、mthreads-gmi、xpu-smi、hl-smi 或 rocm-smi 的输出。",
-        remedy="看工具怎么说；没有它，就分不清是驱动和卡的问题，还是插件坏了。",
-    ),
 )
 _SHOWN = 8
 

@@ -4,7 +4,7 @@ import re
 from typing import Iterator, Optional, Tuple
 
 from ddp_probe.doctor import packages
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 from ddp_probe.doctor.packages import Packages
 
@@ -14,11 +14,6 @@ CHECK = Check(
     title="The versions of torch, mmengine, mmcv and numpy fit each other.",
     looks_at="The metadata of what is installed.",
     remedy="Install versions that fit.",
-    zh=CheckTexts(
-        title="torch、mmengine、mmcv 和 numpy 的版本相互匹配。",
-        looks_at="已安装内容的元数据。",
-        remedy="安装相互匹配的版本。",
-    ),
 )
 
 

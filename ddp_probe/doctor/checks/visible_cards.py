@@ -5,7 +5,7 @@ from typing import Iterator, List, Tuple
 
 from ddp_probe.accelerators import Accelerator
 from ddp_probe.doctor import cards
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -14,11 +14,6 @@ CHECK = Check(
     title="The visible-device variables leave the ranks the cards that they need.",
     looks_at="The vendor's variables, such as CUDA_VISIBLE_DEVICES, and the device files.",
     remedy="Unset the variable, or name cards that exist, each once.",
-    zh=CheckTexts(
-        title="可见卡变量给各 rank 留下了它们需要的卡。",
-        looks_at="厂商的变量，例如 CUDA_VISIBLE_DEVICES，以及设备文件。",
-        remedy="取消这个变量，或只写存在的卡，每张一次。",
-    ),
 )
 
 

@@ -1,7 +1,7 @@
 """No variable that torchrun sets is set by hand beside it."""
 
 from ddp_probe.doctor import launch
-from ddp_probe.doctor.check import Answer, Check, CheckTexts
+from ddp_probe.doctor.check import Answer, Check
 from ddp_probe.doctor.host import Host
 
 CHECK = Check(
@@ -10,11 +10,6 @@ CHECK = Check(
     title="No variable that torchrun sets is set by hand beside it.",
     looks_at="RANK, LOCAL_RANK and WORLD_SIZE in the command and in this shell, if the command starts torchrun.",
     remedy="Leave them to torchrun: --nproc_per_node and --nnodes decide.",
-    zh=CheckTexts(
-        title="没有在 torchrun 之外手工设置由它设置的变量。",
-        looks_at="如果命令启动 torchrun，看命令里和当前 shell 里的 RANK、LOCAL_RANK 和 WORLD_SIZE。",
-        remedy="交给 torchrun：由 --nproc_per_node 和 --nnodes 决定。",
-    ),
 )
 _SET = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 
