@@ -27,6 +27,9 @@ upgrade.
 
 import argparse
 import importlib
+import os
+import re
+from typing import Dict
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -41,6 +44,14 @@ def run(args: argparse.Namespace) -> int:
     """Print the script."""
     from ddp_probe.cli import _completion_words
 
-    module = importlib.import_module("ddp_probe.cli._completion_%s" % args.shell)
-    print(module.script(_completion_words.commands()), end="")
+    rows = importlib.import_module("ddp_probe.cli._completion_%s" % args.shell).rows(_completion_words.commands())
+    print(_filled(args.shell, rows), end="")
     return 0
+
+
+def _filled(shell: str, rows: Dict[str, str]) -> str:
+    """Return the shell's file with what belongs at each of its marks: @name@ in a line, or a comment that holds nothing else."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "completions", "completion." + shell), encoding="utf-8") as file:
+        script = file.read()
+    marks = r"(?m)^ *# @({0})@$|@({0})@".format("|".join(rows))
+    return re.sub(marks, lambda found: rows[found.group(1) or found.group(2)], script)

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import pytest
 
-from ddp_probe.cli import COMMANDS, _completion_words, _parse
+from ddp_probe.cli import COMMANDS, _completion_words, _parse, completion
 from ddp_probe.cli.completion import SHELLS
 from ddp_probe.diagnose import rules
 from ddp_probe.doctor import checks
@@ -40,6 +40,22 @@ def scripts(tmp_path_factory: pytest.TempPathFactory, python: str) -> Dict[str, 
         found[shell] = folder / ("ddp-probe." + shell)
         found[shell].write_text(done.stdout, encoding="utf-8")
     return found
+
+
+@pytest.mark.parametrize("shell", [pytest.param(shell, marks=_absent(shell)) for shell in SHELLS])
+def test_the_file_of_a_shell_is_a_script_of_it(shell: str, scripts: Dict[str, Path]) -> None:
+    """The shell reads the file in the package as it stands, and the script that is printed from it."""
+    for path in (Path(completion.__file__).with_name("completions") / ("completion." + shell), scripts[shell]):
+        done = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_mark_of_a_script_is_filled(shell: str, scripts: Dict[str, Path]) -> None:
+    """The file in the package has marks where rows of the table belong, and what is printed has none."""
+    marked = (Path(completion.__file__).with_name("completions") / ("completion." + shell)).read_text(encoding="utf-8")
+    assert len(re.findall(r"@[a-z]+@", marked)) >= 2
+    assert re.findall(r"@[a-z]+@", scripts[shell].read_text(encoding="utf-8")) == []
 
 
 @pytest.fixture(scope="module")
