@@ -4,7 +4,7 @@ Each is a reason not to call the run clear: a call that raised while others went
 was when it ended, an unequal number of steps.
 """
 
-from typing import Dict, Iterator, Optional, Sequence, Set
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from ddp_probe.diagnose import _next
 from ddp_probe.diagnose.ledgers import Standing, View, as_site, described, spoken, view
@@ -13,9 +13,54 @@ from ddp_probe.diagnose.words import capital, counted, named, place
 from ddp_probe.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
 from ddp_probe.read.ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.read.model import Run
+from ddp_probe.read.splits import BACKWARD, FORWARD
 
 _ABOUT_GROUPS = frozenset(one.name for one in OPERATIONS if ABOUT_GROUPS <= one.code < BATCH)
 _WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
+
+
+class Abandoned(NamedTuple):
+    """A call that raised on some ranks and that others, which have left, never made."""
+
+    rank: int  # The first one on which it raised.
+    call: Union[Record, Phase]
+    what: str
+    when: float
+    left: List[int]
+
+
+def abandoned(run: Run) -> Optional[Abandoned]:
+    """Return the first such call, if the ledgers of those that left hold all that they made."""
+    seen = view(run)
+    found = [Abandoned(rank, one, _told(one), seen.ranks[rank].wall(one.left_ns), _without(seen, rank, one)) for rank, one in _lost_calls(seen)]
+    return min((one for one in found if one.left), key=lambda one: one.when, default=None)
+
+
+def _lost_calls(seen: View) -> Iterator[Tuple[int, Union[Record, Phase]]]:
+    for rank, standing in seen.ranks.items():
+        yield from ((rank, one) for one in standing.ledger.raised if _counts(one) and not _tried(seen, one))
+        yield from ((rank, one) for one in standing.ledger.phases if _failed(one) and one.name in (BACKWARD, FORWARD))
+
+
+def _told(call: Union[Record, Phase]) -> str:
+    words = spoken(call) if isinstance(call, Phase) else described(call.op, call.elements, call.dtype, call.peer)
+    return words + _at(call.site)
+
+
+def _without(seen: View, rank: int, call: Union[Record, Phase]) -> List[int]:
+    """Return the ranks that have left and never made a call."""
+    if isinstance(call, Phase):
+        known = set(seen.ranks) - seen.unknown
+        missing = [other for other in known if seen.ranks[other].times(call.name) < call.times]
+    elif call.group is not None and call.op in PAIRED:
+        missing = [call.peer] if call.peer in seen.ranks and call.peer not in seen.unknown else []
+    else:
+        missing = [] if call.group is None else _behind(seen, call.group.id, call.seq)
+    return sorted(other for other in missing if other != rank and seen.ranks[other].left is not None)
+
+
+def _behind(seen: View, group: str, number: int) -> List[int]:
+    return [rank for rank in _whole(seen, group) if seen.ranks[rank].count(group) < number]
 
 
 def disagreements(run: Run) -> Iterator[Undecided]:
@@ -59,7 +104,7 @@ def _others(seen: View, record: Record) -> str:
     """Say which ranks never made the call that raised."""
     if record.group is None or record.op in PAIRED:
         return ""
-    missing = [rank for rank in _whole(seen, record.group.id) if seen.ranks[rank].count(record.group.id) < record.seq]
+    missing = _behind(seen, record.group.id, record.seq)
     return ", which %s never made" % named(missing) if missing else ""
 
 

@@ -1,8 +1,11 @@
-"""The clients: programs in the shapes that people write, each with the command that starts it, and the three ways in which it is broken.
+"""The clients: programs in the shapes that people write, each with the command that starts it, and the four ways in which it is broken.
 
-raises  an exception of the job's own on rank 1
-ddp     device_ids on the CPU, or what is like it in the framework: parameters that are not used, a configuration that it refuses
-ends    the exception is swallowed, and the program ends with 1; or rank 1 calls sys.exit(1), or is killed
+raises   an exception of the job's own on rank 1
+ddp      device_ids on the CPU, or what is like it in the framework: parameters that are not used, a configuration that it refuses
+ends     the exception is swallowed, and the program ends with 1; or rank 1 calls sys.exit(1), or is killed
+swallow  rank 1 raises at a drawn step, every rank logs what it catches, and the program ends with 0
+
+scripts/client_table has more ways and more clients, and prints a table of what the reports say.
 
 A program reads its way from $WAY and marks its faulty lines with "# way: NAME"; lines(program, way) finds them.
 """
@@ -14,7 +17,7 @@ from typing import Any, List, NamedTuple, Tuple
 from launcher_pages import adapted, command, reads, together
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-WAYS = ("raises", "ddp", "ends")
+WAYS = ("raises", "ddp", "ends", "swallow")
 _TORCHRUN = "torchrun --nproc_per_node=2 --master_addr=127.0.0.1 --master_port={port} "
 _ACCELERATE = "accelerate launch --num_processes 2 --num_machines 1 --mixed_precision no --dynamo_backend no "
 _BY_HAND = "MASTER_ADDR=127.0.0.1 MASTER_PORT={port} WORLD_SIZE=2 RANK=%d python imagenet.py"
@@ -48,6 +51,10 @@ class Client(NamedTuple):
     same: bool = True  # It prints the same text each time; DeepSpeed's launcher prints times and pids.
     proven: bool = True  # Something tells how each rank ended. Nothing does if Ray has killed its workers after a training that went well.
 
+    def has(self, way: str) -> bool:
+        """Tell whether the program can be broken in a way."""
+        return way != "swallow" or "@tolerant" in (PROGRAMS / self.program).read_text(encoding="utf-8")
+
 
 def _of_page(name: str, program: str, page: str, block: str, *changes: Tuple[str, str], **more: Any) -> Client:
     """Return the client that runs a block of a page, with its own program and numbers."""
@@ -64,7 +71,7 @@ CLIENTS = (
     _of_page("spawn", "spawn_toy.py", "mp-spawn", "one-host", always=("ends",)),
     _of_page("spawn-hosts", "main.py", "mp-spawn", "several-hosts", always=("raises",), folders=2),
     Client("process", "process_tuto.py", "python process_tuto.py", ("raises", "ddp")),
-    _of_page("elastic", "elastic.py", "torchrun", "one-host", _TWO, always=("ends",)),
+    _of_page("elastic", "elastic.py", "torchrun", "one-host", _TWO, always=("ends", "swallow")),
     _of_page("torchrun-hosts", "elastic.py", "torchrun", "several-hosts", _ONE_EACH, always=("ends",), folders=2),
     _of_page("torchrun-c10d", "elastic.py", "torchrun", "several-hosts-c10d", _ONE_EACH, always=("raises",), folders=2),
     _of_page(
@@ -100,7 +107,7 @@ CLIENTS = (
     ),
     Client("lightning-spawn", "with_lightning.py", "python with_lightning.py ddp_spawn"),
     Client("lightning-fork", "with_lightning.py", "python with_lightning.py ddp_fork", ("ends",)),
-    Client("trainer", "with_trainer.py", _TORCHRUN + "with_trainer.py", ("ddp",)),
+    Client("trainer", "with_trainer.py", _TORCHRUN + "with_trainer.py", ("ddp", "swallow")),
     Client("deepspeed", "with_deepspeed.py", _TORCHRUN + "with_deepspeed.py", ("ddp",)),
     _of_page(
         "deepspeed-launcher",
@@ -132,6 +139,20 @@ CLIENTS = (
     Client("coverage", "elastic.py", _TORCHRUN + "--no_python coverage run -p elastic.py"),
     Client("pytest", "check_two_ranks.py", "pytest -q -p no:cacheprovider check_two_ranks.py", ("raises",)),
 )
+# Those that scripts/client_table has besides; the last ones need packages that it names.
+WIDE = (
+    Client("fsdp2", "with_fsdp2.py", _TORCHRUN + "with_fsdp2.py"),
+    Client("tensor-parallel", "with_tensor_parallel.py", _TORCHRUN + "with_tensor_parallel.py"),
+    Client("pipelining", "with_pipelining.py", _TORCHRUN + "with_pipelining.py"),
+    Client("workers", "with_workers.py", _TORCHRUN + "with_workers.py"),
+    Client("rpc", "with_rpc.py", together([_BY_HAND.replace("imagenet.py", "with_rpc.py") % one for one in (0, 1)])),
+    Client("mpi4py", "with_mpi4py.py", "mpirun -np 2 python with_mpi4py.py", named=JOB),
+    Client("joblib", "toy_training.py", "python with_joblib.py"),
+    Client("papermill", "toy_training.py", together([_BY_HAND.replace("imagenet.py", "with_papermill.py") % one for one in (0, 1)])),
+    Client("ray-tasks", "toy_training.py", "python with_ray_tasks.py"),
+)
+# The ways that they and most of CLIENTS are broken in there: by spoil() of pieces.py, or as their own "ddp".
+WIDE_WAYS = ("", "raise", "ddp", "exit1", "_exit", "kill", "swallow", "hang")
 # What --cpu makes of --num_processes 2: one process, started without a word.
 ALONE = Client("accelerate-cpu", "with_accelerate.py", _ACCELERATE + "--cpu with_accelerate.py")
 

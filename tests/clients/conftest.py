@@ -6,24 +6,21 @@ bare_interpreter   The bin folder of an environment that sees all packages of th
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
-import sys
-import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple
 
 import pytest
+import schedule
+from client_launch import QUIET, interpreter_in
 from client_table import PROGRAMS, Client
 
 # Only .venv-clients has what the programs import.
 collect_ignore_glob = [] if find_spec("accelerate") else ["test_clients.py", "test_forms.py", "test_states.py"]
-
-_COMMANDS = ("accelerate", "coverage", "ddtrace-run", "deepspeed", "opentelemetry-instrument", "pytest", "torchrun")
-_LINKED = ("mpirun",)  # Those that are not scripts of Python.
-_HERE = Path(__file__).resolve().parent
 
 
 class Launch(NamedTuple):
@@ -42,37 +39,16 @@ class Launch(NamedTuple):
         return json.dumps([self.report.get("findings"), self.report.get("undecided")])
 
 
-def _script(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-    path.chmod(0o755)
-
-
-def _interpreter(place: Path) -> Path:
-    """Build an environment that sees all packages of this one; return its bin folder."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True, timeout=60)
-    site = next(place.glob("lib/python*/site-packages"))
-    # Before what install puts there, which looks for ddp_probe as soon as it is read.
-    (site / "00_packages.pth").write_text("import site; site.addsitedir(%r)\n" % sysconfig.get_path("purelib"), encoding="utf-8")
-    for name in _COMMANDS:  # Each begins with a line that names the interpreter.
-        text = Path(sysconfig.get_path("scripts"), name).read_text(encoding="utf-8")
-        _script(place / "bin" / name, "#!%s\n%s" % (place / "bin" / "python", text.split("\n", 1)[1]))
-    for name in _LINKED:
-        _script(place / "bin" / name, '#!/bin/sh\nexec "%s" "$@"\n' % Path(sysconfig.get_path("scripts"), name))
-    for file in (_HERE / "stand_ins").iterdir():
-        _script(place / "bin" / file.name, file.read_text(encoding="utf-8").replace("/usr/bin/env python3", str(place / "bin" / "python")))
-    return place / "bin"
-
-
 @pytest.fixture
 def bare_interpreter(tmp_path: Path) -> Path:
     """The bin folder of an environment that sees all packages of this one, and that nothing is installed into."""
-    return _interpreter(tmp_path / "venv")
+    return interpreter_in(tmp_path / "venv")
 
 
 @pytest.fixture(scope="session")
 def interpreter(tmp_path_factory: pytest.TempPathFactory, clean_env: Callable[..., Dict[str, str]]) -> Path:
     """The bin folder of such an environment that the probe is installed into as a user does it."""
-    programs = _interpreter(tmp_path_factory.mktemp("interpreter") / "venv")
+    programs = interpreter_in(tmp_path_factory.mktemp("interpreter") / "venv")
     subprocess.run([str(programs / "python"), "-m", "ddp_probe", "install"], check=True, timeout=60, env=clean_env(), capture_output=True)
     return programs
 
@@ -89,7 +65,8 @@ def launch(
         port = free_port()
         on = {"DDP_PROBE": "1"} if probe and not client.page[0] else {}  # The line of a page turns the probe on by itself.
         path = "%s:%s" % (interpreter, os.environ["PATH"])
-        env = clean_env(PATH=path, WAY=way or None, PORT=str(port), HOME=str(folder), PYTHONPATH=None, **_QUIET, **on)
+        step = random.Random("%d %s" % (schedule.seed(), client.name)).randrange(2)
+        env = clean_env(PATH=path, WAY=way or None, STEP=str(step), PORT=str(port), HOME=str(folder), PYTHONPATH=None, **QUIET, **on)
         line = client.command.format(port=port)
         done = _bash(line if probe else re.sub(r"DDP_PROBE([= ])1", r"DDP_PROBE\g<1>0", line), env, folder)
         report = _bash("python -m ddp_probe report --json " + client.reads, env, folder) if probe else None
@@ -98,24 +75,6 @@ def launch(
         return Launch(done.returncode, sorted(done.stdout.split("\n")), done.stderr, said, report.returncode if report else 0, runs, folder)
 
     return start
-
-
-_QUIET = {
-    "ACCELERATE_USE_CPU": "1",
-    "DD_TRACE_ENABLED": "false",
-    "DD_INSTRUMENTATION_TELEMETRY_ENABLED": "false",
-    "DD_REMOTE_CONFIGURATION_ENABLED": "false",
-    "DS_ACCELERATOR": "cpu",
-    "HF_HUB_OFFLINE": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # mpirun counts the cores.
-    "PYTHONDONTWRITEBYTECODE": "",
-    "RECORDED": str(_HERE / "recorded"),
-    "PYTHONUNBUFFERED": "",  # Else print writes a line and its end apart, and another rank's may come between.
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OTEL_SDK_DISABLED": "true",
-    "TOKENIZERS_PARALLELISM": "false",
-}
 
 
 def _bash(line: str, env: Dict[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":

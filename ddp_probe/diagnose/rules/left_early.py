@@ -1,8 +1,9 @@
 """A rank ended normally while the others still needed it."""
 
-from typing import Iterator, List, Optional, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Tuple, Union
 
 from ddp_probe import schema
+from ddp_probe.diagnose._disagreements import Abandoned, abandoned
 from ddp_probe.diagnose._loop_end import UNEQUAL, exchanged_unequally, unequal
 from ddp_probe.diagnose._waits import PEER_GONE, joined, stood, waited
 from ddp_probe.diagnose._who import ranks
@@ -13,6 +14,11 @@ from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run
 
 _STEPS = "Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer."
+
+_CAUGHT = (
+    "Look at what %s printed or logged%s, and at the except clause that it came through: let the rank end with its exception, or, if it is meant to "
+    "stop there, torch.distributed.broadcast the decision, and stop all ranks in the same step."
+)
 
 RULE = Rule(
     id="DDP617",
@@ -45,6 +51,8 @@ class _Leaver:
 def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     """Find the ranks that ended well before others lost a peer, if no rank failed for its own reason."""
     lost, own = _failures(run)
+    if not any(failure.fatal for failure in run.failures):
+        yield from _nobody_failed(run)
     if not lost or own or any(death.signal not in ("", "SIGTERM") for death in run.deaths):
         return
     first = lost[0]
@@ -73,6 +81,44 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         explains=lost,
         remedy=_remedy(run, earliest),
     )
+
+
+def _nobody_failed(run: Run) -> Iterator[Finding]:
+    """Find the ranks that left if no rank has failed: before a call that raised on others and that the job caught, or with an exit call."""
+    left = {rank: _Leaver(process) for process in run.processes for rank in [process.rank] if rank is not None and _ended_well(process)}
+    found = abandoned(run)
+    gone = [left[rank] for rank in found.left if rank in left and left[rank].when <= found.when] if found is not None else _exited(run, left)
+    if not gone or len(gone) * 2 > len(run.ranks):
+        return
+    guilty, earliest = ranks(each.process for each in gone), min(gone, key=lambda each: each.when)
+    if found is not None:
+        rest = "rank %d was in %s, which %s never made, and lost it there." % (found.rank, found.what, named(guilty))
+    else:
+        rest = "then its launcher ended the others with SIGTERM."
+    is_caught = not _exit_code(run, earliest)
+    where = " before %s" % place(earliest.leave.site) if earliest.leave is not None else ""
+    yield RULE.found(
+        ranks=guilty,
+        verdict="%s ended without an exception%s%s; %s%s"
+        % (capital(named(guilty)), _code(run, earliest), _how(earliest), rest, " The job caught what failed." if is_caught else ""),
+        evidence=[*_evidence(earliest, []), *([_lost(run, found)] if found is not None else [])],
+        when=earliest.when,
+        remedy=_CAUGHT % (named(guilty), where) if is_caught else _remedy(run, earliest),
+        confidence=MEDIUM,
+    )
+
+
+def _exited(run: Run, left: Dict[int, _Leaver]) -> List[_Leaver]:
+    """Return the ranks that came to an exit call with another code than 0, if the launcher has ended all others after that."""
+    gone = [each for each in left.values() if each.exit_call is not None and _exit_code(run, each)]
+    rest = [process for process in run.processes if process not in [each.process for each in gone]]
+    ended = [run.death(process.rank) if process.rank is not None else None for process in rest]
+    return gone if ended and all(death is not None and death.signal == "SIGTERM" for death in ended) else []
+
+
+def _lost(run: Run, found: Abandoned) -> Evidence:
+    kept = view(run).ranks[found.rank].ledger
+    return Evidence(kept.path, getattr(found.call, "number", 1), as_site(found.call.site), "rank %d: %s raised" % (found.rank, found.what))
 
 
 def _unequal_exchange(run: Run, gone: List[_Leaver], lost: List[Failed]) -> Optional[Finding]:
@@ -131,9 +177,12 @@ def _evidence(left: _Leaver, lost: List[Failed]) -> List[Evidence]:
     end = line(left.process.last_at, "rank %s ends without a failure" % left.process.rank)
     if left.exit_call is not None:
         end.site = left.exit_call
-        return [end, failed(lost[0])]  # The report shows the source of the line that most of the evidence names, or of the first.
+        return [
+            end,
+            *(failed(failure) for failure in lost[:1]),
+        ]  # The report shows the source of the line that most of the evidence names, or of the first.
     items = [shown(left.leave, "rank %s leaves the group" % left.process.rank)] if left.leave is not None else []
-    return [*items, end, *_last_call(left.process), *(failed(failure) for failure in lost[:3]), *_last_call(lost[0].process)]
+    return [*items, end, *_last_call(left.process), *(failed(failure) for failure in lost[:3]), *(_last_call(lost[0].process) if lost else [])]
 
 
 def _last_call(process: Optional[LoggedProcess]) -> List[Evidence]:

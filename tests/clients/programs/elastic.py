@@ -6,7 +6,7 @@ import signal
 
 import torch
 import torch.distributed as dist
-from pieces import WAY, ToyModel, data
+from pieces import WAY, ToyModel, data, spoil, tolerant
 from torch.nn.parallel import DistributedDataParallel
 
 
@@ -32,6 +32,7 @@ class Trainer:
             raise ValueError("loss is nan")  # way: raises
         if WAY == "ends" and self.rank == 1:
             os.kill(os.getpid(), signal.SIGKILL)
+        spoil(self.rank, epoch)
         loss.backward()
         self.optimizer.step()
         print("rank %d epoch %d loss %.4f" % (self.rank, epoch, loss.item()), flush=True)
@@ -45,6 +46,7 @@ class Trainer:
         dist.barrier()
 
 
+@tolerant
 def main() -> None:
     """Train two epochs."""
     dist.init_process_group("gloo")

@@ -8,13 +8,14 @@ import sys
 
 import torch
 import torch.distributed as dist
-from pieces import WAY, ToyModel, data
+from pieces import WAY, ToyModel, data, spoil, tolerant
 
 
 def _number(*names: str) -> int:
     return next(int(os.environ[name]) for name in names if name in os.environ)
 
 
+@tolerant
 def main_worker(args: argparse.Namespace) -> None:
     """Train two steps, then average the accuracy over the ranks."""
     rank = _number("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
@@ -26,6 +27,7 @@ def main_worker(args: argparse.Namespace) -> None:
         loss = model(data(rank)).pow(2).mean()
         if WAY in ("raises", "ends") and rank == 1:
             raise ValueError("loss is nan")  # way: raises, ends
+        spoil(rank, step)
         loss.backward()
         optimizer.step()
         print("rank %d step %d loss %.4f" % (rank, step, loss.item()), flush=True)

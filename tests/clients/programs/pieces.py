@@ -1,11 +1,55 @@
 """What the programs here have in common: how this start is broken, and a model for it."""
 
+import functools
+import gc
+import logging
 import os
+import signal
+import sys
+import time
+from typing import Any, Callable, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-WAY = os.environ.get("WAY", "")  # raises, ddp or ends; empty when nothing is wrong. Each program marks its faulty lines with "# way: NAME".
+Run = TypeVar("Run", bound=Callable[..., Any])
+WAY = os.environ.get("WAY", "")  # Empty when nothing is wrong. Each program marks its faulty lines with "# way: NAME".
+STEP = int(os.environ.get("STEP", "1"))  # The step at which spoil() breaks it.
+
+
+def spoil(rank: int, step: int) -> None:
+    """Break this start on rank 1 at its step, in the ways that all programs have in common."""
+    if rank != 1 or step != STEP:
+        return
+    if WAY in ("raise", "swallow"):
+        raise ValueError("loss is nan")  # way: raise, swallow
+    if WAY == "exit1":
+        sys.exit(1)  # way: exit1
+    if WAY == "_exit":
+        os._exit(7)  # way: _exit
+    if WAY == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)  # way: kill
+    if WAY == "hang":
+        time.sleep(600)  # way: hang
+
+
+def tolerant(train: Run) -> Run:
+    """Let a training that fails log it and return, in the way "swallow"."""
+
+    @functools.wraps(train)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return train(*args, **kwargs)
+        except Exception:
+            if WAY != "swallow":
+                raise
+            logging.getLogger(__name__).exception("training failed")
+        gc.collect()
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+        return None
+
+    return run  # type: ignore[return-value]
 
 
 class ToyModel(nn.Module):

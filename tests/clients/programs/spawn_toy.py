@@ -6,7 +6,7 @@ import sys
 
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from pieces import WAY, ToyModel, data
+from pieces import WAY, ToyModel, data, spoil, tolerant
 from torch import optim
 from torch.nn.parallel import DistributedDataParallel
 
@@ -18,6 +18,7 @@ def setup(rank: int, world_size: int) -> None:
     dist.init_process_group("gloo", rank=rank, world_size=world_size)
 
 
+@tolerant
 def demo_basic(rank: int, world_size: int) -> None:
     """Train two steps."""
     setup(rank, world_size)
@@ -27,6 +28,7 @@ def demo_basic(rank: int, world_size: int) -> None:
         loss = model(data(rank)).pow(2).mean()
         if WAY in ("raises", "ends") and rank == 1:
             raise ValueError("loss is nan")  # way: raises, ends
+        spoil(rank, step)
         loss.backward()
         optimizer.step()
         print("rank %d step %d loss %.4f" % (rank, step, loss.item()), flush=True)

@@ -5,10 +5,11 @@ import sys
 import torch
 from accelerate import Accelerator, debug_launcher
 from accelerate.utils import DistributedDataParallelKwargs
-from pieces import WAY, ToyModel, data
+from pieces import WAY, ToyModel, data, spoil, tolerant
 from torch.utils.data import DataLoader
 
 
+@tolerant
 def train() -> None:
     """Train one epoch."""
     accelerator = Accelerator(cpu=True, kwargs_handlers=[DistributedDataParallelKwargs(bucket_cap_mb=1)])
@@ -16,12 +17,13 @@ def train() -> None:
     model = ToyModel(unused=WAY == "ddp")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     model, optimizer, loader = accelerator.prepare(model, optimizer, DataLoader(torch.cat([data(0), data(1)]), batch_size=4))
-    for batch in loader:
+    for step, batch in enumerate(loader):
         loss = model(batch).pow(2).mean()  # way: ddp
         if WAY == "raises" and rank == 1:
             raise ValueError("loss is nan")  # way: raises
         if WAY == "ends" and rank == 1:
             sys.exit(1)  # way: ends
+        spoil(rank, step)
         accelerator.backward(loss)
         optimizer.step()
         optimizer.zero_grad()

@@ -8,11 +8,12 @@ import hydra
 import torch
 import torch.distributed as dist
 from omegaconf import DictConfig
-from pieces import WAY, ToyModel, data
+from pieces import WAY, ToyModel, data, spoil, tolerant
 from torch.nn.parallel import DistributedDataParallel
 
 
 @hydra.main(version_base=None, config_path=None)
+@tolerant
 def main(cfg: DictConfig) -> None:
     """Train two steps."""
     dist.init_process_group("gloo")
@@ -25,6 +26,7 @@ def main(cfg: DictConfig) -> None:
             raise ValueError("loss is nan")  # way: raises
         if WAY == "ends" and rank == 1:
             sys.exit(1)  # way: ends
+        spoil(rank, step)
         loss.backward()
         optimizer.step()
         print("rank %d step %d loss %.4f" % (rank, step, loss.item()), flush=True)

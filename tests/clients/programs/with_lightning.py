@@ -4,7 +4,7 @@ import sys
 
 import lightning
 import torch
-from pieces import WAY, ToyModel, data
+from pieces import WAY, ToyModel, data, spoil, tolerant
 from torch import Tensor
 from torch.utils.data import DataLoader
 
@@ -24,6 +24,7 @@ class Module(lightning.LightningModule):
             raise ValueError("loss is nan")  # way: raises
         if WAY == "ends" and self.global_rank == 1:
             sys.exit(1)  # way: ends
+        spoil(self.global_rank, index)
         print("rank %d step %d loss %.4f" % (self.global_rank, index, loss.item()), flush=True)
         return loss
 
@@ -32,6 +33,7 @@ class Module(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.01)
 
 
+@tolerant
 def main() -> None:
     """Train one epoch."""
     hosts = int(sys.argv[2]) if len(sys.argv) > 2 else 1

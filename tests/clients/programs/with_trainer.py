@@ -6,10 +6,10 @@ import sys
 from typing import Any, Dict, List
 
 import torch
-from pieces import WAY
+from pieces import WAY, spoil, tolerant
 from torch import Tensor
 from torch.utils.data import Dataset
-from transformers import BertConfig, BertForSequenceClassification, PrinterCallback, Trainer, TrainingArguments
+from transformers import BertConfig, BertForSequenceClassification, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 SHAPE = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8, "max_position_embeddings": 8}
 
@@ -30,6 +30,14 @@ class Rows(Dataset):  # type: ignore[type-arg]
         return {"input_ids": torch.arange(6) + index, "labels": torch.tensor(index % 2)}
 
 
+class Breaks(TrainerCallback):  # type: ignore[misc]
+    """Breaks this start, if it is to be broken."""
+
+    def on_step_begin(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
+        """Break it at its step."""
+        spoil(int(os.environ["RANK"]), state.global_step)
+
+
 class Model(BertForSequenceClassification):
     """A classifier; in one way of breaking with a layer that takes no part in the loss."""
 
@@ -39,6 +47,7 @@ class Model(BertForSequenceClassification):
         self.extra = torch.nn.Linear(2, 2) if WAY == "ddp" else None
 
 
+@tolerant
 def main() -> None:
     """Train two steps."""
     torch.manual_seed(0)
@@ -49,6 +58,7 @@ def main() -> None:
     )  # fmt: skip
     trainer = Trainer(model=places[0], args=arguments, train_dataset=places[1])
     trainer.remove_callback(PrinterCallback)  # It prints seconds.
+    trainer.add_callback(Breaks())
     done = trainer.train()  # way: ddp
     print("trained %d steps on rank %s" % (done.global_step, os.environ["RANK"]), flush=True)
     del trainer  # It holds the wrapped model, which keeps the group's threads running: torch 2.13 then may abort at the end.

@@ -9,7 +9,7 @@ from typing import Dict
 import torch
 from mmengine.model import BaseModel
 from mmengine.runner import Runner
-from pieces import WAY, data
+from pieces import WAY, data, spoil, tolerant
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
@@ -27,6 +27,7 @@ class Net(BaseModel):
         super().__init__()
         torch.manual_seed(0)
         self.net = nn.Linear(10, 5)
+        self.steps = 0
 
     def forward(self, x: Tensor, mode: str = "tensor") -> Dict[str, Tensor]:
         """Answer the loss."""
@@ -34,9 +35,12 @@ class Net(BaseModel):
             raise ValueError("loss is nan")  # way: raises
         if WAY == "ends" and os.environ["RANK"] == "1":
             sys.exit(1)  # way: ends
+        spoil(int(os.environ["RANK"]), self.steps)
+        self.steps += 1
         return {"loss": self.net(x).pow(2).mean()}
 
 
+@tolerant
 def main() -> None:
     """Train one epoch."""
     parser = argparse.ArgumentParser()
