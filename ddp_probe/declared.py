@@ -13,6 +13,8 @@ TARGETS = (
     ("launcher", "torch.distributed.launcher.api", "launch_agent", ("launcher", "solo"), False),
     ("launcher", "torch.distributed.elastic.multiprocessing.api", "PContext.start", ("launcher", "solo"), False),
     ("launcher", "torch.distributed.elastic.multiprocessing.api", "PContext.close", ("launcher", "solo"), False),
+    ("launcher", "multiprocessing.popen_fork", "Popen.poll", ("launcher", "solo"), False),
+    ("launcher", "multiprocessing.popen_forkserver", "Popen.poll", ("launcher", "solo"), False),
     ("load", "torch.serialization", "load", ("rank", "solo"), False),
     ("load", "safetensors.torch", "load_file", ("rank", "solo"), True),
     ("load", "torch.distributed.checkpoint.state_dict_loader", "load", ("rank", "solo"), True),

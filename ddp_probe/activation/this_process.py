@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from ddp_probe import settings
 from ddp_probe.activation import roles, run_folder
@@ -46,6 +47,8 @@ class ThisProcess:
     def become_rank(self, given: Dict[str, Any]) -> None:
         """Take the role of a rank, with the arguments that init_process_group was called with."""
         self.rank_info = roles.rank_info(os.environ)
+        if "--multiprocessing-fork" in self.argv:  # multiprocessing has put the words of the program in place of its own by now.
+            self.argv = [sys.executable, *map(str, sys.argv)]
         if self.rank_info.rank is None:
             self.rank_info.launcher = "multiprocessing"
         rank, world_size = given.get("rank"), given.get("world_size")

@@ -5,6 +5,7 @@ plain word otherwise: $was (the argument as it stands), $args (all arguments), $
 method is called on), $device (the model's device).
 """
 
+import ast
 from string import Template
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -96,7 +97,7 @@ class Rewritten(NamedTuple):
     def clause(self, own: Optional[Names] = None) -> str:
         """Return the edit without its place."""
         text = self.empty if self.empty and own is not None and not own["args"] else self.text
-        return "write %s in place of %s" % (plain(text, **{"args": "local_rank", **(own or {})}), self.name)
+        return "write %s in place of %s" % (plain(text, **{"args": "local_rank", "first": "local_rank", **(own or {})}), self.name)
 
 
 class Import(NamedTuple):
@@ -191,8 +192,18 @@ def plain(code: str, **names: str) -> str:
 
 
 def fill(code: str, names: Names) -> str:
-    """Return code with its names filled in; one that is not there stays."""
+    """Return code with its names filled in; one that is not there stays. What stands in brackets already gets none of its own."""
+    for name, text in names.items():
+        if text[:1] == "(" and _is_one(text[1:-1]):
+            code = code.replace("($%s)" % name, "$" + name)
     return Template(code).safe_substitute(names)
+
+
+def _is_one(code: str) -> bool:
+    try:
+        return not isinstance(ast.parse(code, mode="eval").body, (ast.Tuple, ast.GeneratorExp))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def one_line(lines: Sequence[str], condition: str = "") -> str:

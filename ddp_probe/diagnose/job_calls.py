@@ -15,7 +15,7 @@ _CALLED: Dict[str, "re.Pattern[str]"] = {
     change.SET_DEVICE: re.compile(r"(^|\.)set_device$"),
     change.RUNNER: re.compile(r"(^|\.)(\w*Runner|from_cfg|build)$"),
     change.INIT_DIST: re.compile(r"(^|\.)init_dist$"),
-    change.MOVE: re.compile(r"(^|\.)(cuda|to)$"),
+    change.MOVE: re.compile(r"(^|\.)cuda$"),
     change.LOAD_STATE: re.compile(r"(^|\.)load_state_dict$"),
     change.TRAINER: re.compile(r"(^|\.)Trainer$"),
     change.ACCELERATOR: re.compile(r"(^|\.)Accelerator$"),
@@ -23,6 +23,7 @@ _CALLED: Dict[str, "re.Pattern[str]"] = {
 _SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.JoinedStr)
 
 
+_SECOND = ("f", "filename")  # Of a save, whatever is written before it.
 _LONGEST = 80  # Characters of an argument that a sentence repeats.
 
 
@@ -60,8 +61,9 @@ class Own(NamedTuple):
     def alone(self) -> bool:
         """Return whether the call is a whole statement, alone on its lines."""
         own = isinstance(self.statement, ast.Expr) and self.statement.value is self.call
-        last = self.lines[(self.statement.end_lineno or 0) - 1]
-        return own and self.indent == self.lines[self.statement.lineno - 1][: self.statement.col_offset] and last.rstrip().endswith(")")
+        row, right = position(self.lines, *end(self.statement))
+        after = self.lines[row][right:].strip()
+        return own and self.indent == self.lines[self.statement.lineno - 1][: self.statement.col_offset] and (not after or after.startswith("#"))
 
 
 # --- finding the call
@@ -79,27 +81,47 @@ def own_call(lines: List[str], tree: ast.Module, edit: change.InSource) -> Optio
     """Return the call that an edit means; None if it is not there, or not alone of its kind."""
     number, called = edit.site.line if not isinstance(edit, change.ConfigLine) and edit.site is not None else 0, getattr(edit, "call", "")
     found: List[Own] = []
+    others = other_names(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and _at_line(node, number):
             calls = [each for each in ast.walk(node) if isinstance(each, ast.Call) and _at_line(each, number)]
-            found += [Own(lines, call, node) for call in calls if _meant(call, called)]
+            found += [Own(lines, call, node) for call in calls if _meant(call, called, others)]
     if not found or (number == 0 and len(found) > 1):
         return None
-    return found[-1] if called else found[0]
+    if not called:
+        return found[0]
+    inner = found[-1].call
+    return found[-1] if all(start(one.call) <= start(inner) and end(inner) <= end(one.call) for one in found) else None
+
+
+def other_names(tree: ast.Module) -> Dict[str, str]:
+    """Return the names under which a program has imported something, or has given it a second name, each with its own name."""
+    found: Dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found.update({each.asname: each.name for each in node.names if each.asname})
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            own = _dotted(node.value)
+            found.update({node.targets[0].id: own} if own else {})
+    return found
 
 
 def _at_line(node: Any, number: int) -> bool:
     return number == 0 or node.lineno <= number <= (node.end_lineno or node.lineno)
 
 
-def _meant(call: ast.Call, called: str) -> bool:
-    return not called or (called in _CALLED and _CALLED[called].search(dotted_name(call)) is not None)
+def _meant(call: ast.Call, called: str, others: Dict[str, str]) -> bool:
+    name = dotted_name(call)
+    return not called or (called in _CALLED and _CALLED[called].search(others.get(name, name)) is not None)
 
 
 def dotted_name(call: ast.Call) -> str:
     """Return the dotted name that is called."""
+    return _dotted(call.func)
+
+
+def _dotted(node: ast.expr) -> str:
     parts: List[str] = []
-    node: ast.expr = call.func
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
         node = node.value
@@ -140,9 +162,11 @@ def names_of(own: Own) -> Dict[str, str]:
     """Return what the names in an edit stand for in a call."""
     given = [text_of(own.lines, value) for value in own.call.args]
     given += ["%s=%s" % (item.arg, text_of(own.lines, item.value)) for item in own.call.keywords if item.arg]
-    values = [operand(own.lines, value) for value in [*own.call.args, *(item.value for item in own.call.keywords)]]
+    keywords = [item for item in own.call.keywords if item.arg not in _SECOND]
+    values = [*own.call.args, *(item.value for item in keywords)]
+    values[1:1] = [item.value for item in own.call.keywords if item.arg in _SECOND]
     names = {"args": ", ".join(given)}
-    names.update(dict(zip(("first", "second"), values)))
+    names.update(zip(("first", "second"), (operand(own.lines, value) for value in values)))
     if isinstance(own.call.func, ast.Attribute):
         names["on"] = text_of(own.lines, own.call.func.value)
     return names
@@ -171,8 +195,11 @@ def device_of(own: Own, tree: ast.Module) -> Dict[str, str]:
 
 def given(call: ast.Call, edit: change.Argument) -> Optional[ast.expr]:
     """Return the argument that an edit is about, if the call has it."""
-    if 0 <= edit.position < len(call.args):
-        return call.args[edit.position]
+    position = edit.position
+    if edit.call == change.LOAD_STATE and isinstance(call.func, ast.Name) and len(call.args) > 1:
+        position += 1  # A function's first argument is the model.
+    if 0 <= position < len(call.args):
+        return call.args[position]
     return next((item.value for item in call.keywords if edit.name and item.arg == edit.name), None)
 
 

@@ -41,8 +41,8 @@ class ProbeSession(Protocol):
     def rank_known(self, rank: Optional[int], world_size: Optional[int]) -> None:
         """Take in who this process is, as a process group says."""
 
-    def act_as_launcher(self) -> None:
-        """Take the part of a launcher: the program starts ranks itself."""
+    def act_as_launcher(self, watches: bool = True) -> None:
+        """Take the part of a launcher: the program starts ranks itself; it watches them, unless they are about to end."""
 
     def warn(self, problem: str, event: schema.Event) -> None:
         """Say one line on stderr, and record it."""

@@ -144,12 +144,12 @@ class Session:
         self.recorder.bind(rank=rank_info.rank, world_size=rank_info.world_size)
         self.collectives.rank_known(rank_info.rank, rank_info.world_size)
 
-    def act_as_launcher(self) -> None:
+    def act_as_launcher(self, watches: bool = True) -> None:
         """A program of its own starts ranks itself: what it writes from here is a launcher's."""
         if self.process.role.name == "solo" and self.recorder.path is None:
             self.process.role.name = "launcher"
             self.recorder.bind(rank=None, local_rank=None, world_size=None)
-        if self.process.role.name == "launcher":
+        if watches and self.process.role.name == "launcher":
             guard.run("watcher", self.launch.start, self, _host())
 
     def warn(self, problem: str, event: schema.Event) -> None:

@@ -1,4 +1,4 @@
-"""torchrun's own agent: what was asked for, which children it started, how each of them ended."""
+"""What starts ranks: torchrun's own agent, and a program that starts them by multiprocessing. What was asked for, which children, how each ended."""
 
 import os
 import signal
@@ -17,21 +17,28 @@ if TYPE_CHECKING:
     from ddp_probe.probes._probe_session import ProbeSession
 
 _TEXT = 2000
+_LOOK = ".poll"
 
 
 class Launcher(Probe):
-    """Reads exit codes from the launcher's own tables, once it has closed them; starts and signals nothing."""
+    """Reads exit codes from the launcher's own tables, once it has closed them; starts and signals nothing.
+
+    A program that starts processes by multiprocessing is a launcher once one that left a rank's file has ended otherwise than well: nothing else
+    knows of a SIGKILL.
+    """
 
     name = "launcher"
     targets = (
         "torch.distributed.launcher.api:launch_agent",
         "torch.distributed.elastic.multiprocessing.api:PContext.start",
         "torch.distributed.elastic.multiprocessing.api:PContext.close",
+        "multiprocessing.popen_fork:Popen.poll",
+        "multiprocessing.popen_forkserver:Popen.poll",
     )
     roles = LAUNCH
     events = (schema.LauncherAgent, schema.LauncherGroup)
     points = (schema.LauncherChild, schema.LauncherSignal)
-    cost = "A few lines per launch, in the launcher only."
+    cost = "A few lines per launch, in the launcher only; one comparison when a program asks whether its child has ended."
 
     def __init__(self, session: "ProbeSession") -> None:
         super().__init__(session)
@@ -50,13 +57,21 @@ class Launcher(Probe):
 
     def silent_ranks(self) -> List[int]:
         """Return the local ranks whose process has left no file, as far as their pids are known."""
-        try:
-            pids = {name.split(".")[2] for name in os.listdir(self.session.process.folder) if name.startswith("rank")}
-        except ours(OSError):
-            pids = set()
+        pids = self._pids_with_a_file()
         if pids and not pids & {str(pid) for pid in self._children.values()}:
             return []  # Each child is a shell that started its rank: their pids say nothing.
         return sorted(rank for rank, pid in self._children.items() if str(pid) not in pids)
+
+    def _pids_with_a_file(self) -> Set[str]:
+        try:
+            return {name.split(".")[2] for name in os.listdir(self.session.process.folder) if name.startswith("rank")}
+        except ours(OSError):
+            return set()
+
+    def before(self, call: Call) -> None:
+        """Write the begin event; a look at a child has none."""
+        if not call.target.qualname.endswith(_LOOK):
+            super().before(call)
 
     def begin(self, call: Call) -> Optional[schema.Event]:
         """Record what is about to be started or closed."""
@@ -92,11 +107,22 @@ class Launcher(Probe):
     def after(self, call: Call, result: Any) -> None:
         """Record each child's exit code where the group has been closed."""
         super().after(call, result)
+        if result and call.target.qualname.endswith(_LOOK):
+            self._lost(vars(call.instance).get("pid"), result)
         if call.target.qualname.endswith(".close"):
             for event in _ended(call.instance):
                 if event.child_pid not in self._told:  # torch closes a group more than once
                     self._told.add(event.child_pid)
                     self.session.recorder.point(event)
+
+    def _lost(self, pid: Any, code: Any) -> None:
+        """Record a child that has not ended well, if it has become a rank."""
+        if type(pid) is not int or type(code) is not int or pid in self._told or self.session.process.role.name not in LAUNCH:
+            return
+        self._told.add(pid)
+        if str(pid) in self._pids_with_a_file():
+            self.session.act_as_launcher(watches=False)
+            self.session.recorder.point(schema.LauncherChild(child_pid=pid, exit_code=code, signal=signal_name(code)))
 
 
 def _asked(given: Dict[str, Any]) -> schema.LauncherAgent:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import datetime, timezone
 from typing import Any, Dict, Iterator, List, Optional
 
 import msgspec
@@ -20,6 +21,7 @@ else:  # typing.Annotated is new in Python 3.9
 
 VERSION = 1
 _INDENT = 2
+_LATEST = 1e11  # Seconds; a later time was not written by a clock.
 
 
 def _doc(text: str) -> msgspec.Meta:
@@ -63,6 +65,10 @@ class InventoryForm(msgspec.Struct):
     """What was read."""
 
     run: Annotated[str, _doc("The run's name.")]
+    began: Annotated[Optional[str], _doc("When its first process began, RFC 3339 in UTC; null if no process wrote a file.")]
+    heard: Annotated[Optional[str], _doc("When a process last wrote a line, RFC 3339 in UTC; null if no process wrote a file.")]
+    age: Annotated[Optional[float], _doc("Seconds from then to now if no path was given, and this is the newest run; else null.")]
+    command: Annotated[List[str], _doc("The words of the command that started it; empty if no process tells it.")]
     launcher: Annotated[str, _doc("What launched the ranks; empty if unknown.")]
     hosts: List[str]
     folders: List[str]
@@ -220,11 +226,19 @@ def _evidence(item: Evidence) -> EvidenceForm:
     return EvidenceForm(bundled.shown(item.file), item.line, item.site, item.text)
 
 
+def _stamp(when: float) -> Optional[str]:
+    return datetime.fromtimestamp(when, tz=timezone.utc).isoformat(timespec="milliseconds") if 0 < when < _LATEST else None
+
+
 def _inventory(run: Run, states: List[RankState]) -> InventoryForm:
     processes = [*run.launchers, *run.earlier, *run.processes]
     read = run.inventory
     return InventoryForm(
         run.name,
+        _stamp(inventory.began(run)),
+        _stamp(inventory.heard(run)),
+        round(inventory.age(run), 1) if run.is_newest and inventory.heard(run) else None,
+        inventory.command(run),
         inventory.launcher(run),
         sorted({process.host for process in processes if process.host}),
         list(map(bundled.shown, run.folders)),

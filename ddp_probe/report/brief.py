@@ -1,4 +1,4 @@
-"""The brief form: one line per finding, or one line with clear, or with undecided and the reasons."""
+"""The brief form: one line per finding, or one line with clear, or with undecided and the reasons. Without a path, one more says which run it is."""
 
 import sys
 from typing import List
@@ -8,7 +8,7 @@ from ddp_probe.diagnose.judge import CLEAR, FOUND
 from ddp_probe.diagnose.open_questions import unseen
 from ddp_probe.diagnose.rule import ERROR
 from ddp_probe.diagnose.words import named
-from ddp_probe.report import safe
+from ddp_probe.report import inventory, safe
 
 LONGEST = 500
 GOOD_ORDER = "clear: %s ended in good order, and no rule found anything."
@@ -26,7 +26,10 @@ def lines(diagnosis: Diagnosis) -> List[str]:
         shown = [finding(one) for one in diagnosis.findings]
     else:
         shown = [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
-    return shown + ([safe.line("not seen: %s" % unseen(diagnosis.run).next, LONGEST)] if diagnosis.run.elsewhere else [])
+    run = diagnosis.run
+    if run.is_newest and (run.processes or run.launchers):
+        shown.append(safe.line("run %s: %s" % (run.name or "without a name", inventory.since(run)), LONGEST))
+    return shown + ([safe.line("not seen: %s" % unseen(run).next, LONGEST)] if run.elsewhere else [])
 
 
 def clear(diagnosis: Diagnosis) -> str:

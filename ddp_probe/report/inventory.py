@@ -38,7 +38,7 @@ def launcher(run: Run) -> str:
 def rows(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> Iterator[Tuple[str, str]]:
     """Yield the label and sentence of each line."""
     if run.processes or run.launchers:
-        yield "began", _began(run, say)
+        yield "began", since(run, say)
     yield "read", _read(run, say)
     if run.processes or run.missing:
         yield "ranks", _ranks(run, rank_states, say)
@@ -55,25 +55,34 @@ def rows(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> Ite
 
 def age(run: Run) -> float:
     """Return for how many seconds it has been since the last that was heard of a run."""
-    return time.time() - max([process.last_when for process in (*run.processes, *run.launchers)] or [0.0])
+    return time.time() - heard(run)
 
 
-def _began(run: Run, say: Language) -> str:
+def heard(run: Run) -> float:
+    """Return when a run was last heard of; 0 if it has no process."""
+    return max([process.last_when for process in (*run.processes, *run.launchers)] or [0.0])
+
+
+def began(run: Run) -> float:
+    """Return when a run began; 0 if it has no process."""
+    return min([process.start_when for process in (*run.launchers, *run.processes)] or [0.0])
+
+
+def since(run: Run, say: Language = ENGLISH) -> str:
     """Say when a run began, and with which command; of the newest run, how old it is."""
-    began = min(process.start_when for process in (*run.launchers, *run.processes))
-    typed = [glance.typed(words) for words in _started(run)]
-    when = say("%s, last heard of %s ago") % (moment(began), _span(age(run))) if run.is_newest else moment(began)
-    return say(": ").join([when, *typed[:1]])
+    when = say("%s, last heard of %s ago") % (moment(began(run)), _span(age(run))) if run.is_newest else moment(began(run))
+    words = command(run)
+    return say(": ").join([when, glance.typed(words)] if words else [when])
 
 
 def spaced(run: Run) -> List[str]:
     """Return the paths and the words of the command in which there is a space, at which no line is to be broken."""
-    words = next(iter(_started(run)), [])
-    return [text for text in (*map(near, run.folders or run.inventory.files), *words) if " " in text]
+    return [text for text in (*map(near, run.folders or run.inventory.files), *command(run)) if " " in text]
 
 
-def _started(run: Run) -> List[List[str]]:
-    return [words for process in (*run.launchers, *run.processes) for words in [getattr(process.start, "argv", [])] if words]
+def command(run: Run) -> List[str]:
+    """Return the words of the command that started a run; empty if no process tells it."""
+    return next((words for process in (*run.launchers, *run.processes) for words in [getattr(process.start, "argv", [])] if words), [])
 
 
 def _span(seconds: float) -> str:

@@ -193,3 +193,19 @@ def test_says_which_run_it_is_and_when_it_was(run_python, repo, tmp_path):
     assert "note no path was given, and this is the newest run" in newest
     assert re.search(began % "", named)
     assert "no path was given" not in named
+
+
+def test_programs_are_told_which_run_it_is_too(run_python, repo, tmp_path):
+    """The JSON has when the run began and was last heard of, its command, and its age if no path was given; --brief says the same in a line."""
+    run = tmp_path / "ddp_probe_runs" / "20261122-084908-3106-8800"
+    shutil.copytree(repo / "tests" / "recorded" / "new" / FOUND, run)
+    printed = [run_python(["-m", "ddp_probe", "report", "--json", *words], cwd=tmp_path).stdout for words in ([], [run])]
+    found, named = (json.loads(text)["inventory"] for text in printed)
+    assert re.fullmatch(r"2026-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", found["began"])
+    assert found["began"] < found["heard"]
+    assert "--nproc_per_node=2" in found["command"]
+    assert found["age"] > 0
+    assert named["age"] is None
+    newest, named = (run_python(["-m", "ddp_probe", "report", "--brief", *words], cwd=tmp_path).stdout.splitlines() for words in ([], [run]))
+    assert newest[:-1] == named
+    assert re.match(r"run \S+: 2026-\S+ \S+ UTC, last heard of \d+ (?:d|h|min) ago: torchrun --nproc_per_node=2 ", newest[-1])

@@ -20,6 +20,9 @@ LAUNCHES = {  # Exit codes, and what is printed.
     "plain fork fine": ([0], r"\[0, 0\]\n"),
     "plain fork at_once": ([0], r"\[0, 0\]\n"),
     "start_processes forkserver fine": ([0], ""),
+    "plain fork killed": ([0], r"\[1, -9\]\n"),
+    "plain spawn killed": ([0], r"\[1, -9\]\n"),
+    "plain forkserver killed": ([0], r"\[1, -9\]\n"),
     "caught wrap": ([1], r"caught\n"),
     "logged wrap": ([1, 1], ""),
 }
@@ -110,3 +113,15 @@ def test_children_that_do_well_are_clear(launches: Dict[str, Launch], name: str)
     assert launch.ends == ["ended", "ended"]
     ends = [process.ended.exit_code for process in launch.diagnosis.run.processes if process.ended is not None]
     assert ends == [0, 0]
+
+
+@DRAWN
+@pytest.mark.parametrize("name", ["plain fork killed", "plain spawn killed", "plain forkserver killed"])
+def test_a_child_that_was_killed_is_named_with_its_signal(launches: Dict[str, Launch], name: str) -> None:
+    """The exit code that a program learns of its child says that SIGKILL ended rank 1; the rank that lost it is not blamed."""
+    (finding,) = launches[name].diagnosis.findings
+    assert (finding.slug, finding.ranks) == ("killed-by-signal", [1])
+    assert "SIGKILL" in finding.verdict
+    assert launches[name].ends == ["failed RuntimeError", "killed SIGKILL"]
+    for process in launches[name].diagnosis.run.processes:
+        assert "children.py" in " ".join(process.started.argv)

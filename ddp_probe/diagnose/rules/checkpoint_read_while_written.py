@@ -132,5 +132,5 @@ def _change(load: Broken, found: Race) -> change.Change:
     if keyword is None or not _is_of_the_job(found.save):
         return [readers]
     site = found.save.site
-    beside = change.Argument(site, change.SAVE, keyword, "$was + '.tmp'", 1, was="path")
-    return [beside, change.Lines(site, ("os.replace($second + '.tmp', $second)",), ("os",), after=True, call=change.SAVE), readers]
+    beside = change.Argument(site, change.SAVE, keyword, "str($was) + '.tmp'", 1, was="path")
+    return [beside, change.Lines(site, ("os.replace(str($second) + '.tmp', $second)",), ("os",), after=True, call=change.SAVE), readers]

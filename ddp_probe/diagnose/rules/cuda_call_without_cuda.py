@@ -90,7 +90,7 @@ def _change(call: "Optional[LoggedCall[schema.Event]]", card: Optional[schema.Ca
     """Return the change for a host without CUDA that keeps what a host with CUDA needs."""
     if call is not None and isinstance(call.begin, schema.ModuleMove) and call.begin.method == "cuda":
         other = "'%s'" % card.device_type if card is not None else "'cpu'"
-        text = "$on.to(torch.device('cuda', $args) if torch.cuda.is_available() else %s)" % other
+        text = "$on.to($first if torch.cuda.is_available() else %s)" % other
         return [change.Rewritten(call.site, change.MOVE, text, ".cuda(…)", ("torch",), "$on.to('cuda' if torch.cuda.is_available() else %s)" % other)]
     if call is not None and isinstance(call.begin, schema.SetDevice):
         other = "%s.set_device($args)" % card.module if card is not None and card.module else ""

@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import signal
 import sys
 
 import torch
@@ -18,6 +19,8 @@ def work(rank, size, port, what):
     model = DistributedDataParallel(torch.nn.Linear(2, 2), device_ids=[rank] if what == "wrap" else None)
     if what == "data" and rank == 1:
         os.stat("/data/train/000042.png")
+    if what == "killed" and rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
     model(torch.zeros(1, 2)).sum().backward()
     del model  # The wrapped model keeps the group's threads running, and torch 2.13 then may abort at the end.
     gc.collect()
