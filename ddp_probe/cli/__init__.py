@@ -6,10 +6,10 @@ from typing import List, Optional
 
 import ddp_probe
 from ddp_probe.cli import _stdout
-from ddp_probe.cli.commands import COMMANDS, PROG, Command, find, page
+from ddp_probe.cli._commands import PROG, Command, commands, find, modules, page
 from ddp_probe.errors import ProbeError, UsageError
 
-__all__ = ["COMMANDS", "PROG", "Command", "find", "main", "page"]
+__all__ = ["PROG", "Command", "commands", "find", "main", "modules", "page"]
 
 
 def main(argv: Optional[List[str]] = None) -> int:

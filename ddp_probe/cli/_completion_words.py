@@ -1,15 +1,14 @@
-"""What a shell may offer at each place of a command line, read from the table of commands and from their parsers."""
+"""What a shell may offer at each place of a command line, read from what the commands declare and from their parsers."""
 
 import argparse
 from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.cli import _parse
-from ddp_probe.cli.commands import COMMANDS, Command
+from ddp_probe.cli import _commands, _parse
+from ddp_probe.cli._commands import COMMANDS, EVENTS, FILES, FOLDERS, PAGES, RUNS, Command
 
-FILES, FOLDERS, RUNS, WORDS, FREE = "files", "folders", "runs", "words", "free"
-# What a metavar stands for; any other one, such as N or TIME, is text that nobody can complete.
-_KINDS = {"FILE": FILES, "OTHER": FILES, "DIR": FOLDERS, "RUN": RUNS, "PATH": RUNS}
-_WITHOUT_RUNS = ("checkpoint",)  # Its PATH is a file.
+__all__ = ["FILES", "FOLDERS", "FREE", "RUNS", "WORDS", "OfferedCommand", "OfferedOption", "OfferedValue", "commands"]
+
+WORDS, FREE = "words", "free"
 
 
 class OfferedValue(NamedTuple):
@@ -40,47 +39,42 @@ class OfferedCommand(NamedTuple):
 
 
 def commands() -> List[OfferedCommand]:
-    """Return every command of the table."""
-    return [_command(command) for command in COMMANDS]
+    """Return every command."""
+    return [_command(module) for module in _commands.modules()]
 
 
-def _command(command: Command) -> OfferedCommand:
-    module = _parse.load(command)
-    actions = _parse.parser(command, module)._actions
+def _command(module: Any) -> OfferedCommand:
+    command: Command = module.COMMAND
+    actions = _parse.parser(module)._actions
     arguments = [action for action in actions if not action.option_strings]
     return OfferedCommand(
         command.name,
         command.summary,
-        tuple(_option(action) for action in actions if action.option_strings),
-        tuple(_argument(command, action) for action in arguments),
+        tuple(_option(command, action) for action in actions if action.option_strings),
+        tuple(_offer(command, action) for action in arguments),
         any(action.nargs in ("*", "+") for action in arguments),
-        bool(getattr(module, "TAKES_COMMAND", False)),
+        command.takes_command,
     )
 
 
-def _option(action: argparse.Action) -> OfferedOption:
+def _option(command: Command, action: argparse.Action) -> OfferedOption:
     meaning = " ".join((action.help or "").replace("%%", "%").split())
-    return OfferedOption(tuple(action.option_strings), None if action.nargs == 0 else _offer(action), meaning)
+    return OfferedOption(tuple(action.option_strings), None if action.nargs == 0 else _offer(command, action), meaning)
 
 
-def _argument(command: Command, action: argparse.Action) -> OfferedValue:
-    offer = _offer(action)
-    return offer._replace(kind=FILES) if offer.kind == RUNS and command.name in _WITHOUT_RUNS else offer
+def _offer(command: Command, action: argparse.Action) -> OfferedValue:
+    kind = command.offers.get(action.dest, FREE)
+    words = tuple(map(str, action.choices or _named(kind)))
+    return OfferedValue(WORDS if words else kind, str(action.metavar or action.dest.upper()), words)
 
 
-def _offer(action: argparse.Action) -> OfferedValue:
-    label = str(action.metavar or action.dest.upper())
-    words = tuple(map(str, action.choices)) if action.choices else tuple(_named(label))
-    return OfferedValue(WORDS, label, words) if words else OfferedValue(_KINDS.get(label, FREE), label)
-
-
-def _named(label: str) -> Iterator[str]:
-    """Yield the names that a metavar stands for, if they are known before any run is read."""
-    if label == "COMMAND":
-        yield from (command.name for command in COMMANDS)
-    elif label == "NAME":
+def _named(kind: str) -> Iterator[str]:
+    """Yield the names that may stand there, if they are known before any run is read."""
+    if kind == COMMANDS:
+        yield from (command.name for command in _commands.commands())
+    elif kind == PAGES:
         yield from _rules_and_checks()
-    elif label == "E":
+    elif kind == EVENTS:
         from ddp_probe import schema
 
         yield from schema.EVENTS

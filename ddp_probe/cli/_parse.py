@@ -2,14 +2,12 @@
 
 import argparse
 import difflib
-import importlib
 import re
 import shlex
-import sys
 from typing import Any, List, NoReturn
 
-from ddp_probe.cli.commands import PROG, Command
-from ddp_probe.errors import UnusableError, UsageError
+from ddp_probe.cli._commands import PROG, Command, incomplete
+from ddp_probe.errors import UsageError
 
 
 class _Parser(argparse.ArgumentParser):
@@ -27,11 +25,12 @@ class _Parser(argparse.ArgumentParser):
         return close[0] if close else ""
 
 
-def parser(command: Command, module: Any) -> argparse.ArgumentParser:
+def parser(module: Any) -> argparse.ArgumentParser:
     """Return the parser of a command; the command's module declares the arguments."""
-    made = _Parser(prog="%s %s" % (PROG, command.name), description=module.__doc__, allow_abbrev=False, usage=getattr(module, "USAGE", None))
+    command: Command = module.COMMAND
+    made = _Parser(prog="%s %s" % (PROG, command.name), description=module.__doc__, allow_abbrev=False, usage=command.usage)
     module.add_arguments(made)
-    if getattr(module, "PAINTS", False):
+    if command.paints:
         _add_colour(made)
     return made
 
@@ -44,37 +43,18 @@ def _add_colour(made: argparse.ArgumentParser) -> None:
     made.add_argument("--color", choices=paint.CHOICES, default=paint.AUTO, metavar="WHEN", help="%s: %s" % (", ".join(paint.CHOICES), meaning))
 
 
-def load(command: Command) -> Any:
-    """Import a command's module, and name a missing dependency."""
-    try:
-        return importlib.import_module(command.module)
-    except (ImportError, SyntaxError) as exc:
-        raise incomplete(exc, command.name) from exc
-
-
-def incomplete(exc: Exception, name: str) -> UnusableError:
-    """Return the error for a missing or broken dependency or part of the package."""
-    lacking = (exc.name or "").partition(".")[0] if isinstance(exc, ModuleNotFoundError) else ""
-    return UnusableError(
-        what="The command %r cannot run." % name,
-        why="%s is not installed." % lacking if lacking and lacking != "ddp_probe" else "%s: %s" % (type(exc).__name__, exc),
-        what_to_do="Reinstall ddp-probe with its dependencies: %s -m pip install ddp-probe. 'uninstall' works without them."
-        % shlex.quote(sys.executable),
-    )
-
-
-def run(command: Command, argv: List[str]) -> int:
+def run(module: Any, argv: List[str]) -> int:
     """Parse and run; everything after a bare ``--`` is passed on unchanged."""
     own, rest = (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
-    module = load(command)
-    reader = parser(command, module)
-    if getattr(module, "TAKES_COMMAND", False) and "--" not in argv:
+    command: Command = module.COMMAND
+    reader = parser(module)
+    if command.takes_command and "--" not in argv:
         _insist_on_dashes(reader, own)
     try:
         args = reader.parse_args(own)
     except SystemExit as exc:  # --help
         return int(exc.code or 0)
-    if rest and not getattr(module, "TAKES_COMMAND", False):
+    if rest and not command.takes_command:
         reader.error("nothing may follow --")
     args.command = rest
     _choose_colour(args)

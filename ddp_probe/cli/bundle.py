@@ -33,9 +33,13 @@ import sys
 from typing import Any
 
 from ddp_probe.cli import _size
+from ddp_probe.cli._commands import FILES, RUNS, Command
 
 _SMALLEST = 1 << 14
-PAINTS = True
+
+COMMAND = Command(
+    "bundle", order=70, summary="Write one masked archive of a run, to attach to an issue.", paints=True, offers={"paths": RUNS, "output": FILES}
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -51,8 +51,13 @@ import argparse
 import sys
 from typing import Any, List
 
+from ddp_probe.cli._commands import FILES, Command
+
 CODES = {"whole": 0, "unknown": 3, "broken": 1}
-PAINTS = True
+
+COMMAND = Command(
+    "checkpoint", order=100, summary="Tell whether checkpoints are whole, and what they hold.", paints=True, offers={"paths": FILES, "against": FILES}
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -31,7 +31,11 @@ import os
 import re
 from typing import Dict
 
+from ddp_probe.cli._commands import Command
+
 SHELLS = ("bash", "zsh", "fish")
+
+COMMAND = Command("completion", order=160, summary="Print a completion script for bash, zsh or fish.")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

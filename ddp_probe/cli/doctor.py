@@ -30,10 +30,18 @@ import json
 import sys
 from typing import Any, Callable, Dict, Iterable, List
 
+from ddp_probe.cli._commands import Command
+
 CODES = {"clear": 0, "found": 1, "undecided": 3}
-TAKES_COMMAND = True
-USAGE = "python -m ddp_probe doctor [OPTIONS] [-- COMMAND ...]"
-PAINTS = True
+
+COMMAND = Command(
+    "doctor",
+    order=30,
+    summary="Check this host before a job starts, up to ranks that compute.",
+    paints=True,
+    takes_command=True,
+    usage="python -m ddp_probe doctor [OPTIONS] [-- COMMAND ...]",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,9 +10,12 @@ import argparse
 import sys
 from typing import Any, Iterable, List
 
+from ddp_probe.cli._commands import PAGES, RUNS, Command
 from ddp_probe.errors import UsageError
 
-PAINTS = True
+COMMAND = Command(
+    "explain", order=110, summary="Print the page of a rule or a check, or list all.", paints=True, offers={"name": PAGES, "paths": RUNS}
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -35,9 +35,12 @@ import sys
 from typing import Any
 
 from ddp_probe.cli import report
+from ddp_probe.cli._commands import FOLDERS, RUNS, Command
 from ddp_probe.errors import UsageError
 
-PAINTS = True
+COMMAND = Command(
+    "gather", order=60, summary="Bring a run from the disks of many hosts together, and report.", paints=True, offers={"run": RUNS, "into": FOLDERS}
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,10 @@
 
 import argparse
 
-from ddp_probe.cli import _parse, commands
+from ddp_probe.cli import _commands, _parse
+from ddp_probe.cli._commands import COMMANDS, Command
+
+COMMAND = Command("help", order=170, summary="Print this page, or the page of a command.", offers={"name": COMMANDS})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,8 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the help."""
     if args.name is None:
-        print(commands.page(), end="")
+        print(_commands.page(), end="")
         return 0
-    command = commands.find(args.name)
-    _parse.parser(command, _parse.load(command)).print_help()
+    _parse.parser(_commands.find(args.name)).print_help()
     return 0

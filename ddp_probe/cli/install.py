@@ -5,6 +5,9 @@ import sys
 
 import ddp_probe
 from ddp_probe.activation.installer import install, locations
+from ddp_probe.cli._commands import Command
+
+COMMAND = Command("install", order=10, summary="Install the activator for this Python, and prove that it works.")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

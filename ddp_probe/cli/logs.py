@@ -33,6 +33,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
+from ddp_probe.cli._commands import EVENTS, RUNS, Command
 from ddp_probe.cli._rank_choice import Ranks, chosen
 from ddp_probe.errors import UsageError
 
@@ -40,7 +41,14 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FILE = re.compile(r"rank(\d+)\.")
 _PAUSE, _SETTLED = 0.5, 2.0  # Seconds between two checks of the files, and without a new line before the job counts as over.
 _NAMED = 30  # Maximum event names listed if nothing matches.
-PAINTS = True
+
+COMMAND = Command(
+    "logs",
+    order=120,
+    summary="Print a run's events in readable form; with --raw as JSON lines.",
+    paints=True,
+    offers={"paths": RUNS, "event": EVENTS},
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -30,11 +30,19 @@ import sys
 from typing import Callable, List
 
 from ddp_probe import settings
+from ddp_probe.cli._commands import FILES, RUNS, Command
 from ddp_probe.errors import ProbeError, UsageError
 from ddp_probe.report import forms, written_file
 
 UNDECIDED = 3
-PAINTS = True
+
+COMMAND = Command(
+    "report",
+    order=50,
+    summary="Show what failed first, on which ranks, why, and what to change.",
+    paints=True,
+    offers={"paths": RUNS, "trace": FILES, "html": FILES},
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,11 +13,18 @@ from typing import Dict, List
 
 from ddp_probe import settings
 from ddp_probe.activation.installer import locations
+from ddp_probe.cli._commands import FOLDERS, Command
 from ddp_probe.doctor import armed
 from ddp_probe.errors import ProbeError, UsageError
 
-TAKES_COMMAND = True
-USAGE = "python -m ddp_probe run [-h] [--dir DIR] -- COMMAND ..."
+COMMAND = Command(
+    "run",
+    order=40,
+    summary="Run one command under the probe; nothing is installed.",
+    takes_command=True,
+    usage="python -m ddp_probe run [-h] [--dir DIR] -- COMMAND ...",
+    offers={"dir": FOLDERS},
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -28,9 +28,12 @@ import shutil
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Set
 
+from ddp_probe.cli._commands import FOLDERS, Command
 from ddp_probe.errors import UsageError
 
 _JUDGED, _LARGE = 8, 4_000_000  # Maximum number of runs that are judged, and maximum bytes of each.
+
+COMMAND = Command("runs", order=130, summary="List the runs, newest first.", offers={"folder": FOLDERS})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,8 +13,12 @@ import argparse
 import json
 from typing import Any, Dict
 
+from ddp_probe.cli._commands import Command
+
 EVENTS, REPORT, LEDGER = "events", "report", "ledger"
 WHAT = (EVENTS, REPORT, LEDGER)
+
+COMMAND = Command("schema", order=150, summary="Print the schema of the events, the report or the ledger.")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,9 +23,10 @@ import argparse
 import sys
 from typing import Any, List, Optional
 
+from ddp_probe.cli._commands import FILES, RUNS, Command
 from ddp_probe.errors import UnusableError
 
-PAINTS = True
+COMMAND = Command("stacks", order=90, summary="Show the Python stacks of all ranks, as one tree.", paints=True, offers={"run": RUNS, "folded": FILES})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

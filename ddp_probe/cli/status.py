@@ -30,10 +30,13 @@ from ddp_probe import settings
 from ddp_probe.activation.installer import state as installed
 from ddp_probe.activation.targets import TARGETS
 from ddp_probe.cli import _static
+from ddp_probe.cli._commands import Command
 
 _DISTRIBUTIONS = ("wrapt", "structlog", "msgspec", "torch", "mmengine")
 _FORMS = {"both": "sitecustomize and pth"}
 _UNCOMPILED = " (not compiled for this interpreter: install compiles it)"
+
+COMMAND = Command("status", order=20, summary="Show what is installed, and what would be patched.")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,10 @@ import argparse
 import os
 from typing import List
 
+from ddp_probe.cli._commands import Command
+
+COMMAND = Command("uninstall", order=140, summary="Remove exactly what install wrote.")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments: none."""

@@ -48,11 +48,14 @@ import sys
 import time
 from typing import TYPE_CHECKING, Iterable, List
 
+from ddp_probe.cli._commands import RUNS, Command
+
 if TYPE_CHECKING:
     from ddp_probe.report.layout import StyledLine
 
-PAINTS = True
 _PAUSE = 0.2
+
+COMMAND = Command("watch", order=80, summary="Show where each rank of a running job stands, from its ledger.", paints=True, offers={"run": RUNS})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,11 +17,10 @@ def cli_page() -> str:
         "`python -m ddp_probe COMMAND`, or `ddp-probe COMMAND`. Exit codes: 0 done, 1 refused, with what, why and what to do on stderr; 2 a",
         "command line that cannot be understood. `run` passes on the exit code of what it runs.",
     ]
-    for command in cli.COMMANDS:
-        module = _parse.load(command)
-        arguments = [action for action in _parse.parser(command, module)._actions if "-h" not in action.option_strings]
+    for module in cli.modules():
+        arguments = [action for action in _parse.parser(module)._actions if "-h" not in action.option_strings]
         about, _, more = str(module.__doc__).strip().partition("\n\n")
-        lines += ["", "## %s" % command.name, "", prose(about)]
+        lines += ["", "## %s" % module.COMMAND.name, "", prose(about)]
         if more:
             lines += ["", "```", textwrap.dedent(more), "```"]
         if arguments:

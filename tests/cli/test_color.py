@@ -10,13 +10,13 @@ from typing import Any, Callable, Dict, List
 import pytest
 from terminal import in_terminal
 
-from ddp_probe.cli import COMMANDS, _parse
+from ddp_probe.cli import commands
 
 _LINK = re.compile(r"\x1b\]8;;([^\x1b]*)\x1b\\")
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d UTC|\d+[dhm]\d\d[hms]")  # watch says what time it is, and since when a rank stands.
 _JOB = "08_collective_on_rank0_only"
 _BOTH = "import sys; from ddp_probe.cli import main; [main([name, *sys.argv[1:]]) for name in ('report', 'logs')]"
-_PAINTING = [command.name for command in COMMANDS if getattr(_parse.load(command), "PAINTS", False)]
+_PAINTING = [command.name for command in commands() if command.paints]
 Env = Callable[..., Dict[str, str]]
 
 
@@ -41,9 +41,9 @@ def _env(clean_env: Env, **extra: Any) -> Dict[str, str]:
 
 
 def test_every_command_that_paints_takes_color(repo: Path) -> None:
-    """A command's module says that it paints if it uses the styles of a page, and only then; each such command has --color."""
-    for command in COMMANDS:
-        text = (repo / (command.module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
+    """A command says that it paints if it uses the styles of a page, and only then; each such command has --color."""
+    for command in commands():
+        text = (repo / "ddp_probe" / "cli" / (command.name + ".py")).read_text(encoding="utf-8")
         assert bool(re.search(r"\bpaint\.write\(|\bforms\.show\(|watch_live\.watch\(", text)) == (command.name in _PAINTING), command.name
 
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import pytest
 
-from ddp_probe.cli import COMMANDS, _completion_words, _parse, completion
+from ddp_probe.cli import _completion_words, _parse, commands, completion, find, modules
 from ddp_probe.cli.completion import SHELLS
 from ddp_probe.diagnose import rules
 from ddp_probe.doctor import checks
@@ -27,8 +27,7 @@ def _absent(shell: str) -> Any:
 
 def _options(name: str) -> List[str]:
     """Return the options of a command, from its parser."""
-    command = next(command for command in COMMANDS if command.name == name)
-    return [text for action in _parse.parser(command, _parse.load(command))._actions for text in action.option_strings]
+    return [text for action in _parse.parser(find(name))._actions for text in action.option_strings]
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +130,8 @@ def _in_terminal(command: Sequence[str], typed: Sequence[Tuple[str, str]], end: 
     return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]|\x1b[=>]", " ", seen.decode("utf-8", "replace")).replace("\r", "")
 
 
-def test_every_metavar_is_completed_or_free_text() -> None:
-    """Each metavar of each command stands for words, files, folders or runs, or is one of those that no shell can know."""
+def test_every_argument_is_completed_or_free_text() -> None:
+    """Each argument of each command is words, files, folders or runs, or has a metavar for text that no shell can know."""
     offers = [
         offer
         for command in _completion_words.commands()
@@ -141,13 +140,19 @@ def test_every_metavar_is_completed_or_free_text() -> None:
     assert {offer.label for offer in offers if offer.kind == _completion_words.FREE} == _FREE_TEXT
 
 
+def test_a_command_offers_something_for_arguments_that_it_has() -> None:
+    """Each argument for which a command says what a shell offers is one of its parser."""
+    for module in modules():
+        assert set(module.COMMAND.offers) <= {action.dest for action in _parse.parser(module)._actions}, module.COMMAND.name
+
+
 def test_bash_offers_every_command_and_option(bash: Offered) -> None:
     """bash offers every command of the table, and after each command every option of its parser, in both spellings of the program."""
     lines = ["ddp-probe ''", "python -m ddp_probe ''"]
-    lines += ["%s %s -" % (program, command.name) for command in COMMANDS for program in ("ddp-probe", "python3 -W ignore -m ddp_probe")]
+    lines += ["%s %s -" % (program, command.name) for command in commands() for program in ("ddp-probe", "python3 -W ignore -m ddp_probe")]
     found = iter(bash(*lines))
-    assert next(found) == next(found) == [command.name for command in COMMANDS]
-    for command in COMMANDS:
+    assert next(found) == next(found) == [command.name for command in commands()]
+    for command in commands():
         assert next(found) == next(found) == _options(command.name)
 
 
@@ -213,10 +218,10 @@ def test_bash_leaves_other_lines_of_python_alone(scripts: Dict[str, Path]) -> No
 def test_fish_offers_every_command_and_option(fish: Offered) -> None:
     """fish offers every command of the table, and after each command every long option of its parser, in both spellings of the program."""
     lines = ["ddp-probe ", "python -m ddp_probe "]
-    lines += ["%s %s --" % (program, command.name) for command in COMMANDS for program in ("ddp-probe", "python3 -m ddp_probe")]
+    lines += ["%s %s --" % (program, command.name) for command in commands() for program in ("ddp-probe", "python3 -m ddp_probe")]
     found = iter(fish(*lines))
-    assert set(next(found)) == set(next(found)) == {command.name for command in COMMANDS}
-    for command in COMMANDS:
+    assert set(next(found)) == set(next(found)) == {command.name for command in commands()}
+    for command in commands():
         assert set(next(found)) == set(next(found)) == {name for name in _options(command.name) if name.startswith("--")}
 
 
@@ -245,9 +250,9 @@ def zsh(scripts: Dict[str, Path], folder: Path, clean_env: Callable[..., Dict[st
 @_absent("zsh")
 def test_zsh_offers_every_command_and_option(zsh: Offered) -> None:
     """zsh shows every command of the table, and after each command every option of its parser."""
-    found = iter(zsh("ddp-probe ", *("python -m ddp_probe %s -" % command.name for command in COMMANDS)))
-    assert {command.name for command in COMMANDS} <= set(next(found))
-    for command in COMMANDS:
+    found = iter(zsh("ddp-probe ", *("python -m ddp_probe %s -" % command.name for command in commands())))
+    assert {command.name for command in commands()} <= set(next(found))
+    for command in commands():
         assert set(_options(command.name)) <= set(next(found)), command.name
 
 

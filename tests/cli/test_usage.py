@@ -1,12 +1,11 @@
 """The command line answers every mistake with what and what to do, and imports only what it runs."""
 
-import importlib
 import subprocess
 import sys
 
 import pytest
 
-from ddp_probe.cli import COMMANDS
+from ddp_probe.cli import commands, modules
 
 
 @pytest.mark.parametrize(
@@ -46,11 +45,11 @@ def test_help_lists_every_command(run_python):
     pages = {run_python(["-m", "ddp_probe", word]).stdout for word in ("help", "--help", "-h")}
     assert len(pages) == 1
     page = pages.pop()
-    assert all("  %-10s %s" % (command.name, command.summary) in page for command in COMMANDS)
+    assert all("  %-10s %s" % (command.name, command.summary) in page for command in commands())
     assert max(map(len, page.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
+@pytest.mark.parametrize("name", [command.name for command in commands()])
 def test_every_command_has_a_page(run_python, clean_env, name):
     """COMMAND --help and help COMMAND print the same page, within 80 columns, and end with 0."""
     pages = [run_python(["-m", "ddp_probe", *words], env=clean_env(COLUMNS="80")) for words in ((name, "--help"), ("help", name))]
@@ -60,10 +59,11 @@ def test_every_command_has_a_page(run_python, clean_env, name):
     assert [line for line in pages[0].stdout.splitlines() if len(line) > 80] == []
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_every_command_is_where_the_table_says(command):
-    """Each row of the table leads to a module with a docstring, its arguments and a run."""
-    module = importlib.import_module(command.module)
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.COMMAND.name)
+def test_every_command_declares_itself(module):
+    """Each public file of the folder is a command with its own name and place, and has a docstring, arguments and a run."""
+    assert module.__name__ == "ddp_probe.cli." + module.COMMAND.name
+    assert [other.name for other in commands() if other.order == module.COMMAND.order] == [module.COMMAND.name]
     assert module.__doc__
     assert callable(module.add_arguments)
     assert callable(module.run)

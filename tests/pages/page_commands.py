@@ -4,8 +4,7 @@ import re
 import shlex
 from typing import Any, Iterator, List
 
-from ddp_probe.cli import _parse
-from ddp_probe.cli.commands import COMMANDS, find
+from ddp_probe.cli import _parse, commands, find
 from ddp_probe.errors import UsageError
 
 # Up to what a shell or a sentence ends it with; 2>&1 is a shell's.
@@ -34,7 +33,7 @@ def _until_sentence_ends(words: List[str]) -> Iterator[str]:
 
 def in_spans(text: str) -> Iterator[List[str]]:
     """Yield the words of each command that a page names between backticks without the name of the probe, such as `report --json`."""
-    names = {command.name for command in COMMANDS}
+    names = {command.name for command in commands()}
     for found in _SPAN.finditer(text):
         words = found.group(1).replace("[", "").replace("]", "").split()
         if words and words[0] in names:
@@ -43,8 +42,7 @@ def in_spans(text: str) -> Iterator[List[str]]:
 
 def parser(name: str) -> Any:
     """Return the parser of a command."""
-    command = find(name)
-    return _parse.parser(command, _parse.load(command))
+    return _parse.parser(find(name))
 
 
 def complaint(words: List[str]) -> str:

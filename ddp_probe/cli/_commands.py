@@ -1,0 +1,109 @@
+"""The commands: each public file of this folder is one, and says what it is in its COMMAND."""
+
+import importlib
+import pkgutil
+import shlex
+import sys
+from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
+
+import ddp_probe
+from ddp_probe.errors import UnusableError, UsageError
+
+PROG = "python -m ddp_probe"
+
+# What a shell offers for an argument. For one of which a command says nothing, such as a number or a time, no shell can know what it is.
+FILES, FOLDERS, RUNS, COMMANDS, PAGES, EVENTS = "files", "folders", "runs", "commands", "pages", "events"
+
+
+class Command(NamedTuple):
+    """What a command is. Its arguments are in add_arguments() and what it does in run(), in the same file; the docstring there is its page."""
+
+    name: str  # That of its file.
+    order: int  # Its place on the page of all commands.
+    summary: str  # One line of that page.
+    paints: bool = False  # It prints with colours, and takes --color.
+    takes_command: bool = False  # A command follows it, after two dashes.
+    usage: Optional[str] = None  # What argparse cannot say.
+    offers: Mapping[str, str] = {}  # What a shell offers for an argument, by the argument's name in the code.
+
+
+_PAGE = """\
+usage: %(prog)s COMMAND [...]
+
+%(about)s
+
+commands:
+%(commands)s
+
+every day:
+  %(prog)s install
+  %(prog)s status
+  DDP_PROBE=1 torchrun --nproc_per_node=8 train.py config.py
+  %(prog)s report
+  %(prog)s uninstall
+
+also:
+  %(prog)s run -- torchrun --nproc_per_node=8 train.py config.py
+  %(prog)s report err1.log    # of a job without the probe
+  DDP_PROBE=1 DDP_PROBE_FIX=auto torchrun --nproc_per_node=8 train.py config.py
+
+%(prog)s COMMAND --help lists the arguments of a command.
+Each command exits with 130 at Ctrl-C, and with 2 if it cannot write its output.
+%(prog)s --version prints the version.
+"""
+
+
+def page() -> str:
+    """Return what ``help`` prints."""
+    import textwrap
+
+    rows = ["  %-10s %s" % (command.name, command.summary) for command in commands()]
+    return _PAGE % {"prog": PROG, "about": textwrap.fill(str(ddp_probe.__doc__), 78), "commands": "\n".join(rows)}
+
+
+def names() -> List[str]:
+    """Return the names of all commands; nothing is imported."""
+    return [found.name for found in pkgutil.iter_modules(sys.modules[__package__].__path__) if not found.name.startswith("_")]
+
+
+def load(name: str) -> Any:
+    """Import the module of a command, and name a missing dependency."""
+    try:
+        return importlib.import_module("%s.%s" % (__package__, name))
+    except (ImportError, SyntaxError) as exc:
+        raise incomplete(exc, name) from exc
+
+
+def modules() -> Tuple[Any, ...]:
+    """Return the modules of all commands, in the order of the page."""
+    return tuple(sorted(map(load, names()), key=lambda module: int(module.COMMAND.order)))
+
+
+def commands() -> List[Command]:
+    """Return what each command says of itself, in the order of the page."""
+    return [module.COMMAND for module in modules()]
+
+
+def find(name: str) -> Any:
+    """Return the module of the command with this name, or suggest a similar one; no other is imported."""
+    known = names()
+    if name in known:
+        return load(name)
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=1)
+    raise UsageError(
+        "There is no command %r." % name,
+        "Did you mean '%s %s'?" % (PROG, close[0]) if close else "'%s help' lists the commands." % PROG,
+    )
+
+
+def incomplete(exc: Exception, name: str) -> UnusableError:
+    """Return the error for a missing or broken dependency or part of the package."""
+    lacking = (exc.name or "").partition(".")[0] if isinstance(exc, ModuleNotFoundError) else ""
+    return UnusableError(
+        what="The command %r cannot run." % name,
+        why="%s is not installed." % lacking if lacking and lacking != "ddp_probe" else "%s: %s" % (type(exc).__name__, exc),
+        what_to_do="Reinstall ddp-probe with its dependencies: %s -m pip install ddp-probe. 'uninstall' works without them."
+        % shlex.quote(sys.executable),
+    )
