@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Tuple
 from ddp_probe import ledger_schema as schema
 from ddp_probe.ledger._groups import Groups, Known, Numbers
 from ddp_probe.ledger._sites import finder
-from ddp_probe.ledger._sums import Sums, count_call
+from ddp_probe.ledger._sums import Row, Sums, count_call
 from ddp_probe.ledger._threads import CALL, Frames, Here, LedgerThread
 from ddp_probe.ours import is_a_handlers_overflow, ours
 from ddp_probe.patching import Switch
@@ -22,6 +22,8 @@ from ddp_probe.record.ledger import PLACES, LedgerFile, word
 _MOST = 1 << 31
 _bases, _contents = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__  # A metaclass may answer for them.
 _ROOTED = ("gather", "scatter", "broadcast_object_list", "gather_object", "scatter_object_list")
+NO_PEER = False
+"""What `begin` is given in place of a peer or a root if the operation has none."""
 
 
 def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost as much as what it does.
@@ -34,7 +36,8 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     left half done the next call or `failed` puts right, by what is on the stack.
     """
     describe = _describer()
-    plain_types = _tensor_types()
+    torch: Any = sys.modules["torch"]
+    plain, parameter = torch.Tensor, torch.nn.Parameter  # torch itself answers for their attributes.
     modes = getattr(sys.modules.get("torch._C"), "_len_torch_function_stack", None) or int  # int() is 0: torch before 2.0 has no modes
     dtypes, devices = _Texts(file, schema.DTYPE), _Texts(file, schema.DEVICE)
     site = finder(file)
@@ -43,7 +46,6 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
     left = schema.offset(schema.RECORD, "left") // 8
     mapped, words, moved = file.map, file.words, word("moved_ns")
     clock, by_id, frame_of = time.monotonic_ns, groups.by_id, sys._getframe
-    rows, add = sums.rows, sums.add
     number: Callable[[], int] = itertools.count(1).__next__
     about_groups = Numbers()
 
@@ -62,11 +64,11 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 known = found if found is not None and found.ref() is group else groups.find(group)
             if payload is None:
                 count = tensors = dtype = device = 0
-            elif type(payload) in plain_types and not modes():
+            elif (type(payload) is plain or type(payload) is parameter) and not modes():
                 count, tensors, dtype, device = payload.numel(), 1, dtypes[payload.dtype], devices[payload.device]
             else:
                 count, tensors, dtype, device = describe(payload, dtypes, devices)
-            peer = _peer(peer, group_peer, known) if peer is not None or group_peer is not None or op in _ROOT_0 else -1
+            peer = -1 if peer is NO_PEER else _peer(op, peer, group_peer, known)
             line = site()
             flags = thread.flags
             if is_async:
@@ -78,13 +80,13 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 seq = thread.inner + 1
                 flags |= 2
             elif op < 200:
-                key = op, known.number, line
-                row = rows.get(key) or add(key)
+                row = known.rows.get(line)
+                if row is None or row[1] != op:
+                    row = row_of(op, known, line)
                 numbers = known.calls
                 seq = numbers.next()
             elif op < 400:
-                key = op, known.number, line
-                row = (rows.get(key) or add(key)) if op < 300 else None
+                row = row_of(op, known, line) if op < 300 else None
                 numbers = about_groups if op >= 300 else _of_pair(op, peer, known)
                 seq = numbers.next()
             index = number()
@@ -111,6 +113,10 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
         except BaseException:  # a signal handler of the job's, in the middle of us: the call is not made
             unmade(thread, index, outer, numbers, seq)
             raise
+
+    def row_of(op: int, known: Known, line: int) -> Row:
+        row = known.rows[line] = sums.row(op, known.number, line)
+        return row
 
     def unmade(thread: Any, index: int, outer: int, numbers: Any, seq: int) -> None:
         if index and words[place(index)] == index:
@@ -150,10 +156,13 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
                 words[at + left] = now << 2 if is_async and issued(index, at, result, row) else now << 2 | 1
             words[moved] = now
             if row is not None:
-                now = 0 if is_async else now - entered
                 calls, inside, longest, began, _ = row[0]  # As in count_call.
-                row[0] = calls + 1, inside + now, now if now > longest else longest, began + entered, index
-                thread.waited += now
+                if is_async:
+                    row[0] = calls + 1, inside, longest, began + entered, index
+                else:
+                    now -= entered
+                    row[0] = calls + 1, inside + now, now if now > longest else longest, began + entered, index
+                    thread.waited += now
             thread.outer = outer
         except ours(Exception) as exc:
             broken(switch, exc)
@@ -202,10 +211,10 @@ class _Texts(Dict[Any, int]):
         return number
 
 
-def _peer(peer: Any, group_peer: Any, known: Known) -> int:
-    """Return the global rank; torch from 2.6 on also takes the rank in the group, and rank 0 if it is given neither."""
+def _peer(op: int, peer: Any, group_peer: Any, known: Known) -> int:
+    """Return the global rank; torch from 2.6 on also takes the rank in the group, and for some roots rank 0 if it is given neither."""
     if peer is None and group_peer is None:
-        return 0
+        return 0 if op in _ROOT_0 else -1
     if type(peer) is int:
         return peer if -1 <= peer < _MOST else -1
     if type(group_peer) is int and 0 <= group_peer < len(known.ranks):
@@ -218,15 +227,8 @@ def _of_pair(op: int, peer: int, known: Known) -> Numbers:
     return known.peers.get(key) or known.peers.setdefault(key, Numbers())
 
 
-# Their default is rank 0, which torch from 2.6 on writes as None.
 _ROOT_0 = frozenset(code.code for code in schema.OPERATIONS if code.name in _ROOTED)
 _SENDS = frozenset(code.code for code in schema.OPERATIONS if code.name in schema.SENDS)
-
-
-def _tensor_types() -> Any:
-    """Return the types whose attributes torch itself answers."""
-    torch: Any = sys.modules["torch"]
-    return frozenset((torch.Tensor, torch.nn.Parameter))
 
 
 def _describer() -> Callable[..., Tuple[int, int, int, int]]:

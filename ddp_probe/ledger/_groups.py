@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ddp_probe import ledger_schema
 from ddp_probe.facts.groups import group_backends, is_group
+from ddp_probe.ledger._sums import Row
 from ddp_probe.masking.secrets import masked
 from ddp_probe.record.ledger import LedgerFile
 
@@ -33,13 +34,15 @@ class Numbers:
 class Known:
     """One group: its number in the file, its ranks, and what numbers its calls."""
 
-    __slots__ = ("calls", "number", "peers", "ranks", "ref")
+    __slots__ = ("calls", "number", "peers", "ranks", "ref", "rows")
 
     def __init__(self, number: int, ranks: Tuple[int, ...], ref: Callable[[], Any]) -> None:
         self.number = number
         self.ranks = ranks
         self.ref = ref
         self.calls = Numbers()
+        self.rows: Dict[int, Row] = {}
+        """The row of the sums that each line had last, by the number of the line."""
         self.peers: Dict[Tuple[int, bool], Numbers] = {}  # of point-to-point calls, by peer and direction
 
 

@@ -13,6 +13,7 @@ from ddp_probe.record.ledger import LedgerFile
 
 _FRAMES = 100
 _CODES = 10_000  # code objects that are told apart; a program that compiles in a loop has no end of them
+_WRAPPERS = (None,) * 6  # how many functions of torch's between the job and the call are passed without a call of ours
 _NEVER_THE_JOBS = (*BETWEEN, *PROBE)
 
 
@@ -29,11 +30,14 @@ def finder(file: LedgerFile) -> Callable[[], int]:  # noqa: C901  # One closure 
             frame: Any = frame_of(3)
         except ours(ValueError):  # A thread has nothing but the call to run.
             return 0
-        lines = known(id(frame.f_code), unknown)
-        if lines is None:  # A wrapper of torch's, which most often the job has called.
+        for _ in _WRAPPERS:
+            lines = known(id(frame.f_code), unknown)
+            if lines is not None:
+                return lines.get(frame.f_lasti) or search(frame_of(3))
             frame = frame.f_back
-            lines = known(id(frame.f_code), unknown) if frame is not None else None
-        return (lines.get(frame.f_lasti) if lines else None) or search(frame_of(3))
+            if frame is None:
+                break
+        return search(frame_of(3))
 
     def search(start: FrameType) -> int:
         walked = start

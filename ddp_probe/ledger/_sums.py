@@ -11,34 +11,38 @@ from ddp_probe.record.ledger import PLACES
 
 _WRAP = (1 << 64) - 1
 _Key = Tuple[int, int, int]
-Row = List[Tuple[int, int, int, int, int]]
-"""Calls, time inside, longest, sum of the times of entry, the record counted last: one value, so that no exception finds half of it changed."""
+Row = List[Any]
+"""Calls, time inside, longest, sum of the times of entry, the record counted last: one value, so that no exception finds half of it changed.
+
+After it the operation, which is 0 in the row of all that found none."""
 
 
 class Sums:
-    """The rows of one ledger. `rows` is read by the hot path, which replaces what it finds there."""
+    """The rows of one ledger. The hot path replaces what it finds there."""
 
     def __init__(self, mapped: Any) -> None:
         self._map = mapped
         self._layout = schema.layout(schema.SUM)
         self._rest: _Key = (0, 0, 0)
-        self.rows: Dict[_Key, Row] = {self._rest: _empty()}
+        self.rows: Dict[_Key, Row] = {self._rest: _empty(0)}
 
-    def add(self, key: _Key) -> Row:
-        """Return the row of calls that have none yet: a new one, or the first if all are taken."""
-        if len(self.rows) >= schema.SUMS:
-            return self.rows[self._rest]
-        return self.rows.setdefault(key, _empty())
+    def row(self, op: int, group: int, site: int) -> Row:
+        """Return the row of these calls: a new one if they have none, or the first if all are taken."""
+        key = op, group, site
+        found = self.rows.get(key)
+        if found is None:
+            found = self.rows[self._rest] if len(self.rows) >= schema.SUMS else self.rows.setdefault(key, _empty(op))
+        return found
 
     def put(self) -> None:
         """Copy the rows into the memory of the ledger."""
-        for place, ((op, group, site), ((calls, inside, longest, entered, _),)) in enumerate(list(self.rows.items())):
+        for place, ((op, group, site), ((calls, inside, longest, entered, _), _)) in enumerate(list(self.rows.items())):
             at = PLACES.sums + place * self._layout.size
             self._layout.pack_into(self._map, at, op, group, site, 0, calls, inside, longest, entered & _WRAP)
 
 
-def _empty() -> Row:
-    return [(0, 0, 0, 0, 0)]
+def _empty(op: int) -> Row:
+    return [(0, 0, 0, 0, 0), op]
 
 
 def count_call(row: Row, record: int, entered: int, ns: int) -> None:

@@ -10,7 +10,7 @@ import sys
 import time
 import types
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ddp_probe import ledger_schema as schema
 from ddp_probe.facts.call_site import BETWEEN, PROBE, module_of
@@ -31,31 +31,36 @@ _MOVED = word("moved_ns")
 
 _TORCHS_OWN = ("torch.distributed.distributed_c10d", "torch.distributed.c10d_logger")
 _BETWEEN = (*BETWEEN, *PROBE)
-_FRAMES = 30
+_FRAMES = (None,) * 30
+_CODES = 10_000
+_UNKNOWN: Any = object()
 
 
-class _Issued(NamedTuple):
-    """Work that somebody is to wait for, and where its record is."""
+class _Issued(weakref.ref):  # type: ignore[type-arg]  # Python 3.8 cannot subscript it.
+    """A reference to work that somebody is to wait for, with the place of its record."""
 
-    ref: Any
+    __slots__ = ("at", "key", "record", "shared", "sums")
+
+    key: int
     record: int
     at: int
     sums: Row
-    shared: bool  # Somebody else may wait for it, unseen by Python: a library made the call, or its future was taken.
+    shared: bool
+    """Somebody else may wait for it, unseen by Python: a library made the call, or its future was taken."""
 
 
 class Works:
     """The work of this process that is known to be under way, by id()."""
 
     def __init__(self, file: LedgerFile, switch: Switch, here: Here) -> None:
-        self._words = file.words
-        self._here = here
-        self._switch = switch
         self._pending: Dict[int, _Issued] = {}
+        self._enter, self._close = _writers(file.words, switch, here)
+        self._gone = self._dropping()
         self._kind: Any = getattr(sys.modules.get(_MODULE), "Work", None)
         self._placed: List[Any] = []
         self._tried = False
-        self._hidden = False
+        self._whose: Dict[int, Optional[bool]] = {}
+        self._kept: List[types.CodeType] = []
 
     def issued(self, index: int, at: int, work: Any, sums: Row) -> bool:
         """Take note of work; False for what cannot be waited for, such as the None of a rank outside the group."""
@@ -63,46 +68,52 @@ class Works:
             return False
         if not self._tried:
             self._patch()
-        key = id(work)
         try:
-            ref = weakref.ref(work, self._teller(key, index))
+            made = _Issued(work, self._gone)
         except ours(TypeError):
             return False
-        self._pending[key] = _Issued(ref, index, at, sums, _is_a_librarys(sys._getframe(2)))
+        made.key = key = id(work)
+        made.record, made.at, made.sums = index, at, sums
+        made.shared = self._is_a_librarys(sys._getframe(2))
+        self._pending[key] = made
         return True
 
-    def _teller(self, key: int, index: int) -> Callable[[Any], None]:
-        def gone(_: Any) -> None:
-            self._dropped(key, index)
+    def _dropping(self) -> Callable[[Any], None]:
+        def gone(issued: _Issued) -> None:
+            if self._pending.get(getattr(issued, "key", 0)) is issued:
+                self._close(issued, schema.RETURNED if issued.shared else schema.DROPPED)
+                self._pending.pop(issued.key, None)
 
-        if not self._hidden:  # one code for all of them
-            self._hidden = True
-            hide(gone.__code__)
         return gone
 
-    def _dropped(self, key: int, index: int) -> None:
-        found = self._pending.get(key)
-        if found is not None and found.record == index:
-            self._put(found, _LEFT, schema.RETURNED if found.shared else schema.DROPPED)
-            self._pending.pop(key, None)
+    def _is_a_librarys(self, frame: Optional[types.FrameType]) -> bool:
+        """Tell whether the call was not made by the job's own code: what a library does with its work is not seen, as DDP waits for some in C++."""
+        whose = self._whose.get
+        for _ in _FRAMES:
+            if frame is None:
+                break
+            found = whose(id(frame.f_code), _UNKNOWN)
+            if found is not None:
+                return found if found is not _UNKNOWN else self._learn(frame)
+            frame = frame.f_back
+        return False
 
-    def _put(self, issued: _Issued, field: int, state: int = 0) -> None:
-        """Write the time of now into a record, with the state if the field has room for one."""
-        try:
-            if self._switch.on and self._words[issued.at] == issued.record and not self._words[issued.at + _LEFT] & 3:
-                now = time.monotonic_ns()
-                self._words[issued.at + field] = now << 2 | state if field == _LEFT else now
-                self._words[_MOVED] = now
-                waited = self._words[issued.at + _WAITED]
-                if state == schema.RETURNED and waited:
-                    add_wait(issued.sums, now - waited)
-                    self._here.thread.waited += now - waited
-        except ours(Exception) as exc:  # another thread has closed the file this moment
-            if self._switch.on:
-                broken(self._switch, exc)
+    def _learn(self, frame: types.FrameType) -> bool:
+        """Take note of this code, and look further outwards if others have called it for theirs."""
+        if len(self._kept) >= _CODES:
+            self._whose.clear()
+            self._kept.clear()
+        name = module_of(frame)
+        top = name.partition(".")[0]
+        between = name in _TORCHS_OWN or top in _BETWEEN
+        found = None if between else framework(top) or foreign(frame.f_code.co_filename)
+        self._kept.append(frame.f_code)
+        self._whose[id(frame.f_code)] = found
+        return self._is_a_librarys(frame.f_back) if found is None else found
 
     def _patch(self) -> None:
         self._tried = True
+        hide(self._gone.__code__)
         for name, make in (("wait", self._waiting), ("is_completed", self._asking), ("get_future", self._sharing)):
             target = Target(_MODULE, "Work." + name)
             found = locate(target)
@@ -121,20 +132,21 @@ class Works:
         return [_back(*one) for one in placed]
 
     def _waiting(self, original: Any) -> Callable[..., Any]:
-        pending = self._pending
+        pending, enter, over = self._pending, self._enter, self._over
 
         def wait(self_: Any, *args: Any, **kwargs: Any) -> Any:
             issued = pending.get(id(self_))
             try:
                 if issued is None:
                     return original(self_, *args, **kwargs)
-                self._put(issued, _WAITED)
+                enter(issued)
                 result = original(self_, *args, **kwargs)
             except BaseException:
-                self._over(issued, self_, schema.RAISED)
+                over(issued, self_, schema.RAISED)
                 leave(wait.__code__)
                 raise
-            self._over(issued, self_, schema.RETURNED)
+            over(issued, self_, schema.RETURNED)
+            issued = None  # Its callback is not called for nothing when the work goes.
             return result
 
         return wait
@@ -164,29 +176,47 @@ class Works:
                 leave(get_future.__code__)
                 raise
             issued = pending.get(id(self_))
-            if issued is not None and issued.ref() is self_:
-                pending[id(self_)] = issued._replace(shared=True)
+            if issued is not None and issued() is self_:
+                issued.shared = True
             return result
 
         return get_future
 
     def _over(self, issued: Optional[_Issued], work: Any, state: int) -> None:
-        if issued is not None and issued.ref() is work and self._pending.get(id(work)) is issued:
-            self._put(issued, _LEFT, state)  # First: work that is interrupted here is still known when it goes.
-            self._pending.pop(id(work), None)
+        if issued is not None and issued() is work and self._pending.get(issued.key) is issued:
+            self._close(issued, state)  # First: work that is interrupted here is still known when it goes.
+            self._pending.pop(issued.key, None)
 
 
-def _is_a_librarys(frame: Optional[types.FrameType]) -> bool:
-    """Tell whether the call was not made by the job's own code: what a library does with its work is not seen, as DDP waits for some in C++."""
-    for _ in range(_FRAMES):
-        if frame is None:
-            break
-        name = module_of(frame)
-        top = name.partition(".")[0]
-        if name not in _TORCHS_OWN and top not in _BETWEEN:
-            return framework(top) or foreign(frame.f_code.co_filename)
-        frame = frame.f_back
-    return False
+def _writers(words: Any, switch: Switch, here: Here) -> Tuple[Callable[[_Issued], None], Callable[[_Issued, int], None]]:
+    """Return what writes into the record of work that its wait() has begun, and that it is over."""
+    clock = time.monotonic_ns
+
+    def enter(issued: _Issued) -> None:
+        try:
+            at = issued.at
+            if switch.on and words[at] == issued.record and not words[at + _LEFT] & 3:
+                words[at + _WAITED] = words[_MOVED] = clock()
+        except ours(Exception) as exc:  # another thread has closed the file this moment
+            if switch.on:
+                broken(switch, exc)
+
+    def close(issued: _Issued, state: int) -> None:
+        try:
+            at = issued.at
+            if switch.on and words[at] == issued.record and not words[at + _LEFT] & 3:
+                now = clock()
+                words[at + _LEFT] = now << 2 | state
+                words[_MOVED] = now
+                waited = words[at + _WAITED]
+                if waited and state == schema.RETURNED:
+                    add_wait(issued.sums, now - waited)
+                    here.thread.waited += now - waited
+        except ours(Exception) as exc:
+            if switch.on:
+                broken(switch, exc)
+
+    return enter, close
 
 
 def _write(slot: Slot, value: Any) -> None:

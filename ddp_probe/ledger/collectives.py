@@ -13,7 +13,7 @@ from ddp_probe import settings
 from ddp_probe.facts.birth import boot, born
 from ddp_probe.hangs import StateNotes, Watcher, is_held, phase_and_step
 from ddp_probe.ledger import phases
-from ddp_probe.ledger._calls import hooks
+from ddp_probe.ledger._calls import NO_PEER, hooks
 from ddp_probe.ledger._groups import Groups
 from ddp_probe.ledger._steps import StepRing
 from ddp_probe.ledger._sums import Sums
@@ -61,7 +61,7 @@ class Collectives:
         self._session = session
         self._switch = Switch()
         self._works: Optional[Works] = None
-        self._phases: Optional[Hooks] = None
+        self._phases: Dict[int, Hooks] = {}
         self._swaps: List[Swap] = []
         self._frames = Frames()
         self.file: Optional[LedgerFile] = None
@@ -111,9 +111,9 @@ class Collectives:
         self.file.before_flush = sums.put
         calls, about_groups = hooks(self.file, self._switch, groups, self._works.issued, sums, here, self._frames)
         self._phases = phases.hooks(self.file, self._switch, StepRing(self.file.map), here, self._frames)
-        for (op, name, _), target in zip(schema.OPERATIONS, targets()):
+        for (op, name, doc), target in zip(schema.OPERATIONS, targets()):
             around = about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls
-            self._take(target, around, *_arguments(op, name), kind=CALL if op < schema.BATCH else None)
+            self._take(target, around, *_arguments(op, name, doc), kind=CALL if op < schema.BATCH else None)
         self.modules()
         for name, module, qualname in phases.WRAPPED:
             target = Target(module, qualname)
@@ -131,11 +131,11 @@ class Collectives:
     def modules(self) -> None:
         """Further modules may have been imported: watch the phases in them."""
         there = {str(one.target) for one in self._swaps}
-        if self._phases is None or self.file is None:
+        if self.file is None:
             return
         for phase, target in phases.targets():
-            if target.module in sys.modules and str(target) not in there:
-                self._take(target, self._phases, [phase], [], kind=phase)
+            if phase in self._phases and target.module in sys.modules and str(target) not in there:
+                self._take(target, self._phases[phase], [], [], kind=phase)
 
     def rank_known(self, rank: Optional[int], world_size: Optional[int]) -> None:
         """Write who this process is, once a process group has told it."""
@@ -162,7 +162,7 @@ class Collectives:
 
     def _put_back(self) -> List[Entry]:
         swaps, self._swaps = self._swaps, []
-        self._phases = None
+        self._phases = {}
         works, self._works = self._works, None
         return [put_back(one) for one in swaps] + (works.undo() if works is not None else [])
 
@@ -172,12 +172,13 @@ def targets() -> List[Target]:
     return [Target(_MODULE, name) for _, name, _ in schema.OPERATIONS]
 
 
-def _arguments(op: int, name: str) -> Tuple[List[int], List[Any]]:
+def _arguments(op: int, name: str, doc: str) -> Tuple[List[int], List[Any]]:
     """Return the constants and the names of the arguments that begin is called with."""
     if op >= schema.ABOUT_GROUPS:
-        return [op], [None, None, None, "group" if name == "destroy_process_group" else None, False]
+        return [op], [None, NO_PEER, None, "group" if name == "destroy_process_group" else None, False]
     is_object = "object" in name
     payload = None if is_object or "barrier" in name else _PAYLOADS.get(name, _PAYLOAD)
     if op >= schema.POINT_TO_POINT:
         return [op], [payload, "dst src", "group_dst group_src", "group", name in ("isend", "irecv")]
-    return [op], [payload, "dst src", "group_dst group_src", "group", "async_op"]
+    peer, group_peer = ("dst src", "group_dst group_src") if "root" in doc else (NO_PEER, None)
+    return [op], [payload, peer, group_peer, "group", "async_op"]

@@ -17,7 +17,7 @@ from ddp_probe.patching.intercept.code_swap import Hooks
 from ddp_probe.record.ledger import PLACES, LedgerFile, word
 
 CODES = {code.name: code.code for code in schema.PHASES}
-_Inside = Dict[LedgerThread, Tuple[int, LedgerThread, int, int]]
+_Inside = Dict[LedgerThread, Tuple[LedgerThread, int, int]]
 """The token of each thread that is in a phase."""
 INNER = ()
 """The token of a phase inside itself."""
@@ -61,16 +61,16 @@ WRAPPED: Tuple[Tuple[str, str, str], ...] = (("save", "torch.serialization", "sa
 class PhaseObserver(Observer):
     """One phase that is seen through the wrapper of its function."""
 
-    def __init__(self, name: str, current: Callable[[], Optional[Hooks]]) -> None:
+    def __init__(self, name: str, current: Callable[[], Dict[int, Hooks]]) -> None:
         self.name = "phase_" + name
         self._code = CODES[name]
         self._current = current
 
     def before(self, call: Call) -> None:
         """Enter the phase."""
-        current = self._current()
+        current = self._current().get(self._code)
         if current is not None:
-            call.note = current, current.begin(self._code)
+            call.note = current, current.begin()
 
     def after(self, call: Call, result: Any) -> None:
         """Leave it."""
@@ -88,8 +88,8 @@ def targets() -> List[Tuple[int, Target]]:
     return [(CODES[name], Target(module, qualname)) for name, module, qualname in SWAPPED]
 
 
-def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames: Frames) -> Hooks:  # noqa: C901, PLR0915  # Flat, for 2 microseconds.
-    """Return what writes a row when a phase is entered, and one word of it when the last thread that is in it has left.
+def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames: Frames) -> Dict[int, Hooks]:  # noqa: C901, PLR0915  # Flat.
+    """Return for each phase what writes its row when it is entered, and one word of it when the last thread that is in it has left.
 
     As with the calls, an exception may come after any instruction, and the stack decides which phases a thread is in.
     """
@@ -98,42 +98,66 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
     pack, size, start = layout.pack_into, layout.size, PLACES.phases
     left, counted = (schema.offset(schema.PHASE, name) // 8 for name in ("left", "count"))
     mapped, words, moved, clock, frame_of = file.map, file.words, word("moved_ns"), time.monotonic_ns, sys._getframe
-    codes = [code.code for code in schema.PHASES]
-    rows = {phase: (start + (phase - 1) * size >> 3, Numbers(), cast(_Inside, {})) for phase in codes}
+    rows = {code.code: (start + (code.code - 1) * size >> 3, Numbers(), cast(_Inside, {})) for code in schema.PHASES}
 
-    def begin(phase: int) -> Any:
-        if not switch.on:
-            return None
-        count = 0
-        thread = None
-        try:
-            now = clock()
-            thread = here.thread
-            at, numbers, threads = rows[phase]
-            count = numbers.next()
-            if thread in threads and frames.around(frame_of(1).f_back, phase):
-                token: Any = INNER
-                words[at + counted] = count
-            elif threads and thread not in threads:  # The row tells of the first thread.
-                threads[thread] = token = phase, thread, now, thread.waited
-                words[at + counted] = count
-            else:
-                threads[thread] = token = phase, thread, now, thread.waited
-                pack(mapped, at << 3, count, now, 0, count, site(), thread.flags, count)
-            numbers.used = count
-            words[moved] = now
-            return token
-        except RecursionError as exc:
-            if not FRAGILE and not is_a_handlers_overflow(exc):
+    def of(phase: int) -> Hooks:  # noqa: C901  # Closures with what is known of one phase, for a microsecond.
+        at, numbers, threads = rows[phase]
+        row, left_at, counted_at, ends_step = at << 3, at + left, at + counted, phase == BACKWARD
+
+        def begin() -> Any:
+            if not switch.on:
                 return None
-            unmade(phase, thread, count)
-            raise
-        except ours(Exception) as exc:
-            broken(switch, exc)
-            return None
-        except BaseException:
-            unmade(phase, thread, count)
-            raise
+            count = 0
+            thread = None
+            try:
+                now = clock()
+                thread = here.thread
+                count = numbers.next()
+                if threads and (thread not in threads or frames.around(frame_of(1).f_back, phase)):
+                    token: Any = INNER
+                    if thread not in threads:  # The row tells of the first thread.
+                        threads[thread] = token = thread, now, thread.waited
+                    words[counted_at] = count
+                else:
+                    threads[thread] = token = thread, now, thread.waited
+                    pack(mapped, row, count, now, 0, count, site(), thread.flags, count)
+                numbers.used = count
+                words[moved] = now
+                return token
+            except RecursionError as exc:
+                if not FRAGILE and not is_a_handlers_overflow(exc):
+                    return None
+                unmade(phase, thread, count)
+                raise
+            except ours(Exception) as exc:
+                broken(switch, exc)
+                return None
+            except BaseException:
+                unmade(phase, thread, count)
+                raise
+
+        def end(token: Any, _: Any) -> None:
+            if not token or not switch.on:
+                return
+            try:
+                now = clock()
+                thread, entered, waited = token
+                _, _, _, times, trains = steps.step
+                if trains is thread or trains is None:
+                    times[phase] += now - entered
+                    if ends_step:
+                        steps.end(thread, now, waited)
+                threads.pop(thread, None)
+                if not threads:
+                    words[left_at] = now << 2 | 1
+                words[moved] = now
+            except ours(Exception) as exc:
+                broken(switch, exc)
+
+        def failed(token: Any) -> None:
+            over(phase, token)
+
+        return Hooks(begin, end, failed)
 
     def unmade(phase: int, thread: Optional[LedgerThread], count: int) -> None:
         at, numbers, _ = rows[phase]
@@ -148,39 +172,21 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
         token = threads.pop(thread, None)
         _, _, _, times, trains = steps.step
         if token is not None and trains in (thread, None):
-            times[phase] += now - token[2]
+            times[phase] += now - token[1]
         if not threads and not words[at + left]:
             words[at + left] = now << 2 | schema.RAISED
 
-    def end(token: Any, _: Any) -> None:
-        if not token or not switch.on:
-            return
-        try:
-            phase, thread, entered, waited = token
-            now = clock()
-            _, _, _, times, trains = steps.step
-            if trains is thread or trains is None:
-                times[phase] += now - entered
-                if phase == BACKWARD:
-                    steps.end(thread, now, waited)
-            at, _, threads = rows[phase]
-            threads.pop(thread, None)
-            if not threads:
-                words[at + left] = now << 2 | 1
-            words[moved] = now
-        except ours(Exception) as exc:
-            broken(switch, exc)
-
-    def failed(token: Any) -> None:
+    def over(phase: int, token: Any) -> None:
+        """Leave every phase that this thread is in no more, once one was left by an exception."""
         if token == INNER or not switch.on:
             return
         try:
             words[moved] = now = clock()
-            thread, frame = here.thread, frame_of(2).f_back
-            for phase in codes:
-                if (thread in rows[phase][2] or (token and token[0] == phase)) and not frames.around(frame, phase):
-                    leave(phase, thread, now)
+            thread, frame = here.thread, frame_of(3).f_back
+            for other in rows:
+                if (thread in rows[other][2] or (token and other == phase)) and not frames.around(frame, other):
+                    leave(other, thread, now)
         except ours(Exception) as exc:
             broken(switch, exc)
 
-    return Hooks(begin, end, failed)
+    return {phase: of(phase) for phase in rows}

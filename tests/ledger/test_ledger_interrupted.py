@@ -10,16 +10,18 @@ pytestmark = pytest.mark.slow
 _PROGRAM = Path(__file__).parent / "programs" / "interrupted.py"
 _CALLS = ("reduce", "asynchronous", "objects", "refused")
 _PHASES = ("backward", "step", "batches", "refused_backward")
+_MOST = {"asynchronous": 760, "step": 280}
+"""How many bytecodes of ours a call and its wait, and a phase below two functions of torch's, may take: what they cost, whatever else runs here."""
 
 
 @pytest.mark.parametrize("scenarios", [_CALLS, _PHASES], ids=["calls", "phases"])
 def test_an_exception_after_each_bytecode_leaves_nothing_behind(scenarios: Any, armed: Any, run_python: Any, tmp_path: Path) -> None:
-    """After an exception at each bytecode in turn, nothing is open, numbers have no gap, the next call is outermost, sums and counts are right."""
+    """After an exception at each bytecode in turn, nothing is open, numbers have no gap, sums and counts are right; and they are not too many."""
     env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
     done = run_python([str(_PROGRAM), *scenarios], env=env, cwd=tmp_path, timeout=280)
     assert done.returncode == 0, done.stderr
     for name, (bytecodes, wrong) in json.loads(done.stdout).items():
-        assert bytecodes > 200, (name, bytecodes)
+        assert 200 < bytecodes < _MOST.get(name, 2_000), (name, bytecodes)
         assert not wrong, (name, wrong)
 
 

@@ -64,8 +64,10 @@ def least(function, *args):
 plain, empty = least(wrapper, tensor), least(phase)
 (reduced,) = [one for one in collectives._swaps if str(one.target).endswith(".all_reduce")]
 found = {const.__name__: const for const in reduced.code.co_consts if callable(const)}
-swap(Target("x", "collective"), collective, Hooks(found["begin"], found["end"], lambda token: None), [1], ["tensor", None, None, "group", "async_op"])
-swap(Target("x", "phase"), phase, collectives._phases, [2], [])
+swap(
+    Target("x", "collective"), collective, Hooks(found["begin"], found["end"], lambda token: None), [1], ["tensor", False, None, "group", "async_op"]
+)
+swap(Target("x", "phase"), phase, collectives._phases[2], [], [])
 
 
 @of_torch
@@ -75,7 +77,7 @@ def uncounted(tensor, op=None, group=None, async_op=False):
 
 code = 303  # Of an operation about groups: the same path without a row of the sums.
 swap(
-    Target("x", "uncounted"), uncounted, Hooks(found["begin"], found["end"], lambda token: None), [code], ["tensor", None, None, "group", "async_op"]
+    Target("x", "uncounted"), uncounted, Hooks(found["begin"], found["end"], lambda token: None), [code], ["tensor", False, None, "group", "async_op"]
 )
 model = DistributedDataParallel(torch.nn.Linear(4, 1))
 optimizer = torch.optim.SGD(model.parameters(), 0.1)

@@ -51,7 +51,7 @@ def write(path: str, fate: str, microseconds: int) -> None:
     here, frames = Here(), Frames()
     calls, _ = hooks(file, on, groups, lambda *_: False, sums, here, frames)
     swap(Target("x", "all_reduce"), all_reduce, Hooks(*calls), [1], ["tensor", "src", None, "group", "async_op"])
-    swap(Target("x", "step"), step, phases.hooks(file, on, StepRing(file.map), here, frames), [2], [])
+    swap(Target("x", "step"), step, phases.hooks(file, on, StepRing(file.map), here, frames)[2], [], [])
     end = time.monotonic_ns() + microseconds * 1000
     number = 0
     while True:
