@@ -258,6 +258,8 @@ def lacks() -> Callable[..., List[str]]:
         # A rank that "stopped" may be known better: by the exception that it stopped with, or by the call that it did not make.
         group = {"own_failure": "ranks_take_different_paths"}
         alike = {group.get(group_of(finding.cause), group_of(finding.cause)) for finding in known}
+        if first.slug == "killed-by-signal" and "out_of_memory" in alike:  # Or by the kernel's count of those that it has killed.
+            alike.add(group_of(first.cause))
         here = any(item.site for finding in known for item in finding.evidence)
         wanted = {
             "verdict": told.verdict == "found",

@@ -72,6 +72,8 @@ def test_the_plain_log_is_never_clear_and_never_wrong(stack: str, job: Job) -> N
     named = {group_of(finding.cause) for finding in diagnosis.findings}
     assert diagnosis.verdict == ("found" if named else "undecided")
     finer = {"own_failure"} if job.cause == "rank_stopped_participating" else set()  # Why it stopped.
+    if label(job) == "14_control_group_full":  # What is printed has the signal, and not the kernel's count.
+        finer.add("ranks_take_different_paths")
     assert named <= {group_of(job.cause or ""), *finer} - {""}
     assert all(finding.confidence == "low" for finding in diagnosis.findings)
 

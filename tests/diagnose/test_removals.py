@@ -82,9 +82,13 @@ def _wrong(whole: Diagnosis, part: Diagnosis, removal: Removal) -> str:
     dark = {
         finding.cause for finding in part.findings if "without a last line" in finding.verdict or "left no last line" in finding.verdict
     }  # It says that it is not known why the rank ended.
+    if "host_out_of_memory" in _causes(whole):  # Without the kernel's count it is a SIGKILL.
+        dark = dark | {"rank_stopped_participating"}
     other = _causes(part) - _causes(whole) - (dark & {"rank_stopped_participating"})
     if other:
         return "names %s" % ", ".join(sorted(other))
+    if whole.findings and removal.file.startswith("launcher") and {finding.severity for finding in whole.findings} == {"warning"}:
+        return ""  # Nobody but the vendor's tool knew it, and the launcher asks that only if it is told to.
     needed = whole.verdict != "clear" or (removal.file.startswith("rank") and removal.line in (None, -1))
     return "is clear" if part.verdict == "clear" and needed else ""
 

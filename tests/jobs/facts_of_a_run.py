@@ -48,7 +48,8 @@ class Recorded(NamedTuple):
 
     ranks: Dict[int, List[Event]]
     launchers: List[List[Event]]
-    ledgers: Dict[int, List[Event]] = {}  # ledger.all_reduce and so on, one for each record, and ledger.phase.backward, one for each phase.
+    # ledger.all_reduce and so on, one for each record, ledger.phase.backward, one for each phase, and ledger.step, with microseconds of its parts.
+    ledgers: Dict[int, List[Event]] = {}
 
 
 def read(folder: Path) -> Recorded:
@@ -65,10 +66,12 @@ def _rank(file: Path) -> int:
 
 
 def _records(found: ledger.Ledger) -> List[Event]:
-    """Return the records and phases of a ledger as events."""
+    """Return the records, phases and steps of a ledger as events."""
     rows = [("ledger." + one.op, one) for one in found.records] + [("ledger.phase." + one.name, one) for one in found.phases]
     sites = [one.site._asdict() if one.site is not None else None for _, one in rows]
-    return [{**one._asdict(), "event": name, "phase": "point", "site": site} for (name, one), site in zip(rows, sites)]
+    made = [{**one._asdict(), "event": name, "phase": "point", "site": site} for (name, one), site in zip(rows, sites)]
+    steps = [dict(zip(found.steps.parts, times), event="ledger.step", phase="point") for times in zip(*found.steps.parts.values())]
+    return [*made, *steps]
 
 
 def _events(file: Path) -> List[Event]:
@@ -128,7 +131,7 @@ def _value(event: Event, path: str) -> Any:
     for part in path.split("/"):
         if isinstance(found, dict):
             found = found.get(part)
-        elif isinstance(found, list) and part.lstrip("-").isdigit() and found:
+        elif isinstance(found, list) and part.lstrip("-").isdigit() and -len(found) <= int(part) < len(found):
             found = found[int(part)]
         else:
             return None

@@ -109,6 +109,12 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
     ),
     "05_hardcoded_card_zero": (_CARD_ZERO, _ENDED_WELL, fact("device.set", {"device": "^0$"})),
     "05_local_rank_unused": (_CARD_ZERO, _ENDED_WELL, absent("device.set"), fact("module.move begin", {"destination": "^(gcu|xla)$"})),
+    "05_local_rank_unused_by_eight": (
+        _CARD_ZERO,
+        _ENDED_WELL,
+        absent("device.set"),
+        fact("device.state", {"when": "^end$", "devices/0/device": r"^(gcu|xla):0$", "devices/1": None}),
+    ),
     "05_same_card_visible_to_all": (_CARD_ZERO, _ENDED_WELL, fact("process.start", {"environment/TOPS_VISIBLE_DEVICES": "^3$"})),
     "05_more_processes_than_cards": (
         fact("device.set error", {"failure/message": "invalid device ordinal 1"}),
@@ -288,6 +294,28 @@ PROOFS: Dict[str, Tuple[Fact, ...]] = {
     "13_mixed_environment": (
         differ("process.start", "environment/TORCH_DISTRIBUTED_DEBUG"),
         fact("process.start", {"environment/TORCH_DISTRIBUTED_DEBUG": "DETAIL"}),
+    ),
+    "14_memory_grows": (
+        fact("device.state", {"when": "^checkpoint.save begin$", "step": 6, "devices/0/allocated": r"^5\d{7}$"}),
+        fact("device.state", {"when": "^checkpoint.save begin$", "step": 30, "devices/0/allocated": r"^25\d{7}$"}),
+        _ENDED_WELL,
+    ),
+    "14_memory_of_one_rank": (
+        fact("device.state", {"devices/0/allocated_peak": r"^73\d{7}$"}),
+        absent("device.state", {"devices/0/allocated_peak": r"^\d{7,}$"}, (0, 1)),
+        same("ddp.init begin", "placement/digest"),
+    ),
+    "14_slow_rank": (fact("ledger.step", {"forward": r"^(1[5-9]|[2-9]\d)\d{4}$"}), fact("ledger.phase.forward", {"times": 30}, "all"), _ENDED_WELL),
+    "14_card_slowed_down": (
+        fact("cards.state", {"tool": "^nvidia-smi$", "cards/1/throttled/0": "^hw_thermal$", "cards/0/throttled": None}, "launcher"),
+        differ("ddp.init begin", "accelerators/0/current"),
+        _ENDED_WELL,
+    ),
+    "14_control_group_full": (
+        fact("launcher.child", {"signal": "SIGKILL", "child_local_rank": 1}, "launcher"),
+        fact("device.state", {"system/memory_limit": 3 << 29, "system/oom_kills": 0}, "all"),
+        fact("device.state", {"system/oom_kills": 1}, (0,)),
+        absent("process.end", who=(1,)),
     ),
 }
 

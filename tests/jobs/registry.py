@@ -16,6 +16,7 @@ _TORCHRUN = "torchrun --nproc_per_node=%d --master_addr=127.0.0.1 --master_port=
 _TWO = _TORCHRUN % (2, "{program}")
 _THREE = _TORCHRUN % (3, "{program}")
 _FOUR = _TORCHRUN % (4, "{program}")
+_EIGHT = _TORCHRUN % (8, "{program}")
 _PLAIN = "python {program}"
 _BY_HAND = "RANK=%d WORLD_SIZE=%d MASTER_ADDR=%s MASTER_PORT={port} python {program}"
 _LAUNCH = "python -m torch.distributed.launch --nproc_per_node=2 --master_addr=127.0.0.1 --master_port={port} {program}"
@@ -30,6 +31,7 @@ _TIMED_OUT = _RUNTIME + r".*gloo.*Timed out waiting \d+ms for (recv|send) operat
 _STOPPED_WAITING = _RUNTIME + r".*gloo.*(Timed out waiting \d+ms for (recv|send) operation|Connection (closed|reset) by peer)"
 _PEER_GONE = _RUNTIME + r".*gloo.*(Connection closed by peer|Connection reset by peer)"
 _ON_CARD_ZERO = (r"\[rank 0\] training finished on \w+:0", r"\[rank 1\] training finished on \w+:0")
+_ON_OWN_CARDS = (r"\[rank 0\] training finished on card 0", r"\[rank 1\] training finished on card 1")
 _NO_MASTER = r"The client socket has timed out after \d+m?s while trying to connect to"
 _NO_DIRECTORY = r"PytorchStreamReader failed reading zip archive: failed finding central directory"
 _OTHER_SHAPE = r"\[\d\]: params\[\d+\] in this process with sizes \[.*\] appears not to match sizes of the same param in process 0"
@@ -61,7 +63,7 @@ JOBS = (
         "00_healthy_cards",
         None,
         (),
-        (r"\[rank 0\] training finished on card 0", r"\[rank 1\] training finished on card 1"),
+        _ON_OWN_CARDS,
         exit="zero",
         needs="accelerator",
     ),
@@ -125,6 +127,16 @@ JOBS = (
     Job("05_runner_launcher_none", "launched_without_launcher", (), (r"Distributed training: False", r"training finished"), exit="zero"),
     Job("05_hardcoded_card_zero", "hardcoded_device_zero", (0, 1), _ON_CARD_ZERO, exit="zero", needs="accelerator"),
     Job("05_local_rank_unused", "set_device_missing", (0, 1), _ON_CARD_ZERO, exit="zero", needs="accelerator"),
+    Job(
+        "05_local_rank_unused",
+        "set_device_missing",
+        tuple(range(8)),
+        _ON_CARD_ZERO,
+        _EIGHT,
+        "zero",
+        id="05_local_rank_unused_by_eight",
+        needs="accelerator",
+    ),
     Job(
         "05_same_card_visible_to_all",
         "cuda_visible_devices_wrong",
@@ -388,6 +400,27 @@ JOBS = (
         (r"Timed out waiting 8000ms|wait timeout after 8000ms, keys: .*pg_wrapper|Socket Timeout|Timed out initializing process group",),
         _WITH_SCRIPT % "13_debug_on_rank1.sh",
     ),
+    Job("14_memory_grows", "memory_grows", (0, 1), _ON_OWN_CARDS, exit="zero", needs="accelerator"),
+    Job(
+        "14_memory_of_one_rank",
+        "memory_of_one_rank",
+        (2,),
+        (r"\[rank 2\] training finished on card 2, 1 kept there",),
+        _THREE,
+        "zero",
+        needs="accelerator",
+    ),
+    Job("14_slow_rank", "one_rank_late", (1,), (r"\[rank 0\] training finished", r"\[rank 1\] training finished"), _THREE, "zero"),
+    Job(
+        "14_card_slowed_down",
+        "card_slowed_down",
+        (1,),
+        _ON_OWN_CARDS,
+        "bash {folder}/14_card_tool.sh " + _TWO,
+        "zero",
+        needs="accelerator",
+    ),
+    Job("14_control_group_full", "host_out_of_memory", (1,), (r"Signal 9 \(SIGKILL\)",), "bash {folder}/14_in_control_group.sh " + _TWO),
 )
 
 

@@ -123,5 +123,5 @@ def test_only_jobs_of_the_registry_are_there() -> None:
 
 
 def test_small() -> None:
-    """A recording has less than 26 KB in the mean."""
-    assert sum(path.stat().st_size for path in _files()) < 26_000 * len(list(_recorded()))
+    """A recording has less than 27 KB in the mean, the one of eight ranks among them."""
+    assert sum(path.stat().st_size for path in _files()) < 27_000 * len(list(_recorded()))

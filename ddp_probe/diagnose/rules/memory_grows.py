@@ -63,7 +63,7 @@ def _all(process: LoggedProcess) -> Iterator[_Growth]:
 
 def _growth(process: LoggedProcess, what: str, points: List[MemoryPoint], least: int, share: float) -> Optional[_Growth]:
     """Return the growth if each third of the points lies above the one before, and the rate holds."""
-    points = [point for point in points if (point.step or 0) >= _STEPS]
+    points = _in_training(points)
     third = len(points) // 3
     if len(points) < _POINTS:
         return None
@@ -75,6 +75,13 @@ def _growth(process: LoggedProcess, what: str, points: List[MemoryPoint], least:
     if _rate(middle, late) < _STEADY * _rate(early, middle):
         return None
     return _Growth(process, what, early[0], late[-1], _where(process, points))
+
+
+def _in_training(points: List[MemoryPoint]) -> List[MemoryPoint]:
+    """Leave out what precedes the steps, and what follows the last one: there a job lets go of all that it has held."""
+    last = next((point.step for point in reversed(points)), None)
+    ended = next((number for number, point in enumerate(points) if point.step == last), -1)
+    return [point for point in points[: ended + 1] if (point.step or 0) >= _STEPS]
 
 
 def _rate(before: List[MemoryPoint], after: List[MemoryPoint]) -> float:

@@ -166,5 +166,5 @@ def _memory(lane: Lane, scale: TimeScale, row: int) -> List[LaneBar]:
         letters = _ROOM * scale.share(until - mark.when)
         label = size(held) if len(size(held)) + 2 <= letters else ""
         place, width = scale.at(mark.when), scale.at(scale.begin + until - mark.when)
-        bars.append(LaneBar(place, width, row, MEMORY, label, title, "", letters < _THIN, False, held / most[what]))
+        bars.append(LaneBar(place, width, row, MEMORY, label, title, "", letters < _THIN, False, held / max(most[what], 1)))
     return bars
