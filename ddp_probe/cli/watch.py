@@ -22,8 +22,9 @@ job ends, or until Ctrl-C; in a pipe it is printed once.
   steps/s  of the slowest: backward passes since the look before; in the first
            look, of the last steps, and 0 if there was none for three times as
            long as they took
-  waited   the part of the latest steps, of a minute at most, in which it waited
-           for the slowest rank
+  waited   the part of the last minute in which it waited for the slowest rank, by
+           the steps that have ended; '12% of 13s' if the ledger's 256 steps reach
+           back no further
   line     the line of the job; of a rank that stands out and is in no call,
            that of the stacks it has written since it moved last
 
@@ -36,7 +37,8 @@ ended), absent (ranks without a ledger), problems (file to what is wrong with
 it), and ranks, a list of rank, host, pid, state (as above; running while it
 runs), phase, step, call, number, in_call (false: it has left that call), peer,
 group (id, size, ranks), seconds, site (file, line, function), steps_per_second,
-memory (bytes), waited (0 to 1), stands_out (why). What is not known is null.
+memory (bytes), waited (0 to 1, of the last waited_of seconds), stands_out
+(why). What is not known is null.
 With --cards also cards: the fields of a cards.state line.
 
 exit codes: 0 shown, 2 no run or no ledger

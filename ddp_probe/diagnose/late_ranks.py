@@ -52,7 +52,7 @@ def members(run: Run) -> Dict[int, StepMember]:
 
 def shares(run: Run) -> Dict[int, float]:
     """Return which part of its latest steps each rank waits for the slowest."""
-    return lateness.shares(members(run))
+    return {rank: waited.share for rank, waited in lateness.waits(members(run)).items()}
 
 
 def host(run: Run, found: LateRanks) -> str:

@@ -25,6 +25,7 @@ _WORDS = {
     ELSEWHERE: "code that the probe does not time",
 }
 _LEAST = 0.05  # Of a step: less is not worth a word.
+_MINUTE = 60_000_000  # Microseconds.
 _MOST_NUMBERS = 1 << 20  # StepTimes times ranks that are compared.
 _OFTEN = 0.4  # Of the steps: with noise, a rank that is late by two deviations is the last of eight in six of ten steps.
 _SURE = 4.0  # Standard deviations above what chance would give.
@@ -78,6 +79,13 @@ class LateRanks(NamedTuple):
             " waits" if len(self.others) == 1 else "s wait",
             round(100 * self.waited / max(self.took, 1)),
         )
+
+
+class Waited(NamedTuple):
+    """The part of some time in which a rank has waited longer than the rank that waits least."""
+
+    share: float
+    seconds: float  # Of how many seconds: a minute, or less if the steps that are kept reach back less far.
 
 
 def milliseconds(micros: int) -> str:
@@ -166,25 +174,33 @@ def _connected(members: Mapping[int, StepMember]) -> Dict[int, int]:
     return {rank: root(rank) for rank in list(stands)}
 
 
-def shares(members: Mapping[int, StepMember], seconds: float = 60.0) -> Dict[int, float]:
-    """Return the part of the latest steps that each rank spends waiting longer than the rank that waits least, of those that do the same."""
-    found: Dict[int, float] = {}
+def waits(members: Mapping[int, StepMember], now: Mapping[int, int] = {}) -> Dict[int, Waited]:
+    """Return how long each rank has waited in the last minute, of those that do the same; without a time in `now`, up to its latest step.
+
+    `now` is on the monotonic clock of the rank's host, in nanoseconds. A step that has not ended yet is not counted.
+    """
+    found: Dict[int, Waited] = {}
     for ranks in comparable(members):
         common = _common({rank: members[rank].steps for rank in ranks})
         if common is not None:
             waited = {rank: steps.added(("backward", "waiting")) for rank, steps in common.items()}
             least = [min(times) for times in zip(*waited.values())]
-            found.update({rank: _share(steps, waited[rank], least, seconds) for rank, steps in common.items()})
+            for rank, steps in common.items():
+                since = max(0, now.get(rank, steps.ended_ns) - steps.ended_ns) // 1000
+                told = _waited(steps, waited[rank], least, _MINUTE - since)
+                found.update({rank: told} if told is not None else {})
     return found
 
 
-def _share(steps: StepTimes, waited: Sequence[int], least: Sequence[int], seconds: float) -> float:
-    took = total = 0
+def _waited(steps: StepTimes, waited: Sequence[int], least: Sequence[int], most: int) -> Optional[Waited]:
+    """Add up the latest steps of this many microseconds; of a step that began before that, a part."""
+    took, total = 0, 0.0
     for whole, wait, always in zip(steps.took[::-1], waited[::-1], least[::-1]):
-        took, total = took + whole, total + wait - always
-        if took > seconds * 1e6:
+        if took >= most:
             break
-    return min(1.0, total / took) if took else 0.0
+        within = min(whole, most - took)
+        took, total = took + within, total + (wait - always) * within / max(whole, 1)
+    return Waited(min(1.0, total / took), took / 1e6) if took else None
 
 
 def _common(ranks: Mapping[int, StepTimes]) -> Optional[Dict[int, StepTimes]]:

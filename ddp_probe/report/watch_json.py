@@ -26,7 +26,7 @@ def text(look: Look, run: str, cards: Optional[CardsState] = None) -> str:
 
 
 def _rank(position: Position, look: Look) -> Dict[str, Any]:
-    site, group = position.site, position.group
+    site, group, waited = position.site, position.group, look.waited.get(position.rank)
     return {
         "rank": position.rank,
         "host": position.host,
@@ -43,7 +43,8 @@ def _rank(position: Position, look: Look) -> Dict[str, Any]:
         "site": None if site is None else {"file": site.file, "line": site.line, "function": site.function},
         "steps_per_second": _rounded(look.speed.get(position.rank)),
         "memory": look.memory.get(position.rank),
-        "waited": _rounded(look.waited.get(position.rank)),
+        "waited": _rounded(waited.share) if waited is not None else None,
+        "waited_of": round(waited.seconds, 3) if waited is not None else None,
         "stands_out": look.outliers.get(position.rank),
     }
 

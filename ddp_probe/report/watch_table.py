@@ -1,9 +1,10 @@
 """Prints one look at a running job: a row for all ranks at the same place, and a sentence for each that stands out."""
 
 import os
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ddp_probe.diagnose.words import clock, size
+from ddp_probe.read.lateness import Waited
 from ddp_probe.report import ranks, safe
 from ddp_probe.report.event_line import cut
 from ddp_probe.report.layout import StyledLine, columns, wrap
@@ -17,6 +18,7 @@ ROWS = 24
 
 _SENTENCES = 8
 _PROBLEMS = 2
+_NEARLY_A_MINUTE = 55  # Seconds; the step that has not ended yet is missing.
 _Column = Tuple[str, List[str]]
 
 
@@ -63,10 +65,17 @@ def _columns(made: Sequence[Row]) -> List[_Column]:
         ("for", ["" if row.seconds is None else duration(row.seconds) for row in made]),
         ("steps/s", ["" if row.speed is None else "%.3g" % row.speed for row in made]),
         ("memory", ["" if row.memory is None else size(row.memory) for row in made]),
-        ("waited", ["" if row.waited is None else "%d%%" % round(100 * row.waited) for row in made]),
+        ("waited", [_waited(row.waited) for row in made]),
         ("line", [_short(row.site) for row in made]),
     ]
     return [(name, [cell or "-" for cell in cells]) for name, cells in found if any(cells)]
+
+
+def _waited(found: Optional[Waited]) -> str:
+    """Return the share of the last minute; of how many seconds it is, if the steps that are kept reach back less far."""
+    if found is None:
+        return ""
+    return "%d%%%s" % (round(100 * found.share), " of %s" % duration(found.seconds) if found.seconds < _NEARLY_A_MINUTE else "")
 
 
 def _texts(parts: Sequence[_Column]) -> List[str]:

@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.read import lateness, stacks
 from ddp_probe.read.job_line import job_line
-from ddp_probe.read.lateness import LateRanks
+from ddp_probe.read.lateness import LateRanks, StepMember, Waited
 from ddp_probe.read.ledger import Header, LedgerSite
 from ddp_probe.watch import files, joining, outliers
 from ddp_probe.watch import position as positions
@@ -30,7 +30,7 @@ class Look(NamedTuple):
     absent: List[int]  # Ranks of the job without a ledger here.
     problems: Dict[str, str]  # Files that could not be read, and why.
     memory: Dict[int, int] = {}  # Bytes on the card with the most, of the ranks whose log tells.
-    waited: Dict[int, float] = {}  # The part of its latest steps, of a minute at most, in which a rank waited for the slowest.
+    waited: Dict[int, Waited] = {}  # How long a rank has waited for the slowest in the last minute.
     late: Optional[LateRanks] = None
 
     @property
@@ -87,7 +87,7 @@ class LiveView:
         if not chosen:
             out = joining.elsewhere(without)
         chosen = sorted([*chosen, *without], key=lambda each: each.rank)
-        return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems, memory, lateness.shares(compared), late)
+        return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems, memory, _waits(compared, chosen), late)
 
     def _speeds(self, ranks: List[Position]) -> Dict[int, Optional[float]]:
         """Return steps a second since the look before, or of the latest steps at the first one."""
@@ -108,12 +108,17 @@ class LiveView:
 def _pace(position: Position) -> Optional[float]:
     """Return how many of the latest steps a second; 0 if the next one lasts for several times as long as they did."""
     took = position.steps.took
-    until = position.since_ns + int(position.seconds * 1e9)
     ended = position.steps.ended_ns if took else position.since_ns
     each = 1000 * sum(took) / len(took) if took else (position.since_ns - position.began_ns) / position.step
     if each <= 0:
         return None
-    return 0.0 if until - ended > max(_SEVERAL * each, _WRITTEN) else 1e9 / each
+    return 0.0 if position.now_ns - ended > max(_SEVERAL * each, _WRITTEN) else 1e9 / each
+
+
+def _waits(compared: Dict[int, StepMember], ranks: List[Position]) -> Dict[int, Waited]:
+    """Return how long each rank has waited in the last minute, by all steps of the ring: those that are compared are fewer."""
+    every = {each.rank: compared[each.rank]._replace(steps=each.steps) for each in ranks if each.rank in compared and each.steps.numbers}
+    return lateness.waits({**compared, **every}, {each.rank: each.now_ns for each in ranks})
 
 
 def _nearer(position: Position, path: str, head: Header) -> Position:

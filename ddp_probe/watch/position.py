@@ -40,6 +40,11 @@ class Position(NamedTuple):
     moved_ns: int
     steps: StepTimes = StepTimes()  # The latest ones.
 
+    @property
+    def now_ns(self) -> int:
+        """Return the time of the look on its own monotonic clock."""
+        return self.since_ns + int(self.seconds * 1e9)
+
 
 def of(found: Ledger, ended_at: float) -> Optional[Position]:
     """Return the position; None if the file is not a ledger. `ended_at` is when the run last wrote, for a process that is gone."""

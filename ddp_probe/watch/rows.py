@@ -2,6 +2,7 @@
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from ddp_probe.read.lateness import Waited
 from ddp_probe.watch.look import Look
 from ddp_probe.watch.position import NO_LEDGER, RUNNING, Position
 
@@ -19,7 +20,7 @@ class Row(NamedTuple):
     speed: Optional[float]  # Of the slowest.
     why: str  # Why they stand out; empty if they do not.
     memory: Optional[int] = None  # Of the one that holds the most on its card.
-    waited: Optional[float] = None  # Of the one that has waited most.
+    waited: Optional[Waited] = None  # Of the one that has waited most.
 
 
 def rows(look: Look) -> List[Row]:

@@ -89,6 +89,24 @@ def test_one_of_a_thousand_ranks_is_named_and_nobody_of_a_thousand_healthy_ones(
     assert (found.ranks, found.part, len(found.others)) == ([slow], "forward", size - 1)
 
 
+def test_waited_is_a_share_of_the_last_minute() -> None:
+    """A step is counted by when it ended: what was waited longer than a minute ago is not, and steps that reach back less far say how far."""
+    alike = "ledger 0-1 step x30 forward 500 backward 500"
+    lines = ["ledger 0 step x90 forward 500 backward 500", "ledger 1 step x90 forward 900 backward 100", alike]
+    read = [(rank, rank_ledger.read("x", data), ledger.parse(data).steps) for rank, data in ledger_text.written(lines, 2).items()]
+    members = {rank: lateness.member(of_ring, kept.sums, kept.groups, kept.pairs) for rank, kept, of_ring in read}
+
+    def waited(later: float) -> Dict[int, Tuple[float, float]]:
+        found = lateness.waits(members, {rank: one.steps.ended_ns + int(later * 1e9) for rank, one in members.items()})
+        return {rank: (round(one.share, 3), round(one.seconds, 3)) for rank, one in found.items()}
+
+    assert waited(0) == {0: (0.2, 60.0), 1: (0.0, 60.0)}
+    assert waited(20) == {0: (0.1, 40.0), 1: (0.0, 40.0)}
+    assert waited(30.5) == {0: (0.0, 29.5), 1: (0.0, 29.5)}
+    assert waited(60) == {}
+    assert lateness.waits(members) == lateness.waits(members, {rank: one.steps.ended_ns for rank, one in members.items()})
+
+
 def test_few_steps_say_nothing() -> None:
     """Nineteen steps name nobody, however late a rank is; the first of the ring's has no beginning that is known."""
     draw = random.Random(1)
@@ -280,8 +298,8 @@ def test_shares_are_what_each_rank_waits_longer_than_the_last_one() -> None:
     """In steps of 100 ms, of which the others wait 15 ms longer than rank 1, each of them waits 15 % and rank 1 nothing."""
     lines = ["ledger 0,2-3 step x30 forward 50 backward 50", "ledger 1 step x30 forward 65 backward 35"]
     kept = [rank_ledger.read("x", data) for data in ledger_text.written(lines, 4).values()]
-    shares = lateness.shares({one.rank: lateness.member(one.steps, one.sums, one.groups, one.pairs) for one in kept})
-    assert {rank: round(share, 2) for rank, share in shares.items()} == {0: 0.15, 1: 0.0, 2: 0.15, 3: 0.15}
+    found = lateness.waits({one.rank: lateness.member(one.steps, one.sums, one.groups, one.pairs) for one in kept})
+    assert {rank: round(share, 2) for rank, (share, _) in found.items()} == {0: 0.15, 1: 0.0, 2: 0.15, 3: 0.15}
 
 
 def test_ledgers_with_broken_bytes_name_nobody_else() -> None:

@@ -385,6 +385,22 @@ def test_a_rank_that_stands_makes_no_steps(folder: Path) -> None:
     assert set(_look(folder).speed.values()) == {0.0}
 
 
+def test_time_waited_is_that_of_the_last_minute(folder: Path, shown: Callable[..., Any]) -> None:
+    """All 256 steps of the ring are added up; they reach back 25 s, and the table says so. Those of more than a minute ago say nothing."""
+    lines = ["ledger 0 step x300 forward 50 backward 50", "ledger 1 step x300 forward 90 backward 10"]
+    (folder / "rank00000.node1.7.jsonl").write_text('{"event":"process.start","rank":0}\n', encoding="utf-8")
+    for rank, data in ledger_text.written(lines, start=time.time()).items():
+        (folder / ("rank%05d.node1.7.ledger" % rank)).write_bytes(data)
+    waited = _look(folder).waited
+    assert {rank: (round(one.share, 2), round(one.seconds, 1)) for rank, one in waited.items()} == {0: (0.4, 25.5), 1: (0.0, 25.5)}
+    assert "40% of 25s" in shown().stdout
+    told = json.loads(shown("--json").stdout)["ranks"]
+    assert [(each["waited"], round(each["waited_of"], 1)) for each in told] == [(0.4, 25.5), (0.0, 25.5)]
+    for rank, data in ledger_text.written(lines, start=time.time() - 95).items():
+        (folder / ("rank%05d.node1.7.ledger" % rank)).write_bytes(data)
+    assert _look(folder).waited == {}
+
+
 def test_no_run_at_all_says_so(run_python: Any, tmp_path: Path, clean_env: Any) -> None:
     """Without any run it exits with 2 and says how to get one."""
     done = run_python(["-m", "ddp_probe", "watch"], cwd=tmp_path, env=clean_env())
