@@ -1,14 +1,17 @@
-"""Memory over time, as device.state has it: of each rank's devices, and of its process."""
+"""Memory over time, as device.state has it: of each rank's devices, of its process, and what of a limit is left."""
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from weakref import WeakKeyDictionary
 
 from ddp_probe import schema
-from ddp_probe.diagnose.words import at
+from ddp_probe.diagnose import _card_loads
+from ddp_probe.diagnose.words import at, size
 from ddp_probe.read.logged_call import LoggedCall
-from ddp_probe.read.model import LoggedProcess
+from ddp_probe.read.model import LoggedProcess, Run
 from ddp_probe.schema import Site
 
 MIB = 1 << 20
+_NEARLY = 0.9
 StateLine = LoggedCall[schema.DeviceState]
 
 
@@ -79,3 +82,64 @@ def system(process: LoggedProcess) -> Iterator[Tuple[StateLine, schema.HostState
     for call in states(process):
         if call.begin.system is not None:
             yield call, call.begin.system
+
+
+class NearLimit(NamedTuple):
+    """The line in which the least was left of something that the processes of a host share."""
+
+    what: str  # "host" for its control group, or "/dev/shm".
+    used: int
+    there: int
+    call: StateLine
+    process: LoggedProcess
+
+    @property
+    def share(self) -> float:
+        """Return the part in use."""
+        return self.used / self.there
+
+
+_NEAR: "WeakKeyDictionary[Run, Dict[str, List[NearLimit]]]" = WeakKeyDictionary()
+
+
+def near_limits(run: Run) -> Dict[str, List[NearLimit]]:
+    """Return what is nearly used up of each host's control group and /dev/shm; it is looked for once."""
+    found = _NEAR.get(run)
+    if found is None:
+        found = _NEAR[run] = {}
+        for process in run.processes:
+            for one in _used(process):
+                kept = found.setdefault(process.host, [])
+                before = next((other for other in kept if other.what == one.what), None)
+                if before is None or before.share < one.share:
+                    kept[:] = sorted([other for other in kept if other is not before] + [one], key=lambda other: other.what, reverse=True)
+    return found
+
+
+def _used(process: LoggedProcess) -> Iterator[NearLimit]:
+    for call, state in system(process):
+        if state.memory_limit and (state.memory_taken or 0) >= _NEARLY * state.memory_limit:
+            yield NearLimit("host", state.memory_taken or 0, state.memory_limit, call, process)
+        if state.shm_size and state.shm_free is not None and state.shm_free <= (1 - _NEARLY) * state.shm_size:
+            yield NearLimit("/dev/shm", state.shm_size - state.shm_free, state.shm_size, call, process)  # noqa: S108  # its name
+
+
+def near(run: Run) -> Dict[str, str]:
+    """Say, by a rank's file, which limit is near: what its tensors have held of its card, if a tool tells the card's size, or of its host."""
+    told: Dict[str, List[str]] = {}
+    for host in _card_loads.hosts(run):
+        for card in host.last.begin.cards:
+            here, there = (host.on(card), card.memory_total) if card.memory_total else ([], 0)
+            for process in [one for one in host.ranks if one.rank in here]:
+                held = main_device(process)
+                if held is not None and held[1] >= _NEARLY * there:
+                    told.setdefault(process.file, []).append(_part("card", held[1], there))
+    found = near_limits(run)
+    for process in run.processes if found else ():
+        for one in found.get(process.host, ()):
+            told.setdefault(process.file, []).append(_part(one.what, one.used, one.there))
+    return {file: ", ".join(parts) for file, parts in told.items()}
+
+
+def _part(what: str, used: int, there: int) -> str:
+    return "%s %d %% of %s" % (what, 100 * used // there, size(there))

@@ -102,6 +102,7 @@ class RankForm(msgspec.Struct):
     end: Annotated[str, _doc("ended, failed and the exception, exit and the code, killed or stopped and the signal, running, no end line, no file.")]
     memory: Annotated[str, _doc("The most that it has held on its card; empty unless that tells ranks apart.")]
     waited: Annotated[str, _doc("How much longer it waits in a typical step than a late rank; is late, of that rank; empty if no rank is.")]
+    near: Annotated[str, _doc("What is nearly full, with the part in use: its card, its host's control group, /dev/shm; empty if nothing is.")]
 
 
 class LateForm(msgspec.Struct):

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tu
 
 from ddp_probe import schema
 from ddp_probe.diagnose import late_ranks
-from ddp_probe.diagnose.memory import main_device
+from ddp_probe.diagnose.memory import main_device, near
 from ddp_probe.diagnose.words import size
 from ddp_probe.read.ledger import LedgerSite, Record
 from ddp_probe.read.logged_call import LoggedCall
@@ -43,14 +43,20 @@ class RankState(NamedTuple):
     end: str
     memory: str = ""  # The most that it has held on its card, if that tells ranks apart.
     waited: str = ""  # How much longer it waits in a step than a rank that is late, if one is.
+    near: str = ""  # Which limit of memory is near: of its card, its host or /dev/shm.
 
 
 def rank_states(run: Run) -> List[RankState]:
     """Return the state of each rank, including ranks without a file."""
     peaks = _peaks(run)
     waited = late_ranks.waited(run)
+    limits = near(run)
     found = [
-        _rank_state(process, run)._replace(memory=peaks.get(process.file, ""), waited=waited.get(-1 if process.rank is None else process.rank, ""))
+        _rank_state(process, run)._replace(
+            memory=peaks.get(process.file, ""),
+            waited=waited.get(-1 if process.rank is None else process.rank, ""),
+            near=limits.get(process.file, ""),
+        )
         for process in run.processes
     ]
     found += [_absent(rank, run.death(rank)) for rank in run.missing]

@@ -30,6 +30,7 @@ class StateRow(NamedTuple):
     end: str
     memory: str = ""
     waited: str = ""
+    near: str = ""
 
 
 class Table(NamedTuple):

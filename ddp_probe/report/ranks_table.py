@@ -46,6 +46,7 @@ def _columns(table: ranks.Table, say: Language) -> List[_Column]:
         ("device_ids", [row.device_ids for row in rows]),
         ("card", [row.card for row in rows]),
         ("memory peak", [row.memory for row in rows]),
+        ("nearly full", [row.near for row in rows]),
         ("waited", [row.waited for row in rows]),
         ("phase", [say.state(row.phase) for row in rows]),
         ("end", [say.state(row.end) for row in rows]),

@@ -6,10 +6,11 @@ from typing import Any, Callable, List
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis
+from ddp_probe.diagnose import Diagnosis, judge
 from ddp_probe.read import load
 from ddp_probe.read.load import from_lines
-from ddp_probe.report import ranks, ranks_table
+from ddp_probe.report import as_json, ranks, ranks_table
+from ddp_probe.report.html import page
 from ddp_probe.report.rank_state import RankState, rank_states
 
 _PLAIN = RankState(0, 0, "node1", "gcu:0", "[0]", "0", "wrapped", "ddp.init", "t.py:1", "ended")
@@ -201,3 +202,41 @@ def test_the_memory_peak_is_a_column_if_it_tells_ranks_apart() -> None:
         run = from_lines("".join(line % (rank, rank, rank, most if rank == 2 else 1 << 30, rank) for rank in range(3)))
         assert [state.memory for state in rank_states(run)] == told
         assert any("memory peak" in text for text in _texts(rank_states(run))) is bool(told[0])
+
+
+_HOSTS = """
+{"event":"launcher.start","launcher":"torchrun","host":"node1","pid":1}
+{"event":"process.start","rank":0,"world_size":3,"host":"node1","pid":100}
+{"event":"process.start","rank":1,"world_size":3,"host":"node1","pid":101}
+{"event":"process.start","rank":2,"world_size":3,"host":"node2","pid":102}
+{"event":"device.state","rank":0,"host":"node1","pid":100,"when":"end","current":"gcu:0","devices":[{"device":"gcu:0","allocated_peak":9000000000}]}
+{"event":"device.state","rank":1,"host":"node1","pid":101,"when":"end","current":"gcu:1","devices":[{"device":"gcu:1","allocated_peak":9000000001}]}
+{"event":"device.state","rank":2,"host":"node2","pid":102,"when":"end","current":"gcu:0","system":%s}
+{"event":"cards.state","host":"node1","pid":1,"tool":"nvidia-smi","looks":9,"cards":[{"index":0,"memory_total":%d},{"index":1,"memory_total":%d}]}
+{"event":"process.end","rank":0,"host":"node1","pid":100,"exit_code":0}
+{"event":"process.end","rank":1,"host":"node1","pid":101,"exit_code":0}
+{"event":"process.end","rank":2,"host":"node2","pid":102,"exit_code":0}
+"""
+_FULL = '{"memory_taken":990000000,"memory_limit":1073741824,"shm_free":4194304,"shm_size":67108864}'
+_EMPTY = '{"memory_taken":50000000,"memory_limit":1073741824,"shm_free":64000000,"shm_size":67108864}'
+
+
+@pytest.mark.parametrize(
+    ("system", "cards", "told"),
+    [
+        (_FULL, (2 << 34, 9 << 30), ["", "card 93 % of 9.0 GiB", "host 92 % of 1.0 GiB, /dev/shm 93 % of 64 MiB"]),
+        (_EMPTY, (2 << 34, 2 << 34), ["", "", ""]),
+        (_EMPTY, (0, 0), ["", "", ""]),
+    ],
+)
+def test_a_limit_that_is_near_is_a_column(system: str, cards: Any, told: List[str]) -> None:
+    """Who has nearly used up a card whose size a tool tells, a control group or /dev/shm has that in the table, the page and JSON; nobody else."""
+    run = from_lines(_HOSTS % (system, *cards))
+    states = rank_states(run)
+    assert [state.near for state in states] == told
+    assert any("nearly full" in text for text in _texts(states, width=200)) is any(told)
+    diagnosis = judge(run)
+    assert [each["near"] for each in json.loads(as_json.text(diagnosis))["ranks"]] == told
+    text = page.text(diagnosis)
+    assert ("Nearly full" in text) is any(told)
+    assert all(cell in text for cell in told)

@@ -9,9 +9,11 @@ from ddp_probe.read.logged_call import LoggedCall, LogLine
 from ddp_probe.read.model import LoggedProcess
 from ddp_probe.report import ranks
 from ddp_probe.report.html.quotes import LineLink, Quotes
+from ddp_probe.report.html.words import WORDS
 from ddp_probe.report.rank_state import RankState, parameters_on
 
 _COLUMNS = 12  # Devices that have a column of their own.
+_MEMORY = (("memory", WORDS["matrix_memory"]), ("near", WORDS["matrix_near"]), ("waited", WORDS["matrix_waited"]))
 _NUMBER = re.compile(r"\d+")
 
 
@@ -33,6 +35,9 @@ class MatrixRow(NamedTuple):
     others: str  # Devices without a column.
     device_ids: str
     card: str
+    memory: str
+    near: str
+    waited: str
     phase: str
     end: str
     link: Optional[LineLink]
@@ -47,6 +52,7 @@ class Matrix(NamedTuple):
     others: bool
     wrapped: bool
     cards: bool
+    memory: List[Tuple[str, str]]  # The columns memory, near and waited, if they tell something: the field and its title.
     left_out: int
     relative: bool
     ranks: int
@@ -69,6 +75,7 @@ def matrix(diagnosis: Diagnosis, states: Sequence[RankState], quotes: Quotes) ->
         any(row.others for row in rows),
         any(row.device_ids for row in rows),
         any(row.card for row in rows),
+        [(name, title) for name, title in _MEMORY if any(getattr(row, name) for row in rows)],
         table.left_out,
         table.relative,
         len(states),
@@ -117,4 +124,5 @@ def _row(row: ranks.StateRow, held: Dict[str, int], devices: Sequence[str], link
     cells = [DeviceCell(held.get(device, 0), 0 < held.get(device, 0) == whole) for device in devices]
     others = ", ".join("%s %d" % (device, held[device]) for device in sorted(held) if device not in devices)
     who = ranks.few(row.ranks, 8)
-    return MatrixRow(who, len(row.ranks), row.guilty, row.host, cells, others, row.device_ids, row.card, row.phase, row.end, link)
+    told = row.device_ids, row.card, row.memory, row.near, row.waited, row.phase, row.end
+    return MatrixRow(who, len(row.ranks), row.guilty, row.host, cells, others, *told, link)
