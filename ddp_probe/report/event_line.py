@@ -14,7 +14,7 @@ _ELSEWHERE = frozenset(("event", "schema", *schema.ENVELOPE)) - {"nth"}
 _MARK = "..."
 _SITE = 20  # Maximum columns for the job's line in a terminal.
 # The fields that fit a terminal. In a pipe, and for other events, all fields are printed.
-_MATTERS: Dict[str, Tuple[str, ...]] = {
+MATTERS: Dict[str, Tuple[str, ...]] = {
     "process.start": ("role", "launcher"),
     "process.end": ("exit_code", "process_group", "lost"),
     "launcher.start": ("launcher",),
@@ -130,7 +130,7 @@ def _details(event: Dict[str, Any], *, short: bool) -> Iterator[str]:
         yield _failure(failure, short=short)
     if isinstance(event.get("seconds"), (int, float)):
         yield "%.3f s" % event["seconds"]
-    matters = _MATTERS.get(str(event.get("event"))) if short else None
+    matters = MATTERS.get(str(event.get("event"))) if short else None
     for name in event if matters is None else matters:
         if name in event and name not in _ELSEWHERE:
             yield _detail(name, event[name], short=short)

@@ -7,6 +7,7 @@ from typing import Any
 from docs_parts import declarations
 
 from ddp_probe import schema
+from ddp_probe.report import event_line
 from new_parts.files import PRINT, PYTHON, Insertion, Plan, RefusedError, snake
 
 # Type, what it is if it was not observed, and a value for the test.
@@ -69,10 +70,17 @@ def plan(options: Any) -> Plan:
             PRINT,
             "%s -m pytest %s tests/test_schema.py    # the line, written and read" % (PYTHON, test),
             *_filled(kind, field),
+            *_shown(event, field),
             "Add to the test a call of the job that fills %s; tests/probes has programs to copy." % field,
             "%s -m pytest tests/contract/test_10_shows_nothing.py    # values that no program should pass, to every target" % PYTHON,
         ],
     )
+
+
+def _shown(event: str, field: str) -> Any:
+    """Yield where the fields are named that a terminal shows of an event, if they are."""
+    if event in event_line.MATTERS:
+        yield "Add %s to the row of %s in MATTERS, ddp_probe/report/event_line.py, if `logs` is to show it in a terminal." % (field, event)
 
 
 def last_line(kind: Any) -> str:

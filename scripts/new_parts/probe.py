@@ -99,6 +99,7 @@ def plan(options: Any) -> Plan:
             PRINT,
             "%s -m pytest %s    # a real call, recorded" % (PYTHON, test),
             "Declare in ddp_probe/schema.py the fields that %s needs, fill them in ddp_probe/probes/%s.py, and test them." % (camel(name), name),
+            "In MATTERS of ddp_probe/report/event_line.py, name the fields that `logs` shows in a terminal; without a row there it shows all.",
             "%s -m pytest tests/contract/test_10_shows_nothing.py    # strange values to every target; seconds" % PYTHON,
             "%s -m pytest tests/contract    # every promise, over this probe as well; minutes" % PYTHON,
         ],

@@ -73,6 +73,7 @@ def checkout(repo: Path, tmp_path: Path, run_python: Callable[..., Any], clean_e
     for name in _TESTS:
         ignored = shutil.ignore_patterns("collected", "programs", "*.so")
         shutil.copytree(str(repo / "tests" / name), str(root / "tests" / name), ignore=ignored)
+    shutil.copytree(str(repo / "tests/recorded/new/00_healthy_ddp"), str(root / "tests/recorded/new/00_healthy_ddp"))
     for name in _FILES:
         shutil.copy2(str(repo / name), str(root / name))
     return Checkout(root, run_python, clean_env(PYTHONPATH=str(root)))

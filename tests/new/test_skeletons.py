@@ -111,6 +111,26 @@ def test_a_field(checkout: Any, repo: Path) -> None:
     assert "| `flushed` | true or false | The file was flushed to the disk. |" in page
 
 
+def test_a_check(checkout: Any, repo: Path) -> None:
+    """A new check passes on a host without its fault and fails on one with it, and explain and the page of checks know it."""
+    changed = checkout.made("check", "temp-folder")
+    assert [name.replace("temp_folder", "NAME") for name in changed] == _told(repo, "check")
+    checkout.tested("tests/doctor/test_temp_folder_check.py")
+    page = checkout.run("-m", "ddp_probe", "explain", "temp-folder")
+    assert page.stdout.startswith("DOC3")
+    assert "unset TEMP_FOLDER" not in page.stdout
+
+
+def test_a_command(checkout: Any, repo: Path) -> None:
+    """A new command reads a recorded run, and is on the page of help, in docs/cli.md and in the completion script."""
+    changed = checkout.made("command", "sizes")
+    assert [name.replace("sizes", "NAME") for name in changed] == _told(repo, "command")
+    checkout.tested("tests/cli/test_sizes_command.py")
+    names = re.findall(r"(?m)^  (\w+) +[A-Z]", checkout.run("-m", "ddp_probe", "help").stdout)
+    assert names.index("runs") + 1 == names.index("sizes")
+    assert "    'sizes '*) REPLY=runs ;;" in checkout.run("-m", "ddp_probe", "completion", "bash").stdout
+
+
 def test_every_skeleton_is_laid_out(checkout: Any) -> None:
     """The linter and the formatter have nothing to say about a checkout with one skeleton of each kind."""
     ruff = Path(sys.executable).parent / "ruff"
@@ -118,7 +138,15 @@ def test_every_skeleton_is_laid_out(checkout: Any) -> None:
         pytest.skip("ruff needs Python 3.10 or newer")
     rules = (["rule", "a-rule"], ["rule", "some-words", "--by-words"])
     field = ["field", "checkpoint.save.done", "--type", "flag"]
-    for words in (["probe", "all_reduce"], *rules, ["remedy", "a-remedy"], ["accelerator", "acme"], field):
+    for words in (
+        ["probe", "all_reduce"],
+        *rules,
+        ["remedy", "a-remedy"],
+        ["accelerator", "acme"],
+        field,
+        ["check", "a-check"],
+        ["command", "sizes"],
+    ):
         assert checkout.new(*words).returncode == 0
     assert checkout.run("scripts/render_docs").returncode == 0
     for command in (["check", "--no-cache"], ["format", "--check", "--no-cache"]):
@@ -141,6 +169,9 @@ def test_every_skeleton_is_laid_out(checkout: Any) -> None:
         (["remedy", "one", "--target", "torch.serialization:save"], "Write with --call the lines that call torch.serialization.save, such as"),
         (["remedy", "one", "--value", "cpu"], "'cpu' is not a valid Python literal."),
         (["accelerator", "gcu"], "ddp_probe/accelerators.py has the record 'gcu' for gcu already. Change that one."),
+        (["check", "Shared"], "'Shared' is not a valid name for a check. Use small letters, digits and hyphens, such as shared-memory."),
+        (["check", "shared-memory"], "A check has the slug shared-memory already. Choose another name."),
+        (["command", "report"], "There is a command report already. Choose another name."),
         (["field", "checkpoint.save.path"], "checkpoint.save has a field path already. Choose another name."),
         (["field", "nothing.path"], "'nothing' is not an event. Write EVENT.FIELD with one of docs/events.md, such as checkpoint.save.path."),
     ],
@@ -153,7 +184,7 @@ def test_a_name_that_cannot_be_is_refused(repo: Path, run_python: Any, words: Li
     assert done.stderr.startswith("scripts/new: " + why)
 
 
-@pytest.mark.parametrize("kind", ["", "probe", "rule", "remedy", "accelerator", "field"])
+@pytest.mark.parametrize("kind", ["", "probe", "rule", "remedy", "accelerator", "field", "check", "command"])
 def test_help_says_what_each_kind_takes(repo: Path, run_python: Any, kind: str) -> None:
     """--help exits 0 and names the kinds, or what one kind takes; a kind that does not exist exits 2."""
     done = run_python([repo / "scripts" / "new", *filter(None, [kind]), "--help"])

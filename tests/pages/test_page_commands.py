@@ -92,7 +92,7 @@ def _exists(name: str) -> bool:
 
 def _is_of_scripts_new(name: str) -> bool:
     """Tell whether a path is one that the examples of scripts/new would write."""
-    return any(word in name for word in ("all_reduce", "load_on_cpu", "acme", "checkpoint_save_flushed"))
+    return any(word in name for word in ("all_reduce", "load_on_cpu", "acme", "checkpoint_save_flushed", "temp_folder", "sizes"))
 
 
 @pytest.mark.parametrize("name", ["scripts/test", "scripts/new", "scripts/judge_cases", "scripts/render_docs", "scripts/bench"])
