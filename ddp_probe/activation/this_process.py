@@ -47,7 +47,7 @@ class ThisProcess:
     def become_rank(self, given: Dict[str, Any]) -> None:
         """Take the role of a rank, with the arguments that init_process_group was called with."""
         self.rank_info = roles.rank_info(os.environ)
-        if "--multiprocessing-fork" in self.argv:  # multiprocessing has put the words of the program in place of its own by now.
+        if any(word.startswith("from multiprocessing.") for word in self.argv):  # sys.argv has the words of the program by now.
             self.argv = [sys.executable, *map(str, sys.argv)]
         if self.rank_info.rank is None:
             self.rank_info.launcher = "multiprocessing"

@@ -10,11 +10,13 @@ from ddp_probe.diagnose._disagreements import disagreements
 from ddp_probe.diagnose._waits import joined, stood
 from ddp_probe.diagnose.ledgers import view
 from ddp_probe.diagnose.rule import Undecided
-from ddp_probe.diagnose.words import by_number, capital, clock, counted, named, place, subject
+from ddp_probe.diagnose.words import by_number, clock, counted, place, subject
 from ddp_probe.read import inside as carried
 from ddp_probe.read.failures import INTERRUPTED
+from ddp_probe.read.job_line import job_line
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import Failed, LoggedProcess, Run, one_line
+from ddp_probe.read.stacks import main_frames
 from ddp_probe.schema import Failure
 
 _SHOWN = 4  # Ranks whose place is said.
@@ -38,11 +40,25 @@ def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]
 
 
 def _stood(gap: _proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
-    """Say where the ranks without an end line were by their ledgers: who is at another place than the others is the one to look at."""
-    known = view(run).ranks if gap.slug == _proof.NO_END else {}
-    seen = sorted({process.rank for process in processes if process.rank in known})
-    told = ["%s %s %s." % (capital(named([rank])), "was", known[rank].where()) for rank in seen[:_SHOWN]]
-    return " " + " ".join(told) if told else ""
+    """Say where the ranks without an end line were, or are if all stand: who is at another place than the others is the one to look at."""
+    runs = gap.slug == _proof.RUNNING
+    if gap.slug != _proof.NO_END and not (runs and all(map(_by_stack, processes))):
+        return ""
+    known = view(run).ranks
+    places: Dict[str, List[int]] = {}
+    for process in processes:
+        where = known[process.rank].where() if process.rank in known else _by_stack(process)
+        if where and process.rank is not None:
+            places.setdefault(where, []).append(process.rank)
+    told = ["%s %s." % (subject(ranks, *(("is", "are") if runs else ("was", "were"))), where) for where, ranks in places.items()]
+    return " " + " ".join(told[:_SHOWN]) if told else ""
+
+
+def _by_stack(process: LoggedProcess) -> str:
+    """Return the line of the job at which a process has said that it stands; empty if it has moved on since, or has said nothing."""
+    told, over = process.final(schema.HangSuspected), process.final(schema.HangOver)
+    line = job_line(main_frames(told.begin.threads)) if told is not None and (over is None or over.when < told.when) else None
+    return "" if line is None else "at %s in %s" % (place(line), line.function)
 
 
 def _followed(gap: _proof.Gap, processes: List[LoggedProcess], run: Run, known: Set[int]) -> bool:

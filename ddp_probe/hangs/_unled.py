@@ -12,7 +12,6 @@ from ddp_probe.hangs._places import parted, together
 from ddp_probe.hangs._standstill import Seen, Standstill, read_on
 from ddp_probe.ours import ours
 from ddp_probe.record import Recorder
-from ddp_probe.record.ledger import LedgerFile
 
 _PID = re.compile(rb'"pid":(\d+)')
 _LINE = 1 << 16
@@ -21,10 +20,10 @@ _LINE = 1 << 16
 class Unled:
     """What a rank does for the ranks of its host, once it has not moved itself for long."""
 
-    def __init__(self, file: LedgerFile, folder: str, after: float, recorder: Recorder) -> None:
-        self._path = file.path
+    def __init__(self, path: str, folder: str, after: float, recorder: Recorder) -> None:
+        self._path = path  # Of its ledger; of its log, if it has none yet.
         self._folder = folder
-        self._host = os.path.basename(file.path).split(".")[1]
+        self._host = os.path.basename(path).split(".")[1]
         self._patience = int(after * 1e9)
         self._others = Others(folder, self._host, lambda _: True)
         how = read_on(folder)

@@ -125,13 +125,17 @@ class Watcher:
 
 
 class _Early:
-    """What the thread does before there is a process group: it tells where the main thread stands still, and answers requests."""
+    """What the thread does before there is a process group: it tells where the main thread stands still, and answers requests.
+
+    Without a launcher of ours, the lowest rank says where each rank of the host stands, if none has a process group.
+    """
 
     def __init__(self, session: WatcherSession, after: float) -> None:
         self._recorder = session.recorder
         self._requests = Requests(session.process.folder)
         self._hang = Hang(after)
         self._main = MainThread()
+        self._others = Unled(session.recorder.path, session.process.folder, after, session.recorder) if session.recorder.path else None
 
     def look(self) -> None:
         """Write that the process stands, unless it computes, or that this is over."""
@@ -145,6 +149,9 @@ class _Early:
             self._hang.pass_on(told=not is_busy)
             if not is_busy:
                 self._recorder.point(schema.HangSuspected(since=since, still=since, threads=thread_stacks(_thread.get_ident())))
+        if self._others is not None:
+            self._others.tell_over()
+            self._others.look(self._main.since_ns, time.monotonic_ns())
         self._requests.answer(self._recorder)
 
 
@@ -162,7 +169,7 @@ class _Rounds:
         self._stacks = TextFile(file.path[: -len(".ledger")] + ".stacks")
         self._requests = Requests(session.process.folder)
         self._hang = Hang(after)
-        self._others = Unled(file, session.process.folder, after, session.recorder)
+        self._others = Unled(file.path, session.process.folder, after, session.recorder)
         self._armed_at = 0.0
         self._written = 0
         self._interval, self._due = min(_INTERVAL, after / _PARTS), 0.0

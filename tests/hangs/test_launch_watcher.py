@@ -143,6 +143,20 @@ def test_ranks_of_which_no_ledger_tells_anything(where: str, others: str, job: J
     assert job.release() == [0]
 
 
+def test_ranks_without_a_launcher_that_stand_before_their_first_group(job: Job) -> None:
+    """Of ranks that are started one by one, rank 0 says where each stands before there is a process group, and so does the report."""
+    program = Path(__file__).parent / "programs" / "before_group.py"
+    for rank in range(3):
+        own = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "3"}
+        job.start(str(program), "before", str(job.released), **own)
+    said = job.wait_for(r"No call of torch\.distributed says why\. Ranks 0-1 .*; rank 2 ")
+    assert re.search(r"Ranks 0-1 are at before_group\.py:\d+ in wait_for_lock; rank 2 is at before_group\.py:\d+ in read_config\.", said)
+    done = subprocess.run([sys.executable, "-m", "ddp_probe", "report", "--brief"], cwd=job.folder, capture_output=True, check=False, text=True)
+    found = r"Ranks 0-2 still run\. Ranks 0-1 are at \S+:\d+ in wait_for_lock\. Rank 2 is at \S+:\d+ in read_config\."
+    assert re.search(found, done.stdout), done
+    assert job.release() == [0, 0, 0]
+
+
 def test_a_rank_at_work_is_no_alarm(job: Job) -> None:
     """The parent of mp.spawn says that a rank saves while another waits, that this is no fault, and who moves on; restore() ends its thread."""
     job.start(str(_JOB), "spawns", str(job.released), "works")
