@@ -46,9 +46,10 @@ def of_process(process: LoggedProcess) -> List[MemoryPoint]:
 
 
 def devices(process: LoggedProcess) -> Dict[str, int]:
-    """Return the peak of each device that a rank has used."""
+    """Return the peak of each device that a rank has initialised; since its last line it has grown by less than 16 MiB or 1 %."""
     last = process.final(schema.DeviceState)
-    return {one.device: peak for one in (last.begin.devices if last is not None else ()) for peak in [one.allocated_peak or one.allocated] if peak}
+    told = [(one.device, one.allocated_peak or one.allocated) for one in (last.begin.devices if last is not None else ())]
+    return {device: peak for device, peak in told if peak is not None}
 
 
 def main_device(process: LoggedProcess) -> Optional[Tuple[str, int]]:

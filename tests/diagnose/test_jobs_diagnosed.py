@@ -1,6 +1,7 @@
 """The recorded logs of the failing jobs: the named cause is the first finding, the ranks are right, and no other rule claims anything."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Tuple
@@ -11,6 +12,7 @@ from registry import FOLDER, JOBS, Job, label
 
 from ddp_probe.diagnose import judge
 from ddp_probe.diagnose.causes import group_of
+from ddp_probe.diagnose.rules import memory_of_one_rank
 from ddp_probe.read import load
 from ddp_probe.read.load import from_lines
 
@@ -86,6 +88,40 @@ def test_the_run_says_at_least_what_its_output_says(stack: str, job: Job, lacks:
     if label(job) in NOT_SEEN:
         pytest.skip(NOT_SEEN[label(job)].reason)
     assert lacks([folder], folder / "output.txt") == []
+
+
+_LAST = re.compile(r'"event":"(dist\.destroy_process_group|process\.end|launcher\.(child|end))"')
+
+
+@pytest.mark.parametrize("stack", ["new", "legacy"])
+@pytest.mark.parametrize("job", [job for job in JOBS if job.name.startswith("14_") and job.exit == "zero"], ids=label)
+def test_memory_and_waiting_are_named_while_the_job_runs(stack: str, job: Job, tmp_path: Path) -> None:
+    """Of a job that has not ended, the lines so far name the same cause and ranks, as a warning."""
+    folder = tmp_path / "run"
+    shutil.copytree(RECORDED / stack / label(job), folder)
+    for path in folder.glob("*.jsonl"):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        end = next(number for number, line in enumerate(lines) if _LAST.search(line))
+        path.write_text("".join(lines[:end]), encoding="utf-8")
+    found = judge(load([str(folder)])).findings
+    assert [(one.cause, tuple(one.ranks)) for one in found if one.severity == "warning"] == [(job.cause, job.ranks)]
+
+
+_BEGINS = """
+{"event":"process.start","rank":%d,"world_size":2,"host":"node1"}
+{"event":"ddp.init","phase":"begin","rank":%d,"span":1,"placement":{"model":"Net","digest":"ab"}}
+{"event":"ddp.init","phase":"end","rank":%d,"span":1}
+{"event":"device.state","rank":%d,"when":"periodic","devices":[{"device":"gcu:%d","allocated":%d,"allocated_peak":%d}]}
+"""
+
+
+@pytest.mark.parametrize(("ranks", "named"), [("0", []), ("0-1", [[0]])])
+def test_a_rank_that_has_not_begun_is_no_measure_of_memory(ranks: str, named: List[List[int]]) -> None:
+    """A rank holds more than one that waits for its first batch, which is no finding; more than one that trains as well is."""
+    lines = [_BEGINS % (rank, rank, rank, rank, rank, held, held) for rank, held in ((0, 2 << 30), (1, 1 << 20))]
+    ledgers = "ledger 0-1 barrier at train.py:9\nledger %s backward at train.py:40 x5\n" % ranks
+    run = from_lines("".join(lines).replace("\n\n", "\n") + ledgers)
+    assert [finding.ranks for finding in memory_of_one_rank.check(run)] == named
 
 
 _EXCEPTIONS = {

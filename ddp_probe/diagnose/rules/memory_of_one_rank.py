@@ -1,7 +1,7 @@
 """A rank has held far more memory on its card than ranks with the same model."""
 
 from statistics import median_low
-from typing import Dict, Iterator, List, NamedTuple, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose.memory import MIB, between, main_device, of_device
@@ -42,7 +42,10 @@ class _Use(NamedTuple):
 def check(run: Run) -> Iterator[Finding]:
     """Compare the peaks of ranks that have wrapped the same models."""
     alike: Dict[Tuple[str, ...], List[_Use]] = {}
+    begun = any(_passes(process) for process in run.processes)
     for process in run.processes:
+        if begun and _passes(process) == 0:  # It has yet to take what the others have.
+            continue
         found, models = main_device(process), _models(process)
         if found is not None and models and process.rank is not None:
             alike.setdefault((*models, found[0].partition(":")[0]), []).append(_Use(process, *found))
@@ -51,6 +54,13 @@ def check(run: Run) -> Iterator[Finding]:
         more = [use for use in group if use.peak > _TIMES * usual + _MORE]
         if more and 2 * len(more) <= len(group):
             yield _finding(more, usual, len(group))
+
+
+def _passes(process: LoggedProcess) -> Optional[int]:
+    """Return how often a rank has entered its backward pass, if its ledger tells."""
+    if process.ledger is None or process.ledger.problem:
+        return None
+    return next((phase.times for phase in process.ledger.phases if phase.name == "backward"), 0)
 
 
 def _models(process: LoggedProcess) -> Tuple[str, ...]:
