@@ -14,7 +14,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
-    from typing import Any, List, Optional, Tuple, Type, TypeVar
+    from typing import Any, Callable, List, Optional, Tuple, Type, TypeVar
 
     Kind = TypeVar("Kind", bound=BaseException)
 
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 _PACKAGE = os.path.dirname((lambda: None).__code__.co_filename) + os.sep
 _STANDARD = os.path.dirname(os.path.dirname(os.__file__)) + os.sep
 _OTHERS = ("site-packages", "dist-packages")
+
+# Past the attributes that a class of the job may define.
+traceback_of: Callable[[BaseException], Optional[TracebackType]] = BaseException.__dict__["__traceback__"].__get__
+_module_of: Callable[[type], Any] = type.__dict__["__module__"].__get__
+_bases_of: Callable[[type], Any] = type.__dict__["__mro__"].__get__
+_contents_of: Callable[[type], Any] = type.__dict__["__dict__"].__get__
+_FUNCTION = type(lambda: None)
 
 
 def ours(*kinds: Type[Kind]) -> Tuple[Type[Kind], ...]:
@@ -41,6 +48,9 @@ class suppress:  # noqa: N801  # replaces contextlib.suppress, which would also 
 
     def __exit__(self, kind: Optional[Type[BaseException]], exc: Optional[BaseException], trace: Optional[TracebackType]) -> bool:
         return kind is not None and exc is not None and issubclass(kind, self._kinds) and not is_the_jobs(exc)
+
+
+_METHOD: Any = type(suppress().__enter__)
 
 
 def is_the_jobs(exc: BaseException) -> bool:
@@ -64,7 +74,7 @@ def is_a_handlers_overflow(exc: RecursionError) -> bool:
 def raised_by_handler(exc: BaseException) -> bool:
     """Return whether a signal handler raised it, in any code."""
     registered = _handlers()
-    above, step = None, exc.__traceback__
+    above, step = None, traceback_of(exc)
     while step is not None:
         if above is not None and not _is_ours(step.tb_frame) and _handles(step.tb_frame, above, registered):
             return True
@@ -73,14 +83,14 @@ def raised_by_handler(exc: BaseException) -> bool:
 
 
 def _innermost(exc: BaseException) -> Optional[FrameType]:
-    frame, step = None, exc.__traceback__
+    frame, step = None, traceback_of(exc)
     while step is not None:
         frame, step = step.tb_frame, step.tb_next
     return frame
 
 
 def _is_all_ours(exc: BaseException) -> bool:
-    step = exc.__traceback__
+    step = traceback_of(exc)
     while step is not None and _is_ours(step.tb_frame):
         step = step.tb_next
     return step is None
@@ -106,16 +116,26 @@ def _handlers() -> List[Any]:
             handler: Any = _signal.getsignal(number)
         except ValueError:  # The C library reserves some numbers.
             continue
-        while not hasattr(handler, "__code__") and hasattr(handler, "func"):  # a partial
-            handler = handler.func
-        if not hasattr(handler, "__code__"):
-            handler = getattr(type(handler), "__call__", None)  # noqa: B004  # only its code object is needed
-        found.append(getattr(handler, "__code__", None))
+        found.append(_code(handler))
     return [code for code in found if code is not None]
 
 
+def _code(handler: Any) -> Any:
+    """Return the code of a handler without asking an object of the job's: of a function, a method, a partial, or of its class's __call__."""
+    partial = getattr(sys.modules.get("functools"), "partial", None)
+    while type(handler) is partial:
+        handler = handler.func
+    if type(handler) is _METHOD:
+        handler = handler.__func__
+    if type(handler) is not _FUNCTION:
+        handler = next((contents["__call__"] for contents in map(_contents_of, _bases_of(type(handler))) if "__call__" in contents), None)
+    return handler.__code__ if type(handler) is _FUNCTION else None
+
+
 def _is_a_class_of_the_job(kind: Type[BaseException]) -> bool:
-    module = kind.__module__
+    module = _module_of(kind)
+    if type(module) is not str:
+        return True
     if module == "builtins" or module.startswith("ddp_probe."):
         return False
     file: Any = getattr(sys.modules.get(module), "__file__", None)

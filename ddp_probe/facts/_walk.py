@@ -3,8 +3,10 @@
 It reads the modules' namespaces, so it also works for a module that overrides named_parameters or __getattr__.
 """
 
-from typing import Any, Dict, List, Set
+from collections import OrderedDict
+from typing import Any, Dict, Iterable, List, Set, Tuple
 
+from ddp_probe.facts._classes import class_name
 from ddp_probe.facts.loaded import contents
 
 _PARAMETERS = 500_000
@@ -20,11 +22,9 @@ class Tensors:
         self.shared = 0
         self._seen: Set[int] = set()
 
-    def add(self, prefix: str, held: Dict[str, Any]) -> None:
+    def add(self, prefix: str, members: Iterable[Tuple[str, Any]]) -> None:
         seen = self._seen
-        for name, tensor in held.items():
-            if tensor is None:
-                continue
+        for name, tensor in members:
             if id(tensor) in seen:
                 self.shared += 1
                 continue
@@ -55,17 +55,28 @@ class Walk:
                 self.truncated = True
                 return
             held = contents(module)
-            members = held.get("_parameters")
-            if members:
-                self.parameters.add(prefix, members)
-            members = held.get("_buffers")
-            if members:
-                self.buffers.add(prefix, members)
-            members = held.get("_modules")
-            if members:
-                children = [(name, child) for name, child in members.items() if child is not None]
-                prefixes += [prefix + name + "." for name, _ in reversed(children)]
-                waiting += [child for _, child in reversed(children)]
+            self.parameters.add(prefix, _members(held, "_parameters"))
+            self.buffers.add(prefix, _members(held, "_buffers"))
+            children = _members(held, "_modules")
+            prefixes += [prefix + name + "." for name, _ in reversed(children)]
+            waiting += [child for _, child in reversed(children)]
+
+
+def _members(held: Dict[str, Any], of: str) -> List[Tuple[str, Any]]:
+    """Return names and values, read past what a class of the job makes of a dict or a name."""
+    found: Any = held.get(of)
+    kind = type(found)
+    if kind is dict or kind is OrderedDict or class_name(kind).startswith("torch.jit."):
+        items = found.items()
+    elif issubclass(kind, dict):
+        items = dict.items(found)
+    else:
+        return []
+    return [(name if type(name) is str else _plain(name), value) for name, value in items if value is not None]
+
+
+def _plain(name: Any) -> str:
+    return str.__str__(name) if issubclass(type(name), str) else "?"
 
 
 def _names_below(module: Any) -> int:
@@ -74,10 +85,10 @@ def _names_below(module: Any) -> int:
     waiting, count = [module], 0
     while waiting and len(met) < _MODULES:
         current = waiting.pop()
-        if current is None or id(current) in met:
+        if id(current) in met:
             continue
         met.add(id(current))
         held = contents(current)
-        count += sum(1 for tensor in (held.get("_parameters") or {}).values() if tensor is not None)
-        waiting += (held.get("_modules") or {}).values()
+        count += len(_members(held, "_parameters"))
+        waiting += [child for _, child in _members(held, "_modules")]
     return count

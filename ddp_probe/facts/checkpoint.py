@@ -11,7 +11,8 @@ import time
 from typing import Any, List, NamedTuple, Optional
 
 from ddp_probe.facts import archive
-from ddp_probe.facts.describe import class_name
+from ddp_probe.facts.describe import class_name, is_path
+from ddp_probe.facts.loaded import contents
 from ddp_probe.masking.secrets import masked
 from ddp_probe.ours import ours
 from ddp_probe.schema import CheckpointFile
@@ -20,7 +21,6 @@ _PATH = 1000
 _HEAD = 64
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _MAGIC = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"  # torch.serialization.MAGIC_NUMBER as pickle writes it
-_PATHS = ("pathlib", "pathlib._local")
 _FILES = (io.FileIO, io.BufferedReader, io.BufferedRandom)
 
 
@@ -47,13 +47,13 @@ def path_of(f: Any) -> Optional[str]:
         return str.__str__(f)
     if kind is bytes:
         return os.fsdecode(f)
-    return str(f) if class_name(kind).rpartition(".")[0] in _PATHS else None
+    return str(f) if is_path(f) else None
 
 
 def storage_path(f: Any, storage: Any = None) -> Optional[str]:
     """Return the path in f; if it is not one, the folder of a reader or a writer of torch.distributed.checkpoint."""
     if f is None and class_name(storage).startswith("torch.distributed.checkpoint."):
-        f = object.__getattribute__(storage, "__dict__").get("path")
+        f = contents(storage).get("path")
     return path_of(f)
 
 
@@ -101,7 +101,7 @@ def _open_file(f: Any, found: CheckpointFile) -> Optional[_Source]:
     kind = type(f)
     if kind is io.BytesIO:
         return _open_memory(f, found)
-    if not any(kind is known for known in _FILES):
+    if not any(kind is known for known in _FILES) or (kind is not io.FileIO and type(f.raw) is not io.FileIO):
         return None
     fd = f.fileno()
     status = os.fstat(fd)

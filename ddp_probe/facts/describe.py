@@ -12,12 +12,13 @@ import types
 from collections import OrderedDict, defaultdict
 from typing import Any, Dict, Iterable, Tuple
 
-from ddp_probe.facts._classes import bases, class_name, qualname
+from ddp_probe.facts._classes import bases, class_name, overridden, qualname
+from ddp_probe.facts._forms import reader
 from ddp_probe.facts.loaded import contents, namespace
 from ddp_probe.masking.secrets import MASK, masked, secret_name
 from ddp_probe.ours import ours
 
-__all__ = ["class_name", "describe", "describe_mapping"]
+__all__ = ["class_name", "describe", "describe_mapping", "is_path", "overridden"]
 
 _DEPTH = 3
 _ITEMS = 20  # half as many per level, because they multiply
@@ -32,6 +33,11 @@ _BRACKETS = ((list, "[", "]"), (tuple, "(", ")"), (set, "{", "}"), (frozenset, "
 
 def _is(kind: Any, kinds: Iterable[Any]) -> bool:
     return any(kind is known for known in kinds)
+
+
+def is_path(value: Any) -> bool:
+    """Return whether a value is a path of pathlib's own classes."""
+    return _is(type(value), _PATHS)
 
 
 def describe(value: Any, limit: int = _TEXT) -> str:
@@ -115,7 +121,8 @@ def _describe_torch(value: Any, kind: type) -> str:
 
 def _describe_tensor(value: Any, kind: type) -> str:
     with namespace("torch._C")["DisableTorchFunction"]():  # else a subclass's __torch_function__ runs
-        parts = [str(value.dtype).replace("torch.", ""), str([int(size) for size in value.shape]), str(value.device)]
+        shape, device, dtype, _ = reader(kind).key(value)
+        parts = [str(dtype).replace("torch.", ""), str([int(size) for size in shape]), str(device)]
     return "%s(%s)" % (qualname(kind), ", ".join(parts))
 
 

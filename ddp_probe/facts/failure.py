@@ -39,13 +39,16 @@ def _plain(exc: BaseException) -> bool:
     return all(type(item) in (str, int, float, bool, type(None), bytes) for item in held)
 
 
-def _message(exc: BaseException) -> str:
+def said(exc: BaseException) -> str:
+    """Return the text of an exception, whole; empty if only code of the job's could say it."""
     try:
-        if _plain(exc):
-            return _shortened(str(exc))
+        return str(exc) if _plain(exc) else ""
     except ours(Exception):
-        return _described(exc)
-    return _described(exc)
+        return ""
+
+
+def _message(exc: BaseException) -> str:
+    return _shortened(said(exc)) or _described(exc)
 
 
 def _shortened(text: str) -> str:

@@ -6,8 +6,8 @@ from itertools import islice
 from types import FunctionType
 from typing import Any, ContextManager, Dict, Iterable, List, Tuple
 
-from ddp_probe.facts._classes import bases, class_contents, class_name
-from ddp_probe.facts._forms import Form, Forms
+from ddp_probe.facts._classes import bases, class_contents, class_name, overridden
+from ddp_probe.facts._forms import Form, Forms, reader
 from ddp_probe.facts._walk import Walk
 from ddp_probe.facts.call_site import within
 from ddp_probe.facts.describe import describe
@@ -22,6 +22,7 @@ _NAME = 300
 
 # Their `device` property returns a stored value or the first parameter's device; another class's may do anything.
 _DEVICE_PROPERTY_OF = ("torch", "mmengine", "transformers")
+_ASKED_BY_IT = "__getattribute__ __getattr__ parameters named_parameters _named_members modules named_modules children named_children".split()
 
 
 def _tallies(forms: Iterable[Form], of: str) -> Dict[str, Tally]:
@@ -59,9 +60,10 @@ def _digest(names: List[str], forms: List[Form]) -> str:
     return digest.hexdigest()
 
 
-def _property_is_known(found: property) -> bool:
+def _property_is_known(found: property, kind: type) -> bool:
     getter = found.fget
-    return type(getter) is FunctionType and within(str(getter.__globals__.get("__name__")), _DEVICE_PROPERTY_OF)
+    known = type(getter) is FunctionType and within(str(getter.__globals__.get("__name__")), _DEVICE_PROPERTY_OF)
+    return known and not overridden(kind, _ASKED_BY_IT)
 
 
 def _own_device(module: Any) -> str:
@@ -73,7 +75,7 @@ def _own_device(module: Any) -> str:
         found = class_contents(kind).get("device")
         if type(found) is property:
             try:
-                return describe(module.device, _TEXT) if _property_is_known(found) else ""
+                return describe(module.device, _TEXT) if _property_is_known(found, type(module)) else ""
             except ours(Exception):
                 return ""
         if found is not None:
@@ -127,7 +129,7 @@ def devices_only(module: Any) -> Dict[str, int]:
     with _no_torch_function():
         for tensor in Walk(module).parameters.tensors:
             try:
-                device = tensor.device
+                device = reader(type(tensor)).device(tensor)
                 counts[device] = counts.get(device, 0) + 1
             except ours(Exception):
                 continue  # a parameter without a readable device is not counted

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ddp_probe import ledger_schema
-from ddp_probe.facts.groups import group_backends, is_group
+from ddp_probe.facts.groups import group_backends, group_description, held, is_group
 from ddp_probe.ledger._sums import Row
 from ddp_probe.masking.secrets import masked
 from ddp_probe.record.ledger import LedgerFile
@@ -108,7 +108,7 @@ def _table() -> List[Tuple[Any, Tuple[int, ...]]]:
 def _described(group: Any, ranks: Tuple[int, ...], nth: int) -> str:
     world = _world()
     names = world.pg_names if world is not None else _c10d()._pg_names
-    return described(ranks, nth, group_backends(group), str(names.get(group, "")), str(getattr(group, "group_desc", "")))
+    return described(ranks, nth, group_backends(group), str(held(names, group) or ""), group_description(group))
 
 
 def described(ranks: Tuple[int, ...], nth: int, backends: Dict[str, str], name: str, description: str) -> str:

@@ -3,11 +3,14 @@
 import builtins
 import os
 from types import CodeType, TracebackType
-from typing import Any, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
+
+from ddp_probe.ours import traceback_of
 
 # Taken from a code object and not from __file__: both sides of the comparison are then spelled alike.
 _PACKAGE = os.path.dirname(os.path.dirname((lambda: None).__code__.co_filename)) + os.sep
-_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())
+_GROUP: Any = getattr(builtins, "BaseExceptionGroup", None)
+_LINKS = ("__traceback__", "__cause__", "__context__", "__suppress_context__")
 
 
 def is_our_frame(code: CodeType) -> bool:
@@ -36,9 +39,15 @@ def clean_exception(exc: Optional[BaseException]) -> None:
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        _put_traceback(one, clean_traceback(one.__traceback__))
-        todo += [one.__cause__, one.__context__]
+        held = links(one)
+        _put_traceback(one, clean_traceback(held["__traceback__"]))
+        todo += [held["__cause__"], held["__context__"]]
         todo += _members(one)
+
+
+def links(exc: BaseException) -> Dict[str, Any]:
+    """Return an exception's traceback, cause and context, past what its class may make of these attributes."""
+    return {name: vars(BaseException)[name].__get__(exc) for name in _LINKS}
 
 
 def _entries(tb: Optional[TracebackType]) -> List[TracebackType]:
@@ -50,10 +59,14 @@ def _entries(tb: Optional[TracebackType]) -> List[TracebackType]:
 
 
 def _members(exc: BaseException) -> Tuple[BaseException, ...]:
-    return tuple(exc.exceptions) if isinstance(exc, _GROUP) else ()
+    return vars(_GROUP)["exceptions"].__get__(exc) if _GROUP is not None and issubclass(type(exc), _GROUP) else ()
 
 
 def _put_traceback(exc: BaseException, tb: Optional[TracebackType]) -> None:
-    if exc.__traceback__ is not tb:
-        # Past the class's own __setattr__: a frozen dataclass can be an exception.
-        BaseException.__setattr__(exc, "__traceback__", tb)
+    if traceback_of(exc) is not tb:
+        put_link(exc, "__traceback__", tb)
+
+
+def put_link(exc: BaseException, name: str, value: Any) -> None:
+    """Set one of them, past the class's own __setattr__ and properties: a frozen dataclass can be an exception."""
+    vars(BaseException)[name].__set__(exc, value)

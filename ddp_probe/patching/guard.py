@@ -5,7 +5,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from ddp_probe import settings
-from ddp_probe.ours import is_a_handlers_overflow, ours
+from ddp_probe.ours import is_a_handlers_overflow, ours, traceback_of
 
 _LIMIT = 5
 _ROOM = 100
@@ -17,7 +17,7 @@ FRAGILE = sys.version_info < (3, 10)
 
 def crowded(exc: BaseException) -> bool:
     """Tell whether the stack is full here too: the RecursionError was raised few frames below, and many frames are above."""
-    tb, depth = exc.__traceback__, 0
+    tb, depth = traceback_of(exc), 0
     while tb is not None and depth < _ROOM:
         tb, depth = tb.tb_next, depth + 1
     return depth < _ROOM and _is_deep()

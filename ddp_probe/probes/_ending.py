@@ -6,13 +6,13 @@ A signal's default action leaves no time for a line, and a handler of ours would
 import atexit
 import sys
 import threading
-from operator import attrgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Type
 
 from ddp_probe import schema
 from ddp_probe.facts.accelerator_state import accelerators
 from ddp_probe.facts.failure import failure
+from ddp_probe.ours import traceback_of
 from ddp_probe.patching import clean_exception
 from ddp_probe.patching.guard import guard
 from ddp_probe.probes import _coverage, _summary
@@ -86,12 +86,12 @@ class Ending:
     def _thread_excepthook(self, args: Any) -> None:
         """A thread's traceback is printed without our frames, as the main thread's is."""
         guard.run("process", clean_exception, args.exc_value)  # A signal handler never runs in a thread.
-        trace = getattr(args.exc_value, "__traceback__", None) or args.exc_traceback
-        self._previous_of_threads(threading.ExceptHookArgs((args.exc_type, args.exc_value, trace, args.thread)))
+        trace = None if args.exc_value is None else traceback_of(args.exc_value)
+        self._previous_of_threads(threading.ExceptHookArgs((args.exc_type, args.exc_value, trace or args.exc_traceback, args.thread)))
 
     def _note(self, exc: BaseException) -> None:
         self._uncaught = exc
-        self.close(failure=failure(exc), uncaught=True, exit_code=130 if isinstance(exc, KeyboardInterrupt) else 1)
+        self.close(failure=failure(exc), uncaught=True, exit_code=130 if issubclass(type(exc), KeyboardInterrupt) else 1)
 
     def _at_once(self, code: int) -> None:
         """Write the last line now: os._exit leaves no time for one, and overrules what was known of the exit code."""
@@ -108,8 +108,8 @@ class Ending:
 
     def _last(self) -> None:
         # The hook may have been replaced by one that does not chain; the interpreter keeps the exception anyway.
-        left = self._uncaught or getattr(sys, "last_value", None)
-        if isinstance(left, BaseException):  # Again, if a signal handler of the job's cut it short.
+        left: Any = self._uncaught if self._uncaught is not None else getattr(sys, "last_value", None)
+        if issubclass(type(left), BaseException):  # Again, if a signal handler of the job's cut it short.
             self._note(left)
         code = self._leaving.code()
         if self._uncaught is None and code is None and of_multiprocessing():
@@ -155,7 +155,7 @@ class _Shown:
 
     def __init__(self, hook: _Hook, kind: Type[BaseException], exc: BaseException, trace: Optional[TracebackType]) -> None:
         # The traceback is read when the call is made: our frames are gone from it by then.
-        read: Iterator[Any] = iter((trace,)) if exc.__traceback__ is None else map(attrgetter("__traceback__"), (exc,))
+        read: Iterator[Any] = iter((trace,)) if traceback_of(exc) is None else map(traceback_of, (exc,))
         self._calls = map(hook, (kind,), (exc,), read)
         self.returned: List[Any] = []
 

@@ -95,11 +95,11 @@ class Leaving:
             return  # It passes on what the child's function was left with.
         self.noted = code_of(status)
         self.at = _line(caller) if self.noted else None
-        handled = sys.exc_info()[1]
-        self.behind = failure(handled) if self.noted and isinstance(handled, Exception) else None
+        handled: Any = sys.exc_info()[1]
+        self.behind = failure(handled) if self.noted and issubclass(type(handled), Exception) else None
 
     def _say(self, status: Any, caller: Optional[FrameType]) -> None:
-        if isinstance(status, int):  # anything else is a TypeError, and the program goes on
+        if issubclass(type(status), int):  # anything else is a TypeError, and the program goes on
             self.at = _line(caller) or self.at  # multiprocessing calls it for the child that has called sys.exit
             self._last_word(int.__and__(status, 0xFF))
 
@@ -108,12 +108,12 @@ class Leaving:
 
     def _look(self) -> None:
         """Look at the exception that ended the child's function: multiprocessing runs its finalizers while it passes."""
-        exc = sys.exc_info()[1]
+        exc: Any = sys.exc_info()[1]
         if exc is None or id(exc) == self._handled:
             return
-        if isinstance(exc, SystemExit):
+        if issubclass(type(exc), SystemExit):
             self.noted = code_of(exc.code)
-            if self.noted and isinstance(exc.__context__, Exception):
+            if self.noted and issubclass(type(exc.__context__), Exception):
                 self.behind = failure(exc.__context__)
         else:
             self.noted = self.at = self.behind = None  # An exit that was caught.
@@ -129,9 +129,9 @@ def code_of(status: Any) -> Optional[int]:
     """Return the exit code that the interpreter makes of what sys.exit was given."""
     if status is None:
         return 0
-    if isinstance(status, int):
+    if issubclass(type(status), int):
         return int.__and__(status, 0xFF)
-    return None if isinstance(status, SystemExit) else 1
+    return None if issubclass(type(status), SystemExit) else 1
 
 
 def of_multiprocessing() -> bool:

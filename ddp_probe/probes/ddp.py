@@ -6,6 +6,7 @@ from ddp_probe import schema
 from ddp_probe.facts.accelerator_state import accelerators
 from ddp_probe.facts.describe import class_name, describe, describe_mapping
 from ddp_probe.facts.groups import default_group, group_name
+from ddp_probe.facts.loaded import contents
 from ddp_probe.facts.placement import snapshot
 from ddp_probe.patching import Call
 from ddp_probe.probes import _warnings
@@ -60,7 +61,7 @@ class Wrap(Probe):
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Wrap]:
         """Record the device_ids that the wrapper has settled on."""
         wrapper = call.instance if call.instance is not None else result
-        return schema.Wrap(wrapper=_wrapper(call), device_ids=_listed(getattr(wrapper, "__dict__", {}).get("device_ids")))
+        return schema.Wrap(wrapper=_wrapper(call), device_ids=_listed(contents(wrapper).get("device_ids")))
 
 
 def _wrapper(call: Call) -> str:

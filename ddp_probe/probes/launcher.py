@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
 from ddp_probe import schema
 from ddp_probe.activation.targets import LAUNCH
-from ddp_probe.facts.describe import describe
+from ddp_probe.facts.describe import class_name, describe, overridden
+from ddp_probe.facts.loaded import contents
 from ddp_probe.masking.secrets import mask_argv, masked
 from ddp_probe.ours import ours
 from ddp_probe.patching import Call
@@ -80,7 +81,7 @@ class Launcher(Probe):
             self.session.act_as_launcher()
             return _asked(call.arguments())
         if method == "start":
-            return schema.LauncherGroup(restart=self._generation, asked=_whole(vars(call.instance).get("nprocs")))
+            return schema.LauncherGroup(restart=self._generation, asked=_whole(contents(call.instance).get("nprocs")))
         told = None if self._stopped else _signal_being_handled()
         if told is not None:
             self._stopped = True
@@ -98,7 +99,7 @@ class Launcher(Probe):
 
     def failed(self, call: Call, begun: Begun, exc: BaseException) -> None:
         """Record what the launcher itself says of each failure."""
-        failures = getattr(exc, "failures", None)
+        failures = contents(exc).get("failures")
         if type(failures) is dict:
             first = _first(failures)
             for rank, failure in failures.items():
@@ -145,7 +146,7 @@ def _program(entrypoint: Any, args: Any) -> str:
 
 def _fields(config: Any) -> Dict[str, Any]:
     """Return what a LaunchConfig holds; of anything else, nothing is asked."""
-    return vars(config) if type(config).__module__.startswith("torch.") and hasattr(config, "__dict__") else {}
+    return contents(config) if class_name(config).startswith("torch.") else {}
 
 
 def _whole(value: Any) -> Optional[int]:
@@ -153,27 +154,28 @@ def _whole(value: Any) -> Optional[int]:
 
 
 def _pids(context: Any) -> Dict[int, int]:
-    pids = context.pids()
+    pids = {} if overridden(type(context), ("__getattribute__", "__getattr__")) else context.pids()
     return {int(rank): int(pid) for rank, pid in pids.items()} if type(pids) is dict else {}
 
 
 def _signal_being_handled() -> Optional[schema.LauncherSignal]:
     """Return the signal because of which the launcher closes its children, if its exception is being handled this moment."""
     exc = sys.exc_info()[1]
-    if isinstance(exc, KeyboardInterrupt):
+    if issubclass(type(exc), KeyboardInterrupt):
         return schema.LauncherSignal(signal="SIGINT")
-    if exc is None or type(exc).__name__ != "SignalException":
+    if exc is None or class_name(exc).rpartition(".")[2] != "SignalException":
         return None
-    number = vars(exc).get("sigval")
-    return schema.LauncherSignal(signal=signal_name(-number) if isinstance(number, int) else "")
+    number: Any = contents(exc).get("sigval")
+    return schema.LauncherSignal(signal=signal_name(-number) if issubclass(type(number), int) else "")
 
 
 def _ended(context: Any) -> List[schema.LauncherChild]:
     """Read exit codes from Popen objects (programs) or multiprocessing's processes (functions)."""
-    handlers = getattr(context, "subprocess_handlers", None)
+    held = contents(context)
+    handlers = held.get("subprocess_handlers")
     if type(handlers) is dict:
         return [_child(rank, handler.proc.pid, handler.proc.returncode) for rank, handler in sorted(handlers.items())]
-    processes = getattr(getattr(context, "_pc", None), "processes", None) or []
+    processes = contents(held.get("_pc")).get("processes") or []
     return [_child(rank, process.pid, process.exitcode) for rank, process in enumerate(processes)]
 
 

@@ -7,6 +7,7 @@ from ddp_probe import schema
 from ddp_probe.facts import checkpoint
 from ddp_probe.facts.describe import describe
 from ddp_probe.facts.versions import at_least
+from ddp_probe.ours import traceback_of
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
 
@@ -48,7 +49,7 @@ class Load(Probe):
 
     def failed(self, call: Call, begun: Begun, exc: BaseException) -> schema.Load:
         """Record the same after a failure: a file that has grown since begin was being written."""
-        return self._after(call, begun, _opened(exc) if call.label == _TORCH else not isinstance(exc, OSError))
+        return self._after(call, begun, _opened(exc) if call.label == _TORCH else not issubclass(type(exc), OSError))
 
     def _after(self, call: Call, begun: Begun, opened: bool) -> schema.Load:
         given = _source(call)
@@ -75,7 +76,7 @@ def _source(call: Call) -> Any:
 
 def _opened(exc: BaseException) -> bool:
     """Tell whether torch.load had opened the file before it failed: by the variable that it keeps it in, from torch 1.12 to 2.13."""
-    step = exc.__traceback__
+    step = traceback_of(exc)
     while step is not None:
         frame = step.tb_frame
         if frame.f_globals.get("__name__") == "torch.serialization" and "opened_file" in frame.f_code.co_varnames:

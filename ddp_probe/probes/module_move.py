@@ -43,7 +43,7 @@ def _destination(method: str, call: Call) -> Tuple[str, str]:
     """Find device and dtype among the arguments: Module.to takes them in three shapes."""
     destination = dtype = ""
     for name, value in [*(("", value) for value in call.args), *call.kwargs.items()]:
-        kind = type(value).__name__
+        kind = class_name(value).rpartition(".")[2]
         if kind == "dtype" or name == "dtype":
             dtype = describe(value)
         elif kind in ("device", "str", "int") or name == "device":

@@ -82,8 +82,9 @@ def _path(call: Call) -> Optional[str]:
     if parameter is None:
         return storage_path(given.get("checkpoint_id"), given.get("storage_writer"))
     target: Any = given.get(parameter)
-    if type(target) in _FILES:
-        return target.name if type(target.name) is str else None
+    if any(type(target) is kind for kind in _FILES):
+        file = target if type(target) is io.FileIO else target.raw
+        return file.name if type(file) is io.FileIO and type(file.name) is str else None
     return storage_path(target)
 
 

@@ -4,6 +4,7 @@ from typing import Any, Optional
 
 from ddp_probe import schema
 from ddp_probe.facts.describe import describe
+from ddp_probe.facts.loaded import contents
 from ddp_probe.patching import Call
 from ddp_probe.probes._probe import Begun, Probe
 from ddp_probe.probes.launcher import signal_name
@@ -29,15 +30,16 @@ class Spawn(Probe):
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.LauncherGroup]:
         """Record the children if the caller has not waited for them."""
-        processes = getattr(result, "processes", None) or []
+        processes = contents(result).get("processes")
+        processes = processes if type(processes) is list else []
         return schema.LauncherGroup(children={str(rank): process.pid for rank, process in enumerate(processes)})
 
     def failed(self, call: Call, begun: Begun, exc: BaseException) -> None:
         """Record the child that torch names in its exception."""
-        index = getattr(exc, "error_index", None)
+        told = contents(exc)
+        index = told.get("error_index")
         if type(index) is int:
-            code = getattr(exc, "exit_code", None)
-            pid = getattr(exc, "error_pid", None)
+            code, pid = told.get("exit_code"), told.get("error_pid")
             self.session.recorder.point(
                 schema.LauncherChild(child_local_rank=index, child_pid=pid, exit_code=code, signal=signal_name(code), first=True)
             )

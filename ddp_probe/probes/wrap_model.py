@@ -6,6 +6,7 @@ from ddp_probe import schema
 from ddp_probe.facts.accelerator_state import accelerators, mmengine_device
 from ddp_probe.facts.describe import class_name, describe, describe_mapping
 from ddp_probe.facts.groups import default_group
+from ddp_probe.facts.loaded import contents
 from ddp_probe.facts.placement import snapshot
 from ddp_probe.patching import Call
 from ddp_probe.probes import _warnings
@@ -31,7 +32,7 @@ class WrapModel(Probe):
         model = call.arguments().get("model")
         placement, rows = snapshot(model)
         self.session.recorder.model(placement.digest, rows)
-        cfg = call.arguments().get("model_wrapper_cfg", vars(call.instance).get("_model_wrapper"))
+        cfg = call.arguments().get("model_wrapper_cfg", contents(call.instance).get("_model_wrapper"))
         device, because = mmengine_device()
         launcher, distributed = _believes(call.instance)
         return schema.WrapModel(
@@ -67,13 +68,13 @@ class WrapModel(Probe):
 
 def device_ids_of(wrapper: Any) -> Optional[List[str]]:
     """Return the device_ids that a wrapper keeps, described."""
-    ids: Any = vars(wrapper).get("device_ids") if hasattr(wrapper, "__dict__") else None
+    ids: Any = contents(wrapper).get("device_ids")
     return [describe(each) for each in ids] if type(ids) in (list, tuple) else None
 
 
 def _believes(runner: Any) -> Tuple[str, Optional[bool]]:
     """Read launcher and distributed as a runner keeps them; a strategy keeps neither and goes by the group."""
-    state = vars(runner)
+    state = contents(runner)
     launcher, distributed = state.get("_launcher"), state.get("_distributed")
     return (launcher if type(launcher) is str else ""), (distributed if type(distributed) is bool else default_group()[2] is not None)
 

@@ -4,7 +4,7 @@ It is also the gate through which everything leaves a traced process: lines, row
 more, whatever whoever wrote them has masked.
 """
 
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 import msgspec
 
@@ -15,6 +15,7 @@ _DEPTH = 8  # an event nests three deep; what goes further is a value that nobod
 _WIDEST = 1 << 63
 _REMEMBERED, _LONGEST = 4096, 500  # texts that are masked once for all their lines, and their characters
 _masked: Dict[str, str] = {}
+_name: Callable[[type], str] = type.__dict__["__name__"].__get__  # past what a metaclass may make of it
 _PLAIN = frozenset((int, float, bool, type(None)))
 
 
@@ -27,7 +28,7 @@ def describe(value: Any) -> Any:
         return int.__int__(value)
     if issubclass(kind, float):  # numpy.float64 is one
         return float.__float__(value)
-    return "<%s>" % kind.__name__
+    return "<%s>" % _name(kind)
 
 
 def fields(event: msgspec.Struct) -> Dict[str, Any]:
@@ -100,7 +101,7 @@ _ENCODER = msgspec.json.Encoder(enc_hook=describe)
 def _plain(value: Any, depth: int) -> Any:
     kind = type(value)
     if depth > _DEPTH:
-        return "<%s>" % kind.__name__
+        return "<%s>" % _name(kind)
     if issubclass(kind, str):
         return str.__str__(value).encode("utf-8", "backslashreplace").decode("utf-8")
     if kind is int and not -_WIDEST <= value < _WIDEST:
@@ -126,4 +127,4 @@ def _plain_struct(value: msgspec.Struct, depth: int) -> Dict[str, Any]:
 
 
 def _key(key: Any) -> str:
-    return str(_plain(key, _DEPTH)) if issubclass(type(key), (str, int, float)) else "<%s>" % type(key).__name__
+    return str(_plain(key, _DEPTH)) if issubclass(type(key), (str, int, float)) else "<%s>" % _name(type(key))

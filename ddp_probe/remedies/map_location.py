@@ -4,6 +4,7 @@ import re
 from typing import Optional
 
 from ddp_probe.facts.checkpoint import path_of
+from ddp_probe.facts.failure import said
 from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._remedy import Remedy
 
@@ -24,12 +25,12 @@ class MapLocation(Remedy):
     def rescue(self, call: Call, exc: BaseException) -> Optional[Change]:
         """Load again; a stream has already been read from, and is left to the job."""
         given = call.arguments()
-        if given.get("map_location") is not None or not _OTHER_HOST.search(str(exc)):
+        if given.get("map_location") is not None or not _OTHER_HOST.search(said(exc)):
             return None
         if path_of(given.get("f")) is None:
             self.declined(call, "the checkpoint comes from a stream, which cannot be read twice")
             return None
-        because = str(exc).split(". ", 1)[0]
+        because = said(exc).split(". ", 1)[0]
         return Change({"map_location": None}, {"map_location": "cpu"}, because, arguments={"map_location": "cpu"})
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from typing import Any, Dict, Optional
 
+from ddp_probe.facts.failure import said
 from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._card import Cards, cards, usable_cuda
 from ddp_probe.remedies._remedy import Remedy
@@ -24,7 +25,7 @@ class SetDeviceRemedy(Remedy):
 
     def rescue(self, call: Call, exc: BaseException) -> Optional[Change]:
         """Set the card of the accelerator that is present; a host with NVIDIA cards has another problem, which must not be hidden."""
-        if not _NO_CUDA.search(str(exc)) or usable_cuda() or any(map(os.path.exists, _OF_NVIDIA)):
+        if not _NO_CUDA.search(said(exc)) or usable_cuda() or any(map(os.path.exists, _OF_NVIDIA)):
             return None
         asked = {"torch.cuda.set_device": call.args[0] if call.args else call.kwargs.get("device")}
         found = cards()

@@ -79,7 +79,7 @@ class SettledLoad(Remedy):
         """Wait for a file that is recent and not whole, or that changed a moment ago."""
         given = call.arguments()
         path = path_of(given.get("f"))
-        if path is None or given.get("mmap"):  # A mapped file is read for as long as its tensors live.
+        if path is None or not any(given.get("mmap") is each for each in (None, False)):  # A mapped file is read for as long as its tensors live.
             return None
         watched = _Watched(path)
         if watched.seen is None:

@@ -7,6 +7,7 @@ import sys
 from typing import Any, List, Optional, Tuple
 
 from ddp_probe.facts.checkpoint import path_of
+from ddp_probe.facts.failure import said
 from ddp_probe.ours import ours
 from ddp_probe.patching import Call, Change
 from ddp_probe.remedies._remedy import Remedy
@@ -34,7 +35,7 @@ class WeightsOnly(Remedy):
 
     def rescue(self, call: Call, exc: BaseException) -> Optional[Change]:
         """Load again with the names that the file asks for, if all of them are on our list."""
-        if not _BLOCKED.search(str(exc)):
+        if not _BLOCKED.search(said(exc)):
             return None
         path = path_of(call.arguments().get("f"))
         if path is None:

@@ -12,7 +12,9 @@ NEW = tuple(int(part) for part in torch.__version__.split("+", maxsplit=1)[0].sp
 
 
 class OnCard(torch.nn.Parameter):
-    """A parameter that says it is on gcu:0."""
+    """A parameter of a vendor's plugin, which says it is on gcu:0."""
+
+    __module__ = "torch_gcu"
 
     @property
     def device(self):
@@ -119,7 +121,7 @@ def test_off_majority():
 
 
 def test_property_of_a_subclass_is_believed():
-    """A parameter whose `device` property says gcu:0 is on gcu:0, as DDP sees it."""
+    """A parameter whose `device` property says gcu:0 is on gcu:0, as DDP sees it, if a vendor or a library defines the property."""
     model = torch.nn.Linear(2, 2)
     model.weight = OnCard(model.weight.data)
     found, rows = snapshot(model)
@@ -130,13 +132,13 @@ def test_property_of_a_subclass_is_believed():
 
 @pytest.mark.parametrize("attribute", ["device", "shape", "dtype", "requires_grad"])
 def test_parameters_that_raise(attribute, monkeypatch):
-    """A parameter that raises on one attribute is counted, and its device is recorded if readable."""
+    """A parameter whose class raises on one attribute is read by torch's own descriptors."""
     model = torch.nn.Linear(2, 2)
     model.weight = Broken(model.weight.data)
     monkeypatch.setattr(Broken, "broken", attribute)
     found, rows = snapshot(model)
     assert (found.parameters, len(rows)) == (2, 2)
-    assert (found.unreadable, found.devices["cpu"].count) == ((1, 1) if attribute == "device" else (0, 2))
+    assert (found.unreadable, found.devices["cpu"].count) == (0, 2)
 
 
 def test_no_torch_function_runs():

@@ -49,7 +49,7 @@ class Plan:
 
         The exception of a signal handler ends the call, as does what is not an Exception.
         """
-        if not isinstance(exc, Exception) or is_the_jobs(exc) or raised_by_handler(exc):
+        if not issubclass(type(exc), Exception) or is_the_jobs(exc) or raised_by_handler(exc):
             return False
         return self._retry("rescue", exc)
 

@@ -3,14 +3,13 @@
 from typing import Any, Dict, List, Tuple
 
 from ddp_probe.patching.call import Call
+from ddp_probe.patching.frames import links, put_link
 from ddp_probe.patching.guard import FRAGILE, crowded, guard, here
 from ddp_probe.patching.patch import Patch, PatchSite
 from ddp_probe.patching.switch import switch
 
 Shown = Tuple[Patch, Call]
 """An observer that has seen a call begin, and the call as it saw it."""
-
-_LINKS = ("__traceback__", "__cause__", "__context__", "__suppress_context__")
 
 
 def begin(wrapper: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], shown: List[Shown]) -> bool:
@@ -51,10 +50,10 @@ def end(shown: List[Shown], result: Any) -> None:
 
 def fail(shown: List[Shown], exc: BaseException) -> None:
     """Show the job's exception to every observer that saw the call begin, and leave the exception as it was."""
-    before = _links(exc)
+    before = links(exc)
     try:
         _close(shown)
-        if FRAGILE and isinstance(exc, RecursionError) and crowded(exc):
+        if FRAGILE and issubclass(type(exc), RecursionError) and crowded(exc):
             return
         for patch, call in shown:
             guard.attempt(patch.name, patch.observer.error, call, exc)
@@ -75,12 +74,8 @@ def _close(shown: List[Shown]) -> None:
             here.thread.open.discard(patch.name)
 
 
-def _links(exc: BaseException) -> Dict[str, Any]:
-    return {name: getattr(exc, name) for name in _LINKS}
-
-
 def _put_back(exc: BaseException, before: Dict[str, Any]) -> None:
+    now = links(exc)
     for name, value in before.items():
-        if getattr(exc, name) is not value:
-            # Past the class's own __setattr__: a frozen dataclass can be an exception. The cause sets the flag that is put back last.
-            BaseException.__setattr__(exc, name, value)
+        if now[name] is not value:
+            put_link(exc, name, value)  # The cause sets the flag that is put back last.

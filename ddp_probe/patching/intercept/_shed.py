@@ -9,7 +9,8 @@ import sys
 from types import CodeType, TracebackType
 from typing import Any, Callable, List, Optional
 
-from ddp_probe.patching.frames import is_our_frame
+from ddp_probe.ours import traceback_of
+from ddp_probe.patching.frames import is_our_frame, put_link
 
 _BY_ATTRIBUTE = sys.version_info >= (3, 11)
 # The file of the frame between the job's call and the original; any other frame of ours in a traceback is a fault of ours, and stays.
@@ -19,13 +20,12 @@ _set: List[Callable[..., None]] = []
 
 def shed(exc: BaseException, code: Optional[CodeType] = None) -> None:
     """Drop our frames, and those of this code, from the traceback's beginning; call this in the except clause that raises the exception again."""
-    tb: Optional[TracebackType] = exc.__traceback__
+    whole = tb = traceback_of(exc)
     while tb is not None and (tb.tb_frame.f_code.co_filename == _BETWEEN or tb.tb_frame.f_code is code):
         tb = tb.tb_next
-    if tb is exc.__traceback__ or (tb is not None and is_our_frame(tb.tb_frame.f_code)):
+    if tb is whole or (tb is not None and is_our_frame(tb.tb_frame.f_code)):
         return
-    # Past the class's own __setattr__: a frozen dataclass can be an exception.
-    BaseException.__setattr__(exc, "__traceback__", tb)
+    put_link(exc, "__traceback__", tb)
     if not _BY_ATTRIBUTE:
         _go_on_with(exc, tb)
 
@@ -34,11 +34,11 @@ def _go_on_with(exc: BaseException, tb: Optional[TracebackType]) -> None:
     ctypes: Any = sys.modules.get("ctypes")
     if ctypes is None:
         return
-    if not _set:  # Prototypes of our own: those of ctypes.pythonapi are shared with the job.
-        held = ctypes.py_object
+    if not _set:  # Prototypes of our own: those of ctypes.pythonapi are shared with the job. By address: py_object asks a value for its __class__.
+        held = ctypes.c_void_p
         _set.append(ctypes.PYFUNCTYPE(None, held)(("Py_IncRef", ctypes.pythonapi)))
         _set.append(ctypes.PYFUNCTYPE(None, held, held, held)(("PyErr_SetExcInfo", ctypes.pythonapi)))
     take, put = _set
     for one in (type(exc), exc, tb):
-        take(one)  # PyErr_SetExcInfo keeps the references that it is given.
-    put(type(exc), exc, tb)
+        take(id(one))  # PyErr_SetExcInfo keeps the references that it is given.
+    put(id(type(exc)), id(exc), id(tb))

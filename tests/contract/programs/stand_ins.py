@@ -92,9 +92,9 @@ class Row:
         """Return plain values for the parameters, a model where a model goes."""
         return {name: torch.nn.Linear(1, 1) if name in ("module", "model") else object() for name in self.parameters}
 
-    def call(self, values):
+    def call(self, values, instance=None):
         """Call the target with these values by name."""
-        return self.wrapped(*self.instance, **values)
+        return self.wrapped(*(instance or self.instance), **values)
 
 
 def _parameters(wrapped, bound):
