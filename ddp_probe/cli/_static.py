@@ -3,7 +3,6 @@
 import ast
 import importlib.util
 import os
-from importlib import metadata
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
 PATCHED, MISSING, ABSENT, UNREADABLE = "would be patched", "not installed", "absent", "unreadable"
@@ -19,6 +18,8 @@ class Verdict(NamedTuple):
 
 def version(distribution: str) -> Optional[str]:
     """Return a distribution's version from its metadata, or None if it is not installed."""
+    from importlib import metadata  # It brings email: `help` imports every command, and asks for no version.
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

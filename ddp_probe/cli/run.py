@@ -14,7 +14,6 @@ from typing import Dict, List
 from ddp_probe import settings
 from ddp_probe.activation.installer import locations
 from ddp_probe.cli._commands import FOLDERS, Command
-from ddp_probe.doctor import armed
 from ddp_probe.errors import ProbeError, UsageError
 
 COMMAND = Command(
@@ -36,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
     """Replace this process with the command, so that its caller talks to it directly."""
     if not args.command:
         raise UsageError("The command to run is missing.", "Write it after two dashes: python -m ddp_probe run -- torchrun train.py")
+    from ddp_probe.doctor import armed
+
     env = environment(dict(os.environ), args.dir)
     sys.stdout.flush()
     why = armed.why_not(args.command, env)

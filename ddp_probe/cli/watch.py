@@ -22,9 +22,9 @@ job ends, or until Ctrl-C; in a pipe it is printed once.
   steps/s  of the slowest: backward passes since the look before; in the first
            look, of the last steps, and 0 if there was none for three times as
            long as they took
-  waited   the part of the last minute in which it waited for the slowest rank, by
-           the steps that have ended; '12% of 13s' if the ledger's 256 steps reach
-           back no further
+  waited   the part of the last minute in which it waited for the slowest
+           rank, by the steps that have ended; '12% of 13s' if the ledger's
+           256 steps reach back no further
   line     the line of the job; of a rank that stands out and is in no call,
            that of the stacks it has written since it moved last
 
