@@ -16,7 +16,7 @@ _PEER = re.compile(
     r"|NCCL communicator was aborted(?![^\n]{0,400}(?:[Ww]atchdog caught|Timeout\(ms\)))|Failed to recv, got 0 bytes|ncclRemoteError"
 )
 _LAUNCHER = re.compile(
-    r"^(\w+\.)*(ChildFailedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|SignalException)\b"
+    r"^(\w+\.)*(ChildFailedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|SignalException|RayTaskError)\b"
     r"|closing signal SIGTERM|received by PID \d+|failed \(exitcode: -?\d+\) local_rank:|exits with return code|Killing subprocess \d+"
     r"|srun: error: .{0,300}Exited with exit code|slurmstepd: .{0,300}CANCELLED"
 )

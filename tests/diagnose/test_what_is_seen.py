@@ -128,3 +128,36 @@ def test_accelerate_with_cpu_is_not_told_to_take_cpu(cpu: bool) -> None:
     finding = _only([_line("process.start", 0, role="solo", launcher="none", argv=argv, parent=parent), _line("process.end", 0, exit_code=0)])
     assert finding.edits == [LaunchCommand("ACCELERATE_USE_CPU=true torchrun --nproc_per_node=2 train.py --name 'a b'")]
     assert "--cpu" not in finding.remedy
+
+
+_RAY = """2026-11-25 01:46:16,708\tINFO worker.py:2038 -- Started a local Ray instance.
+Traceback (most recent call last):
+  File "/train/job.py", line 17, in <module>
+    print(ray.get([w.train.remote(r, int(sys.argv[2]), sys.argv[1]) for r, w in enumerate(workers)]))
+  File "/env/lib/python3.11/site-packages/ray/_private/worker.py", line 3009, in get
+    values, debugger_breakpoint = worker.get_objects(
+  File "/env/lib/python3.11/site-packages/ray/_private/worker.py", line 1053, in get_objects
+    raise value.as_instanceof_cause()
+ray.exceptions.RayTaskError(ValueError): \x1b[36mray::Worker.train()\x1b[39m (pid=28181, ip=192.0.2.2, actor_id=069a02f8020b23ca006c2ba701000000, \
+repr=<job.Worker object at 0x7fee8a5b9f10>)
+  File "/train/job.py", line 11, in train
+    raise ValueError("loss is nan")
+ValueError: loss is nan
+"""
+
+
+def test_what_ray_prints_of_a_worker_is_the_workers_exception() -> None:
+    """In what the driver of Ray 2.60 prints, the exception is the worker's own, at its line; RayTaskError carries it."""
+    finding = _only(_RAY.splitlines())
+    assert (finding.id, finding.ranks) == ("DDP623", [])
+    assert "ValueError: loss is nan at /train/job.py:11" in finding.verdict
+
+
+def test_a_worker_of_ray_that_raised_has_left() -> None:
+    """Of a worker whose exception Ray has kept, it is said that it left and who prints the exception; nothing is said to be killed."""
+    starts = [_line("process.start", rank, world_size=2, role="promoted", launcher="multiprocessing") for rank in (0, 1)]
+    ledgers = ["ledger 0-1 all_reduce 4 float32 at /train/job.py:12 x2", "ledger 0 all_reduce 4 float32 at /train/job.py:12 open"]
+    finding = _only([*starts, _line("process.end", 1, exit_code=0), *ledgers])
+    assert (finding.id, finding.ranks) == ("DDP631", [1])
+    assert "Ray" in finding.remedy
+    assert "kill" not in finding.remedy + finding.verdict

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Set
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
@@ -40,6 +40,13 @@ _NAMES = {
     "killed": ("leaves",),
     "loops": ("loops", "turns"),
     "starves": ("reads",),
+}
+_WAYS: Dict[str, Sequence[Tuple[bool, int]]] = {  # Whether the parent or all are meant, and the signal.
+    "Ctrl-C": ((False, signal.SIGINT),),
+    "SIGTERM to each": ((False, signal.SIGTERM),),
+    "SIGTERM to the parent, SIGKILL later": ((True, signal.SIGTERM), (False, signal.SIGKILL)),
+    "SIGHUP": ((False, signal.SIGHUP),),
+    "SIGKILL to each": ((False, signal.SIGKILL),),
 }
 _FAULTS = (*_STAYS, *_LEAVES, *_OTHER_LENGTH, *_OTHER_ROOT, *_PARTS)
 
@@ -135,6 +142,37 @@ def _lines(finding: Finding) -> Set[int]:
     texts = [finding.verdict, *(item.text for item in finding.evidence)]
     named = [int(number) for text in texts for number in re.findall(r"one_fault\.py:(\d+)", text)]
     return {site.line for site in sites if site.file.endswith("one_fault.py")} | set(named)
+
+
+def _end(run: Run, way: str) -> None:
+    """End a job as a person or a scheduler does."""
+    for is_parent, number in _WAYS[way]:
+        (os.kill if is_parent else os.killpg)(run.process.pid, number)
+        time.sleep(2)  # A scheduler waits too.
+    try:
+        run.process.wait(40)
+    except subprocess.TimeoutExpired:  # It waits for a rank that does not run Python code.
+        os.killpg(run.process.pid, signal.SIGKILL)
+        run.process.wait()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", _WAYS)
+@pytest.mark.parametrize("number", range(50))
+def test_the_same_is_told_after_somebody_ended_it(number: int, way: str, start: Any) -> None:
+    """The report of a job that hung names the guilty rank and both lines after each way of ending it as it did while it hung."""
+    drawn = _draw(number)
+    print(drawn)
+    run = start(drawn)
+    run.wait(drawn.ranks if drawn.fault in _STAYS else 1)
+    if run.is_over:
+        pytest.skip("The job ended by itself.")
+    _end(run, way)
+    finding = judge(load([run.folder])).findings[0]
+    print(finding.id, finding.ranks, finding.verdict)
+    assert drawn.names(finding.ranks)
+    assert drawn.others in _lines(finding)
+    assert drawn.own & _lines(finding)
 
 
 @pytest.mark.sample(2)

@@ -49,4 +49,6 @@ def _remedy(who: str, gone: Standing) -> str:
             "Find out what ended %s after its last call%s: a signal (dmesg -T | grep -i 'out of memory', memory.events of the container, the "
             "scheduler's log), the program that started it, or MPI's Abort. What it printed last tells more."
         ) % (who, at(gone.site))
-    return "Find out why %s left after its last call%s: its last printed lines, its exit code. Let all ranks leave together." % (who, at(gone.site))
+    pool = " A pool (joblib, Ray, concurrent.futures) keeps the exception of a worker: the program that started it prints it."
+    left_by = "its last printed lines, its exit code.%s" % (pool if gone.process.started.role == "promoted" else "")
+    return "Find out why %s left after its last call%s: %s Let all ranks leave together." % (who, at(gone.site), left_by)
