@@ -3,7 +3,7 @@
 import os
 import re
 from types import CodeType
-from typing import Dict, Optional, Sequence
+from typing import Dict, Optional, Sequence, Tuple
 
 from ddp_probe.accelerators import PLUGINS
 
@@ -21,6 +21,9 @@ _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]([^/\\.]+)")
 _COMMAND = re.compile(r"[/\\](?:bin|Scripts)[/\\]([^/\\.]+)$")
 _FOREIGN = re.compile(r"%s|%s|[/\\]lib(?:64)?[/\\]python\d[\d.]*t?[/\\]|^<frozen " % (_INSTALLED.pattern, _COMMAND.pattern))
 _FILES = 10_000
+_TASK = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|valid|validate|validation|predict|inference|save|checkpoint|ckpt)(?:_|$)", re.IGNORECASE)
+_INNERMOST = 3  # The task is in the name of one of the innermost functions: the outermost ones hold the whole job.
+_IMPORT, _DEBUGGER = "<frozen importlib._bootstrap", re.compile(r"[/\\](?:bdb|pydevd)\.py$")
 _STARTS_CHILDREN = ("multiprocessing.spawn", "multiprocessing.forkserver")
 
 _known: Dict[str, bool] = {}
@@ -44,6 +47,20 @@ def foreign(file: str) -> bool:
 def starts_a_child(code: CodeType) -> bool:
     """Return whether this is the command line with which multiprocessing starts an interpreter: a line that nobody has written."""
     return code.co_filename == "<string>" and any(name in code.co_names for name in _STARTS_CHILDREN)
+
+
+def task(frames: Sequence[Tuple[str, str]]) -> str:
+    """Return what a stack, file and function of each frame, outermost first, is busy with that may take long and end.
+
+    That is a function that evaluates or saves, as its name says; "import", in a line of the job or in a module that it imports; or "debugger".
+    """
+    own = [index for index, (file, _) in enumerate(frames) if not foreign(file)]
+    names = [frames[index][1].rpartition(".")[2] for index in own[-_INNERMOST:]]
+    named = next((name for name in reversed(names) if _TASK.search(name)), "")
+    inside = own[-1] if own and names[-1] != "<module>" else 0
+    if not named and own and any(file.startswith(_IMPORT) for file, _ in frames[inside:]):
+        return "import"
+    return named or ("debugger" if any(_DEBUGGER.search(file) for file, _ in frames) else "")
 
 
 def package(file: str) -> str:

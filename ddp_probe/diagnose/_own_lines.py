@@ -4,18 +4,16 @@ A stack that is older than that says where the rank was, not where it is. Severa
 different lines, that it still runs.
 """
 
-import re
 from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe import schema
+from ddp_probe.own_code import task
 from ddp_probe.read import stacks
 from ddp_probe.read.job_line import job_line, own_frames
 from ddp_probe.read.logged_call import LoggedCall, LogLine
 from ddp_probe.read.model import LoggedProcess
 from ddp_probe.read.rank_ledger import RankLedger
 
-_TASK = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|valid|validate|validation|predict|inference|save|checkpoint|ckpt)(?:_|$)", re.IGNORECASE)
-_INNERMOST = 3  # The task is in the name of one of the innermost functions: the outermost ones hold the whole job.
 _SLACK = 0.1  # Seconds; file systems write coarse times.
 _Frames = Tuple[Tuple[str, int], ...]
 
@@ -36,7 +34,7 @@ class OwnLine(NamedTuple):
     at: LogLine  # What shows it.
     before: Optional[schema.Site] = None  # Another line at which it was since then.
     moves: bool = False  # It was at different lines: it still runs.
-    task: str = ""  # The function that evaluates or saves, as its name says.
+    task: str = ""  # The function that evaluates or saves, as its name says; or that it imports, or is in a debugger.
     holds_gil: bool = False  # C code that does not give the GIL back: no other thread of the process could run.
 
     @property
@@ -54,7 +52,7 @@ def own_line(process: LoggedProcess, ledger: RankLedger, latest: float) -> Optio
     last, site = found[-1]
     before = next((one for _, one in reversed(found) if (one.file, one.line) != (site.file, site.line)), None)
     moves = len({_own(look.frames) for look, _ in found}) > 1
-    return OwnLine(site, last.at, before, moves, _task(last.frames), last.is_dump and len(looks) == 1)
+    return OwnLine(site, last.at, before, moves, task([(frame.file, frame.function) for frame in last.frames]), last.is_dump and len(looks) == 1)
 
 
 def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterator[_Look]:
@@ -84,8 +82,3 @@ def _came_after(process: LoggedProcess, when: float) -> bool:
 def _own(frames: Sequence[schema.Site]) -> _Frames:
     """Return the lines of the job's own code: library code that waits may be at other lines each time."""
     return tuple((frame.file, frame.line) for frame in own_frames(frames))
-
-
-def _task(frames: Sequence[schema.Site]) -> str:
-    names = [frame.function.rpartition(".")[2] for frame in own_frames(frames)][-_INNERMOST:]
-    return next((name for name in reversed(names) if _TASK.search(name)), "")

@@ -9,13 +9,14 @@ from ddp_probe import ledger_schema as schema
 from ddp_probe.alignment import AlignedCall, departure
 from ddp_probe.hangs._standing import open_call, open_phase, records
 from ddp_probe.ours import ours
-from ddp_probe.own_code import foreign
+from ddp_probe.own_code import foreign, task
 
 _ENTRY = schema.layout(schema.TEXT)
 _OPERATIONS = schema.names(schema.OPERATIONS)
 _PHASES = schema.names(schema.PHASES)
 _USED = struct.Struct("@Q")
 _MOST = 4
+_LONG = ("validate", "test", "checkpoint", "save", "load")
 _COMPARED = 512  # Calls of a rank, the latest.
 _SUSPECTED, _OVER = b'"event":"hang.suspected"', b'"event":"hang.over"'
 _LOOKED_AT = 1 << 18
@@ -27,6 +28,7 @@ class Whereabouts(NamedTuple):
     words: str
     waits: bool
     still: float = 0.0
+    task: str = ""  # What it is busy with that may take long and end, by its stack.
 
 
 class Stood(NamedTuple):
@@ -35,6 +37,7 @@ class Stood(NamedTuple):
     moved: int  # When anything in it has moved last, in nanoseconds of its monotonic clock.
     still: float  # For how many seconds the stack has stood.
     where: str
+    task: str = ""
 
 
 def stood(log: str) -> Optional[Stood]:
@@ -46,7 +49,8 @@ def stood(log: str) -> Optional[Stood]:
     try:
         began, event = _line(data, first), _line(data, data.rfind(_SUSPECTED))
         frames = [(str(one["file"]), int(one["line"]), str(one["function"])) for one in event["threads"][0]["frames"]]
-        return Stood(int(began["mono_ns"] - began["since"] * 1e9), float(event.get("still") or 0), _standing_at(frames))
+        since = int(began["mono_ns"] - began["since"] * 1e9)
+        return Stood(since, float(event.get("still") or 0), _standing_at(frames), task([(file, function) for file, _, function in frames]))
     except ours(ValueError, TypeError, KeyError, IndexError):
         return None
 
@@ -78,6 +82,11 @@ def _end(log: str) -> bytes:
 
 def place(data: bytes, stack: Optional[Stood] = None) -> Whereabouts:
     """Return where the process of this ledger stands; if it is in no call, at the line of its stack. Without a ledger the stack tells."""
+    found = _place(data, stack)
+    return found if stack is None or found.waits else found._replace(task=found.task or stack.task)
+
+
+def _place(data: bytes, stack: Optional[Stood]) -> Whereabouts:
     still = stack.still if stack is not None else 0.0
     if not data:
         return Whereabouts(stack.where if stack is not None else "in no process group so far", False, still)
@@ -88,7 +97,7 @@ def place(data: bytes, stack: Optional[Stood] = None) -> Whereabouts:
     if phase is not None:
         name = _PHASES.get(phase[0], "")
         at = " " + stack.where if stack is not None else _at(data, phase[1])
-        return Whereabouts("in %s%s" % (name, at), name == "backward" or _is_queued(data, last), still)
+        return Whereabouts("in %s%s" % (name, at), name == "backward" or _is_queued(data, last), still, name if name in _LONG else "")
     if last is None:
         return Whereabouts(stack.where if stack is not None else "in no collective so far", False, still)
     if stack is not None and last["op"] >= schema.ABOUT_GROUPS:

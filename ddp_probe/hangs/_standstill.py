@@ -30,6 +30,15 @@ class Seen(NamedTuple):
         """Tell whether these are all ranks of the job."""
         return all(owner.world_size == len(self.owners) for owner, _ in self.owners)
 
+    @property
+    def calm(self) -> str:
+        """Say that nothing may be wrong: who is waited for evaluates, saves, imports or is in a debugger, or may still start."""
+        free = [one for _, one in self.places if not one.waits]
+        if free and all(one.task for one in free):
+            return " Nothing is wrong if that takes so long."
+        joining = not free and not self.is_all and all(one.words.startswith("in init_process_group") for _, one in self.places)
+        return " Nothing is wrong if the ranks that have not come there still start or import." if joining else ""
+
 
 class Standstill:
     """Looks; says why nothing moves by `verdict`, which may answer with nothing; says it again at growing intervals."""

@@ -27,7 +27,9 @@ class Unled:
         self._patience = int(after * 1e9)
         self._others = Others(folder, self._host, lambda _: True)
         how = read_on(folder)
-        self._standstill = Standstill(self._others, after, recorder, lambda seen: "%s%s %s" % (_parted(seen), together(seen.places), how))
+        self._standstill = Standstill(
+            self._others, after, recorder, lambda seen: "%s%s%s %s" % (_parted(seen), together(seen.places), seen.calm, how)
+        )
         self._moved = 0
         self._is_asked = self._speaks = False
 

@@ -118,7 +118,7 @@ class _Verdict:
         """Return a sentence or two; empty if the report sees no hang. The launcher of the lowest rank asks for it, and no other."""
         lines = self._read() if seen.has_lowest and brief.is_wanted() and brief.can_start() else None
         if lines is None:
-            return "%s %s" % (together(seen.places), self._read_on)
+            return "%s%s %s" % (together(seen.places), seen.calm, self._read_on)
         return "%s %s" % (lines[0], self._read_on) if lines else ""
 
     def _read(self) -> Optional[List[str]]:

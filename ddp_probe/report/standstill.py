@@ -11,7 +11,7 @@ from ddp_probe.diagnose.words import listed, named
 from ddp_probe.read.model import Run
 from ddp_probe.report import brief, safe
 
-_WORKS = "rank-works-while-others-wait"
+_WORKS = ("rank-works-while-others-wait", "rank-not-in-init-process-group")
 _PLACES = 4
 
 
@@ -27,7 +27,7 @@ def lines(diagnosis: Diagnosis) -> List[str]:
     errors = [finding for finding in diagnosis.findings if finding.severity == ERROR]
     if errors:
         return [brief.finding(errors[0])]
-    works = [finding for finding in diagnosis.findings if finding.slug == _WORKS]
+    works = [finding for finding in diagnosis.findings if finding.slug in _WORKS]
     if works:
         return [_note(works[0])]
     places = _places(diagnosis.run)

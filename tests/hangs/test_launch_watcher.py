@@ -187,3 +187,17 @@ def test_without_a_launcher_the_lowest_rank_speaks(job: Job, read_events: Any) -
     assert re.match(r"Rank(s 0-1 move| [01] moves) on after \d+ s\.$", job.said[-1])
     assert {event["event"] for event in _events(job, read_events, "rank00000.*.jsonl")} == {"launcher.hang", "launcher.resumed"}
     assert _events(job, read_events, "rank00001.*.jsonl") == []
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("way", ["import", "busy-import", "pdb"])
+def test_a_rank_that_imports_or_is_in_the_debugger_is_no_alarm(
+    way: str, torchrun: Callable[..., Any], armed: Callable[..., Dict[str, str]], tmp_path: Path
+) -> None:
+    """What is said while the other rank waits is that nothing is wrong if that takes so long; scripts/false_alarms has more of these jobs."""
+    program = Path(__file__).parent / "programs" / "slow_and_healthy.py"
+    done = torchrun(program, args=[way, "0", "10"], env=armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="3"))
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("ddp_probe: No rank")]
+    assert said or way == "busy-import"
+    assert [line for line in said if "Nothing is wrong if" not in line] == []

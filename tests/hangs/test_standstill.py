@@ -1,5 +1,6 @@
 """When a standstill of a host's ranks is said, by whom, in which words; and what a look at their ledgers costs."""
 
+import json
 import os
 import random
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, List
 
 import pytest
@@ -16,12 +18,13 @@ from parted_jobs import draw, log, simulated
 from schedule import seed
 
 from ddp_probe import ledger_schema as schema
+from ddp_probe import own_code
 from ddp_probe.diagnose import judge
 from ddp_probe.facts.birth import ancestors
 from ddp_probe.hangs._others import Others
 from ddp_probe.hangs._places import Whereabouts, parted, place, together
 from ddp_probe.hangs._standstill import Seen, Standstill
-from ddp_probe.hangs._unled import has_launcher
+from ddp_probe.hangs._unled import Unled, has_launcher
 from ddp_probe.hangs.launch import LaunchWatcher, _Verdict
 from ddp_probe.read import ledger_text
 from ddp_probe.read.load import from_lines
@@ -272,3 +275,33 @@ def test_a_reader_is_ended_with_its_launcher(tmp_path: Path) -> None:
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
     assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
+
+
+_MAIN, _LOADS = ("/job/train.py", "main"), ("<frozen importlib._bootstrap>", "_find_and_load")
+_STACKS = {
+    "validate": [_MAIN, ("/job/val.py", "Runner.validate"), ("/env/site-packages/torch/nn/modules/module.py", "_call_impl")],
+    "import": [_MAIN, _LOADS, ("/job/slow.py", "<module>")],
+    "debugger": [_MAIN, ("/usr/lib/python3.11/bdb.py", "trace_dispatch"), ("/usr/lib/python3.11/cmd.py", "cmdloop")],
+    "": [("/job/start.py", "<module>"), _LOADS, ("/job/train.py", "<module>"), ("/job/train.py", "train")],
+}
+
+
+@pytest.mark.parametrize("what", _STACKS)
+def test_what_a_stack_is_busy_with(what: str) -> None:
+    """A function that evaluates, an import and a debugger are told by the stack; a function of a module that is being imported is not an import."""
+    assert own_code.task(_STACKS[what]) == what
+
+
+def test_who_evaluates_is_told_calmly_without_a_launcher(book: _Make, tmp_path: Path, capfd: Any) -> None:
+    """The lowest rank says that nothing is wrong if another one is in a function that evaluates, and not if it stands elsewhere."""
+    first = book(0, Call(site="/job/train.py:20:main"))
+    second = book(1, Phase("forward", site="/job/val.py:7:validation_step"))
+    for function, calm in (("validation_step", True), ("wait_for_lock", False)):
+        event = {"event": "hang.suspected", "since": 30.0, "still": 30.0, "mono_ns": time.monotonic_ns()}
+        event["threads"] = [{"frames": [{"file": "/job/val.py", "line": 7, "function": function}]}]
+        Path(str(second.path)[: -len(".ledger")] + ".jsonl").write_text(json.dumps(event, separators=(",", ":")) + "\n", encoding="utf-8")
+        file: Any = SimpleNamespace(path=str(first.path))
+        Unled(file, str(tmp_path), 5.0, Log()).look(1, time.monotonic_ns())
+        said = capfd.readouterr().err
+        assert "rank 1 is in forward at val.py:7 in %s" % function in said
+        assert ("Nothing is wrong if" in said) == calm

@@ -1,13 +1,17 @@
 """Ranks have started and do not come to init_process_group, in which the others wait."""
 
 import re
-from typing import Iterator, List, Tuple
+from typing import Any, Iterator, List, Tuple
 
 from ddp_probe import schema
 from ddp_probe.diagnose._waits import last_seen
 from ddp_probe.diagnose.ledgers import view
-from ddp_probe.diagnose.rule import Finding, Rule, first_of, line, shown
+from ddp_probe.diagnose.rule import ERROR, WARNING, Finding, Rule, first_of, line, shown
 from ddp_probe.diagnose.words import at, capital, named
+from ddp_probe.own_code import task
+from ddp_probe.read import stacks
+from ddp_probe.read.alive import state_of
+from ddp_probe.read.job_line import job_line
 from ddp_probe.read.logged_call import LoggedCall
 from ddp_probe.read.model import LoggedProcess, Run
 
@@ -34,10 +38,11 @@ def check(run: Run) -> Iterator[Finding]:
         return
     _, call = waits[0]
     ranks = [process.rank for process in late if process.rank is not None]
+    works = [_works(run, process) for process in late]
     yield RULE.found(
         ranks=ranks,
         verdict="%s %s in init_process_group%s; rank %s, which has started, has not come there: it %s."
-        % (capital(named(_ranks(waits))), "waits" if len(waits) == 1 else "wait", at(call.site), ranks[0], last_seen(late[0])),
+        % (capital(named(_ranks(waits))), "waits" if len(waits) == 1 else "wait", at(call.site), ranks[0], works[0] or last_seen(late[0])),
         evidence=first_of(
             [shown(each, "rank %s waits" % process.rank) for process, each in waits[:2]]
             + [line(process.last_at, "rank %s wrote this last" % process.rank) for process in late]
@@ -45,11 +50,24 @@ def check(run: Run) -> Iterator[Finding]:
         when=min(each.when for _, each in waits),
         remedy="Look at what %s does before init_process_group: a download, a lock, an input, or a branch that skips the call." % named(ranks),
         explains=[failure for process, _ in waits for failure in process.failures],
+        severity=WARNING if all(works) and not any(each.failure for _, each in waits) else ERROR,
     )
 
 
 def _ranks(waits: List[_Wait]) -> List[int]:
     return [process.rank for process, _ in waits if process.rank is not None]
+
+
+def _works(run: Run, process: LoggedProcess) -> str:
+    """Say what a rank does that may take long and end: it imports, is in a debugger, or computes; empty if none of this is seen."""
+    if process.rank not in run.running:
+        return ""
+    looks: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
+    frames = stacks.main_frames(max(looks, key=lambda look: look.when).begin.threads) if looks else []
+    doing = {"import": "still imports", "debugger": "is in a debugger"}.get(task([(frame.file, frame.function) for frame in frames]), "")
+    if doing:
+        return doing + at(job_line(frames))
+    return "still computes" if state_of(process) == "R" else ""
 
 
 def _is_late(run: Run, process: LoggedProcess) -> bool:

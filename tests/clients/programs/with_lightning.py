@@ -1,6 +1,11 @@
 """A LightningModule and Trainer.fit, under the strategy and on the number of hosts that the command line names."""
 
+import os
 import sys
+import time
+
+if os.environ.get("WAY") == "imports" and os.environ.get("LOCAL_RANK") == "1":
+    time.sleep(12)  # What is imported before torch.
 
 import lightning
 import torch
@@ -20,6 +25,8 @@ class Module(lightning.LightningModule):
     def training_step(self, batch: Tensor, index: int) -> Tensor:
         """Answer the loss."""
         loss = self.model(batch).pow(2).mean()
+        if WAY == "goes_on":
+            time.sleep(0.1)
         if WAY == "raises" and self.global_rank == 1:
             raise ValueError("loss is nan")  # way: raises
         if WAY == "ends" and self.global_rank == 1:
@@ -27,6 +34,12 @@ class Module(lightning.LightningModule):
         spoil(self.global_rank, index)
         print("rank %d step %d loss %.4f" % (self.global_rank, index, loss.item()), flush=True)
         return loss
+
+    def validation_step(self, batch: Tensor, index: int) -> None:
+        """Evaluate; in one way, rank 0 takes long."""
+        if WAY == "evaluates" and self.global_rank == 0 and index == 0:
+            time.sleep(12)
+        self.log("loss", self.model(batch).pow(2).mean(), sync_dist=True)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return one."""
@@ -42,13 +55,15 @@ def main() -> None:
         devices=2 // hosts,
         num_nodes=hosts,
         strategy=sys.argv[1],
-        max_epochs=1,
+        max_epochs=-1 if WAY in ("evaluates", "goes_on") else 1,
+        max_time={"seconds": int(float(os.environ.get("SECONDS", "60")))} if WAY in ("evaluates", "goes_on") else None,
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    trainer.fit(Module(), DataLoader(torch.cat([data(0), data(1)]), batch_size=4))  # way: ddp
+    batches = DataLoader(torch.cat([data(0), data(1)]), batch_size=4)
+    trainer.fit(Module(), batches, batches if WAY == "evaluates" else None)  # way: ddp
 
 
 if __name__ == "__main__":
