@@ -15,6 +15,7 @@ from ddp_probe.read.steps import StepTimes
 
 _PAGE = 1 << 12
 _STEP = schema.layout(schema.STEP).size
+_CALLS = [field.name for field in schema.SUM].index("calls")
 _STATES = schema.names(schema.STATES)
 _OPERATIONS = schema.names(schema.OPERATIONS)
 settled = _ledger_bytes.settled
@@ -257,8 +258,9 @@ class _Raw:
                 )
 
     def sums(self, texts: Dict[int, Any]) -> Iterator[CallSum]:
-        for op, group, site, _, calls, *times in self._rows(schema.SUM, self.at.sums, self.head["sum_size"], self.head["sums"]):
-            if calls:
+        for row in self._rows(schema.SUM, self.at.sums, self.head["sum_size"], self.head["sums"]):
+            if row[_CALLS]:
+                op, group, site, _, calls, *times = row
                 described, line = texts.get(group), texts.get(site)
                 yield CallSum(
                     _OPERATIONS.get(op, "operation %d" % op) if op else "",

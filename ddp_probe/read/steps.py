@@ -66,10 +66,11 @@ def read(area: bytes, order: str, most: int = schema.STEPS) -> StepTimes:
         places = places[1:]
     if not places:
         return StepTimes()
-    starts = [at * _WORDS for at in places]
-    took = _micros([max(0, words[at + _ENDED] - words[at + _BEGAN]) for at in starts])
-    parts = {name: _micros([words[at + column] for at in starts]) for name, column in _COLUMNS.items()}
-    return StepTimes(counted([words[at + _INDEX] for at in starts]), took, parts, words[starts[-1] + _ENDED])
+    begin, end = places[0] * _WORDS, (places[-1] + 1) * _WORDS
+    rows = words[begin:end] if begin < end else words[begin:] + words[:end]
+    took = _micros([max(0, ended - began) for began, ended in zip(rows[_BEGAN::_WORDS], rows[_ENDED::_WORDS])])
+    parts = {name: _micros(rows[column::_WORDS]) for name, column in _COLUMNS.items()}
+    return StepTimes(counted(list(rows[_INDEX::_WORDS])), took, parts, rows[_ENDED - _WORDS])
 
 
 def counted(numbers: List[int]) -> Sequence[int]:
@@ -90,8 +91,13 @@ def _latest(index: "array[int]", again: "array[int]", newest: int, most: int) ->
     return found[::-1]
 
 
-def _micros(times: List[int]) -> "array[int]":
-    return array("I", [min(time // 1000, _LONGEST) for time in times])
+def _micros(times: Sequence[int]) -> "array[int]":
+    if not any(times):  # Most jobs neither save nor evaluate in a step.
+        return array("I", bytes(4 * len(times)))
+    try:
+        return array("I", [time // 1000 for time in times])
+    except OverflowError:
+        return array("I", [min(time // 1000, _LONGEST) for time in times])
 
 
 def of_calls(rows: Sequence[Tuple[Any, ...]], texts: Mapping[int, Any]) -> StepTimes:
