@@ -4,6 +4,7 @@ A rank that hangs still has a thread that says so, and a timer for when that thr
 not run: SIGSTOP, Ctrl-Z, a debugger, a frozen container. Or C code held the GIL, and the timer was the job's own.
 """
 
+import re
 from typing import Dict, Optional
 
 from ddp_probe import schema, settings
@@ -15,11 +16,14 @@ from ddp_probe.read.model import LoggedProcess, Run
 _LATE = 5.0  # Seconds by which the thread may be late on a busy machine.
 _EARLY = 0.1  # Seconds by which two clocks that are read one after another may differ.
 _STOPPED = ("T", "t")
+_SAID = re.compile(r"process (?P<pid>\d{1,10}) is in state (?P<state>[Tt])\b")
 
 
 def halted(run: Run, seen: View) -> Dict[int, str]:
     """Return the ranks whose process does not run, each with how that is known."""
-    found = {rank: how for rank, one in seen.ranks.items() for how in [_stopped(run, one) or _silent(run, one, seen)] if how}
+    found = {
+        rank: how for rank, one in seen.ranks.items() for how in [_stopped(run, one) or _was_stopped(run, one) or _silent(run, one, seen)] if how
+    }
     return found if len(found) < len(seen.ranks) else {}
 
 
@@ -29,6 +33,19 @@ def _stopped(run: Run, standing: Standing) -> str:
         return ""
     state = alive.state_of(process)
     return "is stopped (process %d is in state %s)" % (process.pid, state) if state in _STOPPED else ""
+
+
+def _was_stopped(run: Run, standing: Standing) -> str:
+    """Say what the launcher said while the job hung, of a process that is no more: the kernel tells the state of one that is there."""
+    process = standing.process
+    if standing.rank in run.running:
+        return ""
+    for launcher in run.launchers:
+        told = launcher.final(schema.LauncherHang)
+        found = _SAID.search(told.begin.said) if told is not None and told.when > standing.ledger.moved + process.offset else None
+        if found is not None and int(found["pid"]) == process.pid and launcher.host == process.host:
+            return "was stopped (process %s was in state %s)" % (found["pid"], found["state"])
+    return ""
 
 
 def _silent(run: Run, standing: Standing, seen: View) -> str:

@@ -156,6 +156,15 @@ def test_a_hang_before_the_group_is_known_afterwards() -> None:
     assert "train.py:6" in said[0][2]
 
 
+@pytest.mark.parametrize(("pid", "slug"), [(101, "rank-does-not-run"), (102, "rank-missing-from-collective")])
+def test_a_process_that_was_stopped_is_known_afterwards(pid: int, slug: str) -> None:
+    """What the launcher said of a stopped process while the job hung is known when the process is no more; what it said of another one is not."""
+    said = "No rank has moved for 10 s. DDP421 rank-does-not-run [rank 1]: Rank 1 is stopped (process %d is in state T), in no collective." % pid
+    told = _line("launcher.hang", at=12, since=10.0, ranks=[0, 1], said=said)
+    run = _ended(*STARTS, HANGING[0], HANGING[1], told, STOPPED)
+    assert [one[:2] for one in _said(run)] == [(slug, [1])]
+
+
 def test_a_rank_that_vanished_waited_until_its_last_word() -> None:
     """A rank that was killed without a launcher that could say so, in init_process_group for long, still tells who never came."""
     joins = _line("dist.init_process_group", 0, 1, phase="begin", span=1, backend="gloo")
