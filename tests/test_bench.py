@@ -127,6 +127,14 @@ def test_a_step_pays_for_its_records_and_phases(bench: Any) -> None:
     assert "4.00 records, 2.00 phases" in question.how
 
 
+def test_instructions_are_those_of_the_turns_alone(bench: Any, tmp_path: Path) -> None:
+    """Two loops of different lengths give the instructions of one turn; what each of them takes around its turns drops out."""
+    for number, (times, count) in enumerate([(40, 1_000_000 + 40 * 25_000), (120, 1_000_000 + 120 * 25_000)]):
+        (tmp_path / ("out.%d" % number)).write_text("desc: Trigger: dump record.%d\n\nevents: Ir\nsummary: %d\n" % (times, count))
+    (tmp_path / "out.9").write_text("desc: Trigger: Program termination\nsummary: 7\n")
+    assert bench.ledger_cost.counted_in(tmp_path) == {"record": 25.0}
+
+
 def test_a_job_that_dies_is_told_with_its_signal(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rank that ends before it is told to is a row without a number that says how it ended."""
     program = tmp_path / "job.py"

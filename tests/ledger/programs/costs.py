@@ -10,8 +10,6 @@ import types
 import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
-from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader
 
 from ddp_probe.activation.lifecycle import lifecycle
 from ddp_probe.patching import Target
@@ -79,40 +77,6 @@ code = 303  # Of an operation about groups: the same path without a row of the s
 swap(
     Target("x", "uncounted"), uncounted, Hooks(found["begin"], found["end"], lambda token: None), [code], ["tensor", False, None, "group", "async_op"]
 )
-model = DistributedDataParallel(torch.nn.Linear(4, 1))
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
-batches = list(torch.zeros(64, 4))
-
-
-def pair():
-    """Issue a collective and wait for it."""
-    dist.all_reduce(tensor, async_op=True).wait()
-
-
-def steps():
-    """Train."""
-    for batch in DataLoader(batches):
-        model(batch).sum().backward()
-        optimizer.step()
-
-
-def bare(on):
-    """Take the ledger out of every function, or put it back; what Work.wait looks up stays."""
-    for one in collectives._swaps:
-        one.function.__code__ = one.code if on else one.original
-
-
-def apart(function, calls, rounds, per=1):
-    """Return microseconds of this thread's CPU time that a call costs with the ledger, and without; the two take turns."""
-    found = {True: [], False: []}
-    for number in range(2 * rounds):
-        bare(number % 2 == 0)
-        start = time.thread_time()
-        for _ in range(calls):
-            function()
-        found[number % 2 == 0].append((time.thread_time() - start) / calls / per * 1e6)
-    bare(True)
-    return min(found[True]), min(found[False])
 
 
 def sums():
@@ -127,9 +91,12 @@ def sums():
     return min(found[collective]) - min(found[uncounted])
 
 
-pair()
-(pair_on, pair_off), (step_on, step_off) = apart(pair, 500, 20), apart(steps, 1, 30, per=len(batches))
-more = {"sums_us": sums(), "pair_us": pair_on - pair_off, "pair_off_us": pair_off, "step_us": step_on - step_off, "step_off_us": step_off}
-told = {**more, "plain_us": plain, "record_us": least(wrapper, tensor) - plain, "phase_us": least(phase) - empty, "python": sys.version.split()[0]}
+told = {
+    "sums_us": sums(),
+    "plain_us": plain,
+    "record_us": least(wrapper, tensor) - plain,
+    "phase_us": least(phase) - empty,
+    "python": sys.version.split()[0],
+}
 print(json.dumps({name: round(value, 3) if isinstance(value, float) else value for name, value in told.items()}))
 dist.destroy_process_group()
