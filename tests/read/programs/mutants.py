@@ -9,6 +9,7 @@ import functools
 import gc
 import io
 import json
+import os
 import pickle
 import random
 import re
@@ -166,7 +167,7 @@ def commands(folder: str, out: str) -> Dict[str, List[str]]:
         "json": ["report", folder, "--json"],
         "html": ["report", folder, "--html", out + "/page.html"],
         "trace": ["report", folder, "--trace", out + "/trace.json"],
-        "chinese": ["report", folder, "--lang", "zh"],
+        "chinese": ["report", folder],
         "watch": ["watch", folder, "--once"],
         "stacks": ["stacks", folder, "--wait", "0"],
         "logs": ["logs", folder],
@@ -186,6 +187,7 @@ def attempt(seed: int, number: int, recorded: List[Path]) -> Tuple[str, Dict[str
         Path(base, "out").mkdir()
         name, argv = draw.choice(sorted(commands(str(folder), str(Path(base, "out"))).items()))
         done = mutate(folder, draw)
+        os.environ["DDP_PROBE_LANG"] = "zh" if name == "chinese" else "en"
         wrong = _asked(argv)
     if wrong:
         wrong.update(number=number, run=source.name, command=name, done=done)
@@ -204,7 +206,7 @@ def _asked(argv: List[str]) -> Dict[str, Any]:
         return {"raised": traceback.format_exc()[-1500:]}
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    if code not in (0, 1, 2, 3) or "this is a bug" in err.getvalue() or "Traceback" in err.getvalue():
+    if code not in (0, 1, 2, 3) or any(text in err.getvalue() for text in ("this is a bug", "Traceback", "nrecognized argument")):
         return {"code": code, "stderr": err.getvalue()[-1500:]}
     return {}
 
