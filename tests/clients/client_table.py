@@ -148,8 +148,8 @@ WIDE = (
     Client("rpc", "with_rpc.py", together([_BY_HAND.replace("imagenet.py", "with_rpc.py") % one for one in (0, 1)])),
     Client("mpi4py", "with_mpi4py.py", "mpirun -np 2 python with_mpi4py.py", named=JOB),
     Client("joblib", "toy_training.py", "python with_joblib.py"),
-    Client("papermill", "toy_training.py", together([_BY_HAND.replace("imagenet.py", "with_papermill.py") % one for one in (0, 1)])),
-    Client("ray-tasks", "toy_training.py", "python with_ray_tasks.py"),
+    Client("papermill", "toy_training.py", together([_BY_HAND.replace("imagenet.py", "with_papermill.py") % one for one in (0, 1)]), same=False),
+    Client("ray-tasks", "toy_training.py", "python with_ray_tasks.py", same=False, proven=False),
 )
 # The ways that they and most of CLIENTS are broken in there: by spoil() of pieces.py, or as their own "ddp".
 WIDE_WAYS = ("", "raise", "ddp", "exit1", "_exit", "kill", "swallow", "hang")
