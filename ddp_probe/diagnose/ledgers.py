@@ -85,8 +85,10 @@ class Standing(LedgerStanding):
 
     @property
     def is_working(self) -> bool:
-        """Tell whether it is in a phase that is known to take long, or in no phase and still runs, evaluates or saves by its stacks."""
-        return super().is_working or (self.inside is None and self.left is None and self.phase is None and self.own is not None and self.own.is_work)
+        """Tell whether it is in a phase that is known to take long, or by its stacks still runs, evaluates or saves, or evaluates in a forward."""
+        if super().is_working or self.inside is not None or self.left is not None or self.own is None:
+            return super().is_working
+        return self.own.is_work if self.phase is None else self.phase.name == "forward" and bool(self.own.task)
 
     @property
     def waits_for_data(self) -> bool:
