@@ -37,6 +37,8 @@ class StepTimes(NamedTuple):
     def cut(self, first: int, last: int) -> "StepTimes":
         """Return the steps from one number to another."""
         begin, end = bisect_left(self.numbers, first), bisect_right(self.numbers, last)
+        if end - begin == len(self.numbers):
+            return self
         ended = self.ended_ns - 1000 * sum(self.took[end:])
         return StepTimes(self.numbers[begin:end], self.took[begin:end], {name: times[begin:end] for name, times in self.parts.items()}, ended)
 
