@@ -153,13 +153,6 @@ WIDE = (
 )
 # The ways that they and most of CLIENTS are broken in there: by spoil() of pieces.py, or as their own "ddp".
 WIDE_WAYS = ("", "raise", "ddp", "exit1", "_exit", "kill", "swallow", "hang")
-# A healthy job that its scheduler ends: the way "goes_on" trains until then. Lightning's handler of SIGTERM tells the other ranks by a broadcast.
-ENDED = Client(
-    "lightning-ended",
-    "with_lightning.py",
-    "set -m; python with_lightning.py ddp > printed & "
-    "while kill -0 $! && ! grep -q 'rank 1 step 1' printed; do sleep 0.2; done; sleep 1; kill -TERM -- -$!; wait $!",
-)
 # What --cpu makes of --num_processes 2: one process, started without a word.
 ALONE = Client("accelerate-cpu", "with_accelerate.py", _ACCELERATE + "--cpu with_accelerate.py")
 

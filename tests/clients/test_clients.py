@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
-from client_table import ALONE, CLIENTS, ENDED, WAYS, Client, lines
+from client_table import ALONE, CLIENTS, WAYS, Client, lines
 
 _COMPARED = ("elastic.py", "process_tuto.py")  # Besides the frameworks', these are compared to their run without the probe also without --all.
 _bare: Dict[str, List[Any]] = {}  # By program: how its healthy launch ends and what it prints without the probe.
@@ -77,12 +77,3 @@ def test_fewer_processes_than_asked_for(launch: Callable[..., Any]) -> None:
     done = launch(ALONE)
     assert (done.code, done.report.get("verdict")) == (0, "found"), done.report
     assert "DDP311" in done.named()
-
-
-def test_ended_by_its_scheduler(launch: Callable[..., Any]) -> None:
-    """A healthy job of Lightning that SIGTERM ends, whose handler makes a broadcast then, was ended from outside, and no line of it is blamed."""
-    done = launch(ENDED, "goes_on")
-    assert "rank 1 step 1" in (done.here / "printed").read_text(encoding="utf-8"), done.err
-    first = done.report["findings"][0]
-    assert (first["id"], [one["id"] for one in done.report["findings"] if one["severity"] == "error"]) == ("DDP655", ["DDP655"]), done.report
-    assert "SIGTERM" in first["verdict"]
