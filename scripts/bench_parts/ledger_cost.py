@@ -84,22 +84,22 @@ class Loop:
         self._rank.communicate()
 
 
-def loop_rows(folder: Path, rounds: int, counted: bool) -> List[Dict[str, Any]]:
-    """Return what a record, a pair and a step cost, in CPU time and, if `counted`, in instructions."""
+def loop_rows(folder: Path, rounds: int) -> List[Dict[str, Any]]:
+    """Return what a record, a pair and a step cost, in CPU time and in instructions."""
     environments = {"off": environment(), "on": run_environment(folder / "loops")}
     loops = {side: Loop(env) for side, env in environments.items()}
     rows: List[Dict[str, Any]] = []
-    counts = {side: _instructions(folder / side, env) for side, env in environments.items()} if counted else {}
+    counts = {side: _instructions(folder / side, env) for side, env in environments.items()}
     for name, (times, question) in LOOPS.items():
         asked = "%s %d" % (name, times)
         found = interleave({side: partial(loop.run, asked, 1e6 / times) for side, loop in loops.items()}, rounds)
         rows.append(answer(question, found["off"], found["on"]))
         of_bench = question._replace(key=question.key + "-ir", what="the same in instructions", unit="k", goal=None, how=_COUNTED)
-        if name in counts.get("off", {}) and name in counts["on"]:
+        if all(name in counts[side] for side in counts):
             off, on = (Sample(counts[side][name], counts[side][name]) for side in ("off", "on"))
             rows.append(answer(of_bench, [off], [on]))
-        elif counted:
-            rows.append(unanswered(of_bench, "Not measured: valgrind is not here."))
+        else:
+            rows.append(unanswered(of_bench, "Not measured: there is no valgrind, or it does not answer."))
     for loop in loops.values():
         loop.end()
     return rows
