@@ -78,7 +78,7 @@ CLAIMS: List[Claim] = [
     Claim(_HANGS, "$ python -m ddp_probe report", printed.backward_skipped),
     Claim(_HANGS, "python -m ddp_probe report --html", SHELL),
     Claim(_TROUBLE, "$ python -m ddp_probe report\n", printed.no_run),
-    Claim(_TROUBLE, "$ python -m ddp_probe report --brief", printed.no_file),
+    Claim(_TROUBLE, "$ python -m ddp_probe report --brief 20261122-145847-2863-e258", printed.no_file),
     Claim(_TROUBLE, _OPEN + "Rank 1 has no file", printed.no_file_next),
     Claim(_TROUBLE, _OPEN + "Rank 1 has no end line", printed.killed_without_launcher),
     Claim(_TROUBLE, "$ python -m ddp_probe install\n", printed.read_only),

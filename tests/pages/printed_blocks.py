@@ -141,8 +141,9 @@ def unwritable_before(scene: Scene) -> str:
 
 def no_file(scene: Scene) -> str:
     """A healthy run without the file of rank 1."""
-    _remove(scene.job(HEALTHY), "rank00001*")
-    return scene.shown("report", "--brief")
+    run = scene.job(HEALTHY)
+    _remove(run, "rank00001*")
+    return scene.shown("report", "--brief", run.name)
 
 
 def no_file_next(scene: Scene) -> str:
