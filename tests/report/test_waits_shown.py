@@ -1,6 +1,7 @@
 """A rank that the others wait for is shown in the table, in JSON, on the page, in a trace and by watch; a healthy run shows nothing of it."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -101,7 +102,7 @@ def look(tmp_path: Path) -> Any:
     """Return a look at ledgers written as text."""
 
     def make(*lines: str) -> Look:
-        for rank, data in ledger_text.written(lines, 8).items():
+        for rank, data in ledger_text.written(lines, 8, start=time.time()).items():  # Of the last minute, as "waited" is.
             (tmp_path / ("rank%05d.node1.7.ledger" % rank)).write_bytes(data)
             (tmp_path / ("rank%05d.node1.7.jsonl" % rank)).write_text('{"event":"process.start","rank":%d,"pid":7,"host":"node1"}\n' % rank)
         return LiveView([str(tmp_path)]).look()
