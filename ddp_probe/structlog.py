@@ -42,7 +42,7 @@ class RankFilter(logging.Filter):
 
 def capture_logs() -> ContextManager[List[Dict[str, Any]]]:
     """Collect what the probe would write while the block runs, as structlog's own function of that name does for the job."""
-    from ddp_probe.record import captured
+    from ddp_probe.traced.record import captured
 
     return captured()
 

@@ -13,8 +13,8 @@ from typing import List
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from ddp_probe import cli  # from this checkout, installed or not
-from ddp_probe.accelerators import ACCELERATORS
 from ddp_probe.cli import _static
+from ddp_probe.shared.accelerators import ACCELERATORS
 
 _VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Union
 
-from ddp_probe import ledger_schema as schema
+from ddp_probe.shared import ledger_schema as schema
 
 _CODES = {one.name: one.code for one in schema.OPERATIONS}
 _PHASES = {one.name: one.code for one in schema.PHASES}

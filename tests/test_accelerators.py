@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from ddp_probe import accelerators
-from ddp_probe.accelerators import ACCELERATORS, Accelerator
+from ddp_probe.shared import accelerators
+from ddp_probe.shared.accelerators import ACCELERATORS, Accelerator
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_torch_names_its_own_set_device_as_the_table_does():
 
 def test_import_is_cheap():
     """Importing the table loads the standard library's typing at most, and none of the modules it names."""
-    code = "import sys; before = set(sys.modules); import ddp_probe.accelerators; print(sorted(set(sys.modules) - before))"
+    code = "import sys; before = set(sys.modules); import ddp_probe.shared.accelerators; print(sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, timeout=60).stdout.decode()
     for name in ("logging", "json", "dataclasses", "inspect", "torch", "msgspec"):
         assert "'%s'" % name not in loaded

@@ -6,8 +6,8 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
 
-PROBES = "ddp_probe/probes/"
-EVENTS = "ddp_probe/schema.py"
+PROBES = "ddp_probe/traced/probes/"
+EVENTS = "ddp_probe/shared/schema.py"
 
 
 class Defined(NamedTuple):
@@ -54,15 +54,19 @@ def test_no_class_name_is_shared(repo: Path) -> None:
     ("files", "shared"),
     [
         pytest.param(
-            {"read/a.py": "class Row: ...", "watch/b.py": "class Row: ..."}, {"Row": ["ddp_probe/read/a.py", "ddp_probe/watch/b.py"]}, id="two"
+            {"reading/a.py": "class Row: ...", "showing/watch/b.py": "class Row: ..."},
+            {"Row": ["ddp_probe/reading/a.py", "ddp_probe/showing/watch/b.py"]},
+            id="two",
         ),
-        pytest.param({"schema.py": "class Save: ...", "probes/save.py": "class Save:\n    events = (schema.Save,)"}, {}, id="probe-and-its-event"),
         pytest.param(
-            {"schema.py": "class Save: ...", "probes/save.py": "class Save:\n    events = (schema.Load,)"},
-            {"Save": ["ddp_probe/probes/save.py", "ddp_probe/schema.py"]},
+            {"shared/schema.py": "class Save: ...", "traced/probes/save.py": "class Save:\n    events = (schema.Save,)"}, {}, id="probe-and-its-event"
+        ),
+        pytest.param(
+            {"shared/schema.py": "class Save: ...", "traced/probes/save.py": "class Save:\n    events = (schema.Load,)"},
+            {"Save": ["ddp_probe/shared/schema.py", "ddp_probe/traced/probes/save.py"]},
             id="probe-of-another-event",
         ),
-        pytest.param({"read/a.py": "class _Row: ...", "watch/b.py": "class _Row: ..."}, {}, id="private"),
+        pytest.param({"reading/a.py": "class _Row: ...", "showing/watch/b.py": "class _Row: ..."}, {}, id="private"),
     ],
 )
 def test_shared_names_are_seen(tmp_path: Path, files: Dict[str, str], shared: Dict[str, List[str]]) -> None:

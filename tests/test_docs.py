@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import pytest
 
-from ddp_probe import schema, settings
+from ddp_probe.shared import schema, settings
 
 Run = Callable[..., Any]
 
@@ -36,7 +36,7 @@ def test_pages_do_not_depend_on_the_order_of_sets(repo: Path, run_python: Run, c
 def test_a_stale_page_is_named_and_then_mended(copy: Path, run_python: Run, clean_env: Run) -> None:
     """--check exits 1 with the page and the difference and writes nothing; without it the page is written."""
     env = clean_env(PYTHONPATH=None)
-    code = copy / "ddp_probe" / "schema.py"
+    code = copy / "ddp_probe" / "shared" / "schema.py"
     before = (copy / "docs" / "events.md").read_text(encoding="utf-8")
     code.write_text(code.read_text(encoding="utf-8").replace('"""restore() was called."""', '"""restore() was asked for."""'), encoding="utf-8")
     (copy / "docs" / "settings.md").unlink()

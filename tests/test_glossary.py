@@ -28,7 +28,7 @@ def test_every_word_has_one_meaning(page: ModuleType) -> None:
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("ddp_probe.read.model.Gone", "There is no ddp_probe.read.model.Gone."), ("ddp_probe.read.model.Run#gone", "begins with 'gone: '")],
+    [("ddp_probe.reading.model.Gone", "There is no ddp_probe.reading.model.Gone."), ("ddp_probe.reading.model.Run#gone", "begins with 'gone: '")],
 )
 def test_a_word_without_a_definition_says_where_to_write_it(page: ModuleType, name: str, says: str) -> None:
     """A name that does not exist, or a docstring without the paragraph, fails with a sentence that names the table."""

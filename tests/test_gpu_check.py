@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
-from ddp_probe.diagnose.rules import modules, rule_of
+from ddp_probe.judging.rules import modules, rule_of
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any, Dict, Iterator, Type
 import msgspec
 import pytest
 
-from ddp_probe import schema
-from ddp_probe.record import Recorder
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import Recorder
 
 _SAMPLES: Dict[str, Any] = {"integer": 3, "number": 1.5, "string": "text", "boolean": True, "null": None}
 

@@ -9,10 +9,11 @@ from collections import Counter
 import pytest
 from schedule import seed
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.diagnose import judge
-from ddp_probe.read import ledger, load
-from ddp_probe.watch import ask, look
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading import ledger
+from ddp_probe.reading.load import load
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.showing.watch import ask, look
 
 pytestmark = pytest.mark.slow
 

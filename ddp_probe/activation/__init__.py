@@ -6,7 +6,7 @@ It is loaded when it is needed: the commands use other parts of this package, an
 
 from __future__ import annotations
 
-from ddp_probe import settings
+from ddp_probe.shared import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 
-from ddp_probe.ours import ours
+from ddp_probe.shared.ours import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

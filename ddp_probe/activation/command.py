@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ddp_probe.ours import ours
+from ddp_probe.shared.ours import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would cost 5 ms at each start of an interpreter

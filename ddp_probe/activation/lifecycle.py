@@ -4,7 +4,7 @@ TABLE says what each event does in each state. A transition first enters its new
 step can be done twice. So an exception that a signal handler of the job raises in the middle leaves a state that is right, and the
 next call of activate(), restore() or init_process_group does the work again before its own.
 
-The session (ddp_probe.probes) is loaded by name, once a module that it watches has been imported. It is handed what it needs.
+The session (ddp_probe.traced.probes) is loaded by name, once a module that it watches has been imported. It is handed what it needs.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 import sys
 
-from ddp_probe import settings
 from ddp_probe.activation import targets
 from ddp_probe.activation._import_hook import ImportHook
 from ddp_probe.activation.roles import HELPER, NOTHING
 from ddp_probe.activation.this_process import ThisProcess
-from ddp_probe.ours import ours, suppress
+from ddp_probe.shared import settings
+from ddp_probe.shared.ours import ours, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Lifecycle:
             import importlib
 
             assert self.process is not None
-            probes = importlib.import_module("ddp_probe.probes")
+            probes = importlib.import_module("ddp_probe.traced.probes")
             self.session = probes.Session(self.process, targets.rows(self.process.role.name), lambda given: self.happened(GROUP, given))
         self.session.switch.on = True
         self.session.begin()
@@ -252,7 +252,7 @@ def complain(exc: BaseException) -> None:
     os.environ[settings.BROKEN.name] = "1"
     text = type(exc).__name__
     with suppress(Exception):  # The package may be incomplete, and the masks with it.
-        from ddp_probe.masking.secrets import mask
+        from ddp_probe.shared.masking.secrets import mask
 
         text = mask(" ".join(("%s: %s" % (text, exc)).split()))
     sys.stderr.write("ddp_probe: not active: %s\n" % text[:300])

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 
-from ddp_probe.ours import ours
+from ddp_probe.shared.ours import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import time
 
-from ddp_probe import settings
 from ddp_probe.activation.roles import HELPER, LAUNCHER, RANK
-from ddp_probe.ours import ours
+from ddp_probe.shared import settings
+from ddp_probe.shared.ours import ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,13 +1,13 @@
 """What is intercepted, and in which part of a job, known before anything of the probe is loaded.
 
-The probes and the remedies declare their targets in their own files; ddp_probe/declared.py is printed from those.
+The probes and the remedies declare their targets in their own files; ddp_probe/shared/declared.py is printed from those.
 Rows name the *defining* module: patched there the moment it has been executed, every later alias already is the wrapper.
 """
 
 from __future__ import annotations
 
-from ddp_probe import declared, settings
 from ddp_probe.activation.roles import HELPER, LAUNCHER, RANK, SOLO
+from ddp_probe.shared import declared, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

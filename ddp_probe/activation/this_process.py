@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from ddp_probe import settings
 from ddp_probe.activation import roles, run_folder
 from ddp_probe.activation.command import command_line, program
+from ddp_probe.shared import settings
+from ddp_probe.shared.rank_info import rank_info
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class ThisProcess:
         self.argv = command_line()
         self.program = program(self.argv)
         self.role = roles.decide(self.program, os.environ)
-        self.rank_info = roles.rank_info(os.environ)
+        self.rank_info = rank_info(os.environ)
         self.joined = False  # A child that became a rank when it called init_process_group.
         self.folder = ""
         if self.role.name in (roles.LAUNCHER, roles.RANK, roles.SOLO):
@@ -46,7 +47,7 @@ class ThisProcess:
 
     def become_rank(self, given: Dict[str, Any]) -> None:
         """Take the role of a rank, with the arguments that init_process_group was called with."""
-        self.rank_info = roles.rank_info(os.environ)
+        self.rank_info = rank_info(os.environ)
         if any(word.startswith("from multiprocessing.") for word in self.argv):  # sys.argv has the words of the program by now.
             self.argv = [sys.executable, *map(str, sys.argv)]
         if self.rank_info.rank is None:
@@ -63,7 +64,7 @@ class ThisProcess:
     def become_program(self) -> None:
         """Take the role that the environment names, because the program called ddp_probe.activate()."""
         if self.role.name in (roles.HELPER, roles.NOTHING):
-            self.rank_info = roles.rank_info(os.environ)  # A fork has inherited what its parent was told by a process group.
+            self.rank_info = rank_info(os.environ)  # A fork has inherited what its parent was told by a process group.
             name = roles.SOLO if self.rank_info.rank is None else roles.RANK
             role = roles.Role(name, "The program called ddp_probe.activate().")
             self._settle(role)

@@ -7,7 +7,7 @@ from typing import List, Optional
 import ddp_probe
 from ddp_probe.cli import _stdout
 from ddp_probe.cli._commands import PROG, Command, commands, find, modules, page
-from ddp_probe.errors import ProbeError, UsageError
+from ddp_probe.shared.errors import ProbeError, UsageError
 
 __all__ = ["PROG", "Command", "commands", "find", "main", "modules", "page"]
 

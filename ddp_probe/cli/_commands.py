@@ -7,7 +7,7 @@ import sys
 from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 import ddp_probe
-from ddp_probe.errors import UnusableError, UsageError
+from ddp_probe.shared.errors import UnusableError, UsageError
 
 PROG = "python -m ddp_probe"
 

@@ -75,14 +75,14 @@ def _named(kind: str) -> Iterator[str]:
     elif kind == PAGES:
         yield from _rules_and_checks()
     elif kind == EVENTS:
-        from ddp_probe import schema
+        from ddp_probe.shared import schema
 
         yield from schema.EVENTS
 
 
 def _rules_and_checks() -> Iterator[str]:
-    from ddp_probe.diagnose import rules
-    from ddp_probe.doctor import checks
+    from ddp_probe.judging import rules
+    from ddp_probe.judging.doctor import checks
 
     pages: List[Any] = [rules.rule_of(module) for module in rules.modules()]
     for each in (*pages, *(module.CHECK for module in checks.modules())):

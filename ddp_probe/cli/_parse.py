@@ -7,7 +7,7 @@ import shlex
 from typing import Any, List, NoReturn
 
 from ddp_probe.cli._commands import PROG, Command, incomplete
-from ddp_probe.errors import UsageError
+from ddp_probe.shared.errors import UsageError
 
 
 class _Parser(argparse.ArgumentParser):
@@ -37,7 +37,7 @@ def parser(module: Any) -> argparse.ArgumentParser:
 
 def _add_colour(made: argparse.ArgumentParser) -> None:
     """Add the option of every command that prints with colours."""
-    from ddp_probe.report import paint
+    from ddp_probe.showing import paint
 
     meaning = "when to use colours; default auto: in a terminal, as NO_COLOR and FORCE_COLOR say; always suits a pipe into less -R"
     made.add_argument("--color", choices=paint.CHOICES, default=paint.AUTO, metavar="WHEN", help="%s: %s" % (", ".join(paint.CHOICES), meaning))
@@ -66,7 +66,7 @@ def run(module: Any, argv: List[str]) -> int:
 
 def _choose_colour(args: argparse.Namespace) -> None:
     if hasattr(args, "color"):
-        from ddp_probe.report import paint
+        from ddp_probe.showing import paint
 
         paint.choose(args.color)
 

@@ -3,7 +3,7 @@
 import re
 from typing import Callable, List, Optional, Tuple
 
-from ddp_probe.errors import UsageError
+from ddp_probe.shared.errors import UsageError
 
 Ranks = Callable[[Optional[int]], bool]
 

@@ -2,7 +2,7 @@
 
 import re
 
-from ddp_probe.errors import UsageError
+from ddp_probe.shared.errors import UsageError
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from ddp_probe.errors import ProbeError
+from ddp_probe.shared.errors import ProbeError
 
 
 def add(exc: ProbeError) -> None:
@@ -18,9 +18,9 @@ def add(exc: ProbeError) -> None:
 
 
 def _found() -> "tuple[str, str]":
-    from ddp_probe.doctor.check import FAIL, WARN
-    from ddp_probe.doctor.checks import activator, launcher_recorded, run_folder_writable
-    from ddp_probe.doctor.host import Host, Request
+    from ddp_probe.judging.doctor.check import FAIL, WARN
+    from ddp_probe.judging.doctor.checks import activator, launcher_recorded, run_folder_writable
+    from ddp_probe.judging.doctor.host import Host, Request
 
     host = Host(Request())
     for module in (activator, launcher_recorded, run_folder_writable):

@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     if args.env_only and not args.paths:
         return _host(args)
-    from ddp_probe.bundle import archive, make
-    from ddp_probe.report.progress import Bar
+    from ddp_probe.moving.bundle import archive, make
+    from ddp_probe.showing.progress import Bar
 
     if args.output and not (args.list or args.env_only):
         archive.refuse_taken(args.output, force=args.force)
@@ -94,8 +94,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _host(args: argparse.Namespace) -> int:
     """Print the environment block of this host."""
-    from ddp_probe.bundle import environment
-    from ddp_probe.report.masker import Masker
+    from ddp_probe.moving.bundle import environment
+    from ddp_probe.showing.masker import Masker
 
     text = environment.block(environment.of_host(Masker(os.environ)))
     print(json.dumps({"environment": text}) if args.json else text, end="\n" if args.json else "")
@@ -103,9 +103,9 @@ def _host(args: argparse.Namespace) -> int:
 
 
 def _list(made: Any) -> None:
-    from ddp_probe.bundle.contents import KINDS
-    from ddp_probe.report import bundle_page, paint
-    from ddp_probe.report.layout import StyledLine, sentence
+    from ddp_probe.moving.bundle.contents import KINDS
+    from ddp_probe.showing import bundle_page, paint
+    from ddp_probe.showing.layout import StyledLine, sentence
 
     width = max(40, min(paint.width(), 110))
     page = list(bundle_page.lines(made.manifest, [kind[:3] for kind in KINDS], width))
@@ -117,7 +117,7 @@ def _list(made: Any) -> None:
 
 
 def _end(made: Any, args: argparse.Namespace) -> None:
-    from ddp_probe.report import bundle_page
+    from ddp_probe.showing import bundle_page
 
     if args.json:
         import msgspec

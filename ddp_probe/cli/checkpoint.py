@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     """Judge, print."""
     if hasattr(sys.stdout, "reconfigure"):  # A name in a file may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
-    from ddp_probe.checkpoints import find
+    from ddp_probe.reading.checkpoints import find
 
     found = _judged(find.paths(args.paths), deep=args.deep)
     if args.against is not None:
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
         print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     else:
-        from ddp_probe.report import checkpoint_page, paint
+        from ddp_probe.showing import checkpoint_page, paint
 
         paint.write(checkpoint_page.lines(found, max(40, paint.width()), names=args.names))
     if any(one.verdict == "broken" or (one.against and not one.against.fits) for one in found):
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare(found: List[Any], path: str) -> None:
-    from ddp_probe.checkpoints import against
+    from ddp_probe.reading.checkpoints import against
 
     other = against.read(path)
     for judged in found:
@@ -102,8 +102,8 @@ def _compare(found: List[Any], path: str) -> None:
 
 
 def _judged(paths: List[str], *, deep: bool) -> List[Any]:
-    from ddp_probe.checkpoints.judge import judge
-    from ddp_probe.report.progress import Bar
+    from ddp_probe.reading.checkpoints.judge import judge
+    from ddp_probe.showing.progress import Bar
 
     bar = Bar()
     try:

@@ -61,8 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check, print."""
-    from ddp_probe.doctor.host import Host
-    from ddp_probe.meeting import place
+    from ddp_probe.judging.doctor.host import Host
+    from ddp_probe.shared.meeting import place
 
     _refuse(args)
     if hasattr(sys.stdout, "reconfigure"):  # A tool's output may contain characters that this locale cannot encode.
@@ -73,8 +73,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _of_one(host: Any, args: argparse.Namespace) -> int:
     """Check this host alone."""
-    from ddp_probe.doctor.check import verdict
-    from ddp_probe.report import doctor_page
+    from ddp_probe.judging.doctor.check import verdict
+    from ddp_probe.showing import doctor_page
 
     results = _examined(host, lambda check: not (args.static and check.live) and not check.of_hosts)
     _print(args, verdict(results), results, {}, lambda width, say: doctor_page.lines(results, width, say))
@@ -83,9 +83,9 @@ def _of_one(host: Any, args: argparse.Namespace) -> int:
 
 def _of_hosts(host: Any, args: argparse.Namespace) -> int:
     """Check this host as one of a launch; rank 0 prints what all of them say."""
-    from ddp_probe.doctor import meeting
-    from ddp_probe.meeting import place
-    from ddp_probe.report import doctor_hosts, doctor_page
+    from ddp_probe.judging.doctor import meeting
+    from ddp_probe.shared.meeting import place
+    from ddp_probe.showing import doctor_hosts, doctor_page
 
     own = _examined(host, lambda check: not check.live and not check.of_hosts) if place.leads_host(host.environ) else []
     met = meeting.meet(host, own)
@@ -105,7 +105,7 @@ def _of_hosts(host: Any, args: argparse.Namespace) -> int:
 
 
 def _print(args: argparse.Namespace, verdict: str, results: List[Any], more: Dict[str, Any], page: Callable[[int, Any], Iterable[Any]]) -> None:
-    from ddp_probe.report import language, paint
+    from ddp_probe.showing import language, paint
 
     if args.json:
         print(json.dumps({"verdict": verdict, "checks": [result.as_json() for result in results], **more}, indent=1))
@@ -114,7 +114,7 @@ def _print(args: argparse.Namespace, verdict: str, results: List[Any], more: Dic
 
 
 def _refuse(args: argparse.Namespace) -> None:
-    from ddp_probe.errors import UsageError
+    from ddp_probe.shared.errors import UsageError
 
     if args.nproc is not None and args.nproc < 1:
         raise UsageError("--nproc %d is not a valid number of ranks." % args.nproc, "Give a number from 1 up, or leave it out.")
@@ -123,8 +123,8 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 def _request(args: argparse.Namespace) -> Any:
-    from ddp_probe.doctor import launch
-    from ddp_probe.doctor.host import Request
+    from ddp_probe.judging.doctor import launch
+    from ddp_probe.judging.doctor.host import Request
 
     nproc = args.nproc
     if nproc is None and args.command:
@@ -133,9 +133,9 @@ def _request(args: argparse.Namespace) -> Any:
 
 
 def _examined(host: Any, wanted: Callable[[Any], bool]) -> List[Any]:
-    from ddp_probe.doctor.checks import modules
-    from ddp_probe.doctor.examine import examine
-    from ddp_probe.report.progress import Steps
+    from ddp_probe.judging.doctor.checks import modules
+    from ddp_probe.judging.doctor.examine import examine
+    from ddp_probe.showing.progress import Steps
 
     every, steps = [module for module in modules() if wanted(module.CHECK)], Steps()
     begun: List[str] = []

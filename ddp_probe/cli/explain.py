@@ -11,7 +11,7 @@ import sys
 from typing import Any, Iterable, List
 
 from ddp_probe.cli._commands import PAGES, RUNS, Command
-from ddp_probe.errors import UsageError
+from ddp_probe.shared.errors import UsageError
 
 COMMAND = Command(
     "explain", order=110, summary="Print the page of a rule or a check, or list all.", paints=True, offers={"name": PAGES, "paths": RUNS}
@@ -27,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the page, or the list."""
-    from ddp_probe.diagnose import examples
-    from ddp_probe.diagnose.rules import RETIRED, modules, rule_of
-    from ddp_probe.report import language, page, paint
+    from ddp_probe.judging import examples
+    from ddp_probe.judging.rules import RETIRED, modules, rule_of
+    from ddp_probe.showing import language, page, paint
 
     say = language.chosen(sys.stdout)
     width = min(paint.width(), 110)
@@ -54,16 +54,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _checks(width: int, say: Any) -> Iterable[Any]:
     """Return the list of doctor's checks."""
-    from ddp_probe.doctor.checks import modules
-    from ddp_probe.report import doctor_page
+    from ddp_probe.judging.doctor.checks import modules
+    from ddp_probe.showing import doctor_page
 
     return doctor_page.listing([module.CHECK for module in modules()], width, say)
 
 
 def _is_check(wanted: str, width: int, say: Any) -> bool:
     """Print the page of a check, if one has this id or name."""
-    from ddp_probe.doctor.checks import modules
-    from ddp_probe.report import doctor_page
+    from ddp_probe.judging.doctor.checks import modules
+    from ddp_probe.showing import doctor_page
 
     for module in modules():
         if wanted in (module.CHECK.id.lower(), module.CHECK.slug):
@@ -74,16 +74,16 @@ def _is_check(wanted: str, width: int, say: Any) -> bool:
 
 def _own(module: Any, paths: List[str], width: int, say: Any) -> Iterable[Any]:
     """Yield what the rule found in a run, and the change in the job's own source."""
-    from ddp_probe import read
-    from ddp_probe.diagnose import judge
-    from ddp_probe.diagnose.rules import rule_of
-    from ddp_probe.read import bundled
-    from ddp_probe.report import found, safe
-    from ddp_probe.report.layout import GLUE, StyledLine
-    from ddp_probe.report.paths import Paths
+    from ddp_probe.judging.judge import judge
+    from ddp_probe.judging.rules import rule_of
+    from ddp_probe.reading import bundled
+    from ddp_probe.reading.load import load
+    from ddp_probe.showing import found, safe
+    from ddp_probe.showing.layout import GLUE, StyledLine
+    from ddp_probe.showing.paths import Paths
 
     with bundled.opened(paths) as inside:
-        diagnosis = judge(read.load(inside), [module])
+        diagnosis = judge(load(inside), [module])
         names = Paths(diagnosis.run, GLUE)
         rule = rule_of(module)
         yield StyledLine(say("%s in %s") % ("%s %s" % (rule.id, rule.slug), safe.line(diagnosis.run.name) or say("this log")), "strong")
@@ -95,7 +95,7 @@ def _own(module: Any, paths: List[str], width: int, say: Any) -> Iterable[Any]:
 
 
 def _print(lines: Iterable[Any]) -> None:
-    from ddp_probe.report import paint
+    from ddp_probe.showing import paint
 
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -105,7 +105,7 @@ def _print(lines: Iterable[Any]) -> None:
 def _unknown(name: str, names: "list[str]") -> UsageError:
     import difflib
 
-    from ddp_probe.report import safe
+    from ddp_probe.showing import safe
 
     close = difflib.get_close_matches(name.lower(), [known.lower() for known in names], n=3, cutoff=0.5)
     meant = [known for word in close for known in names if known.lower() == word]

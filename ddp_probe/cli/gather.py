@@ -36,7 +36,7 @@ from typing import Any
 
 from ddp_probe.cli import report
 from ddp_probe.cli._commands import FOLDERS, RUNS, Command
-from ddp_probe.errors import UsageError
+from ddp_probe.shared.errors import UsageError
 
 COMMAND = Command(
     "gather", order=60, summary="Bring a run from the disks of many hosts together, and report.", paints=True, offers={"run": RUNS, "into": FOLDERS}
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Gather; print the report at rank 0."""
-    from ddp_probe.gather import run as gather
+    from ddp_probe.moving.gather import run as gather
 
     request = gather.GatherRequest(args.run, args.into, args.logs, _bytes(args.max_bytes), _seconds(args.time_limit))
     if gather.where(os.environ).rank:
@@ -65,18 +65,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(request: Any, args: argparse.Namespace) -> int:
-    from ddp_probe import read
-    from ddp_probe.diagnose import judge
-    from ddp_probe.gather import run as gather
-    from ddp_probe.read import gathered
-    from ddp_probe.report import forms
-    from ddp_probe.report.progress import Bar, Steps
+    from ddp_probe.judging.judge import judge
+    from ddp_probe.moving.gather import run as gather
+    from ddp_probe.reading import gathered
+    from ddp_probe.reading.load import load
+    from ddp_probe.showing import forms
+    from ddp_probe.showing.progress import Bar, Steps
 
     steps, bar = Steps(), Bar()
     with gather.gathered(request, os.environ, steps) as came:
         steps.clear()
         try:
-            found = read.load([came.folder + came.launch], bar)
+            found = load([came.folder + came.launch], bar)
         finally:
             bar.clear()
         gathered.say(found, came.lacking)  # the folder says the same, unless its disk is full
@@ -90,7 +90,7 @@ def _report(request: Any, args: argparse.Namespace) -> int:
 
 def _say(came: Any) -> None:
     """Say on stderr what came and what did not: stdout has the report alone."""
-    from ddp_probe.report import bundle_page, safe
+    from ddp_probe.showing import bundle_page, safe
 
     count = "%d host%s" % (len(came.hosts), "" if len(came.hosts) == 1 else "s")
     lines = ["gathered from %s: %s received, in %s" % (count, bundle_page.size(came.bytes), came.folder)]

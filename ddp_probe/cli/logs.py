@@ -35,7 +35,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ddp_probe.cli._commands import EVENTS, RUNS, Command
 from ddp_probe.cli._rank_choice import Ranks, chosen
-from ddp_probe.errors import UsageError
+from ddp_probe.shared.errors import UsageError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FILE = re.compile(r"rank(\d+)\.")
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     """Select, merge, print; report omitted lines on stderr."""
     if hasattr(sys.stdout, "reconfigure"):  # A log may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
-    from ddp_probe.read import bundled
+    from ddp_probe.reading import bundled
 
     if args.follow:
         bundled.refuse(args.paths, "--follow")
@@ -109,14 +109,14 @@ class _Choice:
 
 def _failed(entry: Any) -> bool:
     """Return whether a line reports a failure or a warning."""
-    from ddp_probe.read.events import fields
-    from ddp_probe.report import event_line
+    from ddp_probe.reading.events import fields
+    from ddp_probe.showing import event_line
 
     return entry.head.event in ("probe.warning", "probe.fault") or event_line.failed(fields(entry.line))
 
 
 def _files(paths: List[str]) -> List[str]:
-    from ddp_probe.read import find
+    from ddp_probe.reading import find
 
     sources = find.files(paths, "logs")
     for path, why in sources.unreadable.items():
@@ -129,9 +129,9 @@ def _files(paths: List[str]) -> List[str]:
 
 def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, quiet: bool) -> Dict[str, int]:
     """Print the existing lines; return how many lines of each file were read."""
-    from ddp_probe import ledger_schema
-    from ddp_probe.read import events as reader
-    from ddp_probe.read.model import Inventory
+    from ddp_probe.reading import events as reader
+    from ddp_probe.reading.model import Inventory
+    from ddp_probe.shared import ledger_schema
 
     inventory = Inventory()
     shown = 0
@@ -156,7 +156,7 @@ def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, qu
 
 def _follow(paths: List[str], read: Dict[str, int], choice: _Choice, show: Callable[[Any], None]) -> None:
     """Print new lines until every process has written its last line and nothing new arrives for a while."""
-    from ddp_probe.read import find, tail
+    from ddp_probe.reading import find, tail
 
     files, quiet = tail.Tail(read), 0.0
     while True:
@@ -174,7 +174,7 @@ def _follow(paths: List[str], read: Dict[str, int], choice: _Choice, show: Calla
 
 def _may_hold(file: str, ranks: Ranks, there: Set[int]) -> bool:
     """Return whether a file may contain a requested rank, to skip others unread. A solo program may get its rank after its file is named."""
-    from ddp_probe.read import ends
+    from ddp_probe.reading import ends
 
     found = _FILE.match(os.path.basename(file))
     if found is None or ranks(int(found[1])):
@@ -187,9 +187,9 @@ def _may_hold(file: str, ranks: Ranks, there: Set[int]) -> bool:
 
 
 def _printer(raw: bool) -> Callable[[Any], None]:
-    from ddp_probe.read.events import fields
-    from ddp_probe.report import event_line, paint, safe
-    from ddp_probe.report.masker import Masker
+    from ddp_probe.reading.events import fields
+    from ddp_probe.showing import event_line, paint, safe
+    from ddp_probe.showing.masker import Masker
 
     terminal = sys.stdout.isatty()
     if raw and not terminal:
@@ -208,7 +208,7 @@ def _copy(entry: Any) -> None:
 
 
 def _nothing(inventory: Any, files: int, there: Tuple[Set[str], Set[int]]) -> str:
-    from ddp_probe.diagnose.words import named
+    from ddp_probe.judging.words import named
 
     names, ranks = sorted(there[0]), sorted(there[1])
     listed = ", ".join(_safe(name) for name in names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")
@@ -233,7 +233,7 @@ def _report_skipped(inventory: Any) -> None:
 
 
 def _safe(text: str) -> str:
-    from ddp_probe.report import safe
+    from ddp_probe.showing import safe
 
     return safe.line(text, 300)
 
@@ -264,7 +264,7 @@ def _since(text: str, files: List[str]) -> float:
 
 def _end(files: List[str]) -> float:
     """Return the time of the run's last event."""
-    from ddp_probe.read import ends
-    from ddp_probe.read.stamp import seconds
+    from ddp_probe.reading import ends
+    from ddp_probe.reading.stamp import seconds
 
     return max((seconds(str(ends.last(file).get("ts", ""))) or 0.0 for file in files), default=0.0)

@@ -29,10 +29,10 @@ import argparse
 import sys
 from typing import Callable, List
 
-from ddp_probe import settings
 from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.errors import ProbeError, UsageError
-from ddp_probe.report import forms, written_file
+from ddp_probe.shared import settings
+from ddp_probe.shared.errors import ProbeError, UsageError
+from ddp_probe.showing import forms, written_file
 
 UNDECIDED = 3
 
@@ -95,26 +95,26 @@ def guarded(make: Callable[[], int]) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from ddp_probe.read import bundled
+    from ddp_probe.reading import bundled
 
     if args.cores < 0:
         raise UsageError("--cores %d is not a valid number of cores." % args.cores, "Give a number from 1 up, or leave it out.")
     files = written_file.wanted(vars(args))
     if args.follow:
-        from ddp_probe.report import follow
+        from ddp_probe.showing import follow
 
         written_file.refuse_to_follow(files)
         bundled.refuse(args.paths, "--follow")
         return follow.follow(args.paths, args.form, args.strict)
     written_file.refuse(files)
-    from ddp_probe import read
-    from ddp_probe.diagnose import judge
-    from ddp_probe.report.progress import Bar
+    from ddp_probe.judging.judge import judge
+    from ddp_probe.reading.load import load
+    from ddp_probe.showing.progress import Bar
 
     with bundled.opened(args.paths) as paths:
         bar = Bar()
         try:
-            found = read.load(paths, bar, args.cores)
+            found = load(paths, bar, args.cores)
         finally:
             bar.clear()
         diagnosis = judge(found, cores=args.cores)
@@ -143,7 +143,7 @@ def _own_fault(exc: Exception) -> ProbeError:
 
 def _complain(exc: ProbeError, code: int) -> int:
     from ddp_probe.cli import _why
-    from ddp_probe.report import safe
+    from ddp_probe.showing import safe
 
     sys.stdout.flush()
     _why.add(exc)

@@ -11,10 +11,10 @@ import signal
 import sys
 from typing import Dict, List
 
-from ddp_probe import settings
 from ddp_probe.activation.installer import locations
 from ddp_probe.cli._commands import FOLDERS, Command
-from ddp_probe.errors import ProbeError, UsageError
+from ddp_probe.shared import settings
+from ddp_probe.shared.errors import ProbeError, UsageError
 
 COMMAND = Command(
     "run",
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Replace this process with the command, so that its caller talks to it directly."""
     if not args.command:
         raise UsageError("The command to run is missing.", "Write it after two dashes: python -m ddp_probe run -- torchrun train.py")
-    from ddp_probe.doctor import armed
+    from ddp_probe.judging.doctor import armed
 
     env = environment(dict(os.environ), args.dir)
     sys.stdout.flush()

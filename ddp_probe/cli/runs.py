@@ -29,7 +29,7 @@ import sys
 from typing import Any, Callable, Dict, Iterator, List, Set
 
 from ddp_probe.cli._commands import FOLDERS, Command
-from ddp_probe.errors import UsageError
+from ddp_probe.shared.errors import UsageError
 
 _JUDGED, _LARGE = 8, 4_000_000  # Maximum number of runs that are judged, and maximum bytes of each.
 
@@ -47,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
     """Collect and print."""
     if hasattr(sys.stdout, "reconfigure"):  # A folder's name may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
-    from ddp_probe.read import find, glance
-    from ddp_probe.report import safe
+    from ddp_probe.reading import find, glance
+    from ddp_probe.showing import safe
 
     folder = args.folder or find.root()
     if args.folder and not os.path.isdir(folder):
@@ -77,19 +77,19 @@ def _glances(folders: List[str], look: Callable[[str], Any]) -> Iterator[Any]:
 
 def _verdict(row: Dict[str, Any]) -> Dict[str, Any]:
     """Return the verdict of `report`."""
-    from ddp_probe import read
-    from ddp_probe.diagnose import judge
-    from ddp_probe.errors import ProbeError
+    from ddp_probe.judging.judge import judge
+    from ddp_probe.reading.load import load
+    from ddp_probe.shared.errors import ProbeError
 
     try:
-        diagnosis = judge(read.load([row["folder"]]))
+        diagnosis = judge(load([row["folder"]]))
     except ProbeError:  # it was removed in the meantime
         return {"verdict": "", "rules": []}
     return {"verdict": diagnosis.verdict, "rules": [finding.id for finding in diagnosis.findings]}
 
 
 def _table(rows: List[Dict[str, Any]]) -> List[str]:
-    from ddp_probe.report import event_line, layout, safe
+    from ddp_probe.showing import event_line, layout, safe
 
     lines = [["run", "age", "ranks", "verdict", "ended"]]
     for row in rows:

@@ -36,13 +36,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _schema(what: str) -> Dict[str, Any]:
     if what == REPORT:
-        from ddp_probe.report.as_json import report_schema
+        from ddp_probe.showing.as_json import report_schema
 
         return report_schema()
     if what == LEDGER:
-        from ddp_probe.read import ledger_layout
+        from ddp_probe.reading import ledger_layout
 
         return ledger_layout.as_json()
-    from ddp_probe import schema
+    from ddp_probe.shared import schema
 
     return schema.json_schema()

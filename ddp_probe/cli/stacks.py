@@ -24,7 +24,7 @@ import sys
 from typing import Any, List, Optional
 
 from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.errors import UnusableError
+from ddp_probe.shared.errors import UnusableError
 
 COMMAND = Command("stacks", order=90, summary="Show the Python stacks of all ranks, as one tree.", paints=True, offers={"run": RUNS, "folded": FILES})
 
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Ask, wait, print."""
     if hasattr(sys.stdout, "reconfigure"):  # A path may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
-    from ddp_probe.read import bundled
+    from ddp_probe.reading import bundled
 
     with bundled.opened([args.run] if args.run else []) as paths:
         return _show(args, paths[0] if paths else None, 0.0 if bundled.current() is not None else min(args.wait, 3600.0))
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
     from ddp_probe.cli import _rank_choice
-    from ddp_probe.report import paint, stack_page
-    from ddp_probe.watch import ask, files
+    from ddp_probe.showing import paint, stack_page
+    from ddp_probe.showing.watch import ask, files
 
     folders = files.folders(path)
     collected = ask.collect(folders, _rank_choice.chosen(args.rank), wait)
@@ -69,7 +69,7 @@ def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
 
 
 def _write(path: str, found: List[Any], *, all_threads: bool) -> None:
-    from ddp_probe.read import stack_tree
+    from ddp_probe.reading import stack_tree
 
     text = "".join(line + "\n" for line in stack_tree.folded(thread for one in found for thread in one.threads if thread.main or all_threads))
     if path == "-":

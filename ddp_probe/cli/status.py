@@ -26,11 +26,11 @@ import sys
 from typing import Any, Dict, List
 
 import ddp_probe
-from ddp_probe import settings
 from ddp_probe.activation.installer import state as installed
 from ddp_probe.activation.targets import TARGETS
 from ddp_probe.cli import _static
 from ddp_probe.cli._commands import Command
+from ddp_probe.shared import settings
 
 _DISTRIBUTIONS = ("wrapt", "structlog", "msgspec", "torch", "mmengine")
 _FORMS = {"both": "sitecustomize and pth"}

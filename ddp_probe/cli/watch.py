@@ -53,7 +53,7 @@ from typing import TYPE_CHECKING, Iterable, List
 from ddp_probe.cli._commands import RUNS, Command
 
 if TYPE_CHECKING:
-    from ddp_probe.report.layout import StyledLine
+    from ddp_probe.showing.layout import StyledLine
 
 _PAUSE = 0.2
 
@@ -84,10 +84,10 @@ def run(args: argparse.Namespace) -> int:
     """Look once, or until the job ends."""
     if hasattr(sys.stdout, "reconfigure"):  # A path in a ledger may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
-    from ddp_probe.doctor.card_tools import CardTool
-    from ddp_probe.read import bundled
-    from ddp_probe.report import card_lines, paint, watch_json, watch_live, watch_table
-    from ddp_probe.watch import files, look
+    from ddp_probe.judging.doctor.card_tools import CardTool
+    from ddp_probe.reading import bundled
+    from ddp_probe.showing import card_lines, paint, watch_json, watch_live, watch_table
+    from ddp_probe.showing.watch import files, look
 
     bundled.refuse([args.run] if args.run else [], "'watch'")
     folders = files.folders(args.run)
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _wait(folders: List[str]) -> None:
     """Wait until there is something to show, and say for what."""
-    from ddp_probe.watch import joining
+    from ddp_probe.showing.watch import joining
 
     said = ""
     for why in joining.waits_for(folders):

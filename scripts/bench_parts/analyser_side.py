@@ -41,9 +41,9 @@ def of_torch(folder: str) -> Callable[[], Dict[str, Any]]:
 def of_ledgers(folder: str) -> Callable[[], Dict[str, Any]]:
     """Return what reads and compares the ledgers, as the rules of a report do; the logs beside them are not read."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
-    from ddp_probe.diagnose import _splits
-    from ddp_probe.read.load import assemble
-    from ddp_probe.read.model import LoggedProcess, Run
+    from ddp_probe.judging import _splits
+    from ddp_probe.reading.load import assemble
+    from ddp_probe.reading.model import LoggedProcess, Run
 
     def work() -> Dict[str, Any]:
         run, processes = Run(), []

@@ -70,10 +70,10 @@ def timed(work: Callable[[], Any], factor: float) -> Sample:
 
 def event_rows(folder: Path, rounds: int) -> Iterator[Dict[str, Any]]:
     """Yield what a line costs, and what the system calls in it cost."""
-    from ddp_probe.facts.device_memory import device_memory
-    from ddp_probe.facts.host_state import HostReader
-    from ddp_probe.record import Recorder
-    from ddp_probe.schema import DeviceState
+    from ddp_probe.shared.schema import DeviceState
+    from ddp_probe.traced.facts.device_memory import device_memory
+    from ddp_probe.traced.facts.host_state import HostReader
+    from ddp_probe.traced.record import Recorder
 
     reader = HostReader()
 
@@ -117,7 +117,7 @@ def _envelope() -> Dict[str, Any]:
 
 
 def _event() -> Any:
-    from ddp_probe import schema
+    from ddp_probe.shared import schema
 
     site = schema.Site(file="train.py", line=41, function="main")
     return schema.InitProcessGroup(backend="gloo", init_method="env://", site=site, master_addr="127.0.0.1", master_port="29500")
@@ -148,7 +148,7 @@ def snapshot_rows(rounds: int) -> Iterator[Dict[str, Any]]:
 
 def call_rows(rounds: int) -> Iterator[Dict[str, Any]]:
     """Yield the price of the way through a wrapper."""
-    from ddp_probe.patching import Observer, PatchRegistry, Target, switch
+    from ddp_probe.traced.patching import Observer, PatchRegistry, Target, switch
 
     def bare() -> None:
         """Do nothing."""

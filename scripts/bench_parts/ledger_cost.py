@@ -135,7 +135,7 @@ def counted_in(folder: Path) -> Dict[str, float]:
 
 def of_ledger(path: Path) -> Step:
     """Return how many records and phases there are for each backward pass."""
-    from ddp_probe.read import ledger
+    from ddp_probe.reading import ledger
 
     found = ledger.read(path)
     steps = next((phase.times for phase in found.phases if phase.name == "backward"), 0)

@@ -69,7 +69,7 @@ def _report_with(options: Sequence[str]) -> Callable[[Launch, Path], Taken]:
 
 def _verdict(launch: Launch, folder: Path) -> Taken:
     """Run what a launcher runs once its last rank has stopped; it prints the verdict at its end."""
-    from ddp_probe.record import brief
+    from ddp_probe.traced.record import brief
 
     out = folder / "verdict.txt"
     argv = brief.arguments(launch.folder)

@@ -1,4 +1,4 @@
-"""Prints ddp_probe/declared.py: what ring 0 has to know of the probes and the remedies before their files may be loaded."""
+"""Prints ddp_probe/shared/declared.py: what every interpreter has to know of the probes and the remedies before their files may be loaded."""
 
 import json
 from typing import Any, Iterable, Iterator, Tuple
@@ -6,15 +6,15 @@ from typing import Any, Iterable, Iterator, Tuple
 from docs_parts import declarations
 
 _WIDTH = 150
-_HEAD = '''"""What probes and remedies declare in their own files, as plain data: ring 0 needs it before those may be loaded.
+_HEAD = '''"""What probes and remedies declare in their own files, as plain data: every interpreter needs it before those may be loaded.
 
-Printed by scripts/render_docs from ddp_probe/probes and ddp_probe/remedies. Change those, then run scripts/render_docs.
+Printed by scripts/render_docs from ddp_probe/traced/probes and ddp_probe/traced/remedies. Change those, then run scripts/render_docs.
 """
 '''
 
 
 def declared_py() -> str:
-    """Return ddp_probe/declared.py."""
+    """Return ddp_probe/shared/declared.py."""
     remedies = declarations.remedies()
     lines = [
         _HEAD,

@@ -1,9 +1,9 @@
-"""Prints docs/events.md and docs/schema.json from ddp_probe/schema.py."""
+"""Prints docs/events.md and docs/schema.json from ddp_probe/shared/schema.py."""
 
 import json
 from typing import Any, Dict, Iterator, List
 
-from ddp_probe import schema
+from ddp_probe.shared import schema
 from docs_parts.markdown import NOTE, anchor, prose
 
 _WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
@@ -49,7 +49,7 @@ def events_page() -> str:
     shared = next(iter(names.values()))["properties"]
     pieces = [name for name in kinds if name not in {kind.__name__ for kind in schema.EVENTS.values()}]
     lines: List[str] = [
-        NOTE % "ddp_probe/schema.py",
+        NOTE % "ddp_probe/shared/schema.py",
         "# Events",
         "",
         "A file holds one JSON object a line. `event` is its first key and names it; the fields below follow. A field that was not",

@@ -4,10 +4,10 @@ from typing import Any, Dict, Iterator, List, Tuple, Type
 
 import msgspec
 
-from ddp_probe import accelerators, schema
 from ddp_probe.activation.targets import LAUNCH, PROGRAM
-from ddp_probe.diagnose import examples
-from ddp_probe.diagnose.causes import group_of
+from ddp_probe.judging import examples
+from ddp_probe.judging.causes import group_of
+from ddp_probe.shared import accelerators, schema
 from docs_parts import declarations
 
 _ROLES = tuple(dict.fromkeys((*PROGRAM, *LAUNCH)))
@@ -19,7 +19,7 @@ def sentences() -> List[str]:
 
 
 def _probes() -> Iterator[str]:
-    for path, module in declarations.files("probes"):
+    for path, module in declarations.files("traced/probes"):
         if not hasattr(module, "PROBE"):
             yield "%s has no PROBE. Write PROBE = and the name of its class as its last line." % path
             continue
@@ -41,7 +41,7 @@ def _probes() -> Iterator[str]:
 
 def _remedies() -> Iterator[str]:
     orders: Dict[int, str] = {}
-    for path, module in declarations.files("remedies"):
+    for path, module in declarations.files("traced/remedies"):
         if not hasattr(module, "REMEDY"):
             yield "%s has no REMEDY. Write REMEDY = and the name of its class as its last line." % path
             continue
@@ -86,7 +86,7 @@ def _targets(path: str, kind: Any) -> Iterator[str]:
 
 def _rules() -> Iterator[str]:
     ids: Dict[str, str] = {}
-    for path, module in declarations.files("diagnose/rules"):
+    for path, module in declarations.files("judging/rules"):
         if not hasattr(module, "RULE"):
             yield "%s has no RULE. Write it as diagnose/rules/submodule_left_behind.py does." % path
             continue
@@ -121,11 +121,11 @@ def _named(path: str, rule: Any, ids: Dict[str, str]) -> Iterator[str]:
         yield "%s: the rule has the id %s, as %s has. Write an id that docs/rules.md does not have." % (path, rule.id, ids[rule.id])
     ids[rule.id] = path
     if not group_of(rule.cause):
-        yield "%s: the rule has the cause %r. Write one of ddp_probe/diagnose/causes.py, or add it there." % (path, rule.cause)
+        yield "%s: the rule has the cause %r. Write one of ddp_probe/judging/causes.py, or add it there." % (path, rule.cause)
 
 
 def _accelerators() -> Iterator[str]:
-    where = "ddp_probe/accelerators.py"
+    where = "ddp_probe/shared/accelerators.py"
     for record in accelerators.ACCELERATORS:
         if not record.device_types:
             yield '%s: the record %r has no device_types. Write device_types=("…",) in it: what torch calls its devices.' % (where, record.name)
@@ -138,10 +138,10 @@ def _events() -> Iterator[str]:
     for kind in _structs():
         described = msgspec.json.schema(kind)["$defs"][kind.__name__]
         if not kind.__doc__ or not described.get("description"):
-            yield "ddp_probe/schema.py: %s has no docstring. Write a sentence that says what it is." % kind.__name__
+            yield "ddp_probe/shared/schema.py: %s has no docstring. Write a sentence that says what it is." % kind.__name__
         for name, node in described["properties"].items():
             if name != "event" and not node.get("description"):
-                told = 'ddp_probe/schema.py: the field %s of %s has no meaning. Write it as %s: Annotated[…, _doc("…")].'
+                told = 'ddp_probe/shared/schema.py: the field %s of %s has no meaning. Write it as %s: Annotated[…, _doc("…")].'
                 yield told % (name, kind.__name__, name)
 
 

@@ -1,4 +1,4 @@
-"""Prints docs/probes.md from ddp_probe/probes."""
+"""Prints docs/probes.md from ddp_probe/traced/probes."""
 
 import inspect
 import sys
@@ -11,10 +11,10 @@ from docs_parts.markdown import NOTE, anchor, prose
 def probes_page() -> str:
     """Return docs/probes.md."""
     lines = [
-        NOTE % "ddp_probe/probes",
+        NOTE % "ddp_probe/traced/probes",
         "# Probes",
         "",
-        "One file each under `ddp_probe/probes/`. A target is patched in the module that defines it, the moment that module has been executed.",
+        "One file each under `ddp_probe/traced/probes/`. A target is patched in the module that defines it, once that module is executed.",
         "`python -m ddp_probe status` says which of them this interpreter has.",
     ]
     for probe in declarations.probes():

@@ -1,4 +1,4 @@
-"""Prints docs/remedies.md from ddp_probe/remedies."""
+"""Prints docs/remedies.md from ddp_probe/traced/remedies."""
 
 import inspect
 
@@ -9,7 +9,7 @@ from docs_parts.markdown import NOTE, prose
 def remedies_page() -> str:
     """Return docs/remedies.md."""
     lines = [
-        NOTE % "ddp_probe/remedies",
+        NOTE % "ddp_probe/traced/remedies",
         "# Remedies",
         "",
         "`DDP_PROBE_FIX=auto`, or names with commas in between, changes these calls while the job starts. Each change is an event",

@@ -1,10 +1,10 @@
-"""Prints docs/rules.md and docs/rules.zh-CN.md from ddp_probe/diagnose/rules."""
+"""Prints docs/rules.md and docs/rules.zh-CN.md from ddp_probe/judging/rules."""
 
 from typing import Dict, Iterator, Tuple
 
-from ddp_probe.diagnose.rule import Rule
-from ddp_probe.diagnose.rules import modules, rule_of
-from ddp_probe.report.language import CHINESE, ENGLISH, Language
+from ddp_probe.judging.rule import Rule
+from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.showing.language import CHINESE, ENGLISH, Language
 from docs_parts.markdown import NOTE, anchor, prose
 
 _HEAD: Dict[str, Tuple[str, ...]] = {
@@ -13,7 +13,7 @@ _HEAD: Dict[str, Tuple[str, ...]] = {
         "",
         "[中文](rules.zh-CN.md)",
         "",
-        "One file each under `ddp_probe/diagnose/rules/`, with the examples that test it in `tests/rules/`.",
+        "One file each under `ddp_probe/judging/rules/`, with the examples that test it in `tests/rules/`.",
         "`python -m ddp_probe explain DDP101` prints a page with its examples. An id and a slug never change; a cause may have several rules.",
     ),
     "zh": (
@@ -21,7 +21,7 @@ _HEAD: Dict[str, Tuple[str, ...]] = {
         "",
         "[English](rules.md)",
         "",
-        "每条规则是 `ddp_probe/diagnose/rules/` 下的一个文件，`tests/rules/` 里的示例就是它的测试。",
+        "每条规则是 `ddp_probe/judging/rules/` 下的一个文件，`tests/rules/` 里的示例就是它的测试。",
         "`python -m ddp_probe explain DDP101` 打印一条规则及其示例。编号和名称永远不变；一个原因可以有多条规则。",
     ),
 }
@@ -50,7 +50,7 @@ def _page(say: Language) -> str:
     rules, colon = [rule_of(module) for module in modules()], say(": ")
     titles = [(rule, prose(say.of(rule, "title"))) for rule in rules]
     lines = [
-        NOTE % "ddp_probe/diagnose/rules",
+        NOTE % "ddp_probe/judging/rules",
         *_HEAD[say.name],
         "",
         *("- [%s %s](#%s)%s%s" % (rule.id, rule.slug, anchor("%s-%s" % (rule.id, rule.slug)), colon, title) for rule, title in titles),

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Iterator, List, Set, Tuple
 
 import ddp_probe
-from ddp_probe.diagnose import rule, rules
-from ddp_probe.doctor import check, checks
-from ddp_probe.report import brief, language, page, rank_state, ranks
+from ddp_probe.judging import rule, rules
+from ddp_probe.judging.doctor import check, checks
+from ddp_probe.showing import brief, language, page, rank_state, ranks
 
 _PACKAGE = Path(ddp_probe.__file__).parent
 _OTHERS = {"starting", "a process", " and %d more groups"}
@@ -43,7 +43,7 @@ def _asked() -> Set[str]:
 
 
 def _calls() -> Iterator[ast.Call]:
-    for path in sorted([*(_PACKAGE / "report").glob("*.py"), *(_PACKAGE / "cli").glob("*.py")]):
+    for path in sorted([*(_PACKAGE / "showing").glob("*.py"), *(_PACKAGE / "cli").glob("*.py")]):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 yield node

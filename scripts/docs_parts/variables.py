@@ -1,8 +1,8 @@
-"""Prints docs/settings.md from ddp_probe/settings.py."""
+"""Prints docs/settings.md from ddp_probe/shared/settings.py."""
 
 from typing import Iterable, Iterator
 
-from ddp_probe import settings
+from ddp_probe.shared import settings
 from docs_parts.markdown import NOTE, prose
 
 
@@ -11,7 +11,7 @@ def settings_page() -> str:
     mine = [setting for setting in settings.SETTINGS if not setting.internal]
     others = [setting for setting in settings.SETTINGS if setting.internal]
     lines = [
-        NOTE % "ddp_probe/settings.py",
+        NOTE % "ddp_probe/shared/settings.py",
         "# Settings",
         "",
         "All of them are environment variables. One that cannot be read counts as its default, and the first line of each file says so.",

@@ -1,9 +1,9 @@
-"""Prints the vendors' modules into the import contract of setup.cfg, from ddp_probe/accelerators.py."""
+"""Prints the vendors' modules into the import contract of setup.cfg, from ddp_probe/shared/accelerators.py."""
 
 import re
 from pathlib import Path
 
-from ddp_probe import accelerators
+from ddp_probe.shared import accelerators
 
 _SETUP = Path(__file__).resolve().parent.parent.parent / "setup.cfg"
 _FORBIDDEN = re.compile(r"(?s)(\[importlinter:contract:no-framework\].*?\nforbidden_modules =\n)(?:    \S+\n)+")

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.shared.accelerators import ACCELERATORS
 from new_parts.files import PRINT, PYTHON, Insertion, Plan, RefusedError, snake
 
 _MARK = "    # scripts/new accelerator puts a new record above this line.\n"
@@ -62,12 +62,12 @@ def plan(options: Any) -> Plan:
     module = snake("a module", options.module or "torch_" + name, "torch_gcu")
     for record in ACCELERATORS:
         if name == record.name or name in record.device_types or module in record.modules:
-            raise RefusedError("ddp_probe/accelerators.py has the record %r for %s already. Change that one." % (record.name, name))
+            raise RefusedError("ddp_probe/shared/accelerators.py has the record %r for %s already. Change that one." % (record.name, name))
     words = {"name": name, "module": module, "upper": name.upper(), "vendor": options.vendor or name.capitalize()}
     test = "tests/facts/test_%s_accelerator.py" % name
     return Plan(
         {test: _TEST % words},
-        (Insertion("ddp_probe/accelerators.py", _MARK, _RECORD % words),),
+        (Insertion("ddp_probe/shared/accelerators.py", _MARK, _RECORD % words),),
         [
             PRINT,
             "%s -m pytest %s tests/test_accelerators.py" % (PYTHON, test),

@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print how many processes have left a log."""
-    from ddp_probe import read
-    from ddp_probe.diagnose.words import counted
+    from ddp_probe.judging.words import counted
+    from ddp_probe.reading.load import load
 
-    print(counted(len(read.load(args.paths).processes), "process", "processes"))
+    print(counted(len(load(args.paths).processes), "process", "processes"))
     return 0
 '''
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from docs_parts import declarations
 
-from ddp_probe import schema
-from ddp_probe.report import event_line
+from ddp_probe.shared import schema
+from ddp_probe.showing import event_line
 from new_parts.files import PRINT, PYTHON, Insertion, Plan, RefusedError, snake
 
 # Type, what it is if it was not observed, and a value for the test.
@@ -25,8 +25,8 @@ from pathlib import Path
 
 import msgspec
 
-from ddp_probe import schema
-from ddp_probe.record import Recorder
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import Recorder
 
 
 def test_the_field_is_written_and_read(tmp_path, monkeypatch):
@@ -65,7 +65,7 @@ def plan(options: Any) -> Plan:
     test = "tests/record/test_%s_%s_field.py" % (event.replace(".", "_"), field)
     return Plan(
         {test: _TEST % words},
-        (Insertion("ddp_probe/schema.py", last_line(kind), line, after=True),),
+        (Insertion("ddp_probe/shared/schema.py", last_line(kind), line, after=True),),
         [
             PRINT,
             "%s -m pytest %s tests/test_schema.py    # the line, written and read" % (PYTHON, test),
@@ -80,7 +80,7 @@ def plan(options: Any) -> Plan:
 def _shown(event: str, field: str) -> Any:
     """Yield where the fields are named that a terminal shows of an event, if they are."""
     if event in event_line.MATTERS:
-        yield "Add %s to the row of %s in MATTERS, ddp_probe/report/event_line.py, if `logs` is to show it in a terminal." % (field, event)
+        yield "Add %s to the row of %s in MATTERS, ddp_probe/showing/event_line.py, if `logs` is to show it in a terminal." % (field, event)
 
 
 def last_line(kind: Any) -> str:
@@ -89,7 +89,7 @@ def last_line(kind: Any) -> str:
         text = file.read()
     found = re.search(r"(?m)^class %s\(.*\n(?:(?:    .*)?\n)*?(?=\n\n\S)" % kind.__name__, text)
     if found is None:
-        raise RefusedError("ddp_probe/schema.py has no class %s that ends before two empty lines." % kind.__name__)
+        raise RefusedError("ddp_probe/shared/schema.py has no class %s that ends before two empty lines." % kind.__name__)
     return found.group(0)
 
 
@@ -97,4 +97,4 @@ def _filled(kind: Any, field: str) -> Any:
     """Yield who writes the event."""
     for probe in declarations.probes():
         if kind in probe.events + probe.points:
-            yield "Fill %s in ddp_probe/probes/%s.py: begin() and end() return the event." % (field, probe.name)
+            yield "Fill %s in ddp_probe/traced/probes/%s.py: begin() and end() return the event." % (field, probe.name)

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from ddp_probe import schema
+from ddp_probe.shared import schema
 from new_parts.files import PRINT, PYTHON, Insertion, Plan, RefusedError, call, camel, snake, target
 
 _C10D = "torch.distributed.distributed_c10d"
@@ -13,10 +13,10 @@ _PROBE = '''"""%(module)s.%(qualname)s: what it was called with, and what came b
 
 from typing import Any, Optional
 
-from ddp_probe import schema
-from ddp_probe.facts.describe import describe, describe_mapping
-from ddp_probe.patching import Call
-from ddp_probe.probes._probe import Begun, Probe
+from ddp_probe.shared import schema
+from ddp_probe.traced.facts.describe import describe, describe_mapping
+from ddp_probe.traced.patching import Call
+from ddp_probe.traced.probes._probe import Begun, Probe
 
 
 class %(camel)s(Probe):
@@ -88,18 +88,19 @@ def plan(options: Any) -> Plan:
     if event in schema.EVENTS:
         raise RefusedError("An event has the name %s already. Choose another with --event." % event)
     if hasattr(schema, camel(name)):
-        raise RefusedError("ddp_probe/schema.py has a class %s already. Choose another name." % camel(name))
+        raise RefusedError("ddp_probe/shared/schema.py has a class %s already. Choose another name." % camel(name))
     made = call(options.call or (_GROUP % qualname if module == _C10D else ""), module, qualname)
     words = {"name": name, "camel": camel(name), "module": module, "qualname": qualname, "event": event, "call": made}
     test = "tests/probes/test_%s_probe.py" % name
     return Plan(
-        {"ddp_probe/probes/%s.py" % name: _PROBE % words, test: _TEST % words},
-        (Insertion("ddp_probe/schema.py", _MARK, _EVENT % words),),
+        {"ddp_probe/traced/probes/%s.py" % name: _PROBE % words, test: _TEST % words},
+        (Insertion("ddp_probe/shared/schema.py", _MARK, _EVENT % words),),
         [
             PRINT,
             "%s -m pytest %s    # a real call, recorded" % (PYTHON, test),
-            "Declare in ddp_probe/schema.py the fields that %s needs, fill them in ddp_probe/probes/%s.py, and test them." % (camel(name), name),
-            "In MATTERS of ddp_probe/report/event_line.py, name the fields that `logs` shows in a terminal; without a row there it shows all.",
+            "Declare in ddp_probe/shared/schema.py the fields that %s needs, fill them in ddp_probe/traced/probes/%s.py, and test them."
+            % (camel(name), name),
+            "In MATTERS of ddp_probe/showing/event_line.py, name the fields that `logs` shows in a terminal; without a row there it shows all.",
             "%s -m pytest tests/contract/test_10_shows_nothing.py    # strange values to every target; seconds" % PYTHON,
             "%s -m pytest tests/contract    # every promise, over this probe as well; minutes" % PYTHON,
         ],

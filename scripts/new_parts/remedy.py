@@ -12,8 +12,8 @@ _REMEDY = '''"""Passes %(argument)s to %(module)s.%(qualname)s."""
 
 from typing import Any, Optional
 
-from ddp_probe.patching import Call, Change
-from ddp_probe.remedies._remedy import Remedy
+from ddp_probe.traced.patching import Call, Change
+from ddp_probe.traced.remedies._remedy import Remedy
 
 _WANTED: Any = %(value)s
 
@@ -92,12 +92,12 @@ def plan(options: Any) -> Plan:
     last = max(remedy.order for remedy in declarations.remedies())
     file, test = name.replace("-", "_"), "tests/remedies/test_%s_remedy.py" % name.replace("-", "_")
     return Plan(
-        {"ddp_probe/remedies/%s.py" % file: _REMEDY % {**words, "order": last + 10}, test: _TEST % words},
+        {"ddp_probe/traced/remedies/%s.py" % file: _REMEDY % {**words, "order": last + 10}, test: _TEST % words},
         (),
         [
             PRINT,
             "%s -m pytest %s    # a real call, changed" % (PYTHON, test),
-            "In ddp_probe/remedies/%s.py, return a Change only if the call needs it; if unsure, call self.declined() and return None." % file,
+            "In ddp_probe/traced/remedies/%s.py, return a Change only if the call needs it; if unsure, call self.declined() and return None." % file,
             "%s -m pytest tests/remedies tests/contract/test_09_repairs_nothing.py" % PYTHON,
         ],
     )

@@ -3,18 +3,18 @@
 import argparse
 from typing import Any
 
-from ddp_probe.diagnose.causes import group_of
-from ddp_probe.diagnose.rules import RETIRED, modules, rule_of
+from ddp_probe.judging.causes import group_of
+from ddp_probe.judging.rules import RETIRED, modules, rule_of
 from new_parts.files import PRINT, PYTHON, Insertion, Plan, RefusedError, kebab
 
 _RULE = '''"""Says in one sentence what %(name)s means."""
 
 from typing import Iterator
 
-from ddp_probe import schema
-from ddp_probe.diagnose.rule import Finding, Rule, shown
-from ddp_probe.diagnose.words import subject
-from ddp_probe.read.model import Run
+from ddp_probe.judging.rule import Finding, Rule, shown
+from ddp_probe.judging.words import subject
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
 
 _SIGN = "%(name)s.pth"
 
@@ -47,7 +47,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 _BY_WORDS = '''"""Says in one sentence what %(name)s means."""
 
-from ddp_probe.diagnose.rule import Printed, Rule
+from ddp_probe.judging.rule import Printed, Rule
 
 RULE = Rule(
     id="%(id)s",
@@ -101,7 +101,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
     parser.add_argument("name", metavar="NAME", help="the rule's slug, such as model-never-moved; it never changes")
     parser.add_argument(
-        "--cause", default="own_exception", help="a cause of ddp_probe/diagnose/causes.py; the id follows those of its rules; default %(default)s"
+        "--cause", default="own_exception", help="a cause of ddp_probe/judging/causes.py; the id follows those of its rules; default %(default)s"
     )
     parser.add_argument("--by-words", action="store_true", help="the words of an exception decide alone: a rule without a check()")
 
@@ -113,9 +113,9 @@ def plan(options: Any) -> Plan:
     if name in [*RETIRED.values(), *(rule.slug for rule in rules)]:
         raise RefusedError("A rule has, or had, the slug %s. Choose another name." % name)
     if not group_of(options.cause):
-        raise RefusedError("%r is not a cause. ddp_probe/diagnose/causes.py lists them; add a new one there." % options.cause)
+        raise RefusedError("%r is not a cause. ddp_probe/judging/causes.py lists them; add a new one there." % options.cause)
     words = {"name": name, "cause": options.cause, "id": _free(rules, options.cause)}
-    file, logs = "ddp_probe/diagnose/rules/%s.py" % name.replace("-", "_"), "tests/rules/%s/" % name
+    file, logs = "ddp_probe/judging/rules/%s.py" % name.replace("-", "_"), "tests/rules/%s/" % name
     text, examples = (_BY_WORDS, _LOGS_BY_WORDS) if options.by_words else (_RULE, _LOGS)
     parts, model = ("RULE", "save_folder_renamed_twice.py") if options.by_words else ("RULE and check", "submodule_left_behind.py")
     row = '    "%s": "a skeleton of scripts/new: replace this line by a row above that follows the advice, or say why nobody can",\n' % words["id"]

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import List, Sequence, Tuple
 
-from ddp_probe.read import ledger_lines
+from ddp_probe.reading import ledger_lines
 
 REPO = Path(__file__).resolve().parent.parent.parent
 _COUNT = re.compile(r'("(?:seq|lines)":)(\d+)')

@@ -2,7 +2,7 @@
 
 from typing import Dict, Type
 
-from ddp_probe import schema
+from ddp_probe.shared import schema
 
 from .hangs import HANGS, REDUCE, TIMED_OUT
 from .launch import Launch, at, failure, host_name, torch_frame

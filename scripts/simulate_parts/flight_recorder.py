@@ -8,10 +8,10 @@ import os
 import pickle
 from typing import Any, Callable, Dict, List, Optional
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.ledger_schema import ranks_of
-from ddp_probe.read import ledger
-from ddp_probe.read.ledger import Group, Ledger, Record
+from ddp_probe.reading import ledger
+from ddp_probe.reading.ledger import Group, Ledger, Record
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ledger_schema import ranks_of
 
 VERSION = "2.10"
 PREFIX = "nccl_trace_rank_"

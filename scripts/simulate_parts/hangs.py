@@ -2,7 +2,7 @@
 
 from typing import Dict, Type
 
-from ddp_probe import schema
+from ddp_probe.shared import schema
 
 from .launch import at, failure, torch_frame
 from .ledger import ALL_REDUCE, Call

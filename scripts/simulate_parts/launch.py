@@ -5,7 +5,7 @@ import os
 import time
 from typing import Dict, List, NamedTuple
 
-from ddp_probe.schema import Failure, Site
+from ddp_probe.shared.schema import Failure, Site
 
 PORT = "29500"
 SCRIPT = "/train/train.py"

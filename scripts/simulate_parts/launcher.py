@@ -3,7 +3,7 @@
 from typing import List, NamedTuple, Optional
 
 import ddp_probe
-from ddp_probe import schema
+from ddp_probe.shared import schema
 
 from . import launch as of_launch
 from .launch import Launch, host_name, torch_frame

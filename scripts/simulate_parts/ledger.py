@@ -9,9 +9,9 @@ import struct
 from functools import lru_cache
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.ledger import _groups
-from ddp_probe.record import ledger as writer
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.traced.ledger import _groups
+from ddp_probe.traced.record import ledger as writer
 
 from . import launch as of_launch
 from .launch import Launch, host_name

@@ -8,8 +8,8 @@ import itertools
 import time
 from typing import Any, Callable, Dict, Optional
 
-from ddp_probe import schema, settings
-from ddp_probe.record import Recorder, _chain
+from ddp_probe.shared import schema, settings
+from ddp_probe.traced.record import Recorder, _chain
 
 
 class Clock:

@@ -7,8 +7,8 @@ import random
 from typing import Any, Dict, List, Optional
 
 import ddp_probe
-from ddp_probe import schema
-from ddp_probe.record import latest
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import latest
 
 from . import launch as of_launch
 from .launch import Launch, at, failure, host_name, torch_frame

@@ -60,7 +60,7 @@ def main():
     ddp_probe.activate()
     calls(times["parent"])
     group("parent", times["parent"]["wrap"])
-    from ddp_probe.patching.guard import guard
+    from ddp_probe.traced.patching.guard import guard
     for _ in range(9):
         guard.attempt("save", lambda: 1 / 0)
     child = os.fork()

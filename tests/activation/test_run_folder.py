@@ -24,7 +24,7 @@ def test_the_default_is_under_the_launch_directory(tmp_path, monkeypatch):
 
 def test_a_home_folder_is_spelt_out(monkeypatch):
     """A ~ in DDP_PROBE_DIR is the home folder, as a shell would have it, for the job and for the reader."""
-    from ddp_probe.read import find
+    from ddp_probe.reading import find
 
     monkeypatch.setenv("HOME", "/home/somebody")
     monkeypatch.setenv("DDP_PROBE_DIR", "~/runs")

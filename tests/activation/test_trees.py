@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from ddp_probe import read
-from ddp_probe.diagnose import judge
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import load
 
 TRAIN = """
 import gc, os, sys, torch
@@ -120,7 +120,7 @@ def test_two_torchruns_of_one_rendezvous(script, probe_env, runs, free_port, tmp
     assert [launch.returncode for launch in launches] == [0, 0], said
     assert len(runs.folders()) == 2
     for folder in runs.folders():
-        found = read.load([str(folder)])
+        found = load([str(folder)])
         assert (sorted(found.ranks), found.missing, len(found.launchers)) == ([0, 1], [], 2)
         assert judge(found).verdict == "clear"
 

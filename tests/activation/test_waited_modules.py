@@ -5,12 +5,12 @@ from typing import Set
 
 import pytest
 
-from ddp_probe import settings
 from ddp_probe.activation import targets
+from ddp_probe.shared import settings
 
 
 def _of_remedies() -> Set[str]:
-    remedies = [import_module("ddp_probe.remedies." + name.replace("-", "_")).REMEDY for name in settings.REMEDIES]
+    remedies = [import_module("ddp_probe.traced.remedies." + name.replace("-", "_")).REMEDY for name in settings.REMEDIES]
     return {target.partition(":")[0] for remedy in remedies for target in remedy.targets}
 
 

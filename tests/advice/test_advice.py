@@ -9,10 +9,10 @@ from advice_table import FOUND_FALSE, NOT_FOLLOWED, ONE, OTHERS, Row
 from follow import LogLine
 from registry import stack
 
-from ddp_probe.diagnose import judge
-from ddp_probe.diagnose.rule import ERROR
-from ddp_probe.diagnose.rules import modules, rule_of
-from ddp_probe.read import load
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.rule import ERROR
+from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.reading.load import load
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ from typing import Any, Dict, List
 import pytest
 from style_table import STYLES, Style
 
-from ddp_probe.diagnose import Finding, judge
-from ddp_probe.diagnose.change import NAMED, Import
-from ddp_probe.diagnose.rules import modules, rule_of
-from ddp_probe.read.load import from_lines
-from ddp_probe.report.own_change import diff
-from ddp_probe.report.source_edits import applied
+from ddp_probe.judging.change import NAMED, Import
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.rule import Finding
+from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.reading.load import from_lines
+from ddp_probe.showing.own_change import diff
+from ddp_probe.showing.source_edits import applied
 
 _RULES = {rule_of(module).id: module for module in modules()}
 

@@ -8,11 +8,12 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
-from ddp_probe.bundle import archive, make
-from ddp_probe.diagnose import judge
-from ddp_probe.read import bundled, load
-from ddp_probe.report import as_json, terminal
-from ddp_probe.report.masker import Masker
+from ddp_probe.judging.judge import judge
+from ddp_probe.moving.bundle import archive, make
+from ddp_probe.reading import bundled
+from ddp_probe.reading.load import load
+from ddp_probe.showing import as_json, terminal
+from ddp_probe.showing.masker import Masker
 
 TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "jobs"), str(TESTS / "masking")]

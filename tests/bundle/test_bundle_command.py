@@ -195,7 +195,7 @@ def test_temporary_folder_that_cannot_be_written(here: Path, monkeypatch: pytest
     def full(*_: Any, **__: Any) -> Any:
         raise OSError(28, "No space left on device", "/tmp/x")
 
-    monkeypatch.setattr("ddp_probe.bundle.stage.part", full)
+    monkeypatch.setattr("ddp_probe.moving.bundle.stage.part", full)
     assert cli.main(["bundle", "-o", "b.tgz"]) == 2
     err = capsys.readouterr().err
     assert "No space left on device" in err

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional
 import pytest
 
 from ddp_probe import cli
-from ddp_probe.read import bundled, unpack
+from ddp_probe.reading import bundled, unpack
 
 _GOOD = {"bundle": 1, "run": "r", "paths": ["run/a"]}
 _LOG = b'{"event":"process.start","rank":0,"world_size":1}\n'
@@ -148,7 +148,7 @@ def test_archive_of_something_else(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_source_of_the_reader_is_not_shown(archive: Callable[..., Path], tmp_path: Path) -> None:
     """While a bundle is read, a path in it never leads to a file of this machine."""
-    from ddp_probe.read import job_source
+    from ddp_probe.reading import job_source
 
     own = tmp_path / "train.py"
     own.write_text("secret of the reader\n")

@@ -45,8 +45,8 @@ def test_rank_that_ran_then(tmp_path: Path, child: "subprocess.Popen[bytes]", bu
 
 def test_ledger_that_is_being_written(tmp_path: Path) -> None:
     """A record that changes between two readings is not taken; the records around it are."""
-    from ddp_probe import ledger_schema as schema
-    from ddp_probe.read import _ledger_bytes, ledger
+    from ddp_probe.reading import _ledger_bytes, ledger
+    from ddp_probe.shared import ledger_schema as schema
 
     size = schema.layout(schema.RECORD).size
     start = schema.HEADER_BYTES + schema.TEXT_BYTES + schema.PHASE_ROWS * schema.layout(schema.PHASE).size

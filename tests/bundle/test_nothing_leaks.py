@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, List
 import pytest
 from secret_sets import COMMANDS, SECRET, SEEN, TEXTS
 
-from ddp_probe.masking.secrets import mask
-from ddp_probe.read import bundled
+from ddp_probe.reading import bundled
+from ddp_probe.shared.masking.secrets import mask
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 _UNKNOWN = "correct7horse"  # A secret without a form, which only the environment names.
@@ -152,7 +152,7 @@ def test_masks_change_no_recorded_file(masker: Any) -> None:
 @pytest.mark.parametrize("value", ["true", "/home/me/.ssh/agent.sock", "auto", "password"])
 def test_common_value_of_the_environment(value: str) -> None:
     """A switch, a path or a common word under a secret's name does not hide every other place where it stands."""
-    from ddp_probe.report.masker import Masker
+    from ddp_probe.showing.masker import Masker
 
     text = "the value is %s here" % value
     assert Masker({"MY_TOKEN": value}).text(text, "a test") == mask(text)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ddp_probe.bundle import quoted
+from ddp_probe.moving.bundle import quoted
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 _SOURCE = '''\

@@ -17,9 +17,9 @@ import pytest
 from changed_files import for_changed_files
 from corpus_table import CORPUS, truth
 
-from ddp_probe.checkpoints import machine
-from ddp_probe.checkpoints.judge import judge
-from ddp_probe.checkpoints.model import BROKEN, UNKNOWN, WHOLE, Judged
+from ddp_probe.reading.checkpoints import machine
+from ddp_probe.reading.checkpoints.judge import judge
+from ddp_probe.reading.checkpoints.model import BROKEN, UNKNOWN, WHOLE, Judged
 
 STATE = CORPUS / "new" / "state-zip-2.pt"
 PID = b"ctorch\nFloatStorage\n"
@@ -137,7 +137,7 @@ def test_a_bomb_has_a_verdict_in_bounded_memory(
 _MANY = 1_000_000
 _PEAK = """
 import resource, sys
-from ddp_probe.checkpoints.judge import judge
+from ddp_probe.reading.checkpoints.judge import judge
 found = judge(sys.argv[1])
 print(found.verdict, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, found.because)
 """
@@ -282,7 +282,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_unknown(tmp_path: Path, monkeyp
             os.truncate(str(path), 10)
         return read(fd, length, offset)
 
-    monkeypatch.setattr("ddp_probe.checkpoints.source.os.pread", pread)
+    monkeypatch.setattr("ddp_probe.reading.checkpoints.source.os.pread", pread)
     found = judge(str(path))
     assert (found.verdict, found.because) == (UNKNOWN, "The file became shorter while it was read.")
 
@@ -320,7 +320,7 @@ def test_a_hundred_gigabytes_are_judged_without_being_read(tmp_path: Path, monke
         counted[0] += length
         return read(fd, length, offset)
 
-    monkeypatch.setattr("ddp_probe.checkpoints.source.os.pread", pread)
+    monkeypatch.setattr("ddp_probe.reading.checkpoints.source.os.pread", pread)
     for file in (path, other):
         found = judge(str(file))
         assert (found.verdict, found.elements, found.bytes) == (WHOLE, size, size * 4), found

@@ -9,7 +9,7 @@ from changed_files import for_changed_files
 from corpus_table import CORPUS, truth
 from test_checkpoint_hostile import bombs, lies
 
-from ddp_probe.facts import checkpoint
+from ddp_probe.traced.facts import checkpoint
 
 _READ = 2 << 20  # Bytes; what the probe's page promises is less.
 _FORM = "import json, os, sys, torch\nsafe = {'weights_only': True} if torch.__version__ >= '2' else {}\n"
@@ -33,7 +33,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> List[int]:
         lengths.append(length)
         return read(fd, length, offset)
 
-    monkeypatch.setattr("ddp_probe.facts.checkpoint.os.pread", pread)
+    monkeypatch.setattr("ddp_probe.traced.facts.checkpoint.os.pread", pread)
     return lengths
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ddp_probe.diagnose import examples
-from ddp_probe.diagnose.rules import modules, rule_of
-from ddp_probe.report.page import HUNDREDS
+from ddp_probe.judging import examples
+from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.showing.page import HUNDREDS
 
 
 def test_every_rule_is_listed_once(run_python):
@@ -68,7 +68,7 @@ def test_an_unknown_rule_is_two_lines(run_python, name, what, remedy):
 def test_a_retired_rule_is_told(monkeypatch, capsys):
     """The id and the name of a rule that is gone say so."""
     from ddp_probe.cli import main
-    from ddp_probe.diagnose import rules
+    from ddp_probe.judging import rules
 
     monkeypatch.setitem(rules.RETIRED, "DDP999", "gone-rule")
     for name in ("DDP999", "gone-rule"):

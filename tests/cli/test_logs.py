@@ -13,7 +13,7 @@ from schedule import seed
 from terminal import in_terminal
 
 from ddp_probe.cli import main
-from ddp_probe.read import ledger
+from ddp_probe.reading import ledger
 
 RUN = "03_model_on_cpu_on_one_rank"
 

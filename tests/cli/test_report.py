@@ -98,7 +98,7 @@ def test_no_locale_stops_it(run_python, clean_env, repo, tmp_path, extra):
     failure = '{"event":"process.end","phase":"point","rank":0,"uncaught":true,"failure":{"type":"ValueError","message":"模型 é"}}\n'
     (tmp_path / "rank00000.node1.1.jsonl").write_text(start + failure, encoding="utf-8")
     code = (  # One process for all: what cannot be encoded depends on the process.
-        "import sys\nfrom ddp_probe.cli import main\nfrom ddp_probe.report import forms\n"
+        "import sys\nfrom ddp_probe.cli import main\nfrom ddp_probe.showing import forms\n"
         "print(*[main(['report', sys.argv[1], '--format', name]) for name in forms.NAMES], file=sys.stderr)"
     )
     env = clean_env(PYTHONPATH=str(repo), **extra)  # A .pth file is read in the locale's encoding, and the checkout may lie in a folder beyond it.
@@ -144,7 +144,7 @@ def test_a_report_loads_little(run_python, repo):
     for form in (["--brief"], ["--json"], ["--format", "github"], ["--format", "junit"], []):
         code = (
             "import sys; from ddp_probe.cli import main; main(%r)\n"
-            "names = ('torch', 'mmengine', 'wrapt', 'structlog', 'jinja2', 'rich', 'ddp_probe.probes', 'ddp_probe.record', 'ddp_probe.facts')\n"
+            "names = ('torch', 'mmengine', 'wrapt', 'structlog', 'jinja2', 'rich', 'ddp_probe.traced', 'ddp_probe.traced.probes')\n"
             "print([name for name in names if name in sys.modules], file=sys.stderr)"
         )
         assert run_python(code % ["report", job, *form]).stderr == "[]\n"
@@ -154,7 +154,7 @@ def test_a_fault_of_the_report_is_not_a_finding(run_python, repo, clean_env):
     """If the report itself fails, the exit code is that of undecided and an error says so; with DDP_PROBE_STRICT=1 it raises."""
     job = str(repo / "tests" / "recorded" / "new" / FOUND)
     code = (
-        "import sys\nfrom ddp_probe.report import brief\nfrom ddp_probe.cli import main\n"
+        "import sys\nfrom ddp_probe.showing import brief\nfrom ddp_probe.cli import main\n"
         "del brief.show\nsys.exit(main(['report', '--brief', %r]))" % job
     )
     done = run_python(code, env=clean_env(DDP_PROBE_STRICT=None))

@@ -6,7 +6,7 @@ from typing import List
 import pytest
 
 from ddp_probe import cli
-from ddp_probe.report import forms
+from ddp_probe.showing import forms
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 FOUND, CLEAR = "03_submodule_left_behind", "00_healthy_ddp"

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from ddp_probe.cli import doctor
-from ddp_probe.diagnose.causes import GROUPS
-from ddp_probe.diagnose.rules import modules, rule_of
+from ddp_probe.judging.causes import GROUPS
+from ddp_probe.judging.rules import modules, rule_of
 
 REPO = Path(__file__).resolve().parent.parent.parent
 RECORDED = REPO / "tests" / "recorded" / "new"

@@ -7,9 +7,9 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ddp_probe import ledger_schema
 from ddp_probe.cli import main
-from ddp_probe.read import ledger, ledger_text
+from ddp_probe.reading import ledger, ledger_text
+from ddp_probe.shared import ledger_schema
 
 _CODES = {"uint16": "H", "uint32": "I", "uint64": "Q", "int32": "i"}
 

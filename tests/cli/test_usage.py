@@ -82,7 +82,7 @@ def test_nothing_beyond_the_standard_library_is_imported(run_python, args):
     code = (
         "import sys; from ddp_probe.cli import main; main(%r)\n"
         "heavy = ('wrapt', 'structlog', 'msgspec', 'rich', 'jinja2', 'torch', 'mmengine')\n"
-        "names = (*heavy, 'ddp_probe.probes', 'ddp_probe.patching', 'ddp_probe.record')\n"
+        "names = (*heavy, 'ddp_probe.traced.probes', 'ddp_probe.traced.patching', 'ddp_probe.traced.record')\n"
         "print([name for name in names if name in sys.modules], file=sys.stderr)"
     )
     done = run_python(code % args)

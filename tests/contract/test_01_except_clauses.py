@@ -11,30 +11,26 @@ import ddp_probe
 _PACKAGE = Path(ddp_probe.__file__).parent
 # These read what a run has left, or install, in processes of their own; no job runs there.
 _ELSEWHERE = (
-    "bundle",
-    "checkpoints",
     "cli",
-    "diagnose",
-    "doctor",
-    "gather",
-    "meeting",
-    "read",
-    "report",
-    "watch",
+    "judging",
+    "moving",
+    "reading",
+    "shared/meeting",
+    "showing",
     "activation/installer",
     "__main__.py",
 )
 _REASONS = {
-    "ours.py": {
+    "shared/ours.py": {
         "ValueError": "It is what tells the two kinds apart, while one of the job's is in flight already.",
         "RecursionError": "The stack has no room left to ask whose it is.",
     },
-    "patching/guard.py": {
+    "traced/patching/guard.py": {
         "RecursionError": "The stack may have no room left to ask whose it is.",
         "ValueError": "The same: sys._getframe says so of a stack that calls through C have filled.",
     },
-    "probes/_ending.py": {"BaseException": "The program ends by another exception: this one is reported as ignored, as Python does at exit."},
-    "patching/intercept/_importlib_bootstrap_frame.py": {"RecursionError": "The stack may have no room left to ask whose it is."},
+    "traced/probes/_ending.py": {"BaseException": "The program ends by another exception: this one is reported as ignored, as Python does at exit."},
+    "traced/patching/intercept/_importlib_bootstrap_frame.py": {"RecursionError": "The stack may have no room left to ask whose it is."},
 }
 
 

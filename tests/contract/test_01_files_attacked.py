@@ -13,7 +13,7 @@ import pytest
 from contract_pieces import PROGRAMS
 from schedule import seed
 
-from ddp_probe.ours import suppress
+from ddp_probe.shared.ours import suppress
 
 _SECONDS = "4"
 

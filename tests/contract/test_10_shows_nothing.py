@@ -6,12 +6,12 @@ import sys
 
 from contract_pieces import ARGUMENTS, PROGRAMS, SECRET, SECRETS, files_below
 
-from ddp_probe.record import text_file
+from ddp_probe.traced.record import text_file
 
 sys.path.insert(0, str(PROGRAMS))
 from secrets_everywhere import TOLD
 
-_HOW = """Read values of the job with ddp_probe/facts, such as describe(); getattr, str, == and isinstance on them run code of the job.
+_HOW = """Read values of the job with ddp_probe/traced/facts, such as describe(); getattr, str, == and isinstance on them run code of the job.
 `fault` is what the probe or remedy of that target raised; `ran` is the code of the job that it ran:
 """
 

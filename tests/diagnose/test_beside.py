@@ -2,10 +2,10 @@
 
 import pytest
 
-from ddp_probe.diagnose import judge
-from ddp_probe.read import text
-from ddp_probe.read.load import from_lines
-from ddp_probe.read.model import Run
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading import text
+from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.model import Run
 
 UNUSED = "Expected to have finished reduction in the prior iteration before starting a new one."
 KILLED = (

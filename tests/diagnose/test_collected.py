@@ -6,9 +6,9 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ddp_probe.diagnose import judge
-from ddp_probe.diagnose.causes import group_of
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.causes import group_of
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import from_lines
 
 CASES: List[Dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parent / "collected" / "cases.jsonl").read_text(encoding="utf-8").splitlines()

@@ -10,11 +10,11 @@ from parted_jobs import Call, Job, draw, log, program_text, simulated
 from processes import run_in
 from schedule import seed
 
-from ddp_probe.diagnose import judge
-from ddp_probe.read import ledger_text, load
-from ddp_probe.read.load import from_lines
-from ddp_probe.read.rank_ledger import made
-from ddp_probe.watch.look import LiveView
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading import ledger_text
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.rank_ledger import made
+from ddp_probe.showing.watch.look import LiveView
 
 DRAWS = 200
 

@@ -9,10 +9,9 @@ from typing import Any, Dict, List
 import pytest
 from registry import JOBS, label
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.ledger_schema import ABOUT_GROUPS, OPERATIONS
-from ddp_probe.read import load
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, OPERATIONS
 
 _RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _COLLECTIVES = {one.name for one in OPERATIONS if one.code < ABOUT_GROUPS}

@@ -7,12 +7,14 @@ from typing import Any, Iterator, List, Tuple
 
 import pytest
 
-from ddp_probe import settings
-from ddp_probe.diagnose import Finding, examples, judge
-from ddp_probe.diagnose.causes import GROUPS
-from ddp_probe.diagnose.examples import Example
-from ddp_probe.diagnose.rules import RETIRED, modules, rule_of
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging import examples
+from ddp_probe.judging.causes import GROUPS
+from ddp_probe.judging.examples import Example
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.rule import Finding
+from ddp_probe.judging.rules import RETIRED, modules, rule_of
+from ddp_probe.reading.load import from_lines
+from ddp_probe.shared import settings
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 
@@ -81,7 +83,7 @@ def test_a_header_that_is_wrong_is_told(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_report_loads_no_example(run_python: Any) -> None:
     """What judges a run and prints the report does not import the module that reads examples."""
-    code = "import sys; from ddp_probe.cli import main; main(['report', %r]); sys.exit('ddp_probe.diagnose.examples' in sys.modules)"
+    code = "import sys; from ddp_probe.cli import main; main(['report', %r]); sys.exit('ddp_probe.judging.examples' in sys.modules)"
     done = run_python(["-c", code % str(RECORDED / "new" / "03_submodule_left_behind")])
     assert "submodule-left-behind" in done.stdout
     assert done.returncode == 0
@@ -110,8 +112,8 @@ def test_every_cause_has_a_rule() -> None:
     """Each cause of the vocabulary is named by at least one rule, and no rule names another."""
     causes = {cause for group in GROUPS.values() for cause in group}
     named = {rule_of(module).cause for module in modules()}
-    assert sorted(named - causes) == [], "Add these to GROUPS in ddp_probe/diagnose/causes.py, or name a cause that is there."
-    assert sorted(causes - named) == [], "No rule names these. Take them out of ddp_probe/diagnose/causes.py."
+    assert sorted(named - causes) == [], "Add these to GROUPS in ddp_probe/judging/causes.py, or name a cause that is there."
+    assert sorted(causes - named) == [], "No rule names these. Take them out of ddp_probe/judging/causes.py."
 
 
 def test_names_remedies_that_exist() -> None:

@@ -7,10 +7,11 @@ from typing import Any, Iterator, List, Tuple
 import pytest
 from registry import JOBS, Job, label
 
-from ddp_probe.diagnose import _in_two, judge
-from ddp_probe.read.load import from_lines, load
-from ddp_probe.read.model import Failed, LogLine
-from ddp_probe.report import as_json
+from ddp_probe.judging import _in_two
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.model import Failed, LogLine
+from ddp_probe.showing import as_json
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _LOG = """

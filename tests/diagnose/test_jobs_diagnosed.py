@@ -10,11 +10,10 @@ import pytest
 from proofs import NOT_SEEN
 from registry import FOLDER, JOBS, Job, label
 
-from ddp_probe.diagnose import judge
-from ddp_probe.diagnose.causes import group_of
-from ddp_probe.diagnose.rules import memory_of_one_rank
-from ddp_probe.read import load
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.causes import group_of
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.rules import memory_of_one_rank
+from ddp_probe.reading.load import from_lines, load
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 # Of two ranks that make other calls at one line nothing tells which is wrong: both are named, with what each has.

@@ -7,12 +7,12 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 import pytest
 from schedule import seed
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.diagnose.ledgers import view
-from ddp_probe.read import ledger_text
-from ddp_probe.read.load import from_lines
-from ddp_probe.read.model import Run
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.judging.ledgers import view
+from ddp_probe.reading import ledger_text
+from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import ledger_schema as schema
 
 SIZES = (2, 3, 8, 64)
 STEP = "all_reduce 16 float32 at /job/train.py:12"

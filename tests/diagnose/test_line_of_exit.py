@@ -6,11 +6,11 @@ from typing import Any, List, Tuple
 
 import pytest
 
-from ddp_probe.diagnose import judge
-from ddp_probe.read.load import from_lines, load
-from ddp_probe.read.model import Run
-from ddp_probe.report.source import own_line
-from ddp_probe.schema import Site
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.model import Run
+from ddp_probe.shared.schema import Site
+from ddp_probe.showing.source import own_line
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _SITE = {"file": "/train/train.py", "line": 31, "function": "main"}

@@ -3,10 +3,10 @@
 import os
 import random
 
-from ddp_probe import schema
-from ddp_probe.diagnose._loads import Saves, whole
-from ddp_probe.read.load import from_lines
-from ddp_probe.read.model import LoggedProcess
+from ddp_probe.judging._loads import Saves, whole
+from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.model import LoggedProcess
+from ddp_probe.shared import schema
 
 _FOLDERS = ("", "/", "//x", "/a", "/a/", "/a/b", "a", "./a", "/a/../b")
 _PARTS = ("a", "b", ".", "..", "/", "/", "x.pt")

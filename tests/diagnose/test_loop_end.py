@@ -7,8 +7,9 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ddp_probe.diagnose import Finding, judge
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.rule import Finding
+from ddp_probe.reading.load import from_lines
 
 PLAIN = """
 def main():

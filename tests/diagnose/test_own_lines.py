@@ -7,12 +7,11 @@ from typing import Any, Callable, List, Tuple
 
 import pytest
 
-from ddp_probe import schema
-from ddp_probe.diagnose import judge
-from ddp_probe.diagnose.rule import Finding
-from ddp_probe.read import load
-from ddp_probe.read.ledger_text import START, written
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.rule import Finding
+from ddp_probe.reading.ledger_text import START, written
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.shared import schema
 
 _LEDGERS = ("ledger 0-2 all_reduce 16 float32 at /job/train.py:12 x3", "ledger 0-1 all_reduce 16 float32 at /job/train.py:12 open")
 _DUMP = """Timeout (0:01:00)!

@@ -7,9 +7,9 @@ from typing import Any, Iterator, List
 import pytest
 from growers import growers
 
-from ddp_probe.diagnose._pattern import Searchable
-from ddp_probe.diagnose.rules import modules, rule_of
-from ddp_probe.read import text
+from ddp_probe.judging._pattern import Searchable
+from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.reading import text
 
 SHORT, LONG = 1 << 14, 1 << 16
 NOTICEABLE = 0.1  # Seconds for 64 KB; below it, what is measured is the machine.

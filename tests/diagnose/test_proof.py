@@ -5,8 +5,8 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading.load import from_lines
 
 
 def _line(name: str, **fields: Any) -> str:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ddp_probe.diagnose import judge
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import from_lines
 
 TABLE = """torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 ============================================================

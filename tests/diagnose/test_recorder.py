@@ -8,9 +8,9 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
-from ddp_probe.diagnose import judge
-from ddp_probe.diagnose.rule import HIGH, MEDIUM, Finding
-from ddp_probe.read import load
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.rule import HIGH, MEDIUM, Finding
+from ddp_probe.reading.load import load
 
 Dump = Dict[str, Any]
 _REDUCER = [

@@ -10,11 +10,11 @@ import pytest
 from registry import JOBS, label
 from schedule import seed
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.read.load import assemble
-from ddp_probe.read.model import Run
-from ddp_probe.read.process_reader import ProcessReader
-from ddp_probe.read.shared import SharedParts
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading.load import assemble
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.process_reader import ProcessReader
+from ddp_probe.reading.shared import SharedParts
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 FAULTS = ("", "model_on_cpu", "killed", "missing", "other_model", "env_skew")

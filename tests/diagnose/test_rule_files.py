@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ddp_probe.diagnose.rules import modules, rule_of
+from ddp_probe.judging.rules import modules, rule_of
 
 DATA = [module for module in modules() if not hasattr(module, "check")]
 CODE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.If, ast.For, ast.While, ast.Try, ast.ListComp, ast.GeneratorExp)

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from ddp_probe.diagnose import judge
-from ddp_probe.diagnose.words import cut, listed
-from ddp_probe.errors import ProbeError
-from ddp_probe.read.load import from_lines, load
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.words import cut, listed
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.shared.errors import ProbeError
 
 PACKAGES = "/env/lib/python3.11/site-packages/"
 UNUSED = "Expected to have finished reduction in the prior iteration before starting a new one."

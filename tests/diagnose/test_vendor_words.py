@@ -28,7 +28,7 @@ CODE = """
 import json, sys
 
 sys.path.insert(0, sys.argv[1])
-from ddp_probe import accelerators
+from ddp_probe.shared import accelerators
 from new_parts import accelerator
 
 class Options:
@@ -39,9 +39,9 @@ if sys.argv[2]:
     known.backends = ("accl",)
     accelerators.register(known)
 
-from ddp_probe.diagnose import judge
-from ddp_probe.diagnose.rules import modules, rule_of
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.reading.load import from_lines
 
 rules = {rule_of(module).slug: module for module in modules()}
 said = json.loads(sys.argv[3])

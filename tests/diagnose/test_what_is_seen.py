@@ -6,10 +6,10 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ddp_probe.diagnose import judge
-from ddp_probe.diagnose.change import LaunchCommand
-from ddp_probe.diagnose.rule import Finding
-from ddp_probe.read.load import from_lines, load
+from ddp_probe.judging.change import LaunchCommand
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.rule import Finding
+from ddp_probe.reading.load import from_lines, load
 
 _SITE = {"file": "/train/train.py", "line": 31, "function": "main"}
 

@@ -1,15 +1,15 @@
 """The table of hosts, and the cards that ranks share, from what children have said."""
 
-from ddp_probe.accelerators import by_device_type
-from ddp_probe.doctor import ranks
-from ddp_probe.doctor.check import verdict
-from ddp_probe.doctor.checks import own_card_each
-from ddp_probe.doctor.children import ChildAnswer
-from ddp_probe.doctor.examine import examine
-from ddp_probe.doctor.host import Host, Request
-from ddp_probe.doctor.host_meeting import made_of
-from ddp_probe.doctor.plan import LivePlan
-from ddp_probe.report.doctor_hosts import lines
+from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor.check import verdict
+from ddp_probe.judging.doctor.checks import own_card_each
+from ddp_probe.judging.doctor.children import ChildAnswer
+from ddp_probe.judging.doctor.examine import examine
+from ddp_probe.judging.doctor.host import Host, Request
+from ddp_probe.judging.doctor.host_meeting import made_of
+from ddp_probe.judging.doctor.plan import LivePlan
+from ddp_probe.shared.accelerators import by_device_type
+from ddp_probe.showing.doctor_hosts import lines
 
 
 def _said(name, identity, failed=False):

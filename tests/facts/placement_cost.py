@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict
 
 import torch
 
-from ddp_probe.facts.placement import devices_only, snapshot
+from ddp_probe.traced.facts.placement import devices_only, snapshot
 
 
 def model(parameters: int) -> torch.nn.Module:

@@ -6,8 +6,8 @@ import types
 import pytest
 import torch
 
-from ddp_probe import accelerators as table
-from ddp_probe.facts.accelerator_state import accelerators, init_dist_branch, mmengine_device
+from ddp_probe.shared import accelerators as table
+from ddp_probe.traced.facts.accelerator_state import accelerators, init_dist_branch, mmengine_device
 
 TOUCHED = []
 
@@ -162,7 +162,7 @@ def test_renamed_private_device(run_python):
     """A plugin's own name for privateuseone is found."""
     code = (
         "import torch; torch.utils.rename_privateuse1_backend('abacus')\n"
-        "from ddp_probe.facts.accelerator_state import accelerators\n"
+        "from ddp_probe.traced.facts.accelerator_state import accelerators\n"
         "import types; torch._register_device_module('abacus', types.ModuleType('torch.abacus'))\n"
         "print([(card.name, card.device_type) for card in accelerators('/nowhere')])"
     )
@@ -249,7 +249,7 @@ def test_init_dist_branch_is_what_mmengine_does(machine, monkeypatch):
 def test_without_mmengine(run_python):
     """If mmengine is not imported, the result is empty, and the query does not import it."""
     code = (
-        "import sys; from ddp_probe.facts.accelerator_state import init_dist_branch, mmengine_device\n"
+        "import sys; from ddp_probe.traced.facts.accelerator_state import init_dist_branch, mmengine_device\n"
         "print(mmengine_device(), init_dist_branch(), 'mmengine' in sys.modules, 'torch' in sys.modules)"
     )
     done = run_python(code)

@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from ddp_probe.facts.call_site import call_path, caller_package
+from ddp_probe.traced.facts.call_site import call_path, caller_package
 
 SOURCE = "def call(f, *args):\n    return f(*args)\n"
 
@@ -69,7 +69,9 @@ def test_own_line():
 
 def test_libraries_are_passed_over():
     """Frames of torch, mmengine, wrapt and the probe are passed over, also inside one another; the libraries' are what the call went through."""
-    found, between = through("mmengine.runner.runner", "torch.nn.modules.module", "wrapt.wrappers", "ddp_probe.patching.intercept.wrapper")(call_path)
+    found, between = through("mmengine.runner.runner", "torch.nn.modules.module", "wrapt.wrappers", "ddp_probe.traced.patching.intercept.wrapper")(
+        call_path
+    )
     assert found is not None
     assert found.file == __file__
     assert [each.file for each in between] == ["mmengine.runner.runner.py", "torch.nn.modules.module.py"]

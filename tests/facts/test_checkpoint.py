@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ddp_probe.facts.checkpoint import locations, look
+from ddp_probe.traced.facts.checkpoint import locations, look
 
 NEW = tuple(int(part) for part in torch.__version__.split("+", maxsplit=1)[0].split(".")[:2]) >= (2, 0)
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 import torch
 
-from ddp_probe.facts.describe import class_name, describe, describe_mapping
+from ddp_probe.traced.facts.describe import class_name, describe, describe_mapping
 
 
 class Hostile:

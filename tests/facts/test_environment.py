@@ -2,8 +2,8 @@
 
 import os
 
-from ddp_probe import accelerators
-from ddp_probe.facts.environment import NAMED, environment
+from ddp_probe.shared import accelerators
+from ddp_probe.traced.facts.environment import NAMED, environment
 
 
 def test_only_the_named_list():

@@ -3,9 +3,9 @@
 LOOK = """
 import os, random, sys, threading
 import torch, mmengine.dist, mmengine.device
-from ddp_probe.facts import accelerator_state, call_site, checkpoint, describe, environment, failure
-from ddp_probe.facts import installed, placement, versions
-from ddp_probe.masking import secrets
+from ddp_probe.traced.facts import accelerator_state, call_site, checkpoint, describe, environment, failure
+from ddp_probe.traced.facts import installed, placement, versions
+from ddp_probe.shared.masking import secrets
 
 PATH = sys.argv[1]
 torch.save({"w": torch.zeros(5)}, PATH)
@@ -67,8 +67,8 @@ def test_nothing_is_touched(run_python, tmp_path):
 def test_facts_need_no_torch(run_python):
     """Every module of facts is imported without importing torch, mmengine or wrapt."""
     code = (
-        "import importlib, pkgutil, sys, ddp_probe.facts as facts\n"
-        "for module in pkgutil.iter_modules(facts.__path__): importlib.import_module('ddp_probe.facts.' + module.name)\n"
+        "import importlib, pkgutil, sys, ddp_probe.traced.facts as facts\n"
+        "for module in pkgutil.iter_modules(facts.__path__): importlib.import_module('ddp_probe.traced.facts.' + module.name)\n"
         "print([name for name in ('torch', 'mmengine', 'wrapt', 'asyncio', 'numpy', 'importlib.metadata') if name in sys.modules])"
     )
     assert run_python(code).stdout == "[]\n"

@@ -6,7 +6,7 @@ import pytest
 import torch
 from placement_cost import measure
 
-from ddp_probe.facts.placement import devices_only, snapshot
+from ddp_probe.traced.facts.placement import devices_only, snapshot
 
 NEW = tuple(int(part) for part in torch.__version__.split("+", maxsplit=1)[0].split(".")[:2]) >= (2, 0)
 
@@ -308,7 +308,7 @@ def test_hundred_thousand_parameters():
 
 def test_too_many_parameters(monkeypatch):
     """Beyond a bound the pass ends and says so."""
-    monkeypatch.setattr("ddp_probe.facts._walk._PARAMETERS", 10)
+    monkeypatch.setattr("ddp_probe.traced.facts._walk._PARAMETERS", 10)
     found, _ = snapshot(torch.nn.Sequential(*[torch.nn.Linear(1, 1) for _ in range(10)]))
     assert (found.parameters, found.truncated) == (10, True)
 

@@ -7,9 +7,9 @@ import msgspec
 import torch
 import wrapt
 
-from ddp_probe.facts import versions as module
-from ddp_probe.facts.installed import importable, installed
-from ddp_probe.facts.versions import at_least, version_of, versions
+from ddp_probe.traced.facts import versions as module
+from ddp_probe.traced.facts.installed import importable, installed
+from ddp_probe.traced.facts.versions import at_least, version_of, versions
 
 
 def test_imported_modules_say_their_version():
@@ -31,7 +31,7 @@ def test_torch_build():
 def test_what_is_not_imported_is_told_by_its_folder():
     """Without importing anything the versions of installed packages are known."""
     code = (
-        "import sys; from ddp_probe.facts.versions import versions; found = versions();"
+        "import sys; from ddp_probe.traced.facts.versions import versions; found = versions();"
         "assert 'torch' not in sys.modules and 'mmengine' not in sys.modules and 'importlib.metadata' not in sys.modules;"
         "print(found['torch'], found['mmengine'])"
     )

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from ddp_probe.gather import choice
-from ddp_probe.meeting.place import of_slurm_step
+from ddp_probe.moving.gather import choice
+from ddp_probe.shared.meeting.place import of_slurm_step
 
 
 @pytest.fixture

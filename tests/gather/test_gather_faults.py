@@ -148,6 +148,6 @@ def test_a_full_disk(launch, roots, kept, whole_report, clean_env, tmp_path):
 
 
 def _fold_size(root, target, clean_env):
-    code = "import sys; from ddp_probe.read import fold; fold.write(sys.argv[1:2], open(sys.argv[2], 'wb'))"
+    code = "import sys; from ddp_probe.reading import fold; fold.write(sys.argv[1:2], open(sys.argv[2], 'wb'))"
     assert ended(start(["-c", code], [root, target], clean_env())).returncode == 0
     return size(target)

@@ -10,13 +10,13 @@ import time
 import pytest
 from gathering import ended, split, until, without_paths
 
-from ddp_probe.gather import names, run
-from ddp_probe.gather.hub import GatherHub
-from ddp_probe.gather.keep import Keep
-from ddp_probe.gather.line import PIECE, GatherLine
-from ddp_probe.gather.messages import VERSION, Begin, ExitCode, Finished, Have, Hello, Holds, Leave, Nothing, Offer, RunOnHost, Sent, Wanted
-from ddp_probe.meeting.place import MeetingPlace
-from ddp_probe.read import fold
+from ddp_probe.moving.gather import names, run
+from ddp_probe.moving.gather.hub import GatherHub
+from ddp_probe.moving.gather.keep import Keep
+from ddp_probe.moving.gather.line import PIECE, GatherLine
+from ddp_probe.moving.gather.messages import VERSION, Begin, ExitCode, Finished, Have, Hello, Holds, Leave, Nothing, Offer, RunOnHost, Sent, Wanted
+from ddp_probe.reading import fold
+from ddp_probe.shared.meeting.place import MeetingPlace
 
 _SECONDS = 200.0
 _RUN = RunOnHost("run", [0], [], 1, 0.0)

@@ -11,9 +11,9 @@ import pytest
 from processes import kill_in, processes_in
 from test_jobs_live import CASES, Case, Run, run, start  # noqa: F401  # a fixture is found by its name
 
-from ddp_probe.diagnose import judge
-from ddp_probe.read import load
-from ddp_probe.report.source import own_line
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import load
+from ddp_probe.showing.source import own_line
 
 _PROGRAMS = Path(__file__).parent / "programs"
 _GRACE = 3.0  # Seconds between SIGTERM and SIGKILL.

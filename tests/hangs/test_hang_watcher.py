@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ddp_probe import settings
-from ddp_probe.hangs.watcher import Hang, Requests
+from ddp_probe.shared import settings
+from ddp_probe.traced.hangs.watcher import Hang, Requests
 
 pytestmark = pytest.mark.slow
 _PROGRAMS = Path(__file__).parent / "programs"

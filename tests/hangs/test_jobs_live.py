@@ -14,11 +14,11 @@ from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by 
 from processes import kill_in, processes_in, run_in
 from registry import FOLDER, JOBS, Job, label, shell, stack
 
-from ddp_probe.diagnose import judge
-from ddp_probe.diagnose.words import named
-from ddp_probe.read import load
-from ddp_probe.report import watch_json
-from ddp_probe.watch.look import LiveView
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.words import named
+from ddp_probe.reading.load import load
+from ddp_probe.showing import watch_json
+from ddp_probe.showing.watch.look import LiveView
 
 _GUARD = 200.0
 _AFTER = "5"  # Seconds, as scripts/record_jobs has it; `watch` names nobody before 3.

@@ -14,10 +14,10 @@ from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by 
 from processes import run_in
 from schedule import seed
 
-from ddp_probe.diagnose import judge
-from ddp_probe.diagnose.rule import Finding
-from ddp_probe.read import load
-from ddp_probe.watch.look import LiveView, Look
+from ddp_probe.judging.judge import judge
+from ddp_probe.judging.rule import Finding
+from ddp_probe.reading.load import load
+from ddp_probe.showing.watch.look import LiveView, Look
 
 pytestmark = pytest.mark.slow
 

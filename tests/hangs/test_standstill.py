@@ -17,18 +17,18 @@ from ledger_books import Book, Call, Phase
 from parted_jobs import draw, log, simulated
 from schedule import seed
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe import own_code
-from ddp_probe.diagnose import judge
-from ddp_probe.facts.birth import ancestors
-from ddp_probe.hangs._others import Others
-from ddp_probe.hangs._places import Whereabouts, parted, place, together
-from ddp_probe.hangs._standstill import Seen, Standstill
-from ddp_probe.hangs._unled import Unled, has_launcher
-from ddp_probe.hangs.launch import LaunchWatcher, _Verdict
-from ddp_probe.read import ledger_text
-from ddp_probe.read.load import from_lines
-from ddp_probe.record import brief
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading import ledger_text
+from ddp_probe.reading.load import from_lines
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared import own_code
+from ddp_probe.traced.facts.birth import ancestors
+from ddp_probe.traced.hangs._others import Others
+from ddp_probe.traced.hangs._places import Whereabouts, parted, place, together
+from ddp_probe.traced.hangs._standstill import Seen, Standstill
+from ddp_probe.traced.hangs._unled import Unled, has_launcher
+from ddp_probe.traced.hangs.launch import LaunchWatcher, _Verdict
+from ddp_probe.traced.record import brief
 
 _Make = Callable[..., Book]
 
@@ -243,7 +243,7 @@ def test_a_look_at_ranks_that_move_reads_one_ledger(book: _Make, others: Others,
 
 _CHILDREN = """
 import os, signal, sys, threading
-from ddp_probe.record import brief
+from ddp_probe.traced.record import brief
 print(brief.can_start())
 if sys.argv[1] == "waits":
     reads, writes = os.pipe()

@@ -6,10 +6,9 @@ from typing import Callable
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.read import load
-from ddp_probe.read.load import from_lines
-from ddp_probe.report.html import page
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.showing.html import page
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.diagnose.rule import Evidence, Finding, Undecided
-from ddp_probe.read import load
-from ddp_probe.schema import Site
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.judging.rule import Evidence, Finding, Undecided
+from ddp_probe.reading.load import load
+from ddp_probe.shared.schema import Site
 
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg onload=alert(3)> <!-- ]]> </title></style></pre></dialog>"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hostile_run import HOSTILE, diagnosis_of
 
-from ddp_probe.report.html import page
-from ddp_probe.report.html.words import WORDS
+from ddp_probe.showing.html import page
+from ddp_probe.showing.html.words import WORDS
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _BROWSER = next(filter(None, map(shutil.which, _NAMES)), None)

@@ -7,11 +7,11 @@ import pytest
 from hostile_run import HOSTILE, TOKEN, diagnosis_of
 from page_reader import PageReader
 
-from ddp_probe.diagnose import Diagnosis
-from ddp_probe.diagnose.rule import Evidence
-from ddp_probe.report.html import page, rendering
-from ddp_probe.report.html.words import WORDS
-from ddp_probe.report.masker import Masker
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.judging.rule import Evidence
+from ddp_probe.showing.html import page, rendering
+from ddp_probe.showing.html.words import WORDS
+from ddp_probe.showing.masker import Masker
 
 _HARMLESS = "word"
 

@@ -8,16 +8,16 @@ from typing import Callable, List
 import pytest
 from page_reader import PageReader
 
-from ddp_probe.diagnose import Diagnosis
-from ddp_probe.report import safe
-from ddp_probe.report.html import page
-from ddp_probe.report.html.words import WORDS
-from ddp_probe.report.paths import Paths
-from ddp_probe.report.questions import questions
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.showing import safe
+from ddp_probe.showing.html import page
+from ddp_probe.showing.html.words import WORDS
+from ddp_probe.showing.paths import Paths
+from ddp_probe.showing.questions import questions
 
 _RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _JOBS = sorted({"%s/%s" % (log.parts[-3], log.parts[-2]) for log in _RECORDED.glob("*/*/*.jsonl")})
-_TEMPLATES = Path(__file__).resolve().parents[2] / "ddp_probe" / "report" / "html" / "templates"
+_TEMPLATES = Path(__file__).resolve().parents[2] / "ddp_probe" / "showing" / "html" / "templates"
 _each_job = pytest.mark.parametrize("job", _JOBS)
 _drawn = pytest.mark.sample(20, of="pages")
 

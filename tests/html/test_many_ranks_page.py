@@ -8,10 +8,10 @@ from typing import Any, Callable, Dict
 import pytest
 from page_reader import PageReader
 
-from ddp_probe.diagnose import judge
-from ddp_probe.read import load
-from ddp_probe.report.html import axis, bundling, page
-from ddp_probe.report.timeline import HANG, Span
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import load
+from ddp_probe.showing.html import axis, bundling, page
+from ddp_probe.showing.timeline import HANG, Span
 
 _MOST = 5_000_000
 

@@ -6,7 +6,7 @@ from typing import Dict, Tuple
 
 import pytest
 
-_STYLE = Path(__file__).resolve().parents[2] / "ddp_probe" / "report" / "html" / "templates" / "style.css"
+_STYLE = Path(__file__).resolve().parents[2] / "ddp_probe" / "showing" / "html" / "templates" / "style.css"
 _LEAST = 4.5
 _TEXTS = ("ink", "soft", "link", "bad", "warn", "good")
 _GROUNDS = ("ground", "raised", "sunk", "bad-ground")

@@ -70,7 +70,7 @@ def test_the_line_is_said_once_in_a_tree(make_venv):
     """Of a launcher and what it starts, the first alone says that the probe is not active."""
     venv = make_venv()
     venv.install()
-    (venv.site / "ddp_probe" / "settings.py").write_text("def\n")
+    (venv.site / "ddp_probe" / "shared" / "settings.py").write_text("def\n")
     code = "import subprocess, sys; [subprocess.call([sys.executable, '-c', 'print(1)']) for _ in range(3)]"
     done = venv.run(code, DDP_PROBE="1")
     assert done.stdout == "1\n1\n1\n"
@@ -81,7 +81,7 @@ def test_a_closed_stderr_costs_nothing(make_venv):
     """With stderr closed, a broken package does not stop the program."""
     venv = make_venv()
     venv.install()
-    (venv.site / "ddp_probe" / "settings.py").write_text("def\n")
+    (venv.site / "ddp_probe" / "shared" / "settings.py").write_text("def\n")
     done = subprocess.run(
         ["sh", "-c", 'exec "$0" -c "print(1)" 2>&-', venv.python],
         env=venv.env(DDP_PROBE="1", PYTHONPATH=None),

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ddp_probe.read import ledger
+from ddp_probe.reading import ledger
 
 Event = Dict[str, Any]
 Who = Union[None, str, Tuple[int, ...]]

@@ -9,7 +9,7 @@ from facts_of_a_run import lacking, read
 from proofs import NOT_SEEN, PROOFS
 from registry import JOBS, Job, label
 
-from ddp_probe.read import ledger
+from ddp_probe.reading import ledger
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _LAUNCHED = re.compile(r"torchrun|torch\.distributed\.launch|launch_on_taken_port")

@@ -8,8 +8,8 @@ from docs_parts import translations
 from texts import CHINESE
 
 import ddp_probe
-from ddp_probe.diagnose.rule import ERROR
-from ddp_probe.report import language
+from ddp_probe.judging.rule import ERROR
+from ddp_probe.showing import language
 
 LABELS = language.CHINESE.translations.labels
 ASKED = translations.labels()

@@ -5,10 +5,10 @@ from typing import Dict
 
 import pytest
 
-from ddp_probe import settings
-from ddp_probe.doctor.check import FAIL
-from ddp_probe.doctor.checks import variable_names
-from ddp_probe.report.language import CHINESE, ENGLISH, Language, chosen
+from ddp_probe.judging.doctor.check import FAIL
+from ddp_probe.judging.doctor.checks import variable_names
+from ddp_probe.shared import settings
+from ddp_probe.showing.language import CHINESE, ENGLISH, Language, chosen
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,16 @@ from typing import Any, Callable, List
 import pytest
 
 from ddp_probe.cli import main
-from ddp_probe.diagnose import Diagnosis, judge, words
-from ddp_probe.diagnose.rule import TEXTS as RULE_TEXTS
-from ddp_probe.diagnose.rules import modules, rule_of
-from ddp_probe.doctor.check import TEXTS as CHECK_TEXTS
-from ddp_probe.doctor.check import Answer, Result
-from ddp_probe.doctor.checks import modules as check_modules
-from ddp_probe.read import load
-from ddp_probe.read.load import from_lines
-from ddp_probe.report import doctor_page, safe, terminal
-from ddp_probe.report.language import CHINESE
+from ddp_probe.judging import words
+from ddp_probe.judging.doctor.check import TEXTS as CHECK_TEXTS
+from ddp_probe.judging.doctor.check import Answer, Result
+from ddp_probe.judging.doctor.checks import modules as check_modules
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.judging.rule import TEXTS as RULE_TEXTS
+from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.showing import doctor_page, safe, terminal
+from ddp_probe.showing.language import CHINESE
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 JOBS = ["03_submodule_left_behind", "00_healthy_cards", "12_killed_by_sigkill", "10_rank_never_started", "09_other_shape_on_one_rank"]

@@ -10,8 +10,8 @@ from docs_parts import translations
 from texts import mistakes
 
 from ddp_probe.cli import main
-from ddp_probe.report import language
-from ddp_probe.report.language import CHINESE, ENGLISH
+from ddp_probe.showing import language
+from ddp_probe.showing.language import CHINESE, ENGLISH
 
 TEXTS: Dict[str, Tuple[Any, str]] = {language.key(page, field): (page, field) for page, field in translations.texts()}
 SLUGS = sorted({page.slug for page, _ in TEXTS.values() if "-" in page.slug})

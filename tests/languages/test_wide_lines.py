@@ -2,11 +2,11 @@
 
 import pytest
 
-from ddp_probe.diagnose import rule
-from ddp_probe.diagnose.rules import modules, rule_of
-from ddp_probe.report import safe
-from ddp_probe.report.language import CHINESE
-from ddp_probe.report.layout import columns, labelled, wrap
+from ddp_probe.judging import rule
+from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.showing import safe
+from ddp_probe.showing.language import CHINESE
+from ddp_probe.showing.layout import columns, labelled, wrap
 
 TEXTS = [CHINESE.of(rule_of(module), field) for module in modules() for field in rule.TEXTS]
 

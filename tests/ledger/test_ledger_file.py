@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.read import _ledger_bytes, ledger
-from ddp_probe.record.ledger import PLACES, Author, LedgerFile, create, word
+from ddp_probe.reading import _ledger_bytes, ledger
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.traced.record.ledger import PLACES, Author, LedgerFile, create, word
 
 _RECORD = schema.layout(schema.RECORD)
 

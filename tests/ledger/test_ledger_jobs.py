@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
-from ddp_probe.read import ledger, ledger_lines
+from ddp_probe.reading import ledger, ledger_lines
 
 pytestmark = pytest.mark.slow
 _PROGRAMS = Path(__file__).parent / "programs"

@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict
 import pytest
 from schedule import seed
 
-from ddp_probe.ledger_schema import RECORDS
-from ddp_probe.read import ledger
+from ddp_probe.reading import ledger
+from ddp_probe.shared.ledger_schema import RECORDS
 
 pytestmark = pytest.mark.slow
 _PROGRAM = Path(__file__).parent / "programs" / "dies_at_random.py"

@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 import pytest
 
-from ddp_probe.read import ledger
+from ddp_probe.reading import ledger
 
 pytestmark = pytest.mark.slow
 

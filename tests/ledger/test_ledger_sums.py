@@ -6,8 +6,8 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from ddp_probe.ledger_schema import SUMS
-from ddp_probe.read import ledger
+from ddp_probe.reading import ledger
+from ddp_probe.shared.ledger_schema import SUMS
 
 pytestmark = pytest.mark.slow
 _PROGRAM = Path(__file__).parent / "programs" / "counted.py"

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ddp_probe.read import ledger, load
+from ddp_probe.reading import ledger
+from ddp_probe.reading.load import load
 
 pytestmark = pytest.mark.slow
 _LIBRARY = """import torch

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from secret_sets import BY_PLACE, COMMANDS, HARMLESS, HARMLESS_TEXTS, OF_LATE, SECRET, SEEN, TEXTS, UNSEEN
 
-from ddp_probe.masking.secrets import mask, mask_argv, mask_value, masked, secret_name
+from ddp_probe.shared.masking.secrets import mask, mask_argv, mask_value, masked, secret_name
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 

@@ -8,71 +8,74 @@ from typing import Any, Dict, Set, Tuple
 
 import pytest
 
-from ddp_probe import accelerators, declared, own_code, schema, settings
 from ddp_probe.activation import targets
-from ddp_probe.report import event_line
+from ddp_probe.shared import accelerators, declared, own_code, schema, settings
+from ddp_probe.showing import event_line
 
 # What a file declares, what stands there instead, and how the sentence begins.
 MISSING: Dict[str, Tuple[str, str, str, str]] = {
     "probe without cost": (
-        "ddp_probe/probes/save.py",
+        "ddp_probe/traced/probes/save.py",
         '    cost = "Two stats per save, and one of the file system if the save fails."\n',
         "",
-        'ddp_probe/probes/save.py: Save has no cost. Write cost = "…" in the class:',
+        'ddp_probe/traced/probes/save.py: Save has no cost. Write cost = "…" in the class:',
     ),
     "probe without targets": (
-        "ddp_probe/probes/save.py",
+        "ddp_probe/traced/probes/save.py",
         '    targets = ("torch.serialization:save", "mmengine.fileio.backends.local_backend:LocalBackend.put")\n',
         "",
-        'ddp_probe/probes/save.py: Save has no targets. Write targets = ("module:qualname",) in the class:',
+        'ddp_probe/traced/probes/save.py: Save has no targets. Write targets = ("module:qualname",) in the class:',
     ),
     "probe without events": (
-        "ddp_probe/probes/save.py",
+        "ddp_probe/traced/probes/save.py",
         "    events = (schema.Save,)\n",
         "",
-        "ddp_probe/probes/save.py: Save has no events. Write events = (schema.X,) in the class:",
+        "ddp_probe/traced/probes/save.py: Save has no events. Write events = (schema.X,) in the class:",
     ),
     "probe of another name": (
-        "ddp_probe/probes/save.py",
+        "ddp_probe/traced/probes/save.py",
         '    name = "save"\n',
         '    name = "store"\n',
-        "ddp_probe/probes/save.py: Save is named 'store'. Write name = \"save\" in the class:",
+        "ddp_probe/traced/probes/save.py: Save is named 'store'. Write name = \"save\" in the class:",
     ),
     "probe in a role that does not exist": (
-        "ddp_probe/probes/launcher.py",
+        "ddp_probe/traced/probes/launcher.py",
         "    roles = LAUNCH\n",
         '    roles = ("boss",)\n',
-        "ddp_probe/probes/launcher.py: Launcher has roles ('boss',). Write some of rank, solo, launcher.",
+        "ddp_probe/traced/probes/launcher.py: Launcher has roles ('boss',). Write some of rank, solo, launcher.",
     ),
     "probe that is not named": (
-        "ddp_probe/probes/save.py",
+        "ddp_probe/traced/probes/save.py",
         "\nPROBE = Save\n",
         "",
-        "ddp_probe/probes/save.py has no PROBE. Write PROBE = and the name of its class as its last line.",
+        "ddp_probe/traced/probes/save.py has no PROBE. Write PROBE = and the name of its class as its last line.",
     ),
     "target without a colon": (
-        "ddp_probe/probes/save.py",
+        "ddp_probe/traced/probes/save.py",
         '("torch.serialization:save", ',
         '("torch.save", ',
-        "ddp_probe/probes/save.py: Save has the target 'torch.save'. Write it as module:qualname.",
+        "ddp_probe/traced/probes/save.py: Save has the target 'torch.save'. Write it as module:qualname.",
     ),
     "remedy without for_good": (
-        "ddp_probe/remedies/timeout.py",
+        "ddp_probe/traced/remedies/timeout.py",
         "    for_good = ",
         "    _was = ",
-        'ddp_probe/remedies/timeout.py: Timeout has no for_good. Write for_good = "…" in the class: how to make the same change in code.',
+        'ddp_probe/traced/remedies/timeout.py: Timeout has no for_good. Write for_good = "…" in the class: how to make the same change in code.',
     ),
     "remedy without an order": (
-        "ddp_probe/remedies/timeout.py",
+        "ddp_probe/traced/remedies/timeout.py",
         "    order = 110\n",
         "",
-        "ddp_probe/remedies/timeout.py: Timeout has order 0, which is not above 0. Write a number of its own in the class.",
+        "ddp_probe/traced/remedies/timeout.py: Timeout has order 0, which is not above 0. Write a number of its own in the class.",
     ),
     "remedy with the order of another": (
-        "ddp_probe/remedies/timeout.py",
+        "ddp_probe/traced/remedies/timeout.py",
         "    order = 110\n",
         "    order = 20\n",
-        "ddp_probe/remedies/timeout.py: Timeout has order 20, as ddp_probe/remedies/backend.py has. Write a number of its own in the class.",
+        (
+            "ddp_probe/traced/remedies/timeout.py: Timeout has order 20, as ddp_probe/traced/remedies/backend.py has. "
+            "Write a number of its own in the class."
+        ),
     ),
     "rule without an example": (
         "tests/rules/map-location-missing/03-both-ranks-load-to-cpu.log",
@@ -87,46 +90,46 @@ MISSING: Dict[str, Tuple[str, str, str, str]] = {
         "tests/rules/map-location-missing/03-both-ranks-load-to-cpu.log: the header needs a name, and an answer, which is one of found, clear,",
     ),
     "rule without a check and without words": (
-        "ddp_probe/diagnose/rules/rank_came_late.py",
+        "ddp_probe/judging/rules/rank_came_late.py",
         "def check(run: Run)",
         "def look(run: Run)",
-        "ddp_probe/diagnose/rules/rank_came_late.py has neither a check nor printed texts. Write check(run), or printed=(Printed(…),)",
+        "ddp_probe/judging/rules/rank_came_late.py has neither a check nor printed texts. Write check(run), or printed=(Printed(…),)",
     ),
     "rule with a cause that does not exist": (
-        "ddp_probe/diagnose/rules/submodule_left_behind.py",
+        "ddp_probe/judging/rules/submodule_left_behind.py",
         'cause="mixed_cpu_cuda_params"',
         'cause="moon_phase"',
-        "ddp_probe/diagnose/rules/submodule_left_behind.py: the rule has the cause 'moon_phase'. Write one of ddp_probe/diagnose/causes.py,",
+        "ddp_probe/judging/rules/submodule_left_behind.py: the rule has the cause 'moon_phase'. Write one of ddp_probe/judging/causes.py,",
     ),
     "rule with the id of another": (
-        "ddp_probe/diagnose/rules/torch_fault.py",
+        "ddp_probe/judging/rules/torch_fault.py",
         'id="DDP813"',
         'id="DDP104"',
-        "ddp_probe/diagnose/rules/torch_fault.py: the rule has the id DDP104, as ddp_probe/diagnose/rules/submodule_left_behind.py has.",
+        "ddp_probe/judging/rules/torch_fault.py: the rule has the id DDP104, as ddp_probe/judging/rules/submodule_left_behind.py has.",
     ),
     "rule of another name": (
-        "ddp_probe/diagnose/rules/submodule_left_behind.py",
+        "ddp_probe/judging/rules/submodule_left_behind.py",
         'slug="submodule-left-behind"',
         'slug="left-behind"',
-        "ddp_probe/diagnose/rules/submodule_left_behind.py: the rule has the slug 'left-behind'. Write slug=\"submodule-left-behind\":",
+        "ddp_probe/judging/rules/submodule_left_behind.py: the rule has the slug 'left-behind'. Write slug=\"submodule-left-behind\":",
     ),
     "accelerator without device_types": (
-        "ddp_probe/accelerators.py",
+        "ddp_probe/shared/accelerators.py",
         '        device_types=("musa",),\n',
         "",
-        "ddp_probe/accelerators.py: the record 'musa' has no device_types. Write device_types=(\"…\",) in it: what torch calls its devices.",
+        "ddp_probe/shared/accelerators.py: the record 'musa' has no device_types. Write device_types=(\"…\",) in it: what torch calls its devices.",
     ),
     "field without a meaning": (
-        "ddp_probe/schema.py",
+        "ddp_probe/shared/schema.py",
         'calls: Annotated[int, _doc("How often the job has made this call.")] = 0',
         "calls: int = 0",
-        'ddp_probe/schema.py: the field calls of Coverage has no meaning. Write it as calls: Annotated[…, _doc("…")].',
+        'ddp_probe/shared/schema.py: the field calls of Coverage has no meaning. Write it as calls: Annotated[…, _doc("…")].',
     ),
     "event without a docstring": (
-        "ddp_probe/schema.py",
+        "ddp_probe/shared/schema.py",
         '    """restore() was called."""\n',
         "",
-        "ddp_probe/schema.py: Restored has no docstring. Write a sentence that says what it is.",
+        "ddp_probe/shared/schema.py: Restored has no docstring. Write a sentence that says what it is.",
     ),
 }
 
@@ -144,8 +147,8 @@ def test_a_missing_declaration_is_told(checkout: Any, name: str) -> None:
 
 def test_ring_0_has_what_the_files_declare() -> None:
     """The table that settings and the import hook read names each file of probes and remedies, and each vendor's set_device."""
-    package = Path(str(declared.__file__)).parent
-    files = {folder: {path.stem for path in (package / folder).glob("[a-z]*.py")} for folder in ("probes", "remedies")}
+    package = Path(str(declared.__file__)).parent.parent
+    files = {folder: {path.stem for path in (package / "traced" / folder).glob("[a-z]*.py")} for folder in ("probes", "remedies")}
     assert {row.probe for row in targets.TARGETS} == files["probes"]
     assert {name.replace("-", "_") for name in settings.REMEDIES} == files["remedies"]
     assert {row.module + ":" + row.qualname for row in targets.TARGETS if row.probe == "set_device"} == set(accelerators.set_device_targets())

@@ -53,18 +53,18 @@ def test_a_rule_by_words(checkout: Any, repo: Path) -> None:
 def test_a_release_waits_for_the_texts_in_another_language(checkout: Any) -> None:
     """A new rule is in English on the Chinese page; --release refuses it until its lines are filled in, and again if the English text changes."""
     checkout.made("rule", "saved-too-soon", "--by-words")
-    page, file = checkout.root / "docs" / "rules.zh-CN.md", checkout.root / "ddp_probe" / "report" / "languages" / "zh.txt"
+    page, file = checkout.root / "docs" / "rules.zh-CN.md", checkout.root / "ddp_probe" / "showing" / "languages" / "zh.txt"
     assert "\nAn exception says saved-too-soon.\n" in page.read_text(encoding="utf-8")
     refused = checkout.run("scripts/render_docs", "--release")
     assert refused.returncode == 1
     first, *lines = refused.stdout.splitlines()
-    assert first.startswith("ddp_probe/report/languages/zh.txt lacks 4 texts")
+    assert first.startswith("ddp_probe/showing/languages/zh.txt lacks 4 texts")
     with file.open("a", encoding="utf-8") as target:
         target.write("\n".join(line if line.startswith("#") else line + " 有异常的内容是 saved-too-soon。" for line in lines) + "\n")
     assert checkout.run("scripts/render_docs").returncode == 0
     assert "\n有异常的内容是 saved-too-soon。\n" in page.read_text(encoding="utf-8")
     assert checkout.run("scripts/render_docs", "--release").returncode == 0
-    checkout.edit("ddp_probe/diagnose/rules/saved_too_soon.py", 'title="An exception', 'title="A failure')
+    checkout.edit("ddp_probe/judging/rules/saved_too_soon.py", 'title="An exception', 'title="A failure')
     assert checkout.run("scripts/render_docs").returncode == 0
     again = checkout.run("scripts/render_docs", "--release")
     assert again.returncode == 1
@@ -158,17 +158,17 @@ def test_every_skeleton_is_laid_out(checkout: Any) -> None:
     ("words", "why"),
     [
         (["probe", "AllReduce"], "'AllReduce' is not a valid name for a probe. Use small letters, digits and underscores, such as all_reduce."),
-        (["probe", "load"], "ddp_probe/schema.py has a class Load already. Choose another name."),
+        (["probe", "load"], "ddp_probe/shared/schema.py has a class Load already. Choose another name."),
         (["probe", "reduce", "--target", "torch.load"], "'torch.load' is not a valid target. Write it as module:qualname, such as"),
         (["probe", "first", "--event", "checkpoint.load"], "An event has the name checkpoint.load already."),
         (["rule", "Bad_Slug"], "'Bad_Slug' is not a valid name for a rule. Use small letters, digits and hyphens, such as model-never-moved."),
         (["rule", "model-never-moved"], "A rule has, or had, the slug model-never-moved. Choose another name."),
-        (["rule", "a-new-one", "--cause", "nothing"], "'nothing' is not a cause. ddp_probe/diagnose/causes.py lists them; add a new one there."),
-        (["remedy", "atomic-save"], "ddp_probe/remedies/atomic_save.py exists already. Choose another name."),
+        (["rule", "a-new-one", "--cause", "nothing"], "'nothing' is not a cause. ddp_probe/judging/causes.py lists them; add a new one there."),
+        (["remedy", "atomic-save"], "ddp_probe/traced/remedies/atomic_save.py exists already. Choose another name."),
         (["probe", "zip", "--target", "zipfile:is_zipfile"], "Write with --call the lines that call zipfile.is_zipfile, such as"),
         (["remedy", "one", "--target", "torch.serialization:save"], "Write with --call the lines that call torch.serialization.save, such as"),
         (["remedy", "one", "--value", "cpu"], "'cpu' is not a valid Python literal."),
-        (["accelerator", "gcu"], "ddp_probe/accelerators.py has the record 'gcu' for gcu already. Change that one."),
+        (["accelerator", "gcu"], "ddp_probe/shared/accelerators.py has the record 'gcu' for gcu already. Change that one."),
         (["check", "Shared"], "'Shared' is not a valid name for a check. Use small letters, digits and hyphens, such as shared-memory."),
         (["check", "shared-memory"], "A check has the slug shared-memory already. Choose another name."),
         (["command", "report"], "There is a command report already. Choose another name."),

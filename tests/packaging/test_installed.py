@@ -26,7 +26,7 @@ _EXAMPLES = """
 import json, runpy
 from importlib.util import find_spec
 package = list(find_spec("ddp_probe").submodule_search_locations)[0]
-found = runpy.run_path(package + "/diagnose/examples.py")["of"]("submodule-left-behind")
+found = runpy.run_path(package + "/judging/examples.py")["of"]("submodule-left-behind")
 print(json.dumps([example.name for example in found]))
 """
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from page_scene import Scene
 
-from ddp_probe import settings
+from ddp_probe.shared import settings
 
 
 @pytest.fixture

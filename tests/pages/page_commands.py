@@ -5,7 +5,7 @@ import shlex
 from typing import Any, Iterator, List
 
 from ddp_probe.cli import _parse, commands, find
-from ddp_probe.errors import UsageError
+from ddp_probe.shared.errors import UsageError
 
 # Up to what a shell or a sentence ends it with; 2>&1 is a shell's.
 _TYPED = re.compile(r"(?:(?<![\w/])|/)(?:-m ddp_probe|ddp-probe)(?= )((?: +(?!#|\d>)(?:\"[^\"]*\"|'[^'\n]*'|[^\s`|;&<>()'\"])+)*)")

@@ -11,7 +11,7 @@ from unittest import mock
 from page_blocks import REPO
 
 from ddp_probe import cli
-from ddp_probe.report import inventory
+from ddp_probe.showing import inventory
 
 RECORDED = REPO / "tests" / "recorded" / "new"
 _TEXTS = (".jsonl", ".txt", ".json")

@@ -17,15 +17,15 @@ from ledger_books import Book, Call, born, returned
 from page_blocks import REPO
 from page_scene import FOLDER, Scene, lines_of
 
-from ddp_probe import schema
 from ddp_probe.activation.installer import install, locations, needs
-from ddp_probe.diagnose import judge
-from ddp_probe.doctor.check import Check, Result
-from ddp_probe.doctor.checks import activator, launcher_recorded, run_folder_writable
-from ddp_probe.doctor.host import Host, Request
-from ddp_probe.read.load import from_lines
-from ddp_probe.record import Recorder
-from ddp_probe.report import doctor_page, standstill
+from ddp_probe.judging.doctor.check import Check, Result
+from ddp_probe.judging.doctor.checks import activator, launcher_recorded, run_folder_writable
+from ddp_probe.judging.doctor.host import Host, Request
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import from_lines
+from ddp_probe.shared import schema
+from ddp_probe.showing import doctor_page, standstill
+from ddp_probe.traced.record import Recorder
 
 CARDS_UNKNOWN, HEALTHY, BACKWARD = "02_runner_does_not_know_cards", "00_healthy_ddp", "08_backward_skipped_on_one_rank"
 _SITE = "/opt/train/lib/python3.8/site-packages"

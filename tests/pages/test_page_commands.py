@@ -11,8 +11,8 @@ import pytest
 import yaml
 from page_blocks import REPO, blocks, pages, text
 
-from ddp_probe import settings
-from ddp_probe.accelerators import ACCELERATORS
+from ddp_probe.shared import settings
+from ddp_probe.shared.accelerators import ACCELERATORS
 
 ALL = sorted({*pages(), "CHANGELOG.md", *(str(path.relative_to(REPO)) for path in (REPO / "docs").rglob("*.md"))})
 _LINK = re.compile(r"\]\(([^()\s]+)\)|href=\"([^\"]+)\"")
@@ -148,8 +148,8 @@ def test_a_record_of_another_package_counts(tmp_path: Path, run_python: Callable
     (tmp_path / "acme.dist-info").mkdir()
     (tmp_path / "acme.dist-info" / "entry_points.txt").write_text(_as_installed(entry.text), encoding="utf-8")
     code = """
-from ddp_probe import accelerators
-from ddp_probe.probes._plugins import Plugins
+from ddp_probe.shared import accelerators
+from ddp_probe.traced.probes._plugins import Plugins
 Plugins("rank")
 print(accelerators.by_device_type("acme").vendor)
 """

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ddp_probe.patching import Observer, PatchRegistry, guard, switch
+from ddp_probe.traced.patching import Observer, PatchRegistry, guard, switch
 
 _DEFINING = '''
 """Defines what the tests patch."""

@@ -1,6 +1,6 @@
 """An override made of functions, and the changes that it makes."""
 
-from ddp_probe.patching import Change, Override, Target
+from ddp_probe.traced.patching import Change, Override, Target
 
 ACT = Target("probed_lib", "act")
 

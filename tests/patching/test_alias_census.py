@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from ddp_probe.patching import Target
+from ddp_probe.traced.patching import Target
 
 LOAD = Target("probed_lib", "load")
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from ddp_probe.patching import PatchRegistry, Target, overwritten_by
+from ddp_probe.traced.patching import PatchRegistry, Target, overwritten_by
 
 KINDS = [
     ("load", lambda lib: lib.load("a")),
@@ -237,7 +237,7 @@ def test_a_call_in_flight_finishes_as_it_began(lib, recorder):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Needs fork.")
 def test_a_fork_while_another_thread_applies_does_not_hang(lib, registry, recorder):
     """A forked child has a lock of its own, also when a thread of the parent holds the registry's at that moment."""
-    from ddp_probe.patching.undo import registry as module
+    from ddp_probe.traced.patching.undo import registry as module
 
     held, done = threading.Event(), threading.Event()
 

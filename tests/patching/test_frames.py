@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ddp_probe
-from ddp_probe.patching import Observer, Target, clean_exception, clean_traceback, is_our_frame
+from ddp_probe.traced.patching import Observer, Target, clean_exception, clean_traceback, is_our_frame
 
 LOAD = Target("probed_lib", "load")
 PACKAGE = str(Path(ddp_probe.__file__).parent)
@@ -175,7 +175,7 @@ def test_deep_recursion_ends_as_it_would(lib, registry, recorder, quiet):
 @pytest.fixture
 def unshed(monkeypatch):
     """The wrapper's frames stay in tracebacks, as up to Python 3.10 in a process without ctypes."""
-    monkeypatch.setattr("ddp_probe.patching.intercept._importlib_bootstrap_frame.shed", lambda exc: None)
+    monkeypatch.setattr("ddp_probe.traced.patching.intercept._importlib_bootstrap_frame.shed", lambda exc: None)
 
 
 def test_a_cleaned_traceback_has_none_of_our_frames(lib, registry, recorder, unshed):
@@ -219,7 +219,7 @@ def test_members_of_a_group_are_cleaned(lib, registry, recorder, unshed):
 def test_a_fault_of_ours_keeps_its_traceback(lib, registry, recorder, monkeypatch):
     """A traceback that ends in our own code is left whole: it is what a person needs in order to fix it."""
     monkeypatch.setenv("DDP_PROBE_STRICT", "1")
-    from ddp_probe.patching import guard
+    from ddp_probe.traced.patching import guard
 
     with pytest.raises(TypeError) as caught:
         guard.run("broken", None)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ddp_probe.patching import Guard, Target, guard
+from ddp_probe.traced.patching import Guard, Target, guard
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_what_a_handler_raises_is_the_jobs(quiet):
         signal.signal(signal.SIGUSR1, signal.SIG_DFL)
         raise OSError("the job's own")
 
-    from ddp_probe.ours import ours
+    from ddp_probe.shared.ours import ours
 
     source = "def busy():\n  try:\n    send()\n  except ours(OSError):\n    return 'lost'\n"
     busy = _in_our_file(source, ours=ours, send=lambda: signal.raise_signal(signal.SIGUSR1))

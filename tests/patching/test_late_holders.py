@@ -2,7 +2,7 @@
 
 import functools
 
-from ddp_probe.patching import PatchRegistry, Target
+from ddp_probe.traced.patching import PatchRegistry, Target
 
 
 def test_who_kept_an_original_is_named(lib, registry, recorder):

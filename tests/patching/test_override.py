@@ -9,7 +9,7 @@ import pytest
 from overrides import ACT, Doing, answer, change
 
 import ddp_probe
-from ddp_probe.patching import Change, Override, Target, guard
+from ddp_probe.traced.patching import Change, Override, Target, guard
 
 LOAD = Target("probed_lib", "load")
 PACKAGE = str(Path(ddp_probe.__file__).parent)

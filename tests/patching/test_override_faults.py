@@ -8,7 +8,7 @@ import pytest
 from overrides import ACT, Doing, change
 
 import ddp_probe
-from ddp_probe.patching import Target, clean_exception, guard
+from ddp_probe.traced.patching import Target, clean_exception, guard
 
 LOAD = Target("probed_lib", "load")
 PACKAGE = str(Path(ddp_probe.__file__).parent)

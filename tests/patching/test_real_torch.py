@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 TARGETS = """
 import functools, io, inspect, pickle, sys
-from ddp_probe.patching import Observer, PatchRegistry, Target, guard
+from ddp_probe.traced.patching import Observer, PatchRegistry, Target, guard
 
 TARGETS = [Target(*name.split(":")) for name in (
     "torch.serialization:load", "torch.serialization:save", "torch.nn.modules.module:Module.to",
@@ -23,7 +23,7 @@ class Seen(Observer):
         self.names.append(call.target.qualname)
 
 def raw(target):
-    from ddp_probe.patching.slot import locate
+    from ddp_probe.traced.patching.slot import locate
     return locate(target)[1]
 
 observer, registry = Seen(), PatchRegistry()

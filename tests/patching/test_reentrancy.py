@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from ddp_probe.patching import Target, guard, switch
+from ddp_probe.traced.patching import Target, guard, switch
 
 LOAD = Target("probed_lib", "load")
 OUTER = Target("probed_lib", "outer")
@@ -108,7 +108,7 @@ def test_a_result_cannot_be_changed(lib, registry, recorder):
 
 def test_applying_while_others_call_loses_no_call(lib, recorder):
     """Threads that call during apply and undo get every result, and none of them an exception."""
-    from ddp_probe.patching import PatchRegistry
+    from ddp_probe.traced.patching import PatchRegistry
 
     registry, stop, wrong = PatchRegistry(), threading.Event(), []
 

@@ -5,7 +5,7 @@ import functools
 import pytest
 import wrapt
 
-from ddp_probe.patching import Target, overwritten_by
+from ddp_probe.traced.patching import Target, overwritten_by
 
 LOAD = Target("probed_lib", "load")
 

@@ -13,7 +13,7 @@ import weakref
 
 import pytest
 
-from ddp_probe.patching import PatchRegistry, Target
+from ddp_probe.traced.patching import PatchRegistry, Target
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 LOAD = Target("probed_lib", "load")

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from pipeline_pages import PAGES, RECORDED, RUNS, fences, recorded
 
-from ddp_probe import schema
 from ddp_probe.activation import run_folder
+from ddp_probe.shared import schema
 
 CONFIGURATIONS = ("vector.yaml", "fluent-bit.yaml", "promtail.yaml", "config.alloy")
 _EVENT = re.compile(r"\b((?:process|launcher|hang|probe|dist|ddp|checkpoint)\\?\.[a-z_]+)\b")
@@ -135,7 +135,7 @@ def test_every_line_has_what_the_labels_and_the_time_come_from() -> None:
 
 def test_lines_are_shorter_than_what_the_collectors_take() -> None:
     """The stacks of as many threads as are written, each as deep as its frames are kept, fit into the longest line of each configuration."""
-    from ddp_probe.facts import stacks
+    from ddp_probe.traced.facts import stacks
 
     frame = schema.Site(file="/env/site-packages/" + "x" * 100, line=1000, function="f" * 60)
     thread = schema.ThreadStack(name="t" * 40, frames=[frame] * (stacks._OUTER + stacks._INNER))

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 from pipeline_pages import PAGES, recorded
 
-from ddp_probe.read import ledger_text
+from ddp_probe.reading import ledger_text
 
 Event = Dict[str, Any]
 _JOBS = ("00_healthy_ddp", "03_model_on_cpu_on_one_rank", "08_long_validation_on_rank0", "12_killed_by_sigkill")

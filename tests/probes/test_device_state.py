@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 
-from ddp_probe import schema
-from ddp_probe.facts import device_memory
-from ddp_probe.facts.host_state import HostReader
-from ddp_probe.probes import _states
+from ddp_probe.shared import schema
+from ddp_probe.traced.facts import device_memory
+from ddp_probe.traced.facts.host_state import HostReader
+from ddp_probe.traced.probes import _states
 
 _MIB = 1 << 20
 _ON_CARDS = """
@@ -101,7 +101,7 @@ def test_a_memory_error_always_has_a_line(ran):
     """A call that fails for lack of memory is followed by a line, also if the job catches the exception and nothing has changed."""
     code = _ON_CARDS % ("", "")
     code += """
-import ddp_probe.probes
+import ddp_probe.traced.probes
 def full(*_, **__):
     raise RuntimeError("GCU out of memory. Tried to allocate 2 MiB.")
 from torch import nn

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 
-from ddp_probe.report import event_line
+from ddp_probe.showing import event_line
 
 _TOOLS = Path(__file__).resolve().parent.parent / "accelerator" / "tools"
 _JOB = """

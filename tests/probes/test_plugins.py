@@ -1,8 +1,8 @@
 """Third parties add a probe or an accelerator by an entry point."""
 
 PROBE = '''
-from ddp_probe import schema
-from ddp_probe.probes import Probe
+from ddp_probe.shared import schema
+from ddp_probe.traced.probes import Probe
 
 class Seen(Probe):
     """Watches two functions that have nothing to do with torch."""
@@ -18,7 +18,7 @@ PROBE = Seen
 '''
 
 RECORD = """
-from ddp_probe.accelerators import Accelerator
+from ddp_probe.shared.accelerators import Accelerator
 
 RECORD = Accelerator(name="abacus", vendor="Roman", visible=("ABACUS_VISIBLE",), set_device=("abacus_lib:set_device",))
 """

@@ -10,8 +10,8 @@ from typing import Any, Iterator
 
 import pytest
 
-from ddp_probe.read.load import from_lines
-from ddp_probe.read.model import Run
+from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.model import Run
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="only Linux tells when a process was started")
 

@@ -9,9 +9,8 @@ from typing import Callable, Dict, List
 import pytest
 from schedule import seed
 
-from ddp_probe.diagnose import judge
-from ddp_probe.read import load
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import from_lines, load
 
 pytestmark = pytest.mark.slow
 Event = Callable[..., str]

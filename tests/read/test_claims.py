@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.errors import ProbeError
-from ddp_probe.read import ledger, ledger_lines, ledger_text, rank_ledger
+from ddp_probe.reading import ledger, ledger_lines, ledger_text, rank_ledger
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.errors import ProbeError
 
 _CALLS = ["ledger 0-1 all_reduce 4 float32 at t.py:3 x4", "ledger 0 all_reduce 4 float32 at t.py:3 open", "ledger 1 barrier at t.py:9 open"]
 _SEQ = schema.offset(schema.RECORD, "seq")

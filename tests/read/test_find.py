@@ -6,8 +6,9 @@ from typing import Any, Callable
 
 import pytest
 
-from ddp_probe.errors import ProbeError
-from ddp_probe.read import find, load
+from ddp_probe.reading import find
+from ddp_probe.reading.load import load
+from ddp_probe.shared.errors import ProbeError
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any, Dict
 import pytest
 from schedule import seed
 
-from ddp_probe.read import flight_recorder
+from ddp_probe.reading import flight_recorder
 
 FRAMES = [
     {"name": "all_reduce", "filename": "/torch/distributed/distributed_c10d.py", "line": 3245},

@@ -15,14 +15,14 @@ from typing import Any, Callable, Iterator, List, Sequence, Tuple
 
 import pytest
 
-from ddp_probe.diagnose import judge
-from ddp_probe.errors import ProbeError
-from ddp_probe.read import fold, fold_file, host_fold, ledger_lines, process_files
-from ddp_probe.read.load import load
-from ddp_probe.read.model import Inventory, Run
-from ddp_probe.read.process_files import Meter
-from ddp_probe.read.shared import SharedParts
-from ddp_probe.report import as_json, terminal
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading import fold, fold_file, host_fold, ledger_lines, process_files
+from ddp_probe.reading.load import load
+from ddp_probe.reading.model import Inventory, Run
+from ddp_probe.reading.process_files import Meter
+from ddp_probe.reading.shared import SharedParts
+from ddp_probe.shared.errors import ProbeError
+from ddp_probe.showing import as_json, terminal
 
 TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "jobs")]

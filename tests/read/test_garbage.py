@@ -11,16 +11,16 @@ from typing import Any, Callable, List
 
 import pytest
 
-from ddp_probe.diagnose import judge
-from ddp_probe.errors import ProbeError
-from ddp_probe.read import load
-from ddp_probe.read.model import Run
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import load
+from ddp_probe.reading.model import Run
+from ddp_probe.shared.errors import ProbeError
 
 Event = Callable[..., str]
 GB = 1 << 30
 _MEASURED = """
 import re, sys, time
-from ddp_probe.read import load
+from ddp_probe.reading.load import load
 begin = time.monotonic()
 run = load(sys.argv[1:])
 assert run.inventory.lines or run.texts, "nothing read"

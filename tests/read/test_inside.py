@@ -2,9 +2,9 @@
 
 import json
 
-from ddp_probe.diagnose import judge
-from ddp_probe.read.inside import inside
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.inside import inside
+from ddp_probe.reading.load import from_lines
 
 WORKER = """Caught OSError in DataLoader worker process 0.
 Original Traceback (most recent call last):

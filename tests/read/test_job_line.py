@@ -2,11 +2,11 @@
 
 import pytest
 
-from ddp_probe.diagnose._waits import stood
-from ddp_probe.read.job_line import job_line
-from ddp_probe.read.logged_call import LogLine
-from ddp_probe.read.model import Failed
-from ddp_probe.schema import Site
+from ddp_probe.judging._waits import stood
+from ddp_probe.reading.job_line import job_line
+from ddp_probe.reading.logged_call import LogLine
+from ddp_probe.reading.model import Failed
+from ddp_probe.shared.schema import Site
 
 PACKAGES = "/env/lib/python3.11/site-packages/"
 JOB = Site("/work/train.py", 31, "main")

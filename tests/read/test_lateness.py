@@ -10,11 +10,12 @@ from typing import Dict, Iterator, List, Mapping, Optional, Tuple
 import pytest
 from schedule import seed
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.diagnose import judge, late_ranks
-from ddp_probe.read import fold, folded_ledger, lateness, ledger, ledger_lines, ledger_text, load, rank_ledger, steps
-from ddp_probe.read.lateness import LateRanks
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging import late_ranks
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading import fold, folded_ledger, lateness, ledger, ledger_lines, ledger_text, rank_ledger, steps
+from ddp_probe.reading.lateness import LateRanks
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.shared import ledger_schema as schema
 
 SIZE = 8
 STEPS = 60

@@ -5,9 +5,9 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ddp_probe.diagnose import judge
-from ddp_probe.read import load
-from ddp_probe.report import brief
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import load
+from ddp_probe.showing import brief
 
 Write = Callable[[Path, Dict[str, List[str]]], Path]
 Event = Callable[..., str]

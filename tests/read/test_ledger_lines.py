@@ -9,9 +9,10 @@ from typing import Any, List
 
 import pytest
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.read import ledger, ledger_lines, ledger_text, load, rank_ledger
-from ddp_probe.watch import files
+from ddp_probe.reading import ledger, ledger_lines, ledger_text, rank_ledger
+from ddp_probe.reading.load import load
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.showing.watch import files
 
 LINES = [
     "ledger 0-1 all_reduce 16 float32 at /job/train.py:12 x3000",

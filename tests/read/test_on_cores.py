@@ -7,7 +7,7 @@ from typing import Any, Dict
 
 import pytest
 
-from ddp_probe.read import on_cores
+from ddp_probe.reading import on_cores
 
 PARENT = os.getpid()
 

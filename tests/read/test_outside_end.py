@@ -8,11 +8,11 @@ from typing import Any, List, Optional
 
 import pytest
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.diagnose import judge
-from ddp_probe.read import fold, ledger, ledger_lines, ledger_text, load, rank_ledger
-from ddp_probe.read.load import from_lines
-from ddp_probe.read.model import Run
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading import fold, ledger, ledger_lines, ledger_text, rank_ledger
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import ledger_schema as schema
 
 TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "jobs"), str(TESTS / "hangs")]

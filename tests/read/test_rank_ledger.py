@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.read import ledger, ledger_text, load, rank_ledger
-from ddp_probe.read.load import from_lines
-from ddp_probe.read.model import LoggedProcess
+from ddp_probe.reading import ledger, ledger_text, rank_ledger
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.model import LoggedProcess
+from ddp_probe.shared import ledger_schema as schema
 
 LINES = [
     "ledger 0-1 all_reduce 16 float32 at /job/train.py:12 x3000",

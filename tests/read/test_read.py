@@ -5,9 +5,8 @@ from typing import Callable
 
 import pytest
 
-from ddp_probe import schema
-from ddp_probe.read import load
-from ddp_probe.read.load import from_lines
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.shared import schema
 
 Event = Callable[..., str]
 WriteRun = Callable[..., Path]

@@ -6,8 +6,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 
-from ddp_probe import schema
-from ddp_probe.read import load
+from ddp_probe.reading.load import load
+from ddp_probe.shared import schema
 
 STARTS = {"file": "/train/fit.py", "line": 49, "function": "main"}
 LIBRARY = {"file": "/usr/lib/python3/dist-packages/trainer/loop.py", "line": 1, "function": "fit"}

@@ -4,8 +4,8 @@ from typing import List, Optional, Tuple
 
 import pytest
 
-from ddp_probe.read import text
-from ddp_probe.read.model import Failed, TextLog
+from ddp_probe.reading import text
+from ddp_probe.reading.model import Failed, TextLog
 
 
 def _read(log: str) -> TextLog:

@@ -7,14 +7,14 @@ from typing import Any, Callable, Dict, List, Union
 import msgspec
 import pytest
 
-from ddp_probe import schema, settings
-from ddp_probe.record import Recorder
+from ddp_probe.shared import schema, settings
+from ddp_probe.traced.record import Recorder
 
 # What every child program of these tests starts with: `make(**extra)` builds a recorder in the folder run/ of its working directory.
 PRELUDE = """
 import os, sys
-from ddp_probe import schema
-from ddp_probe.record import Recorder
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import Recorder
 
 def make(**extra):
     extra = {"max_bytes": 1 << 20, "first": lambda: schema.ProcessStart(schema=schema.VERSION), **extra}

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import pytest
 
-from ddp_probe import schema
+from ddp_probe.shared import schema
 from ddp_probe.structlog import capture_logs
 
 

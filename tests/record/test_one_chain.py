@@ -1,41 +1,41 @@
-"""No line of a traced process is written past the chain and its masks: the syntax trees of rings 0 and 1 say who writes to a file or a socket."""
+"""No line of a traced process is written past the chain and its masks: the syntax trees say who writes to a file or a socket."""
 
 import ast
 import re
 from pathlib import Path
 from typing import Any, Iterator, Set, Tuple
 
-_TRACED = ("activation", "facts", "hangs", "ledger", "patching", "probes", "record", "remedies")
+_TRACED = ("activation", "traced")
 _WRITES = {"write", "writelines", "print", "pwrite", "write_text", "write_bytes", "dump", "writev", "pwritev", "pack_into", "mmap"}
 _WRITES |= {"send", "sendall", "sendto", "sendmsg", "sendfile", "connect", "create_connection", "symlink", "setxattr", "posix_spawn", "Popen"}
 _ALLOWED = {
-    ("record/_chain.py", "self._proxy_to_logger"),
-    ("record/_file.py", "os.write"),  # the sink of a log
-    ("record/_models.py", "os.write"),  # the sink of a model's list
-    ("record/_models.py", "rows_logger(whole).write"),
-    ("record/ledger.py", "os.pwrite"),  # the ledger's memory, into its file
-    ("record/ledger.py", "mmap.mmap"),  # that memory
-    ("record/ledger.py", "schema.layout(schema.HEADER).pack_into"),  # numbers
-    ("record/ledger.py", "struct.pack_into"),  # a number
-    ("record/ledger.py", "_ENTRY.pack_into"),  # the numbers of a text
-    ("record/ledger.py", "self.map[]"),  # a text, masked
-    ("ledger/_sums.py", "self._layout.pack_into"),  # numbers
-    ("record/text_file.py", "os.write"),  # what faulthandler has written, masked
-    ("record/latest.py", "os.symlink"),  # the run's name
-    ("record/brief.py", "os.posix_spawn"),  # a reader, whose lines are said through the chain
-    ("remedies/_stage.py", "os.setxattr"),  # of the job's own checkpoint
-    ("hangs/_held.py", "os.pwrite"),  # the same, by the launcher
-    ("record/stderr.py", "os.write"),  # the sink of stderr
-    ("record/stderr.py", "_logger.write"),
-    ("record/latest.py", "os.write"),  # the asterisk of a .gitignore
-    ("record/recorder.py", "self.write"),
-    ("record/recorder.py", "self.writer.write"),
-    ("record/recorder.py", "_models.write"),
-    ("record/span.py", "recorder.write"),
+    ("traced/record/_chain.py", "self._proxy_to_logger"),
+    ("traced/record/_file.py", "os.write"),  # the sink of a log
+    ("traced/record/_models.py", "os.write"),  # the sink of a model's list
+    ("traced/record/_models.py", "rows_logger(whole).write"),
+    ("traced/record/ledger.py", "os.pwrite"),  # the ledger's memory, into its file
+    ("traced/record/ledger.py", "mmap.mmap"),  # that memory
+    ("traced/record/ledger.py", "schema.layout(schema.HEADER).pack_into"),  # numbers
+    ("traced/record/ledger.py", "struct.pack_into"),  # a number
+    ("traced/record/ledger.py", "_ENTRY.pack_into"),  # the numbers of a text
+    ("traced/record/ledger.py", "self.map[]"),  # a text, masked
+    ("traced/ledger/_sums.py", "self._layout.pack_into"),  # numbers
+    ("traced/record/text_file.py", "os.write"),  # what faulthandler has written, masked
+    ("traced/record/latest.py", "os.symlink"),  # the run's name
+    ("traced/record/brief.py", "os.posix_spawn"),  # a reader, whose lines are said through the chain
+    ("traced/remedies/_stage.py", "os.setxattr"),  # of the job's own checkpoint
+    ("traced/hangs/_held.py", "os.pwrite"),  # the same, by the launcher
+    ("traced/record/stderr.py", "os.write"),  # the sink of stderr
+    ("traced/record/stderr.py", "_logger.write"),
+    ("traced/record/latest.py", "os.write"),  # the asterisk of a .gitignore
+    ("traced/record/recorder.py", "self.write"),
+    ("traced/record/recorder.py", "self.writer.write"),
+    ("traced/record/recorder.py", "_models.write"),
+    ("traced/record/span.py", "recorder.write"),
     ("activation/lifecycle.py", "sys.stderr.write"),  # "not active", when structlog itself may be what is missing
-    ("patching/undo/restore.py", "slot.write"),  # an attribute, not a file
-    ("patching/undo/registry.py", "patch_site.slot.write"),
-    ("patching/undo/registry.py", "alias.write"),
+    ("traced/patching/undo/restore.py", "slot.write"),  # an attribute, not a file
+    ("traced/patching/undo/registry.py", "patch_site.slot.write"),
+    ("traced/patching/undo/registry.py", "alias.write"),
 }
 
 
@@ -97,7 +97,7 @@ def _byte_makers(path: Path) -> Iterator[Tuple[str, bool]]:
 
 def test_what_makes_bytes_for_the_sinks_masks_them(repo: Path) -> None:
     """Lines, rows, texts of stderr, of the ledger and of stacks become bytes in five places, and each of them asks the masks first."""
-    made = dict(one for path in sorted((repo / "ddp_probe" / "record").glob("*.py")) for one in _byte_makers(path))
+    made = dict(one for path in sorted((repo / "ddp_probe" / "traced" / "record").glob("*.py")) for one in _byte_makers(path))
     assert {name for name, masks in made.items() if masks} == {"_chain._text", "_json.render", "_json.rows", "ledger._append", "text_file.mask"}
     # Text for render(), and a digest.
     assert {name for name, masks in made.items() if not masks} == {"_json._plain", "_once._digest"}
@@ -105,7 +105,9 @@ def test_what_makes_bytes_for_the_sinks_masks_them(repo: Path) -> None:
 
 def test_stderr_is_masked(run_python: Any) -> None:
     """A warning that holds a password is said without it."""
-    done = run_python(["-c", "from ddp_probe.record import stderr; stderr.say('refused: https://bob:hunter2@host/x?token=hunter2 password=hunter2')"])
+    done = run_python(
+        ["-c", "from ddp_probe.traced.record import stderr; stderr.say('refused: https://bob:hunter2@host/x?token=hunter2 password=hunter2')"]
+    )
     assert done.stderr == "ddp_probe: refused: https://***@host/x?*** password=***\n"
 
 
@@ -116,4 +118,4 @@ def test_every_sink_has_a_logger_of_structlogs(repo: Path) -> None:
         for path in sorted((repo / "ddp_probe").rglob("*.py"))
         if any(_last(call) == "wrap_logger" for call in _calls(ast.parse(path.read_text(encoding="utf-8"))))
     ]
-    assert made == ["ddp_probe/record/_chain.py"]
+    assert made == ["ddp_probe/traced/record/_chain.py"]

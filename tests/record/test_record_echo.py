@@ -65,7 +65,7 @@ def test_an_event_loads_no_terminal_library(program: Callable[..., Any]) -> None
 recorder = make(echo="all")
 recorder.begin(schema.Load()).fail(schema.Failure(type="EOFError"))
 recorder.warn("text")
-assert recorder.lines == 4 and "ddp_probe.record.structlog" in sys.modules
+assert recorder.lines == 4 and "ddp_probe.traced.record.structlog" in sys.modules
 loaded = sorted({"structlog", "rich", "pygments", "wrapt"} & set(sys.modules))
 os._exit(len(loaded))
 """)
@@ -80,7 +80,7 @@ def test_the_jobs_structlog_keeps_its_rich_tracebacks(program: Callable[..., Any
     done = program(
         (ours + theirs if first == "probe" else theirs + ours)
         + """
-copy = sys.modules["ddp_probe.record.structlog"]
+copy = sys.modules["ddp_probe.traced.record.structlog"]
 assert structlog.dev.rich is not None and copy.dev.rich is None
 assert structlog.dev is not copy.dev and structlog.DropEvent is not copy.DropEvent
 assert not structlog.is_configured() and not copy.is_configured()

@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ddp_probe import schema
-from ddp_probe.record import Recorder, _writer
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import Recorder, _writer
 
 Make = Callable[..., Recorder]
 Lines = Callable[[Any], List[Dict[str, Any]]]
@@ -70,7 +70,7 @@ def test_a_pointer_of_another_user_leaves_no_litter(program: Program, tmp_path: 
     shared.chmod(0o1777)
     (shared / "latest").symlink_to("theirs")
     done = program("""
-from ddp_probe.record import latest
+from ddp_probe.traced.record import latest
 os.chdir("shared")
 os.setuid(65534)
 latest.point_at("./mine")
@@ -104,7 +104,7 @@ def test_a_disk_that_fills_up_leaves_whole_lines(program: Program, files: Files,
     """Half a line is taken back; once there is room again lines go on, and the gap in seq is what was lost."""
     done = program("""
 import resource
-from ddp_probe.record import _writer
+from ddp_probe.traced.record import _writer
 _writer._BACK_OFF = 0.0
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 recorder = make()
@@ -128,8 +128,8 @@ def test_a_real_full_disk(tmp_path: Path, clean_env: Callable[..., Dict[str, str
     """On a tmpfs of 64 KiB the job goes on, every line there is whole, and stderr has one line that names the reason."""
     code = """
 import json, os
-from ddp_probe import schema
-from ddp_probe.record import Recorder
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import Recorder
 recorder = Recorder("disk/run", lambda: "rank", {"rank": 3}, max_bytes=1 << 30)
 for _ in range(2000):
     recorder.point(schema.SetDevice(device="x" * 50))
@@ -208,7 +208,7 @@ def test_too_many_open_files(program: Program, files: Files, lines_of: Lines) ->
     """While the job has used up its descriptors events are lost; afterwards the same file goes on."""
     done = program("""
 import resource
-from ddp_probe.record import _writer
+from ddp_probe.traced.record import _writer
 _writer._BACK_OFF = 0.0
 recorder = make()
 recorder.point(schema.SetDevice())

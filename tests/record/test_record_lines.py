@@ -12,10 +12,10 @@ from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 
-from ddp_probe import schema
-from ddp_probe.record import Recorder, _models
-from ddp_probe.record._chain import timestamp
-from ddp_probe.record._strict import SchemaDriftError
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import Recorder, _models
+from ddp_probe.traced.record._chain import timestamp
+from ddp_probe.traced.record._strict import SchemaDriftError
 
 Make = Callable[..., Recorder]
 Lines = Callable[[Any], List[Dict[str, Any]]]

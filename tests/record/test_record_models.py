@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ddp_probe import schema
-from ddp_probe.record import Recorder
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import Recorder
 
 Make = Callable[..., Recorder]
 _ROWS: List[Any] = [["layer.weight", [10, 10], "float32", True], ["layer.bias", [10], "float32", True]]
@@ -39,7 +39,7 @@ def test_ranks_that_race_for_one_model(tmp_path: Path, clean_env: Callable[..., 
     """Four processes write the same thirty models at the same moment: each file is whole, no draft is left, nobody loses or complains."""
     code = """
 import sys
-from ddp_probe.record import Recorder
+from ddp_probe.traced.record import Recorder
 recorder = Recorder("run", lambda: "rank", {}, max_bytes=1 << 26)
 rows = [["p%d" % n, [1, 2, 3], "float32", True] for n in range(3000)]
 print("ready", flush=True)

@@ -7,8 +7,8 @@ from typing import Any, Callable, List
 
 import pytest
 
-from ddp_probe import schema
-from ddp_probe.record import _once
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import _once
 
 _NOTE = " (said once for all ranks of this host that see the same)"
 _TEXT = "rank %(rank)d at train.py:317: the parameters are on cpu and device_ids is [%(rank)d]"

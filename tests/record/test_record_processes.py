@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ddp_probe import schema
-from ddp_probe.record import Recorder
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import Recorder
 
 Make = Callable[..., Recorder]
 Lines = Callable[[Any], List[Dict[str, Any]]]
@@ -75,8 +75,8 @@ def test_a_process_killed_inside_a_call_ends_with_its_begin(tmp_path: Path, clea
     """SIGKILL between begin and end leaves the begin line, whole, as the last one."""
     code = """
 import os, signal
-from ddp_probe import schema
-from ddp_probe.record import Recorder
+from ddp_probe.shared import schema
+from ddp_probe.traced.record import Recorder
 recorder = Recorder("run", lambda: "rank", {"rank": 0}, max_bytes=1 << 20, first=schema.ProcessStart)
 recorder.begin(schema.Wrap(wrapper="DDP"))
 os.kill(os.getpid(), signal.SIGKILL)

@@ -8,12 +8,12 @@ from typing import Any, Dict, List
 
 import pytest
 
-import ddp_probe.remedies
-from ddp_probe import schema, settings
-from ddp_probe.patching import Change, PatchRegistry, Target, guard
-from ddp_probe.remedies import Remedy
+import ddp_probe.traced.remedies
+from ddp_probe.shared import schema, settings
+from ddp_probe.traced.patching import Change, PatchRegistry, Target, guard
+from ddp_probe.traced.remedies import Remedy
 
-NAMES = [name for _, name, _ in pkgutil.iter_modules(ddp_probe.remedies.__path__) if not name.startswith("_")]
+NAMES = [name for _, name, _ in pkgutil.iter_modules(ddp_probe.traced.remedies.__path__) if not name.startswith("_")]
 EACH = pytest.mark.parametrize("name", NAMES)
 MOMENTS = ("prepare", "rescue", "settled")
 
@@ -47,7 +47,7 @@ class _Session:
 
 
 def _class(name: str) -> Any:
-    return importlib.import_module("ddp_probe.remedies." + name).REMEDY
+    return importlib.import_module("ddp_probe.traced.remedies." + name).REMEDY
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from ddp_probe.remedies import _leftovers
+from ddp_probe.traced.remedies import _leftovers
 
 
 @pytest.fixture

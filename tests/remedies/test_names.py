@@ -2,13 +2,13 @@
 
 import pytest
 
-from ddp_probe.settings import REMEDIES
+from ddp_probe.shared.settings import REMEDIES
 
 LOADED = """
 import sys, torch
 torch.save({"a": 1}, "a.pth")
 torch.save({"a": 1}, "a.pth")
-print(sorted(name for name in sys.modules if name.startswith("ddp_probe.remedies")))
+print(sorted(name for name in sys.modules if name.startswith("ddp_probe.traced.remedies")))
 print("loaded", torch.load("a.pth"))
 """
 
@@ -56,7 +56,7 @@ def test_without_a_name_nothing(rank_program, remedy_events):
 def test_one_name_loads_one_remedy(rank_program, remedy_events):
     """A name loads that remedy's file, what it stands on, and no other remedy."""
     done = rank_program(LOADED, "timeout")
-    assert done.stdout.splitlines()[0] == str(["ddp_probe.remedies", "ddp_probe.remedies._remedy", "ddp_probe.remedies.timeout"])
+    assert done.stdout.splitlines()[0] == str(["ddp_probe.traced.remedies", "ddp_probe.traced.remedies._remedy", "ddp_probe.traced.remedies.timeout"])
     assert remedy_events() == []
 
 

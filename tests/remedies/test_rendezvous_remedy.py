@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ddp_probe.remedies.rendezvous import first_host, follow
+from ddp_probe.traced.remedies.rendezvous import first_host, follow
 
 SLURM = {
     "SLURM_PROCID": "3",

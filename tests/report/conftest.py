@@ -6,10 +6,10 @@ from typing import Any, Callable, Collection, Dict, List
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis, Evidence, Finding, judge
-from ddp_probe.read import load
-from ddp_probe.read.load import from_lines
-from ddp_probe.schema import Site
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.judging.rule import Evidence, Finding
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.shared.schema import Site
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 

@@ -2,8 +2,8 @@
 
 from typing import Callable
 
-from ddp_probe.diagnose import Diagnosis
-from ddp_probe.report import brief
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.showing import brief
 
 
 def test_a_finding_is_one_line(made: Diagnosis) -> None:

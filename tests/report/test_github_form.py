@@ -8,10 +8,10 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis, Evidence
-from ddp_probe.diagnose.rule import Undecided
-from ddp_probe.report import github, step_summary, terminal
-from ddp_probe.schema import Site
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.judging.rule import Evidence, Undecided
+from ddp_probe.shared.schema import Site
+from ddp_probe.showing import github, step_summary, terminal
 
 HOSTILE = "a\n::error::forged\r\n::stop-commands::x\x1b[2J\u202e %0A%25 ##[add-path]/tmp </pre><script>alert(1)</script> @someone ]]> :, \x00\ud800"
 

@@ -9,8 +9,8 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 import pytest
 
-from ddp_probe.report import hyperlinks, paint, places
-from ddp_probe.report.layout import Link, StyledLine
+from ddp_probe.showing import hyperlinks, paint, places
+from ddp_probe.showing.layout import Link, StyledLine
 
 _KNOWN = {"TERM": "xterm-256color", "VTE_VERSION": "7200"}
 _HARMLESS = re.compile(r"file://[A-Za-z0-9._~%-]*/[A-Za-z0-9._~%/-]*")

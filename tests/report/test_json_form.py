@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict, List
 import msgspec
 import pytest
 
-from ddp_probe.diagnose import Diagnosis
-from ddp_probe.report import as_json
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.showing import as_json
 
 _JOBS = ["03_submodule_left_behind", "00_healthy_cards", "12_killed_by_sigkill", "10_rank_never_started"]
 

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import junitparser
 import pytest
 
-from ddp_probe.diagnose import Diagnosis
-from ddp_probe.diagnose.rule import Undecided
-from ddp_probe.report import junit
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.judging.rule import Undecided
+from ddp_probe.showing import junit
 
 _JOBS = ["03_submodule_left_behind", "00_healthy_cards", "12_killed_by_sigkill", "10_rank_never_started"]
 _OUTCOME = (("type", "message"), ())

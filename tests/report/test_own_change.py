@@ -6,9 +6,10 @@ from typing import Callable, List, Sequence
 
 import pytest
 
-from ddp_probe.diagnose import Finding, change, job_calls
-from ddp_probe.report.own_change import diff, shell
-from ddp_probe.schema import Site
+from ddp_probe.judging import change, job_calls
+from ddp_probe.judging.rule import Finding
+from ddp_probe.shared.schema import Site
+from ddp_probe.showing.own_change import diff, shell
 
 _Made = Callable[[Site], Sequence[change.Edit]]
 _IDS = "$was if $device.type != 'cpu' else None"

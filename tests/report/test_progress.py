@@ -4,7 +4,7 @@ import io
 import os
 import time
 
-from ddp_probe.report.progress import Bar
+from ddp_probe.showing.progress import Bar
 
 
 def test_it_draws_on_a_terminal_after_a_second_and_takes_itself_away() -> None:

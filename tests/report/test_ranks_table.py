@@ -6,12 +6,11 @@ from typing import Any, Callable, List
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.read import load
-from ddp_probe.read.load import from_lines
-from ddp_probe.report import as_json, ranks, ranks_table
-from ddp_probe.report.html import page
-from ddp_probe.report.rank_state import RankState, rank_states
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading.load import from_lines, load
+from ddp_probe.showing import as_json, ranks, ranks_table
+from ddp_probe.showing.html import page
+from ddp_probe.showing.rank_state import RankState, rank_states
 
 _PLAIN = RankState(0, 0, "node1", "gcu:0", "[0]", "0", "wrapped", "ddp.init", "t.py:1", "ended")
 

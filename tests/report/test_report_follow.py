@@ -117,8 +117,8 @@ def test_ctrl_c_ends_it(tmp_path: Path, job: Any, clean_env: Callable[..., Dict[
 
 _READS = """
 import sys
-from ddp_probe.diagnose import judge
-from ddp_probe.read import load
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import load
 for number in range(10):
     judge(load([sys.argv[1]]))
     if number in (3, 9):
@@ -136,7 +136,7 @@ def test_it_does_not_grow(many: Callable[..., Path], run_python: Callable[..., A
 
 _SLEEPS = """
 import os, sys, time
-from ddp_probe.report import follow
+from ddp_probe.showing import follow
 folder, follow._PAUSE = sys.argv[1], float(sys.argv[2])
 slept, grown = [], sorted(os.listdir(folder))[0]
 def sleep(span):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ddp_probe import read
-from ddp_probe.diagnose import judge
-from ddp_probe.report import forms, safe
-from ddp_probe.report.layout import CELL, LONGEST, columns, sentence, wrap
+from ddp_probe.judging.judge import judge
+from ddp_probe.reading.load import load
+from ddp_probe.showing import forms, safe
+from ddp_probe.showing.layout import CELL, LONGEST, columns, sentence, wrap
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_secret_of_somebodys_log_is_shown_in_no_form(tmp_path: Path, capsys: p
     """A plain log with passwords in a traceback is judged, and its passwords are printed by no form, as they are on the page of --html."""
     token = "ghp_ABCDEFGHIJ1234567890"
     (tmp_path / "err.log").write_text(_LOG % {"secret": SECRET, "token": token})
-    forms.show(judge(read.load([str(tmp_path / "err.log")])), form)
+    forms.show(judge(load([str(tmp_path / "err.log")])), form)
     shown = capsys.readouterr().out
     assert "wrong password: ***" in shown
     assert SECRET not in shown

@@ -8,13 +8,13 @@ from typing import Callable, List
 import pytest
 from msgspec import structs
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.diagnose.rule import Undecided
-from ddp_probe.read import load
-from ddp_probe.report import terminal
-from ddp_probe.report.layout import GLUE, wrap
-from ddp_probe.report.paths import Paths
-from ddp_probe.schema import Site
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.judging.rule import Undecided
+from ddp_probe.reading.load import load
+from ddp_probe.shared.schema import Site
+from ddp_probe.showing import terminal
+from ddp_probe.showing.layout import GLUE, wrap
+from ddp_probe.showing.paths import Paths
 
 _CRASH = (
     "ValueError: DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in {'cpu', 'cuda'}."

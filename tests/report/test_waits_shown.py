@@ -7,13 +7,13 @@ from typing import Any, Dict, List
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.read import ledger_text
-from ddp_probe.read.load import from_lines
-from ddp_probe.report import as_json, ranks_table, safe, trace, watch_json, watch_table
-from ddp_probe.report.html import page
-from ddp_probe.report.rank_state import rank_states
-from ddp_probe.watch.look import LiveView, Look
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading import ledger_text
+from ddp_probe.reading.load import from_lines
+from ddp_probe.showing import as_json, ranks_table, safe, trace, watch_json, watch_table
+from ddp_probe.showing.html import page
+from ddp_probe.showing.rank_state import rank_states
+from ddp_probe.showing.watch.look import LiveView, Look
 
 HOSTS = "\n".join('{"event":"process.start","rank":%d,"world_size":8,"host":"node%d"}' % (rank, rank // 4) for rank in range(8))
 EVEN = "ledger 0-7 step x60 dataloader 2 forward 50 backward 48"

@@ -8,9 +8,9 @@ from typing import Any, Callable, Dict, List, NamedTuple
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.read import load
-from ddp_probe.report.rank_state import rank_states
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading.load import load
+from ddp_probe.showing.rank_state import rank_states
 
 PROGRAM = Path(__file__).parent / "programs" / "children.py"
 # How they are started, what they do; "logged" is started once for each rank, as srun does.

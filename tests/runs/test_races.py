@@ -8,9 +8,9 @@ from typing import Any, Callable, Dict
 import pytest
 from run_pieces import PROGRAMS, line_of
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.diagnose.rule import ERROR, WARNING
-from ddp_probe.read import load
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.judging.rule import ERROR, WARNING
+from ddp_probe.reading.load import load
 
 
 @pytest.fixture

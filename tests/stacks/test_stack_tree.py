@@ -6,10 +6,10 @@ import threading
 from pathlib import Path
 from typing import Any, List, Sequence
 
-from ddp_probe.read import faulthandler_text, stack_tree, stacks
-from ddp_probe.report import stack_page
-from ddp_probe.schema import Site, ThreadStack
-from ddp_probe.watch.ask import Collected, Silence
+from ddp_probe.reading import faulthandler_text, stack_tree, stacks
+from ddp_probe.shared.schema import Site, ThreadStack
+from ddp_probe.showing import stack_page
+from ddp_probe.showing.watch.ask import Collected, Silence
 
 _LIBRARY = "/env/lib/python3.11/site-packages/torch/distributed/"
 _START = Site("/usr/lib/python3.11/runpy.py", 9, "_run_code")

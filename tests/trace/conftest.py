@@ -7,9 +7,8 @@ from typing import Callable
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.read import load
-from ddp_probe.read.load import from_lines
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading.load import from_lines, load
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 

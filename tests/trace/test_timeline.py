@@ -6,10 +6,11 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis, judge
-from ddp_probe.read import fold, load
-from ddp_probe.report import timeline
-from ddp_probe.report.timeline import Lane, Span
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.reading import fold
+from ddp_probe.reading.load import load
+from ddp_probe.showing import timeline
+from ddp_probe.showing.timeline import Lane, Span
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _JOBS = sorted("%s/%s" % (folder.parent.name, folder.name) for folder in RECORDED.glob("*/*") if any(folder.glob("*.jsonl")))

@@ -6,10 +6,10 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from ddp_probe.diagnose import Diagnosis
-from ddp_probe.report import trace
-from ddp_probe.report._tracks import tracks
-from ddp_probe.report.timeline import COLLECTIVE, Lane, Span
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.showing import trace
+from ddp_probe.showing._tracks import tracks
+from ddp_probe.showing.timeline import COLLECTIVE, Lane, Span
 
 _REQUIRED = {
     "X": {"name", "cat", "ts", "dur", "pid", "tid", "args"},

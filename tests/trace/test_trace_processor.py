@@ -7,9 +7,9 @@ from typing import Any, Callable, Dict, List
 import perfetto_reader
 import pytest
 
-from ddp_probe.diagnose import Diagnosis
-from ddp_probe.report import trace
-from ddp_probe.report.timeline import timeline
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.showing import trace
+from ddp_probe.showing.timeline import timeline
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _QUERIES = {

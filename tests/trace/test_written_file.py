@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from ddp_probe import cli
-from ddp_probe.report import written_file
+from ddp_probe.showing import written_file
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 FOUND, CLEAR, PLAIN = "03_submodule_left_behind", "00_healthy_ddp", "12_killed_by_sigkill/output.txt"

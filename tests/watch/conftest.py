@@ -8,7 +8,7 @@ from typing import Callable, Sequence
 import pytest
 from ledger_books import Book, Call, Part, born
 
-from ddp_probe import ledger_schema as schema
+from ddp_probe.shared import ledger_schema as schema
 
 
 @pytest.fixture

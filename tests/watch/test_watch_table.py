@@ -13,11 +13,11 @@ from typing import Any, Callable
 import pytest
 from ledger_books import Call, Phase, born, returned
 
-from ddp_probe import ledger_schema as schema
-from ddp_probe.read import ledger, ledger_text
-from ddp_probe.watch import glimpse
-from ddp_probe.watch.look import LiveView, Look
-from ddp_probe.watch.rows import rows
+from ddp_probe.reading import ledger, ledger_text
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.showing.watch import glimpse
+from ddp_probe.showing.watch.look import LiveView, Look
+from ddp_probe.showing.watch.rows import rows
 
 MANY = 1024
 

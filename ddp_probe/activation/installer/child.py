@@ -7,7 +7,7 @@ import sys
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.activation.installer import _files, locations, needs
-from ddp_probe.errors import ProbeError
+from ddp_probe.shared.errors import ProbeError
 
 _MARK = "ddp_probe-answer "
 _SECONDS = 60

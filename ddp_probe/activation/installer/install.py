@@ -7,7 +7,7 @@ import sys
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.activation.installer import _compiled, _files, child, locations, needs
-from ddp_probe.errors import ProbeError
+from ddp_probe.shared.errors import ProbeError
 
 
 class Installation(NamedTuple):

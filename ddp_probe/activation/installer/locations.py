@@ -6,7 +6,7 @@ import sys
 import sysconfig
 from typing import List
 
-from ddp_probe.errors import ProbeError
+from ddp_probe.shared.errors import ProbeError
 
 RUN_INSTEAD = "'python -m ddp_probe run -- COMMAND' works without writing anything."
 

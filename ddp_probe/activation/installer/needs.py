@@ -4,7 +4,7 @@ import shlex
 import sys
 from typing import List, Tuple
 
-from ddp_probe.errors import UnusableError
+from ddp_probe.shared.errors import UnusableError
 
 # tests/packaging/test_built_files.py holds them against the dependencies of the package.
 TO_RECORD: Tuple[str, ...] = ("wrapt", "structlog", "msgspec", *(() if sys.version_info >= (3, 9) else ("typing_extensions",)))

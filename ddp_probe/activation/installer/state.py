@@ -4,7 +4,7 @@ import os
 from typing import List, NamedTuple, Tuple
 
 from ddp_probe.activation.installer import _compiled, _files, child, install, locations, needs
-from ddp_probe.errors import ProbeError
+from ddp_probe.shared.errors import ProbeError
 
 _SLOT_IS_TAKEN = (
     "A tool that puts a sitecustomize of its own first on PYTHONPATH, as opentelemetry-instrument does, takes its place there,"

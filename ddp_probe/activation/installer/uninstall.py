@@ -3,7 +3,7 @@
 from typing import List
 
 from ddp_probe.activation.installer import _files, locations
-from ddp_probe.errors import ProbeError
+from ddp_probe.shared.errors import ProbeError
 
 
 def uninstall() -> List[str]:

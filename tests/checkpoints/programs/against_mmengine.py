@@ -16,8 +16,8 @@ from mmengine.runner.checkpoint import save_checkpoint
 from torch import nn
 
 from ddp_probe import cli
-from ddp_probe.facts import placement
-from ddp_probe.record import _models
+from ddp_probe.traced.facts import placement
+from ddp_probe.traced.record import _models
 
 warnings.simplefilter("ignore")
 

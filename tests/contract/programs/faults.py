@@ -6,7 +6,7 @@ import sys
 import stand_ins
 from stand_ins import ORIGINAL
 
-from ddp_probe.patching.guard import guard, here
+from ddp_probe.traced.patching.guard import guard, here
 
 METHODS = ("before", "after", "error", "begin", "began", "end", "failed")
 

@@ -14,7 +14,7 @@ import torch
 import ddp_probe
 from ddp_probe import activation
 from ddp_probe.activation.targets import TARGETS
-from ddp_probe.patching.guard import guard
+from ddp_probe.traced.patching.guard import guard
 
 
 class Original:

@@ -4,7 +4,7 @@ import sys
 import time
 
 from ddp_probe.cli import main
-from ddp_probe.gather import sender
+from ddp_probe.moving.gather import sender
 
 PIECES = 3
 sender.PIECE = 1000

@@ -3,7 +3,7 @@
 import sys
 
 from ddp_probe.cli import main
-from ddp_probe.gather.hub import GatherHub
+from ddp_probe.moving.gather.hub import GatherHub
 
 if __name__ == "__main__":
     GatherHub._waits_for_ranks = lambda self: len(self._hosts) < 2

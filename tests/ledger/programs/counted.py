@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
 from ddp_probe.activation.lifecycle import lifecycle
-from ddp_probe.read import ledger
+from ddp_probe.reading import ledger
 
 STEPS, NAP, LINES = 12, 0.004, 300
 

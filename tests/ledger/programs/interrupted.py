@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 import ddp_probe
 from ddp_probe.activation.lifecycle import lifecycle
-from ddp_probe.read import ledger
+from ddp_probe.reading import ledger
 
 HOT = tuple(os.path.join(os.path.dirname(ddp_probe.__file__), *part.split("/")) for part in ("ledger/", "patching/intercept/code_swap.py"))
 

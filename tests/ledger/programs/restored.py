@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 import ddp_probe
-from ddp_probe.read import ledger
+from ddp_probe.reading import ledger
 
 WORK = torch._C._distributed_c10d.Work
 

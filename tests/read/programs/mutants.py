@@ -26,8 +26,8 @@ from typing import Any, Callable, Dict, List, Tuple
 import jinja2
 
 from ddp_probe.cli import main
-from ddp_probe.errors import ProbeError
-from ddp_probe.read import fold, ledger_lines
+from ddp_probe.reading import fold, ledger_lines
+from ddp_probe.shared.errors import ProbeError
 
 MEMORY = 1 << 30
 SECONDS = 5.0

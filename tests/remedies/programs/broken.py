@@ -14,12 +14,12 @@ from mmengine.dist.utils import get_comm_device, init_dist
 from mmengine.fileio.backends.local_backend import LocalBackend
 from torch.nn.parallel import DistributedDataParallel
 
-from ddp_probe.patching import guard
-from ddp_probe.remedies import _stage
-from ddp_probe.remedies._remedy import Remedy
-from ddp_probe.settings import REMEDIES
+from ddp_probe.shared.settings import REMEDIES
+from ddp_probe.traced.patching import guard
+from ddp_probe.traced.remedies import _stage
+from ddp_probe.traced.remedies._remedy import Remedy
 
-CLASSES = [importlib.import_module("ddp_probe.remedies." + name.replace("-", "_")).REMEDY for name in REMEDIES]
+CLASSES = [importlib.import_module("ddp_probe.traced.remedies." + name.replace("-", "_")).REMEDY for name in REMEDIES]
 OLD_TORCH = torch.__version__.startswith("1.")
 
 

@@ -21,7 +21,7 @@ from pieces import TinyModel, batches, train_step
 from torch.nn.parallel import DistributedDataParallel
 
 from ddp_probe import activation
-from ddp_probe.remedies import set_device
+from ddp_probe.traced.remedies import set_device
 
 CARD = torch_gcu.DEVICE_TYPE
 OLD_TORCH = torch.__version__.startswith("1.")

@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import ddp_probe
 from ddp_probe import activation
-from ddp_probe.settings import REMEDIES
+from ddp_probe.shared.settings import REMEDIES
 
 
 def originals():
@@ -158,7 +158,7 @@ def check_modules_of_the_remedies():
 ddp_probe.activate()
 torch.save({}, os.devnull)
 ddp_probe.restore()
-OTHERS = [name for name in sys.modules if name.startswith("ddp_probe.remedies")]
+OTHERS = [name for name in sys.modules if name.startswith("ddp_probe.traced.remedies")]
 
 if __name__ == "__main__":
     main(globals())

@@ -39,7 +39,7 @@ def answer():
     return {
         "parameters": digest,
         **LAST,
-        "remedies": sorted(name for name in sys.modules if name.startswith("ddp_probe.remedies")),
+        "remedies": sorted(name for name in sys.modules if name.startswith("ddp_probe.traced.remedies")),
         "patch_sites": len(patch_sites),
         "overridden": sum(bool(patch_site.overrides) for patch_site in patch_sites),
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from checked import aged, applied, declined, failure, main, recorded, same_failure
 
-from ddp_probe.remedies import settled_load
+from ddp_probe.traced.remedies import settled_load
 
 OLD_TORCH = torch.__version__.startswith("1.")
 NUMBERS = 1 << 16

@@ -1,8 +1,0 @@
-"""Notices a hang while it lasts: a thread in each rank that reads its own ledger, a timer of the C library's, and a thread in the launcher."""
-
-from ddp_probe.hangs._held import is_held
-from ddp_probe.hangs._standing import phase_and_step
-from ddp_probe.hangs.launch import LaunchWatcher
-from ddp_probe.hangs.watcher import StateNotes, Watcher
-
-__all__ = ["LaunchWatcher", "StateNotes", "Watcher", "is_held", "phase_and_step"]

@@ -1,0 +1,202 @@
+"""On which card each rank put its model and which cards it could see: what the rules about ranks and cards compare."""
+
+import re
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ddp_probe.judging._once import once_per_run
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.shared import schema
+
+DUPLICATE = r"Duplicated? GPU (?:device|detected)[^\n]*?[Rr]ank \[?(?P<rank1>\d+)\]? and rank \[?(?P<rank2>\d+)\]?"
+NO_SUCH_CARD = (
+    r"[Ii]nvalid device (?:ordinal|ID|id|index)|cnrtErrorDeviceInvalid|device index is out of range"
+    r"|Set visible device failed, invalid device|set device failed[^\n]*device id[^\n]*invalid"
+)
+HIDDEN, FEW, FIXED, UNSET = "hidden", "few", "fixed", "unset"  # Why ranks share a card.
+_LOST = re.compile(DUPLICATE + r"|[Oo]ut of memory|OutOfMemory")
+_NUMBER = re.compile(r"(?:^|:)(\d+)$")
+_NO_LIST = re.compile(r"^\s*(all|void|none|\d+-\d+)\s*$")
+
+
+class CardUse(NamedTuple):
+    """The card that a rank's model was on when it was wrapped."""
+
+    process: LoggedProcess
+    call: "LoggedCall[Any]"
+    kind: str  # What torch calls the device: gcu, cuda, xla.
+    slot: int  # Its number, as this process counts.
+    there: Optional[int]  # Cards that this process could see.
+    visible: Dict[str, str]  # Variables that limit which.
+
+    @property
+    def card(self) -> Tuple[object, ...]:
+        """Return a key that is the same for two ranks on one card."""
+        lists = [cards for cards in map(card_list, self.visible.values()) if cards]
+        if len(lists) == 1 and self.slot < len(lists[0]):
+            return machine(self.process), self.kind, lists[0][self.slot]
+        return machine(self.process), self.kind, self.slot, tuple(sorted(self.visible.items())) if lists else ()
+
+    @property
+    def device(self) -> str:
+        """Return the device as torch writes it."""
+        return "%s:%d" % (self.kind, self.slot)
+
+
+def machine(process: LoggedProcess) -> Tuple[str, str]:
+    """Return what tells the host of a process from others, even if all of them are called localhost."""
+    environment = process.started.environment
+    return process.host, environment.get("GROUP_RANK") or environment.get("SLURM_NODEID") or ""
+
+
+def card_list(value: str) -> Tuple[str, ...]:
+    """Return the cards that a visible-device variable names; none if it is not a list of cards."""
+    return () if _NO_LIST.match(value) else tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def visible(process: LoggedProcess) -> Dict[str, str]:
+    """Return the variables that limit which cards a process sees."""
+    return {name: value for card in process.started.accelerators for name, value in card.visible.items()}
+
+
+def count(process: LoggedProcess, kind: str = "") -> Optional[int]:
+    """Return how many cards a process could see, as far as it reported."""
+    cards = [card for call in wrap_calls(process) for card in call.begin.accelerators]
+    cards += process.ended.accelerators if process.ended else []
+    told = [card.count for card in cards if card.count is not None and card.initialised and kind in ("", card.device_type)]
+    lists = [cards for cards in map(card_list, visible(process).values()) if cards]
+    return max(told) if told else len(lists[0]) if len(lists) == 1 else None
+
+
+def wrap_calls(process: LoggedProcess) -> "List[LoggedCall[Any]]":
+    """Return the calls that wrapped a model."""
+    calls: List[LoggedCall[Any]] = [*process.calls(schema.Wrap)]
+    return calls + [*process.calls(schema.WrapModel)]
+
+
+def number(device: str) -> Optional[int]:
+    """Return the card's number in '3' and 'cuda:3'."""
+    found = _NUMBER.search(device)
+    return int(found.group(1)) if found else None
+
+
+@once_per_run
+def uses(run: Run) -> List[CardUse]:
+    """Return the card use of all ranks that wrapped a model which is on one card."""
+    return [use for process in run.processes if process.rank is not None for use in [_use(process)] if use is not None]
+
+
+def _use(process: LoggedProcess) -> Optional[CardUse]:
+    for call in wrap_calls(process):
+        placement = (call.end.placement if call.end else None) or call.begin.placement
+        devices = list(placement.devices) if placement else []
+        index = number(devices[0]) if len(devices) == 1 else None
+        if index is not None:
+            kind = devices[0].partition(":")[0]
+            return CardUse(process, call, kind, index, count(process, kind), visible(process))
+    return None
+
+
+def shared(run: Run) -> List[List[CardUse]]:
+    """Return the card use of ranks that are on one card, card by card."""
+    groups: Dict[Tuple[object, ...], List[CardUse]] = {}
+    for use in uses(run):
+        groups.setdefault(use.card, []).append(use)
+    return [group for group in groups.values() if len(group) > 1 and not _perhaps_apart(group)]
+
+
+def _perhaps_apart(group: Sequence[CardUse]) -> bool:
+    """Tell whether the cards may differ: a scheduler can show each task its own card under one number, and a local rank is not twice on a host."""
+    locals_ = [use.process.local_rank for use in group if use.process.local_rank is not None]
+    scheduled = all(use.process.started.launcher not in ("torchrun", "multiprocessing", "environment", "") and use.there == 1 for use in group)
+    return scheduled or len(set(locals_)) < len(locals_)
+
+
+def why(run: Run, group: Sequence[CardUse]) -> str:
+    """Tell why ranks share a card."""
+    cards = max((use.there or 0 for use in group), default=0)
+    if cards == 1:
+        return HIDDEN if group[0].visible and not _launched_with(run, group[0]) else FEW
+    if cards and any((use.process.local_rank or 0) >= cards for use in group):
+        return FEW
+    return FIXED if any(named_card(use) for use in group) else UNSET
+
+
+def _launched_with(run: Run, use: CardUse) -> bool:
+    """Tell whether the launcher could not see more cards either."""
+    return any(all(_environment(launcher).get(name) == value for name, value in use.visible.items()) for launcher in run.launchers)
+
+
+def _environment(launcher: LoggedProcess) -> Dict[str, str]:
+    return launcher.start.environment if isinstance(launcher.start, schema.LauncherStart) else {}
+
+
+def named_card(use: CardUse) -> "Optional[LoggedCall[Any]]":
+    """Return the call by which the program named this card's number: set_device, or the model's move."""
+    sets, moves = use.process.calls(schema.SetDevice), use.process.calls(schema.ModuleMove)
+    told: List[Tuple[str, LoggedCall[Any]]] = [(call.begin.device, call) for call in reversed(sets)]
+    told += [(call.begin.destination, call) for call in reversed(moves)]
+    before = use.call.at.line
+    return next((call for device, call in told if call.at.line < before and call.failure is None and number(device) == use.slot), None)
+
+
+def misplaced(run: Run, groups: Sequence[Sequence[CardUse]]) -> List[int]:
+    """Return the ranks that should use another card: all, if all of a host are on one card, else those with another number."""
+    here = Counter(machine(use.process) for use in uses(run))
+    found: List[CardUse] = []
+    for group in groups:
+        astray = [use for use in group if use.process.local_rank is not None and use.process.local_rank != use.slot]
+        found.extend(group if here[machine(group[0].process)] == len(group) or not astray else astray)
+    return [use.process.rank for use in found if use.process.rank is not None]
+
+
+def lost(run: Run) -> List[Failed]:
+    """Return the failures of ranks that share a card: NCCL rejects it, or the card's memory is not enough."""
+    return [failure for failure in run.failures if failure.fatal and failure.process is not None and _LOST.search(failure.text)]
+
+
+class Refused(NamedTuple):
+    """A rank that asked for a card that it does not have."""
+
+    process: LoggedProcess
+    call: "LoggedCall[Any]"
+    failure: Failed
+    slot: int
+    there: Optional[int]  # Cards that it could see, as it reported, or as another rank on its host did.
+
+
+def refused(run: Run) -> List[Refused]:
+    """Return the ranks that died because they asked for a card that does not exist."""
+    found: List[Refused] = []
+    here = hosts(run)
+    for failure in run.failures:
+        process = failure.process
+        if process is None or not failure.fatal or not re.search(NO_SUCH_CARD, failure.text):
+            continue
+        for call in failure.calls:
+            told = call.begin.device if isinstance(call.begin, schema.SetDevice) else getattr(call.begin, "destination", "")
+            index = number(told)
+            if index is not None:
+                found.append(Refused(process, call, failure, index, count(process) or _neighbours(here[machine(process)], process)))
+                break
+    return found
+
+
+def hosts(run: Run) -> Dict[Tuple[str, str], List[LoggedProcess]]:
+    """Return the processes, host by host."""
+    found: Dict[Tuple[str, str], List[LoggedProcess]] = {}
+    for process in run.processes:
+        found.setdefault(machine(process), []).append(process)
+    return found
+
+
+def own(here: Sequence[LoggedProcess]) -> bool:
+    """Tell that each rank of a host sees other cards than its neighbours."""
+    return len({tuple(visible(other).values()) for other in here}) == len(here) > 1
+
+
+def _neighbours(here: Sequence[LoggedProcess], process: LoggedProcess) -> Optional[int]:
+    """Return what another rank of this host counted, if it has the same variables."""
+    told = [count(other) for other in here if visible(other) == visible(process)]
+    return max((cards for cards in told if cards is not None), default=None)

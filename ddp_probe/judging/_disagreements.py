@@ -1,0 +1,188 @@
+"""What the ledgers of ranks that all ended well disagree about: a failure that the job caught leaves its traces there.
+
+Each is a reason not to call the run clear: a call that raised while others went on, a collective that some never made, a call in which a rank
+was when it ended, an unequal number of steps.
+"""
+
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+
+from ddp_probe.judging import _next
+from ddp_probe.judging.ledgers import Standing, View, as_site, described, spoken, view
+from ddp_probe.judging.rule import Undecided
+from ddp_probe.judging.words import capital, counted, named, place
+from ddp_probe.reading.ledger import Group, LedgerSite, Phase, Record
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.splits import BACKWARD, FORWARD
+from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
+
+_ABOUT_GROUPS = frozenset(one.name for one in OPERATIONS if ABOUT_GROUPS <= one.code < BATCH)
+_WORK = ("backward", "forward", "optimizer", "train", "validate", "test")
+
+
+class Abandoned(NamedTuple):
+    """A call that raised on some ranks and that others, which have left, never made."""
+
+    rank: int  # The first one on which it raised.
+    call: Union[Record, Phase]
+    what: str
+    when: float
+    left: List[int]
+
+
+def abandoned(run: Run) -> Optional[Abandoned]:
+    """Return the first such call, if the ledgers of those that left hold all that they made."""
+    seen = view(run)
+    found = [Abandoned(rank, one, _told(one), seen.ranks[rank].wall(one.left_ns), _without(seen, rank, one)) for rank, one in _lost_calls(seen)]
+    return min((one for one in found if one.left), key=lambda one: one.when, default=None)
+
+
+def _lost_calls(seen: View) -> Iterator[Tuple[int, Union[Record, Phase]]]:
+    for rank, standing in seen.ranks.items():
+        yield from ((rank, one) for one in standing.ledger.raised if _counts(one) and not _tried(seen, one))
+        yield from ((rank, one) for one in standing.ledger.phases if _failed(one) and one.name in (BACKWARD, FORWARD))
+
+
+def _told(call: Union[Record, Phase]) -> str:
+    words = spoken(call) if isinstance(call, Phase) else described(call.op, call.elements, call.dtype, call.peer)
+    return words + _at(call.site)
+
+
+def _without(seen: View, rank: int, call: Union[Record, Phase]) -> List[int]:
+    """Return the ranks that have left and never made a call."""
+    if isinstance(call, Phase):
+        known = set(seen.ranks) - seen.unknown
+        missing = [other for other in known if seen.ranks[other].times(call.name) < call.times]
+    elif call.group is not None and call.op in PAIRED:
+        missing = [call.peer] if call.peer in seen.ranks and call.peer not in seen.unknown else []
+    else:
+        missing = [] if call.group is None else _behind(seen, call.group.id, call.seq)
+    return sorted(other for other in missing if other != rank and seen.ranks[other].left is not None)
+
+
+def _behind(seen: View, group: str, number: int) -> List[int]:
+    return [rank for rank in _whole(seen, group) if seen.ranks[rank].count(group) < number]
+
+
+def disagreements(run: Run) -> Iterator[Undecided]:
+    """Yield what has to be answered before a run is clear, the strongest evidence alone."""
+    seen = view(run)
+    for ask in (_raised, _unequal, _inside, _phases, _steps):
+        found = ask(seen)
+        if found is not None:
+            yield found
+            return
+
+
+def _raised(seen: View) -> Optional[Undecided]:
+    """Tell of calls that raised; not of one that raised on all ranks, after which all went on to other calls: the job had another way."""
+    found = [(rank, one) for rank, standing in seen.ranks.items() for one in standing.ledger.raised if _counts(one) and not _tried(seen, one)]
+    if not found:
+        return None
+    rank, first = min(found, key=lambda item: seen.ranks[item[0]].wall(item[1].entered_ns))
+    return _asked(
+        "%s raised in %s%s%s", named([rank]), described(first.op, first.elements, first.dtype, first.peer), _at(first.site), _others(seen, first)
+    )
+
+
+def _counts(record: Record) -> bool:
+    return not record.in_side_thread and record.op not in _ABOUT_GROUPS
+
+
+def _tried(seen: View, record: Record) -> bool:
+    if record.group is None or record.op in PAIRED:
+        return False
+    group, members = seen.groups[record.group.id]
+    return len(members) == group.size and all(_went_on(seen.ranks[rank], group.id, record.seq) for rank in members)
+
+
+def _went_on(standing: Standing, group: str, number: int) -> bool:
+    raised = any(one.group is not None and one.group.id == group and one.seq == number for one in standing.ledger.raised)
+    return raised and standing.count(group) > number
+
+
+def _others(seen: View, record: Record) -> str:
+    """Say which ranks never made the call that raised."""
+    if record.group is None or record.op in PAIRED:
+        return ""
+    missing = _behind(seen, record.group.id, record.seq)
+    return ", which %s never made" % named(missing) if missing else ""
+
+
+def _whole(seen: View, name: str) -> Set[int]:
+    """Return the ranks of a group if the ledger of each is complete."""
+    group, members = seen.groups.get(name, (Group(), set()))
+    return members if len(members) == group.size and not members & seen.unknown else set()
+
+
+def _unequal(seen: View) -> Optional[Undecided]:
+    """Tell of a collective that some ranks of a group made and others never did."""
+    for name in seen.groups:
+        counts = {rank: seen.ranks[rank].count(name) for rank in _whole(seen, name)}
+        if len(set(counts.values())) > 1:
+            return _of_counts(seen, name, counts)
+    return None
+
+
+def _of_counts(seen: View, name: str, counts: Dict[int, int]) -> Undecided:
+    fewest = min(counts.values())
+    ahead, behind = [rank for rank in counts if counts[rank] > fewest], [rank for rank in counts if counts[rank] == fewest]
+    calls = seen.ranks[ahead[0]].calls(name)
+    call = calls.call(fewest + 1) if calls is not None else None
+    what = "%s%s" % (call.op, _at(call.site)) if call is not None else "a collective"
+    return _asked("%s made %s, number %d of the group, which %s never made", named(sorted(ahead)), what, fewest + 1, named(sorted(behind)))
+
+
+def _inside(seen: View) -> Optional[Undecided]:
+    """Tell of ranks that were in a call when they ended; work that nobody waited for is not one."""
+    found = [(rank, one.inside) for rank, one in sorted(seen.ranks.items()) if one.inside is not None and _counts(one.inside)]
+    if not found:
+        return None
+    ranks, record = [rank for rank, _ in found], found[0][1]
+    return _asked("%s ended in %s%s", named(ranks), described(record.op, record.elements, record.dtype, record.peer), _at(record.site))
+
+
+def _phases(seen: View) -> Optional[Undecided]:
+    """Tell of a pass, a step of an optimizer or a loop that raised the last time, on some ranks or on all."""
+    found = [(rank, one) for rank, standing in sorted(seen.ranks.items()) for one in standing.ledger.phases if _failed(one)]
+    if not found:
+        return None
+    ranks, phase = sorted({rank for rank, _ in found}), found[0][1]
+    return _asked("%s raised in %s%s", named(ranks), spoken(phase), _at(phase.site))
+
+
+def _failed(phase: Phase) -> bool:
+    return phase.name in _WORK and phase.state == "raised" and not phase.in_side_thread
+
+
+def _steps(seen: View) -> Optional[Undecided]:
+    """Tell of unequal numbers of optimizer steps, among the ranks that make any; not if the ranks stand in for each other, as in join()."""
+    ranks = [rank for rank in seen.ranks if rank not in seen.unknown]
+    counts = {rank: seen.ranks[rank].times("optimizer") for rank in ranks}
+    made = {rank: count for rank, count in counts.items() if count}
+    if len(set(made.values())) < 2 or any(_stand_in(seen, name, made) for name in seen.groups):
+        return None
+    most = max(made.values())
+    fewer = sorted(rank for rank in made if made[rank] < most)
+    told = "; ".join("rank %d %s" % (rank, counted(made[rank], "time")) for rank in fewer[:3])
+    return _asked("The optimizer made its step %s on %s, %s", counted(most, "time"), named(sorted(set(made) - set(fewer))), told)
+
+
+def _stand_in(seen: View, name: str, made: Dict[int, int]) -> bool:
+    """Tell whether ranks of a group made the same collective at different lines."""
+    members = [rank for rank in _whole(seen, name) if rank in made]
+    kept = [calls for rank in members for calls in [seen.ranks[rank].calls(name)] if calls is not None]
+    first = max((calls.first for calls in kept), default=0)
+    return any(_apart([calls.call(number) for calls in kept]) for number in range(first, min((calls.count for calls in kept), default=0) + 1))
+
+
+def _apart(calls: Sequence[Optional[object]]) -> bool:
+    return len({getattr(call, "site", None) for call in calls if call is not None}) > 1
+
+
+def _at(site: Optional[LedgerSite]) -> str:
+    found = as_site(site)
+    return " at %s" % place(found) if found is not None else ""
+
+
+def _asked(text: str, *words: object) -> Undecided:
+    return Undecided("caught-failure", "%s; all ranks ended with exit code 0." % capital(text % words), next=_next.CAUGHT)

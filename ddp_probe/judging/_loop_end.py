@@ -1,0 +1,124 @@
+"""Tells by the stacks of two ranks and the job's own source that one has left a loop in which the other still is.
+
+Both ranks pass through the same functions from the program's first line on. At the first line at which they differ, one is inside a `for` of that
+function and the other behind it. If nothing but the end of what it goes over ends the loop, and each pass of it comes by the line where the other
+rank waits, the rank behind it has had fewer passes.
+"""
+
+import ast
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ddp_probe.judging._rank_branch import tree
+from ddp_probe.judging._waits import PEER_GONE, waited
+from ddp_probe.judging.ledgers import Standing
+from ddp_probe.reading.stacks import main_frames
+from ddp_probe.shared import schema
+
+_Loop = Union[ast.For, ast.AsyncFor]
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_LEAVES = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom)
+_CHOOSES = (ast.If, ast.Try, ast.While, ast.IfExp)
+
+
+class LoopEnd(NamedTuple):
+    """The line of the loop, and the line behind it at which the rank is that has left it."""
+
+    loop: schema.Site
+    behind: schema.Site
+
+
+def exchanged_unequally(stuck: Sequence[Standing], others: Sequence[Standing]) -> int:
+    """Return the number of the backward pass of DDP that some ranks do not finish although the others have begun as many; else 0."""
+    passes = {one.times("backward") for one in (*stuck, *others)}
+    wait = all(one.in_backward and one.process.count(schema.Wrap) for one in stuck)
+    return passes.pop() if stuck and others and len(passes) == 1 and wait else 0
+
+
+def unequal(stuck: Sequence[int], others: Sequence[int]) -> Tuple[Sequence[int], str]:
+    """Return who is to blame for an exchange of gradients that only some ranks make, the fewer or both sides, and say so."""
+    blame = sorted((stuck, others), key=len)[0] if len(stuck) != len(others) else sorted([*stuck, *others])
+    return blame, "one side has exchanged gradients once more than the other, as with no_sync() in another step, or a backward pass that goes by DDP"
+
+
+UNEQUAL = "Let all ranks call no_sync() in the same steps, and make each backward pass on what the wrapped model returned."
+
+
+def loop_end(inside: Standing, outside: Standing) -> Optional[LoopEnd]:
+    """Return the loop in which one rank still is and that the other has left; None if that cannot be told."""
+    parted = _parted(_frames(inside), _frames(outside))
+    if parted is None:
+        return None
+    one, other = parted
+    source = tree(one.file)
+    loops = [] if source is None else [loop for loop in _loops(source) if _holds(loop, one.line) and _is_behind(source, loop, other.line)]
+    if not loops or not _is_plain(loops[-1], one.line):
+        return None
+    return LoopEnd(schema.Site(one.file, loops[-1].lineno, one.function), other)
+
+
+def _frames(standing: Standing) -> Sequence[schema.Site]:
+    """Return the stack of the main thread where the rank stands: by the exception that ended the wait, or by what its watcher wrote since then."""
+    for failure in standing.process.failures:
+        if failure.fatal and failure.frames and (waited(failure) or failure.consequence == PEER_GONE):
+            return failure.frames
+    told = standing.process.final(schema.HangSuspected)
+    if told is None or told.when < standing.ledger.moved + standing.process.offset:
+        return ()
+    return main_frames(told.begin.threads)
+
+
+def _parted(one: Sequence[schema.Site], other: Sequence[schema.Site]) -> Optional[Tuple[schema.Site, schema.Site]]:
+    """Return the first frames that differ, if they are of one function."""
+    for first, second in zip(one, other):
+        if (first.file, first.function) != (second.file, second.function):
+            return None
+        if first.line != second.line:
+            return first, second
+    return None
+
+
+def _loops(source: ast.AST) -> List[_Loop]:
+    """Return the loops of a file, an inner one after those around it."""
+    found = [node for node in ast.walk(source) if isinstance(node, (ast.For, ast.AsyncFor))]
+    return sorted(found, key=lambda loop: loop.lineno)
+
+
+def _last(node: ast.AST) -> int:
+    return max(getattr(part, "lineno", 0) for part in ast.walk(node))
+
+
+def _holds(loop: _Loop, line: int) -> bool:
+    return loop.body[0].lineno <= line <= max(_last(part) for part in loop.body)
+
+
+def _is_behind(source: ast.AST, loop: _Loop, line: int) -> bool:
+    """Tell whether a line comes after a loop in the same list of statements: whoever is there has been through the loop."""
+    for block in _blocks(source):
+        if loop in block:
+            after = block[block.index(loop) + 1 :]
+            return bool(after) and after[0].lineno <= line <= max(_last(part) for part in after)
+    return False
+
+
+def _blocks(source: ast.AST) -> Iterator[List[ast.stmt]]:
+    for node in ast.walk(source):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield block
+
+
+def _is_plain(loop: _Loop, line: int) -> bool:
+    """Tell whether each pass comes by a line, and nothing leaves the loop before its end."""
+    own = list(_own(loop.body))
+    if any(isinstance(node, _LEAVES) for node in own):
+        return False
+    return not any(isinstance(node, _CHOOSES) and node.lineno <= line <= _last(node) for node in own)
+
+
+def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Yield what is inside these nodes, without functions that are defined there."""
+    for node in nodes:
+        if not isinstance(node, _FUNCTIONS):
+            yield node
+            yield from _own(list(ast.iter_child_nodes(node)))

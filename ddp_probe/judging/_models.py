@@ -1,0 +1,123 @@
+"""Compares the models that ranks wrap: which ranks have another one than the majority, and which parameter tells them apart."""
+
+import os
+from collections import Counter
+from typing import Dict, List, Optional, Tuple
+
+import msgspec
+
+from ddp_probe.judging._once import once_per_run
+from ddp_probe.judging._wraps import Wrapped
+from ddp_probe.reading import held_files
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
+
+_BYTES = 1 << 26  # A list longer than this is not read.
+_WRAPPERS = ("DistributedDataParallel", "MMDistributedDataParallel")
+
+Parameter = Tuple[str, Tuple[int, ...], str, bool]  # name, shape, dtype, trainable
+_LIST = msgspec.json.Decoder(List[Tuple[str, Tuple[int, ...], str, bool, str]])
+
+
+@once_per_run
+def first_wraps(run: Run) -> List[Wrapped]:
+    """Return each rank's first wrap in the default group, by rank: another group may hold another model."""
+    found: List[Wrapped] = []
+    for process in run.processes:
+        call = next((call for call in process.calls(schema.Wrap) if _replicates(call.begin)), None)
+        placement = call.begin.placement if call is not None else None
+        if call is not None and placement is not None and placement.digest and not placement.truncated:
+            found.append(Wrapped(process, call))
+    return found
+
+
+def _replicates(wrap: schema.Wrap) -> bool:
+    return wrap.wrapper.rpartition(".")[2] in _WRAPPERS and wrap.group in ("", "default")
+
+
+def by_digest(wraps: List[Wrapped]) -> Dict[str, List[Wrapped]]:
+    """Return the wraps by what the model's parameters are, the most frequent first."""
+    groups: Dict[str, List[Wrapped]] = {}
+    for wrapped in wraps:
+        groups.setdefault(wrapped.placement.digest, []).append(wrapped)
+    return dict(sorted(groups.items(), key=lambda item: (-len(item[1]), item[1][0].process.rank or 0)))
+
+
+def minority(groups: Dict[str, List[Wrapped]]) -> List[Wrapped]:
+    """Return the wraps outside the majority; none if there is no majority."""
+    sizes = [len(group) for group in groups.values()]
+    if len(sizes) < 2 or sizes[0] * 2 <= sum(sizes):
+        return []
+    return [wrapped for group in list(groups.values())[1:] for wrapped in group]
+
+
+def parameters(run: Run, wrapped: Wrapped) -> Optional[List[Parameter]]:
+    """Return the model's list of parameters, if the run's folder has it and it matches its digest."""
+    digest = wrapped.placement.digest
+    if not digest.isalnum():  # It becomes a file's name.
+        return None
+    for folder in dict.fromkeys((os.path.dirname(wrapped.process.file), *run.folders)):
+        found = _read(held_files.place(os.path.join(folder, "models", digest + ".json")))
+        if found is not None and len(found) == wrapped.placement.parameters:
+            return found
+    return None
+
+
+def _read(path: str) -> Optional[List[Parameter]]:
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _BYTES:
+            return None
+        with open(path, "rb") as stream:
+            rows = _LIST.decode(stream.read(_BYTES))
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return [(name, shape, dtype, trainable) for name, shape, dtype, trainable, _ in rows]
+
+
+def reordered(run: Run, one: Wrapped, other: Wrapped) -> Optional[bool]:
+    """Tell whether both have the same parameters in another order; None if the lists are not available."""
+    mine, theirs = parameters(run, one), parameters(run, other)
+    if mine is None or theirs is None:
+        return None
+    return mine != theirs and Counter(mine) == Counter(theirs)
+
+
+def alike(one: Wrapped, other: Wrapped) -> bool:
+    """Tell whether the counts of both are the same, as they are if only the order differs."""
+    mine, theirs = one.placement, other.placement
+    return (mine.parameters, mine.elements, mine.trainable, mine.dtypes) == (theirs.parameters, theirs.elements, theirs.trainable, theirs.dtypes)
+
+
+def buffers(wrapped: Wrapped) -> Tuple[int, int]:
+    """Return how many buffers there are, and how many elements in them."""
+    return wrapped.placement.buffers, sum(tally.elements for tally in wrapped.placement.buffer_devices.values())
+
+
+def difference(run: Run, one: Wrapped, other: Wrapped) -> str:
+    """Say which parameter is the first that differs; empty if the lists are not available."""
+    mine, theirs = listed(run, one), listed(run, other)
+    here, there = one.process.rank, other.process.rank
+    for index, (left, right) in enumerate(zip(mine, theirs)):
+        if left != right:
+            return "parameter %d is %s on rank %s and %s on rank %s" % (index, _described(left, right), here, _described(right, left), there)
+    shorter = min(len(mine), len(theirs))
+    if len(mine) == len(theirs) or shorter < min(one.placement.parameters, other.placement.parameters):
+        return ""
+    name, shape = (mine if len(mine) > len(theirs) else theirs)[shorter][:2]
+    ranks = (here, there) if len(mine) > len(theirs) else (there, here)
+    return "%s %s is on rank %s and not on rank %s" % (name, list(shape), *ranks)
+
+
+def listed(run: Run, wrapped: Wrapped) -> List[Parameter]:
+    """Return the whole list, else the first five of the event, which do not say whether they are trained."""
+    found = parameters(run, wrapped)
+    return found if found is not None else [(leaf.name, tuple(leaf.shape), leaf.dtype, True) for leaf in wrapped.placement.first]
+
+
+def _described(one: Parameter, other: Parameter) -> str:
+    words = "%s %s" % (one[0], list(one[1]))
+    if one[2] != other[2]:
+        words += " " + one[2]
+    if one[3] != other[3]:
+        words += " (trained)" if one[3] else " (frozen)"
+    return words

@@ -1,0 +1,171 @@
+"""What dumps of torch's Flight Recorder say beside a finding from the ledgers: more evidence, or a contradiction, which is never silent.
+
+The recorder knows what C++ issues, such as the reductions of DistributedDataParallel, and whether a collective was started and completed; it numbers
+other calls than the ledger does. So its entries are matched with the ledger's records by time: both are of one process on one host.
+"""
+
+import os
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+from ddp_probe.judging import rule
+from ddp_probe.judging._splits import split
+from ddp_probe.judging.ledgers import Standing, called, described, view
+from ddp_probe.judging.rule import Evidence, Finding
+from ddp_probe.judging.words import at
+from ddp_probe.reading import flight_recorder
+from ddp_probe.reading.flight_recorder import RecorderEntry, Recording
+from ddp_probe.reading.job_line import own_frames
+from ddp_probe.reading.ledger import Record
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.splits import BACKWARD, Split, record
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.schema import Site
+
+_SIDE = 3  # Of the ranks of each side, at most this many dumps are read.
+_BEFORE, _AFTER = 0.05, 1.0  # Seconds: clocks that are read one after another; a call that is made after all that the ledger holds.
+_COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
+_SAME_NAME = frozenset(("all_reduce", "broadcast", "reduce", "gather", "scatter"))  # In the recorder too, on every backend.
+_LOWER = {rule.HIGH: rule.MEDIUM, rule.MEDIUM: rule.LOW}
+
+
+class Told(NamedTuple):
+    """What the dump of one rank adds, and what it contradicts."""
+
+    adds: List[Evidence]
+    contradicts: List[Evidence]
+
+
+def beside(finding: Finding, run: Run) -> Finding:
+    """Return the finding with what the dumps of its ranks say; without dumps, or if it is not from the ledgers, as it is."""
+    parted = split(run) if any(one.file.endswith(schema.SUFFIX) for one in finding.evidence) else None
+    dumps = flight_recorder.find(sorted({os.path.dirname(process.file) for process in run.processes})) if parted is not None else {}
+    if parted is None or not dumps:
+        return finding
+    told = [_told(run, parted, recording) for recording in _read(run, parted, dumps)]
+    against = [one for each in told for one in each.contradicts]
+    alike = {one.text.partition(": ")[2]: one for each in reversed(told) for one in each.adds}  # One rank for all that say the same.
+    finding.evidence.extend([*reversed(list(alike.values())), *against])
+    for one in against:
+        run.inventory.notes.append("%s. Which of them is right is not known." % one.text)
+    if against:
+        finding.confidence = _LOWER.get(finding.confidence, finding.confidence)
+    return finding
+
+
+def _read(run: Run, parted: Split, dumps: Dict[int, str]) -> Iterator[Recording]:
+    """Read the dumps of some ranks of both sides; say which cannot be read."""
+    chosen = [rank for side in (parted.here, parted.there) for rank in [rank for rank in side if rank in dumps][:_SIDE]]
+    for rank in dict.fromkeys(chosen):
+        found = flight_recorder.read(dumps[rank], rank)
+        if found.problem:
+            run.inventory.notes.append(
+                "The Flight Recorder dump of rank %d, %s, was not read: %s." % (rank, os.path.basename(found.path), found.problem)
+            )
+        elif rank in view(run).ranks:
+            yield found
+
+
+def _told(run: Run, parted: Split, found: Recording) -> Told:
+    standing = view(run).ranks[found.rank]
+    process = standing.process
+    entries = [entry for entry in found.entries if not entry.is_p2p and entry.created_ns * 1e-9 > process.start_when - process.offset - _AFTER]
+    if not entries:  # The dump is empty, or a process with this rank has left it that was there before.
+        return Told([], [])
+    mine = _record(standing, parted, found.rank)
+    matched = _matching(standing, mine, entries) if mine is not None else None
+    contradicts = list(_contradictions(standing, parted, mine, matched, entries, found))
+    last = entries[-1]
+    how = " (issued by C++; the ledger does not hold it)" if _from_cpp(last) else ""
+    text = "the Flight Recorder of rank %d: its last collective is %s%s" % (found.rank, _described(last), how)
+    return Told([] if contradicts else [_shown(found, last, text)], contradicts)
+
+
+def _record(standing: Standing, parted: Split, rank: int) -> Optional[Record]:
+    """Return the rank's own record of the call at which the ranks part, if it made one."""
+    if parted.group is None or parted.what or not (parted.calls or rank in parted.here):
+        return None
+    return record(standing, parted.group.id, parted.number)
+
+
+def _matching(standing: Standing, mine: Record, entries: Sequence[RecorderEntry]) -> Optional[RecorderEntry]:
+    """Return the first entry that was made while the rank was in this call."""
+    begun = _wall(standing, mine.entered_ns) - _BEFORE
+    left = _wall(standing, mine.left_ns) + _BEFORE if mine.left_ns else None
+    near = [entry for entry in entries if begun <= entry.created_ns * 1e-9 and (left is None or entry.created_ns * 1e-9 <= left)]
+    return min(near, key=lambda entry: abs(entry.created_ns * 1e-9 - begun - _BEFORE), default=None)
+
+
+def _contradictions(
+    standing: Standing, parted: Split, mine: Optional[Record], matched: Optional[RecorderEntry], entries: Sequence[RecorderEntry], found: Recording
+) -> Iterator[Evidence]:
+    """Yield what cannot both be true, in the words of both."""
+    last = standing.ledger.last
+    if mine is not None:
+        yield from _about_the_call(standing, mine, matched, entries, found)
+    elif standing.rank in parted.there and last is not None:
+        later = [entry for entry in entries if _is_later(standing, entry) and not _may_be_from_cpp(standing, entry)]
+        if later:
+            what = "after %s its ledger holds no call of torch.distributed" % described(last.op, last.elements, last.dtype, last.peer)
+            yield _against(found, later[0], what, "it then began %s" % _described(later[0]))
+
+
+def _about_the_call(
+    standing: Standing, mine: Record, matched: Optional[RecorderEntry], entries: Sequence[RecorderEntry], found: Recording
+) -> Iterator[Evidence]:
+    ours = "its ledger has it %s" % called(mine)
+    if matched is None:
+        if found.written > _wall(standing, mine.entered_ns) + _AFTER and entries[0].created_ns * 1e-9 < _wall(standing, mine.entered_ns):
+            yield _against(found, entries[-1], ours, "its last collective is an earlier one, %s" % _described(entries[-1]))
+        return
+    if _differs(mine, matched):
+        yield _against(found, matched, ours, "it is in %s" % _described(matched))
+    elif matched.state == "completed" and mine.state in ("open", "raised") and not mine.is_issued:
+        yield _against(found, matched, "%s, which has not ended well" % ours, _described(matched))
+
+
+def _differs(mine: Record, entry: RecorderEntry) -> bool:
+    """Tell whether two names or sizes cannot be of one call; the recorder's names differ between backends for most operations."""
+    if mine.op in _SAME_NAME and (entry.op in _SAME_NAME or "barrier" in entry.op) and mine.op != entry.op:
+        return True
+    return mine.op == entry.op and mine.op in _SAME_NAME and mine.tensors == 1 and entry.elements not in (None, mine.elements)
+
+
+def _is_later(standing: Standing, entry: RecorderEntry) -> bool:
+    """Tell whether an entry was made after the ledger's last call had been entered and left."""
+    last = standing.ledger.last
+    return last is not None and entry.created_ns * 1e-9 > _wall(standing, max(last.entered_ns, last.left_ns)) + _BEFORE
+
+
+def _from_cpp(entry: RecorderEntry) -> bool:
+    """Tell whether no public function of torch.distributed is on the stack: DDP and autograd issue such collectives."""
+    return bool(entry.frames) and not any(frame.function in _COLLECTIVES and frame.file.endswith("distributed_c10d.py") for frame in entry.frames)
+
+
+def _may_be_from_cpp(standing: Standing, entry: RecorderEntry) -> bool:
+    """Without frames, a collective of a rank that has a backward pass may be one of DDP's."""
+    return _from_cpp(entry) or (not entry.frames and standing.times(BACKWARD) > 0)
+
+
+def _wall(standing: Standing, mono_ns: int) -> float:
+    return standing.ledger.when(mono_ns)  # On the clock of the rank's own host, as the recorder's times are.
+
+
+def _described(entry: RecorderEntry) -> str:
+    sizes = " of %s" % ", ".join("x".join(map(str, size)) for size in entry.sizes) if entry.sizes else ""
+    number = ", number %d of its group by torch's count" % entry.seq if entry.seq else ""
+    return "%s:%s%s%s%s, %s" % (entry.backend, entry.op, sizes, at(_site(entry)), number, entry.state or "in an unknown state")
+
+
+def _site(entry: RecorderEntry) -> Optional[Site]:
+    """Return the innermost line that is the job's own."""
+    own = own_frames([frame for frame in reversed(entry.frames) if frame.file])
+    return own[-1] if own else None
+
+
+def _shown(found: Recording, entry: RecorderEntry, text: str) -> Evidence:
+    return Evidence(found.path, entry.number, _site(entry), text)
+
+
+def _against(found: Recording, entry: RecorderEntry, ours: str, theirs: str) -> Evidence:
+    text = "Rank %d: %s; by torch's Flight Recorder, %s" % (found.rank, ours, theirs)
+    return _shown(found, entry, text)

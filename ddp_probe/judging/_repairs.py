@@ -1,0 +1,60 @@
+"""A job that did well only because DDP_PROBE_FIX changed its calls: each change, under the rule that it repaired, with the permanent change."""
+
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+
+from ddp_probe.judging import _wrap_changes, _wraps, change
+from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
+from ddp_probe.judging.words import at, named
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_Made = List[Tuple[LoggedProcess, "LoggedCall[schema.Remedied]"]]
+
+
+def repairs(run: Run, rules: Sequence[Rule]) -> Iterator[Finding]:
+    """Yield what was repaired, one finding a remedy."""
+    made: Dict[str, _Made] = {}
+    for process in run.processes:
+        for call in process.calls(schema.Remedied):
+            if not call.begin.precaution:
+                made.setdefault(call.begin.remedy, []).append((process, call))
+    for remedy, changes in made.items():
+        rule = _rule(remedy, changes[0][1].begin, rules)
+        if rule is not None:
+            yield _finding(rule, remedy, changes, _for_good(run, rule, changes[0][0]))
+
+
+def _rule(remedy: str, first: schema.Remedied, rules: Sequence[Rule]) -> Optional[Rule]:
+    """Return the rule of what a remedy repairs; device-ids are refused for two reasons, and the remedy says for which."""
+    known = sorted((rule for rule in rules if rule.fix == remedy), key=lambda rule: rule.id)
+    by_torch = [rule for rule in known if rule.slug.endswith("-on-old-torch")]
+    return next(iter(by_torch if "this torch" in first.because else known), None)
+
+
+def _for_good(run: Run, rule: Rule, process: LoggedProcess) -> change.Change:
+    """Return the change in the job's own call, for the rule that has one for a call which did not fail."""
+    wrapped = next((each for each in _wraps.wraps(run) if each.process is process), None)
+    return _wrap_changes.only_on_a_card(wrapped) if wrapped is not None and rule.slug == "device-ids-on-cpu" else ()
+
+
+def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -> Finding:
+    first = changes[0][1]
+    ranks = [process.rank for process, _ in changes if process.rank is not None]
+    site = first.begin.site
+    what = "%s became %s" % (_words(first.begin.before), _words(first.begin.after))
+    return rule.found(
+        ranks=ranks,
+        verdict="The job did well because DDP_PROBE_FIX=%s changed a call%s on %s: %s, because %s."
+        % (remedy, at(site), named(sorted(set(ranks))), what, first.begin.because),
+        evidence=[shown(call, "%s became %s" % (_words(call.begin.before), _words(call.begin.after))) for _, call in changes[:4]],
+        when=min(call.when for _, call in changes),
+        remedy=first.begin.for_good or rule.remedy,
+        change=for_good,
+        severity=WARNING,
+        fix=remedy,
+    )
+
+
+def _words(values: Dict[str, str]) -> str:
+    return ", ".join("%s=%s" % pair for pair in values.items()) or "nothing"

@@ -1,0 +1,49 @@
+"""The vendors' words in what a job prints, as parts of regular expressions: from their records, so that a rule names no vendor.
+
+What torch itself says of CUDA, and what has no record, stays in the rules.
+"""
+
+import re
+from typing import Iterable
+
+from ddp_probe.shared.accelerators import ACCELERATORS, runtime_variables
+
+_WITH_PLUGIN = tuple(known for known in ACCELERATORS if known.modules)
+_TYPES = tuple(kind for known in _WITH_PLUGIN for kind in (known.name, *known.device_types))
+_BACKENDS = tuple(name for known in _WITH_PLUGIN for name in known.backends if name not in known.device_types)
+
+
+def _any(words: Iterable[str]) -> str:
+    return "|".join(re.escape(word) for word in dict.fromkeys(words) if word)
+
+
+MODULES = _any(module for known in _WITH_PLUGIN for module in known.modules)
+"""The import names of all plugins."""
+
+DEVICES = _any(_TYPES)
+"""What torch calls the devices of all plugins: gcu, npu."""
+
+CARDS = _any(kind.upper() for kind in _TYPES)
+"""The same as a plugin writes it in a message: GCU, NPU."""
+
+ATTRIBUTES = _any(known.torch_attribute for known in _WITH_PLUGIN)
+"""What the plugins add to torch."""
+
+COMMUNICATION = _any(name.upper() for name in _BACKENDS)
+"""The plugins' backends as their messages and variables have them: ECCL, HCCL."""
+
+BACKENDS = _any(form for name in _BACKENDS for form in (name, name.upper()))
+"""The plugins' backends in both spellings."""
+
+VARIABLES = _any(runtime_variables())
+"""The beginnings of the variables that decide how a vendor's runtime or backend works, CUDA's too."""
+
+FITTING = ", ".join(
+    "%s for %s" % (" or ".join(known.backends), known.device_types[0])
+    for known in _WITH_PLUGIN
+    if known.device_types and set(known.backends) & set(_BACKENDS)
+)
+"""For a sentence, which backend goes with which device."""
+
+SPOKEN_OF = r"\b(?:%s|%s|%s|(?:%s):\d)\b" % (MODULES, BACKENDS, _any(known.smi for known in _WITH_PLUGIN), DEVICES)
+"""A text speaks of an accelerator that has a plugin: of its module, its backend, its tool or one of its devices."""

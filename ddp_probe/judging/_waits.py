@@ -1,0 +1,88 @@
+"""Tells ranks that waited for others from ranks that failed: since when, in which call, and what the others did."""
+
+import re
+from typing import List, Optional
+
+from ddp_probe.judging._vendor_words import COMMUNICATION
+from ddp_probe.judging.words import clock, place
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.own_code import foreign
+
+PEER_GONE = "a peer is gone"  # What read/failures.py calls it.
+TIMED_OUT = re.compile(
+    r"Timed out waiting (?P<ms>\d+) ?ms for (?:recv|send) operation"
+    r"|[Cc]ollective operation timeout:[^\n]{0,400}?Timeout\(ms\)=(?P<ms2>\d+)"
+    r"|[Cc]ollective operation timeout|wait timeout after (?P<ms3>\d+) ?ms"
+    r"|failed to pass monitoredBarrier|Timed out after \d+ ?(?:ms|s)[^\n]{0,300}collective"
+    r"|(?<![NR])(?:%s|ACL|notify)[^\n]{0,300}(?:time ?out|timed out)|Connection timed out|Socket Timeout" % COMMUNICATION
+)
+
+
+def waited(failure: Failed) -> bool:
+    """Tell whether a rank that had joined the group stopped waiting for another one."""
+    return failure.process is not None and joined(failure.process) and not starting(failure) and TIMED_OUT.search(failure.text) is not None
+
+
+def starting(failure: Failed) -> bool:
+    """Tell whether the group was still being made: a rank can then be missing because of the network or the launch."""
+    return any(isinstance(call.begin, (schema.InitProcessGroup, schema.InitDist)) for call in failure.calls)
+
+
+def joined(process: LoggedProcess) -> bool:
+    """Tell whether a process had become a member of the group."""
+    return any(call.end is not None and call.failure is None for call in process.calls(schema.InitProcessGroup))
+
+
+def milliseconds(failure: Failed) -> Optional[int]:
+    """Return how long a rank waited, as its exception says."""
+    found = TIMED_OUT.search(failure.text)
+    value = next((value for value in found.groupdict().values() if value), None) if found else None
+    return int(value) if value is not None and len(value) < 12 else None
+
+
+def stood(failure: Failed) -> str:
+    """Say where a rank was when it stopped waiting: the line of the job, and the library call that it made there."""
+    called = _called(failure)
+    return "at %s%s" % (place(failure.site), " in %s" % called if called else "")
+
+
+def _called(failure: Failed) -> str:
+    """Return the first public name behind the job's line; wrappers and private functions of torch do not count."""
+    behind = list(failure.frames)
+    if failure.site in behind:
+        last = len(behind) - 1 - behind[::-1].index(failure.site)
+        behind = behind[last + 1 :]
+    names = (frame.function.rpartition(".")[2] for frame in behind if foreign(frame.file))
+    return next((name for name in names if not name.startswith(("_", "<")) and name not in ("wrapper", "wrapped", "inner", "decorate_context")), "")
+
+
+def since(failure: Failed) -> str:
+    """Say for how long a rank waited, and since when."""
+    gave_up = milliseconds(failure)
+    if gave_up is None:
+        return "until %s" % clock(failure.when)
+    return "for %.1f s, since %s" % (gave_up / 1000, clock(failure.when - gave_up / 1000))
+
+
+def last_seen(process: LoggedProcess) -> str:
+    """Say what a process did last in its log, and how it ended."""
+    call = _last_call(process)
+    how = " and was ended by its launcher" if process.signal == "SIGTERM" else " and was ended by %s" % process.signal if process.signal else ""
+    if call is None:
+        return "wrote nothing after its start at %s%s" % (clock(process.start_when), how)
+    state = "began" if call.open else "failed" if call.failure is not None else "ended"
+    return "wrote nothing after %s %s at %s (%s)%s" % (call.name, state, clock(call.until or call.when), place(call.site), how)
+
+
+def _last_call(process: LoggedProcess) -> "Optional[LoggedCall[schema.Event]]":
+    marks = (schema.ProcessStart, schema.ProcessEnd, schema.Coverage)
+    calls = [call for call in process.every() if not isinstance(call.begin, marks) and not call.is_watchers]
+    return max(calls, key=lambda call: call.until or call.when) if calls else None
+
+
+def others(run: Run, failures: List[Failed]) -> List[LoggedProcess]:
+    """Return the ranks that none of these failures is of."""
+    known = {id(failure.process) for failure in failures}
+    return [process for process in run.processes if process.rank is not None and id(process) not in known]

@@ -1,0 +1,29 @@
+"""Tells which ranks and failures a finding is about: a program on its own is rank 0 of 1, and there is no rank to blame."""
+
+from typing import Any, Dict, Iterable, Iterator, List, Optional
+
+from ddp_probe.judging.printed import Match, matches
+from ddp_probe.judging.rule import Rule
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
+
+
+def ranks(processes: Iterable[Optional[LoggedProcess]]) -> List[int]:
+    """Return the ranks of a launch among these processes."""
+    return sorted({process.rank for process in processes if process is not None and process.rank is not None and not process.alone})
+
+
+def deaths(run: Run) -> Dict[int, Death]:
+    """Return how ranks ended, as their launchers tell, by rank."""
+    return {death.rank: death for death in reversed(run.deaths) if death.rank is not None}
+
+
+def through(run: Run, calls: "Iterable[LoggedCall[Any]]") -> List[Failed]:
+    """Return the failures that went through one of these calls."""
+    known = set(calls)
+    return [failure for failure in run.failures if any(call in known for call in failure.calls)]
+
+
+def told(rule: Rule, run: Run) -> Iterator[Match]:
+    """Yield the failures with one of the rule's texts that a probe recorded: plain logs are the judge's to ask about."""
+    return (match for match in matches(rule, run) if match.failure.process is not None)

@@ -1,0 +1,215 @@
+"""What DDP got: the devices of each rank's model, device_ids, the line that gave them, and the cards of the host."""
+
+import re
+from typing import List, NamedTuple, Optional, Sequence, Set
+
+from ddp_probe.judging import change, job_calls
+from ddp_probe.judging._once import once_per_run
+from ddp_probe.judging._vendor_words import CARDS
+from ddp_probe.judging.words import at, counted, listed, place
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.accelerators import ACCELERATORS
+
+# DDP's refusal of device_ids: torch 1.1 to 1.7 says "single-device CUDA modules" or "GPU modules", newer ones
+# "single-device/multiple-device GPU modules or CPU modules"; a terminal may have broken the line.
+_REFUSED = r"device_ids and output_device arguments?\s+only work\s+with\s+single-device"
+DEVICE_IDS = _REFUSED + r".{0,200}?module\s+parameters?\s*"
+ON_CPU = DEVICE_IDS + r"\{device\(type='cpu'\)\}"
+CUT_OFF = _REFUSED + r"(?!.{0,200}?module\s+parameters?\s*\{)"  # The text no longer says which devices there were.
+# A collective of a card's backend that got a tensor on the CPU: torch 2.x, 1.x, 1.0, and the vendors' copies of the second.
+CPU_TENSOR = (
+    r"No backend type associated with device type cpu|Tensors must be (?:CUDA|GPU|%s) and dense"
+    r"|Only CUDA dense tensor is supported for NCCL|Could not run 'c10d::\w+' with arguments from the 'CPU' backend" % CARDS
+)
+TWO_DEVICES = (
+    r"[Ee]xpected all tensors to be on the same device|found at least two devices|to be on the same device|expected device \w+:\d+ but got"
+    r"|Input type \([^)]*\) and weight type \([^)]*\) should be the same|Expected object of (?:device|backend) type"
+)
+_CUDA = ("cuda", "rocm")
+
+
+class Wrapped(NamedTuple):
+    """A rank that gave its model to DDP."""
+
+    process: LoggedProcess
+    call: "LoggedCall[schema.Wrap]"
+
+    @property
+    def placement(self) -> schema.Placement:
+        """Return where the model was."""
+        return self.call.begin.placement or schema.Placement()
+
+    @property
+    def devices(self) -> List[str]:
+        """Return the devices of its parameters, the one with most first."""
+        held = self.placement.devices
+        return sorted(held, key=lambda device: (-held[device].count, device))
+
+    @property
+    def survived(self) -> bool:
+        """Tell that the wrap came back."""
+        return self.call.end is not None and self.call.failure is None
+
+    @property
+    def types(self) -> Set[str]:
+        """Return the types of those devices."""
+        return {device.partition(":")[0] for device in self.devices}
+
+    @property
+    def ids(self) -> str:
+        """Return device_ids as the call had them, or nothing."""
+        given = self.call.begin.device_ids
+        return "[%s]" % ", ".join(given) if given else ""
+
+
+@once_per_run
+def wraps(run: Run) -> List[Wrapped]:
+    """Return what DDP itself was given; FSDP and MMSeparateDistributedDataParallel move a model themselves."""
+    found = [Wrapped(process, call) for process in run.processes for call in process.calls(schema.Wrap)]
+    return [wrapped for wrapped in found if wrapped.devices and not re.search("FullySharded|fully_shard|Separate", wrapped.call.begin.wrapper)]
+
+
+def refused(run: Run, chosen: Sequence[Wrapped]) -> List[Wrapped]:
+    """Return those that DDP refused and that ended the rank; if the launcher ended it before the answer, the placement decides."""
+    return [wrapped for wrapped in chosen if wrapped.call.open or any(failure.fatal for failure in failures(run, [wrapped]))]
+
+
+def failures(run: Run, chosen: Sequence[Wrapped]) -> List[Failed]:
+    """Return the failures that went through these calls."""
+    asked = {wrapped.call for wrapped in chosen}
+    return [failure for failure in run.failures if any(call in asked for call in failure.calls)]
+
+
+def later(_run: Run, wrapped: Wrapped, text: str) -> List[Failed]:
+    """Return what the rank died of after a wrap that went well, if its text has this."""
+    done = wrapped.call.until
+    if done is None or wrapped.call.failure is not None:
+        return []
+    mine = [failure for failure in wrapped.process.failures if failure.fatal and failure.when >= done]
+    return [failure for failure in mine if re.search(text, failure.text)]
+
+
+def card(process: LoggedProcess, call: Optional["LoggedCall[schema.Wrap]"] = None) -> Optional[schema.Card]:
+    """Return an accelerator that the program could have used, the vendors' before CUDA; None on a CPU run."""
+    seen = (call.begin.accelerators if call is not None else []) or process.started.accelerators
+    return next((each for each in seen if _usable(each, process, call.begin.backend if call is not None else "")), None)
+
+
+def _usable(found: schema.Card, process: LoggedProcess, backend: str) -> bool:
+    if found.count == 0 or any(value.strip() in ("", "-1") for value in found.visible.values()):
+        return False
+    if found.name in _CUDA and "+cpu" in process.started.versions.get("torch", ""):
+        return False
+    meant = any(backend in known.backends for known in ACCELERATORS if known.name == found.name)
+    return bool(found.initialised or found.device_files or (meant and found.module and found.name not in _CUDA))
+
+
+def seen(found: schema.Card) -> str:
+    """Return an accelerator as a sentence has it: 8 gcu cards are there."""
+    if found.count:
+        return "%s %s there" % (counted(found.count, found.name + " card"), "is" if found.count == 1 else "are")
+    return "%s cards are there" % found.name
+
+
+def runner(wrapped: Wrapped) -> Optional["LoggedCall[schema.WrapModel]"]:
+    """Return mmengine's wrap_model around a wrap."""
+    if not any(frame.function.rpartition(".")[2] == "wrap_model" for frame in wrapped.call.begin.through):
+        return None
+    return next((call for call in reversed(wrapped.process.calls(schema.WrapModel)) if call.at.line < wrapped.call.at.line), None)
+
+
+def giver(wrapped: Wrapped) -> str:
+    """Return the line that gave device_ids: the job's, or a library's that the job called."""
+    site = wrapped.call.site
+    own = place(site)
+    through = wrapped.call.begin.through
+    makers = [frame for frame in through if frame.function.rpartition(".")[2] != "__init__"] or through
+    if not makers:
+        return own
+    frame = next((frame for frame in makers if frame.function.rpartition(".")[2] == "wrap_model"), makers[-1])
+    return "%s (%s:%d), called from %s" % (frame.function.rpartition(".")[2], _short(frame.file), frame.line, own)
+
+
+def _short(file: str) -> str:
+    return file.rpartition("site-packages/")[2]
+
+
+def remedied(wrapped: Wrapped, *names: str) -> bool:
+    """Tell whether a remedy with this name was at work in the rank: the call did not do what it asked for."""
+    return any(call.begin.remedy in names and not call.begin.precaution for call in wrapped.process.calls(schema.Remedied))
+
+
+def moves(wrapped: Wrapped) -> List["LoggedCall[schema.ModuleMove]"]:
+    """Return the moves between devices before a wrap that went well, in order; a change of dtype alone does not count."""
+    calls = [call for call in wrapped.process.calls(schema.ModuleMove) if call.at.line < wrapped.call.at.line]
+    return [call for call in calls if call.end is not None and call.failure is None and call.begin.destination]
+
+
+def move_text(call: "LoggedCall[schema.ModuleMove]") -> str:
+    """Return a move as a sentence has it: TinyModel.to(gcu:0) at /train/t.py:29."""
+    return "%s.%s(%s)%s" % (call.begin.model.rpartition(".")[2], call.begin.method, call.begin.destination, at(call.site))
+
+
+def all_ids(chosen: Sequence[Wrapped]) -> str:
+    """Return device_ids for a sentence on several ranks; if they differ by rank, as the source has them, or what they follow."""
+    values = {each.ids for each in chosen}
+    if len(values) < 2:
+        return chosen[0].ids if chosen else ""
+    written = _in_source(chosen[0])
+    if written:
+        return written
+    if all(each.ids == "[%s]" % each.process.local_rank for each in chosen):
+        return "[LOCAL_RANK]"
+    if all(each.ids == "[%s]" % each.process.rank for each in chosen):
+        return "[RANK]"
+    return listed(sorted(value or "None" for value in values), 4)
+
+
+def _in_source(wrapped: Wrapped) -> str:
+    """Return device_ids as the job's own call has them, if its source is at hand."""
+    own = job_calls.names(change.Argument(wrapped.call.site, change.WRAP, "device_ids", "None", 1))
+    return own.get("was", "") if own is not None else ""
+
+
+def wrapping_ranks(chosen: Sequence[Wrapped]) -> List[int]:
+    """Return whose wraps these are."""
+    return sorted({wrapped.process.rank for wrapped in chosen if wrapped.process.rank is not None})
+
+
+class OnCpu(NamedTuple):
+    """Ranks whose model was on the CPU when DDP got it, although the host has a card."""
+
+    found: List[Wrapped]
+    explains: List[Failed]
+    ended: bool  # It ended the job; else the job trains on the CPU and says nothing.
+
+
+def on_cpu(run: Run, by_mmengine: bool) -> OnCpu:
+    """Return the models left on the CPU, those that mmengine left there or the others: DDP refuses them, the first step fails, or nothing fails."""
+    left = [each for each in wraps(run) if each.types == {"cpu"} and _left_by_mmengine(each) == by_mmengine]
+    lost = refused(run, [each for each in left if each.ids and card(each.process, each.call)])
+    lost += [each for each in left if each not in lost and _no_way_for_cpu(run, each)]
+    if lost:
+        return OnCpu(lost, failures(run, lost), True)
+    silent = [each for each in left if _though_ready(each)]
+    after = [failure for each in silent for failure in later(run, each, TWO_DEVICES)]
+    return OnCpu(silent, after, bool(after))
+
+
+def _no_way_for_cpu(run: Run, wrapped: Wrapped) -> bool:
+    return any(failure.fatal and re.search(CPU_TENSOR, failure.text) for failure in failures(run, [wrapped]))
+
+
+def _left_by_mmengine(wrapped: Wrapped) -> bool:
+    call = runner(wrapped)
+    return call is not None and call.begin.get_device == "cpu"
+
+
+def _though_ready(wrapped: Wrapped) -> bool:
+    """Tell whether the program had initialised a card, moved nothing to it, and DDP accepted the model on the CPU."""
+    found = card(wrapped.process, wrapped.call)
+    well = wrapped.call.until is not None and wrapped.call.failure is None
+    changed = remedied(wrapped, "move-model", "mmengine-device")
+    return bool(found and found.initialised and well and not changed and all(call.begin.destination == "cpu" for call in moves(wrapped)))

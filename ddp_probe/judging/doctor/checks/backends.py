@@ -1,0 +1,50 @@
+"""The backend of the job is built in or registered."""
+
+from typing import List
+
+from ddp_probe.judging.doctor import cards
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+
+CHECK = Check(
+    id="DOC207",
+    slug="backend-registered",
+    title="The backend of the job is built into torch, or its plugin registers it.",
+    looks_at="What torch.distributed lists in a child that imported the vendor's module, if there is one.",
+    remedy="Import the vendor's module before init_process_group, or choose a backend that is there.",
+    needs=("torch-imports", "vendor-module"),
+)
+
+
+def check(host: Host) -> Answer:
+    """Compare the backend that is asked for, or the vendor's, with the list."""
+    there: List[str] = cards.torch_facts(host).last.get("backends", [])
+    known = cards.accelerator(host)
+    shown = ", ".join(there) or "none"
+    wanted = host.request.backend
+    if wanted:
+        missing = [part for part in _parts(wanted) if part not in there]
+        if missing:
+            return CHECK.fail("torch.distributed has no backend %s; it has %s." % (" and ".join(missing), shown), _instead(there))
+        return CHECK.ok("%s is there; torch.distributed has %s." % (wanted, shown))
+    of_vendor = [name for name in (known.backends if known else ()) if name in there]
+    if known and known.backends and not of_vendor:
+        return CHECK.warn(
+            "torch.distributed has %s, and no backend of %s (%s)." % (shown, known.vendor, ", ".join(known.backends)),
+            "Install the plugin that registers %s; gloo works meanwhile, through the host's memory." % known.backends[0],
+        )
+    return CHECK.ok("torch.distributed has %s." % shown)
+
+
+def _parts(backend: str) -> List[str]:
+    """Return the backends of 'gloo', or of 'cpu:gloo,cuda:nccl'."""
+    return [part.rpartition(":")[2].strip().lower() for part in backend.split(",")]
+
+
+def _instead(there: List[str]) -> str:
+    if not there:
+        return CHECK.remedy
+    return "Pass a backend that is there: --backend %s, and the same to init_process_group (mmengine: dist_cfg=dict(backend='%s'))." % (
+        there[0],
+        there[0],
+    )

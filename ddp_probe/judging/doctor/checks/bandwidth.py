@@ -1,0 +1,30 @@
+"""How fast the ranks of this host add up tensors."""
+
+from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+from ddp_probe.judging.doctor.plan import plan
+
+CHECK = Check(
+    id="DOC605",
+    slug="bandwidth",
+    title="An all_reduce of some MB returns; its speed is a figure, and nothing is concluded from it.",
+    looks_at="The ranks of group-starts: the median of five all_reduce calls, on the slowest rank.",
+    remedy="Small tensors passed and large ones did not: look at /dev/shm, at the locked-memory limit, and at the variables of the backend.",
+    needs=("ddp-step",),
+    live=True,
+)
+
+
+def check(host: Host) -> Answer:
+    """Return the figure."""
+    failed = ranks.judge(host, CHECK, ("bandwidth",))
+    if failed:
+        return failed
+    slowest = max(ranks.launch(host).facts("bandwidth").values(), key=lambda found: float(found["seconds"]))
+    megabytes, seconds = slowest["bytes"] / (1 << 20), slowest["seconds"]
+    made = plan(host)
+    return CHECK.ok(
+        "%.0f MB/s: an all_reduce of %.0f MB over %d ranks took %.1f ms with %s %s."
+        % (megabytes / seconds, megabytes, made.ranks, seconds * 1000, made.backend, made.on)
+    )

@@ -1,0 +1,40 @@
+"""The clock of this host agrees with that of the file system."""
+
+import os
+import tempfile
+import time
+
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+
+CHECK = Check(
+    id="DOC304",
+    slug="clock",
+    title="The clock of this host is right, and agrees with that of the file system.",
+    looks_at="The time that a file gets that is written in this folder now, and the time of this package's own files.",
+    remedy="Let the host synchronise its clock (chrony or ntpd), then check again.",
+)
+_APART = 5.0  # Seconds; a file server answers late, and the clocks of a cluster are milliseconds apart.
+
+
+def check(_: Host) -> Answer:
+    """Write a file, and compare."""
+    now = time.time()
+    if now < os.path.getmtime(__file__) - _APART:
+        return CHECK.fail("The clock says %s, which is before this package was installed." % _said(now))
+    try:
+        with tempfile.TemporaryFile(dir=os.getcwd()) as file:
+            before = time.time()
+            file.write(b"x")
+            file.flush()
+            written, after = os.fstat(file.fileno()).st_mtime, time.time()
+    except OSError:
+        return CHECK.ok("The clock says %s." % _said(now))
+    apart = max(before - written, written - after)
+    if apart > _APART:
+        return CHECK.warn("A file written now gets a time that is %.0f s away from this host's clock: the file server's clock differs." % apart)
+    return CHECK.ok("The clock says %s, and the file system agrees." % _said(now))
+
+
+def _said(when: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(when))

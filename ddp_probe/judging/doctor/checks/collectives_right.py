@@ -1,0 +1,34 @@
+"""Collectives return, with right results."""
+
+from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+from ddp_probe.judging.doctor.plan import plan
+
+CHECK = Check(
+    id="DOC603",
+    slug="collectives-right",
+    title="all_reduce, broadcast and barrier return on every rank, with the right results.",
+    looks_at="The ranks of group-starts: each compares what it got with what has to come out.",
+    remedy="Read the last lines of the rank below. With --backend gloo --device cpu, doctor shows whether the backend is the cause.",
+    needs=("group-starts",),
+    live=True,
+)
+STAGES = ("all_reduce", "broadcast", "barrier")
+
+
+def check(host: Host) -> Answer:
+    """Look at what the ranks said."""
+    made = plan(host)
+    return ranks.judge(host, CHECK, STAGES, _remedy(host)) or CHECK.ok(
+        "all_reduce, broadcast and barrier over %d ranks are right, with %s %s." % (made.ranks, made.backend, made.on)
+    )
+
+
+def _remedy(host: Host) -> str:
+    """Name the backend of the cards if another one was asked for."""
+    made = plan(host)
+    own = made.known.backends[0] if made.cards and made.known and made.known.backends else ""
+    if own and made.backend == "gloo" and made.device != "cuda":
+        return "gloo does not carry tensors of %s cards. Use the backend %s in init_process_group, here with --backend %s." % (made.device, own, own)
+    return ""

@@ -1,0 +1,22 @@
+"""A step of DistributedDataParallel trains the same model on all ranks."""
+
+from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+from ddp_probe.judging.doctor.plan import plan
+
+CHECK = Check(
+    id="DOC604",
+    slug="ddp-step",
+    title="DistributedDataParallel averages the gradients, and all ranks have the same parameters after a step.",
+    looks_at="The ranks of group-starts: each trains one step on a batch of its own.",
+    remedy="Read the last lines of the rank below. With --backend gloo --device cpu, doctor shows whether the device is the cause.",
+    needs=("collectives-right",),
+    live=True,
+)
+
+
+def check(host: Host) -> Answer:
+    """Look at what the ranks said."""
+    made = plan(host)
+    return ranks.judge(host, CHECK, ("ddp",)) or CHECK.ok("%d ranks have the same parameters after a step %s." % (made.ranks, made.on))

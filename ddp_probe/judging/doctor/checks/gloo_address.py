@@ -1,0 +1,43 @@
+"""Gloo takes an address of each host that the other hosts reach."""
+
+from typing import Dict, List
+
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+from ddp_probe.judging.doctor.host_meeting import MetHost
+from ddp_probe.judging.doctor.meeting import meet, why_not_compared
+
+CHECK = Check(
+    id="DOC804",
+    slug="gloo-address",
+    title="The name of each host resolves to an address that the other hosts reach, or GLOO_SOCKET_IFNAME names the interface.",
+    looks_at="The address that gloo takes on each host: that of GLOO_SOCKET_IFNAME, else the one that the host's own name resolves to.",
+    remedy="Set GLOO_SOCKET_IFNAME to the interface between the hosts.",
+    needs=("hosts-meet",),
+    of_hosts=True,
+)
+_LOOPBACK = ("127.", "::1")
+
+
+def check(host: Host) -> Answer:
+    """Look for loopback addresses."""
+    because = why_not_compared(host)
+    if because:
+        return CHECK.skipped(because)
+    met = meet(host, ())
+    bad = [each for each in met.hosts if each.gloo.startswith(_LOOPBACK)]
+    if not bad:
+        return CHECK.ok("Gloo takes an address of each host that is not a loopback.")
+    names = ", ".join(each.name for each in bad)
+    saw = "Gloo would take %s on %s, as the name of the host leads there: other hosts cannot connect to it." % (bad[0].gloo, names)
+    if met.hosts[0].facts.get("backend") == "gloo":
+        return CHECK.fail(saw, _remedy(bad))
+    return CHECK.warn(saw + " Only groups with the backend gloo need it, such as those for objects.", _remedy(bad))
+
+
+def _remedy(bad: List[MetHost]) -> str:
+    by_interface: Dict[str, List[str]] = {}
+    for each in bad:
+        by_interface.setdefault(each.interface, []).append(each.name)
+    settings = ["Set GLOO_SOCKET_IFNAME=%s on %s." % (name, ", ".join(hosts)) for name, hosts in by_interface.items() if name and name != "lo"]
+    return " ".join(settings) or CHECK.remedy

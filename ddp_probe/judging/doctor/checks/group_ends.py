@@ -1,0 +1,21 @@
+"""The process group is taken down, and every rank ends."""
+
+from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+from ddp_probe.judging.doctor.plan import plan
+
+CHECK = Check(
+    id="DOC607",
+    slug="group-ends",
+    title="destroy_process_group returns on every rank.",
+    looks_at="The ranks of group-starts: whether each came to its end.",
+    remedy="A job would hang or crash after its last step: let the ranks save what they have before destroy_process_group.",
+    needs=("bandwidth",),
+    live=True,
+)
+
+
+def check(host: Host) -> Answer:
+    """Look at what the ranks said."""
+    return ranks.judge(host, CHECK, ("destroy_process_group",)) or CHECK.ok("%d ranks ended." % plan(host).ranks)

@@ -1,0 +1,56 @@
+"""Ranks start, and form a process group."""
+
+import re
+import socket
+
+from ddp_probe.judging.doctor import cards, ranks
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+from ddp_probe.judging.doctor.plan import plan
+
+CHECK = Check(
+    id="DOC602",
+    slug="group-starts",
+    title="One rank per card starts, chooses its card, and joins the process group; without cards, two ranks do.",
+    looks_at="Ranks on this host with the environment of the job: import, set_device, init_process_group.",
+    remedy="Read the last lines of the rank below. With --backend gloo --device cpu, doctor shows whether the host is the cause.",
+    needs=("torch-imports", "card-computes", "backend-registered"),
+    live=True,
+)
+STAGES = ("import", "set_device", "init_process_group")
+_NO_INTERFACE = re.compile(r"Unable to find address for: (\S+)")
+_NO_BACKEND = re.compile(r"Unknown backend|Invalid backend|doesn't have \w+ built in|only supported with GPUs")
+
+
+def check(host: Host) -> Answer:
+    """Launch the ranks."""
+    clash = ranks.shared_cards(host)
+    if clash:
+        return CHECK.skipped("It needs own-card-each: %s" % clash)
+    found = ranks.fault(host)
+    made = plan(host)
+    return ranks.judge(host, CHECK, STAGES, _remedy(host, found) if found else "") or CHECK.ok(
+        "%d ranks formed a group with %s %s." % (made.ranks, made.backend, made.on)
+    )
+
+
+def _remedy(host: Host, found: ranks.RankFault) -> str:
+    """Return the change for what the rank said, if it is a known one."""
+    made = plan(host)
+    interface = _NO_INTERFACE.search(found.error)
+    if interface:
+        name = next(
+            (each for each in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME") if interface[1] in host.environ.get(each, "")), "GLOO_SOCKET_IFNAME"
+        )
+        there = ", ".join(each for _, each in socket.if_nameindex())
+        return "There is no interface %s; this host has %s. For ranks on this host alone, set %s=lo." % (interface[1].rstrip("."), there, name)
+    if _NO_BACKEND.search(found.error):
+        there = ", ".join(cards.torch_facts(host).last.get("backends", [])) or "none"
+        return "This torch has these backends here: %s. Use one of them, as in --backend %s, or install what brings %s." % (
+            there,
+            there.split(",", maxsplit=1)[0],
+            made.backend,
+        )
+    if found.stage == "init_process_group" and "address" in found.error and made.backend == "gloo":
+        return "gloo takes the address that the name of this host resolves to. Set GLOO_SOCKET_IFNAME=lo for ranks on this host alone."
+    return ""

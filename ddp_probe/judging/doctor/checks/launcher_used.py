@@ -1,0 +1,32 @@
+"""The command starts a rank for each card."""
+
+from ddp_probe.judging.doctor import cards, launch
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+
+CHECK = Check(
+    id="DOC701",
+    slug="launcher-used",
+    title="The command uses a launcher, so that each card gets a rank.",
+    looks_at="The words after --.",
+    remedy="Start the program with torchrun --nproc_per_node=N.",
+)
+
+
+def check(host: Host) -> Answer:
+    """Look for a launcher in the command."""
+    found = launch.of(host)
+    if found is None:
+        return CHECK.skipped("No command is given after --.")
+    if found.launcher:
+        return CHECK.ok("The command starts %s." % found.launcher)
+    if not found.script:
+        return CHECK.skipped("%s is not a launcher or a Python program that is known here; what it starts cannot be told." % found.words[0])
+    number = cards.count(host)
+    rest = " ".join([("-m " if found.is_module else "") + found.script, *found.arguments])
+    if number > 1:
+        return CHECK.warn(
+            "python starts %s alone, and %d cards are visible: one of them works." % (found.script, number),
+            "torchrun --nproc_per_node=%d %s" % (number, rest),
+        )
+    return CHECK.ok("python starts %s alone; %s." % (found.script, "one card is visible" if number else "no card is visible"))

@@ -1,0 +1,50 @@
+"""The limits of this user are high enough for a launch."""
+
+import resource
+from typing import Iterator, Tuple
+
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+
+CHECK = Check(
+    id="DOC302",
+    slug="limits",
+    title="The user's limits allow the files, processes and memory that ranks and DataLoader workers need.",
+    looks_at="The soft limits of this process, which a launch inherits: open files, processes, locked memory, address space.",
+    remedy="Raise them in the shell that starts the job: ulimit -n 65536",
+)
+# limit, the option of ulimit, the least number, what needs it
+_LIMITS: Tuple[Tuple[str, str, int, str], ...] = (
+    ("RLIMIT_NOFILE", "n", 1024, "open files: each pair of ranks and each DataLoader worker takes some"),
+    ("RLIMIT_NPROC", "u", 1024, "processes and threads: each rank starts dozens"),
+)
+
+
+def check(_: Host) -> Answer:
+    """Compare each limit."""
+    low = list(_low())
+    if not low:
+        return CHECK.ok(", ".join("ulimit -%s %s" % (option, _text(_soft(name))) for name, option, _, _ in _LIMITS) + _address_space())
+    saw = " ".join("ulimit -%s is %d (%s)." % (option, soft, why) for option, soft, _, why in low)
+    return CHECK.fail(saw, "In the shell that starts the job: " + "; ".join("ulimit -%s %d" % (option, least) for option, _, least, _ in low))
+
+
+def _low() -> Iterator[Tuple[str, int, int, str]]:
+    for name, option, least, why in _LIMITS:
+        soft = _soft(name)
+        if 0 <= soft < least:
+            yield option, soft, least, why
+
+
+def _soft(name: str) -> int:
+    """Return a soft limit; -1 if there is none."""
+    return resource.getrlimit(getattr(resource, name))[0]
+
+
+def _text(soft: int) -> str:
+    return "unlimited" if soft < 0 else str(soft)
+
+
+def _address_space() -> str:
+    soft = _soft("RLIMIT_AS")
+    return "" if soft < 0 else "; the address space is limited to %.1f GiB" % (soft / (1 << 30))

@@ -1,0 +1,58 @@
+"""MASTER_ADDR resolves, and says where the ranks meet."""
+
+import socket
+
+from ddp_probe.judging.doctor import launch
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+
+CHECK = Check(
+    id="DOC401",
+    slug="master-address",
+    title="The address at which the ranks meet resolves, and the host of rank 0 has it.",
+    looks_at="MASTER_ADDR, or --master_addr and --rdzv_endpoint of the launch command, the resolver, and this host's own addresses.",
+    remedy="Set it to an address of the host of rank 0 that all hosts can reach; 127.0.0.1 on one host.",
+)
+
+
+def check(host: Host) -> Answer:
+    """Resolve it, and compare with this host's addresses."""
+    address = launch.master_address(host)
+    if not address:
+        return CHECK.skipped("No address is given: a launcher on one host chooses 127.0.0.1.")
+    try:
+        found = sorted({entry[4][0] for entry in socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)})
+    except OSError as exc:
+        return CHECK.fail("%s does not resolve on this host: %s." % (address, exc.strerror or exc), _remedy(host))
+    own = [one for one in found if _is_own(str(one))]
+    here = ", an address of this host" if own else ""
+    shown = address if found == [address] else "%s is %s" % (address, ", ".join(map(str, found)))
+    if not own and launch.is_rank_0_here(host):
+        return CHECK.fail("%s is not an address of this host, which starts rank 0." % shown, _remedy(host))
+    if own and launch.hosts(host) > 1 and all(str(one).startswith("127.") or one == "::1" for one in found):
+        return CHECK.fail(
+            "%s is the loopback address, and %d hosts are to meet there." % (shown, launch.hosts(host)),
+            "Pass the address by which the other hosts reach the host of rank 0: 'hostname -I' lists its addresses there.",
+        )
+    return CHECK.ok("%s%s." % (shown, here))
+
+
+def _remedy(host: Host) -> str:
+    if launch.hosts(host) > 1:
+        return "Set it on every host to the address of the host of rank 0: 'hostname -I' lists its addresses there."
+    return (
+        "unset MASTER_ADDR, and start with torchrun, or set it to this host: export MASTER_ADDR=127.0.0.1"
+        if not host.request.command
+        else ("Pass --master_addr=127.0.0.1, and unset MASTER_ADDR.")
+    )
+
+
+def _is_own(address: str) -> bool:
+    """Tell whether this host has an address, by binding to it."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,48 @@
+"""Each rank has a card of its own."""
+
+from typing import Tuple
+
+from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.host import Host
+from ddp_probe.judging.doctor.plan import plan
+from ddp_probe.judging.words import counted, named
+
+CHECK = Check(
+    id="DOC606",
+    slug="own-card-each",
+    title="Each rank has a card of its own.",
+    looks_at="The card that each rank of group-starts chose: its UUID or its bus id if the runtime says it, else its number.",
+    remedy="Start one rank per card, and let each call set_device(LOCAL_RANK).",
+    needs=("torch-imports", "card-computes", "ranks-and-cards"),
+    live=True,
+)
+
+
+def check(host: Host) -> Answer:
+    """Compare the cards."""
+    made = plan(host)
+    if not made.cards:
+        return CHECK.skipped("The ranks ran %s." % made.on)
+    clash = ranks.shared_cards(host)
+    if clash:
+        return CHECK.fail(clash, _remedy(host))
+    found = ranks.launch(host).facts("set_device")
+    without = [rank for rank in range(made.ranks) if rank not in found]
+    if without:
+        return CHECK.skipped("It needs group-starts: %s did not come as far as set_device." % named(without))
+    by = "UUIDs or bus ids" if all(each["identity"] for each in found.values()) else "numbers, as the runtime says no UUID and no bus id"
+    return CHECK.ok("%d ranks have %d cards, compared by their %s." % (made.ranks, len(found), by), *_cards(host))
+
+
+def _cards(host: Host) -> Tuple[str, ...]:
+    found = ranks.launch(host).facts("set_device")
+    return tuple("rank %d: %s %s" % (rank, each["card"], each["identity"]) for rank, each in sorted(found.items()))
+
+
+def _remedy(host: Host) -> str:
+    made = plan(host)
+    if made.ranks > made.cards:
+        return "Start %s on this host: --nproc_per_node=%d." % (counted(made.cards, "rank"), made.cards)
+    names = " or ".join(made.known.visible) if made.known and made.known.visible else "the visible devices"
+    return "Two numbers lead to one card. Look at %s, which must not name a card twice." % names

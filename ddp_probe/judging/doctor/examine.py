@@ -1,0 +1,55 @@
+"""Runs the checks, those first that others need; one whose need is not met is skipped, and says which."""
+
+import time
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+
+from ddp_probe.judging.doctor.check import FAIL, SKIPPED, UNKNOWN, Answer, Check, Result
+from ddp_probe.judging.doctor.host import Host
+
+
+def examine(host: Host, modules: Sequence[Any], *, begin: Optional[Callable[[Check], None]] = None) -> Iterator[Result]:
+    """Yield each check with its answer, those first that others need."""
+    answers: Dict[str, Answer] = {}
+    for module in _in_order(modules):
+        check: Check = module.CHECK
+        if begin is not None:
+            begin(check)
+        started = time.monotonic()
+        answers[check.slug] = answer = _answer(host, module, check, answers)
+        yield Result(check, answer, time.monotonic() - started)
+
+
+def _in_order(modules: Sequence[Any]) -> List[Any]:
+    """Return the modules so that each comes after those that it needs, and otherwise in their order."""
+    named = {module.CHECK.slug: module for module in modules}
+    found: Dict[str, Any] = {}
+
+    def add(module: Any) -> None:
+        for slug in module.CHECK.needs:
+            if slug in named and slug not in found:
+                add(named[slug])
+        found.setdefault(module.CHECK.slug, module)
+
+    for module in modules:
+        add(module)
+    return list(found.values())
+
+
+def _answer(host: Host, module: Any, check: Check, answers: Dict[str, Answer]) -> Answer:
+    unmet = _unmet(check, answers)
+    if unmet:
+        return check.skipped("It needs %s." % " and ".join(unmet))
+    try:
+        answer: Answer = module.check(host)
+    except Exception as exc:  # one check that cannot look must not take the others with it
+        return check.unknown("The check itself failed: %s: %s" % (type(exc).__name__, exc), "Please report this: it is a bug in ddp_probe.")
+    return answer
+
+
+def _unmet(check: Check, answers: Dict[str, Answer]) -> List[str]:
+    """Return the needs that failed, or were skipped because of a failure themselves."""
+    return [slug for slug in check.needs if slug in answers and _blocks(answers[slug])]
+
+
+def _blocks(answer: Answer) -> bool:
+    return answer.status in (FAIL, UNKNOWN) or (answer.status == SKIPPED and answer.saw.startswith("It needs "))

@@ -1,0 +1,56 @@
+"""What checks look at: the request, the environment, the files of this host, and what children say; each child is asked once."""
+
+import os
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
+
+from ddp_probe.judging.doctor import children
+from ddp_probe.judging.doctor.children import ChildAnswer
+
+_T = TypeVar("_T")
+
+
+class Request(NamedTuple):
+    """What a person asked doctor to check."""
+
+    nproc: Optional[int] = None  # Ranks on this host; the number of cards without it.
+    backend: str = ""
+    device: str = ""  # The device type, as torch calls it.
+    command: Tuple[str, ...] = ()  # The launch command to look at.
+    seconds: float = 60.0  # Time limit of one child.
+
+
+class Host:
+    """This host, as a job would find it."""
+
+    def __init__(
+        self, request: Request, environ: Optional[Mapping[str, str]] = None, *, dev: str = "/dev", sys: str = "/sys", proc: str = "/proc"
+    ) -> None:
+        self.request = request
+        self.environ: Mapping[str, str] = dict(os.environ if environ is None else environ)
+        self.dev, self.sys, self.proc = dev, sys, proc
+        self._found: Dict[Any, Any] = {}
+
+    def once(self, key: Any, look: Callable[[], _T]) -> _T:
+        """Return what a look finds; several checks share it."""
+        if key not in self._found:
+            self._found[key] = look()
+        found: _T = self._found[key]
+        return found
+
+    def ask(self, program: str, *arguments: str) -> ChildAnswer:
+        """Return what a program of programs/ says in a child."""
+        return self.once((program, arguments), lambda: children.together([(program, arguments, self.environ)], self.request.seconds)[0])
+
+    def ask_together(
+        self, key: str, programs: Sequence["tuple[str, Sequence[str], Mapping[str, str]]"], *, after_failure: Optional[float] = None
+    ) -> List[ChildAnswer]:
+        """Return what programs say that run side by side."""
+        return self.once(("together", key), lambda: children.together(programs, self.request.seconds, after_failure=after_failure))
+
+    def read(self, *path: str) -> str:
+        """Return the text of a small file, such as one of /proc; empty if it cannot be read."""
+        try:
+            with open(os.path.join(*path), encoding="utf-8", errors="replace") as file:
+                return file.read(1 << 20)
+        except OSError:
+            return ""

@@ -1,0 +1,158 @@
+"""Launches the small job of programs/rank.py once, and says which rank failed at which stage."""
+
+import socket
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ddp_probe.judging.doctor import children
+from ddp_probe.judging.doctor.check import Answer, Check
+from ddp_probe.judging.doctor.children import ChildAnswer
+from ddp_probe.judging.doctor.host import Host
+from ddp_probe.judging.doctor.plan import LivePlan, plan
+from ddp_probe.judging.words import counted, named, subject
+
+STAGES = ("import", "set_device", "init_process_group", "all_reduce", "broadcast", "barrier", "ddp", "bandwidth", "destroy_process_group")
+"""In the order in which a rank goes through them."""
+
+_AFTER_FAILURE = 5.0  # Seconds that the other ranks have to notice that one has failed.
+_PORTS = 3  # How often another port is tried: one that is free now may be taken a moment later.
+_TAKEN = ("EADDRINUSE", "ddress already in use")
+_FROM_LAUNCHERS = ("TORCHELASTIC_", "GROUP_", "ROLE_")
+
+
+class RankFault(NamedTuple):
+    """The first thing that went wrong in a launch."""
+
+    stage: str
+    ranks: Tuple[int, ...]
+    how: str  # "was killed by SIGSEGV", "did not return within 60 s", "raised ..."
+    error: str  # What was raised.
+    others: Dict[str, List[int]]  # The stages in which the other ranks were, if they had not ended.
+    lines: Tuple[str, ...]  # The last lines on stderr of the first of the ranks.
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        waiting = ["%s waited in %s" % (named(ranks), stage) for stage, ranks in self.others.items()]
+        return "%s %s%s." % (subject(self.ranks), self.how, "".join("; " + each for each in waiting))
+
+
+class Launch(NamedTuple):
+    """What the ranks of the job said."""
+
+    plan: LivePlan
+    told: List[ChildAnswer]  # By rank.
+
+    def facts(self, stage: str) -> Dict[int, Dict[str, Any]]:
+        """Return what each rank that ended a stage found in it."""
+        ended = {rank: _ended(told, stage) for rank, told in enumerate(self.told)}
+        return {rank: found for rank, found in ended.items() if found is not None}
+
+
+def launch(host: Host) -> Launch:
+    """Return the launch; all checks share one."""
+    return host.once("launch", lambda: _launch(host))
+
+
+def _launch(host: Host) -> Launch:
+    made = plan(host)
+    for _ in range(_PORTS):
+        told = children.together(_programs(host, made, _free_port()), host.request.seconds, after_failure=_AFTER_FAILURE)
+        if not any(taken in _error(told[0]) for taken in _TAKEN):
+            break
+    return Launch(made, told)
+
+
+def _programs(host: Host, made: LivePlan, port: int) -> List[Tuple[str, Sequence[str], Dict[str, str]]]:
+    arguments = (made.types, made.attribute, made.module, made.backend)
+    kept = {name: value for name, value in host.environ.items() if not name.startswith(_FROM_LAUNCHERS)}
+    kept.setdefault("OMP_NUM_THREADS", "1")  # as torchrun does: all ranks share the cores
+    kept.update(WORLD_SIZE=str(made.ranks), LOCAL_WORLD_SIZE=str(made.ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    return [("rank", arguments, {**kept, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(made.ranks)]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def fault(host: Host) -> Optional[RankFault]:
+    """Return what went wrong first; None if every rank went through all stages."""
+    return host.once("fault", lambda: _fault(launch(host).told))
+
+
+def _fault(told: Sequence[ChildAnswer]) -> Optional[RankFault]:
+    unfinished = [rank for rank, each in enumerate(told) if each.code != 0]
+    if not unfinished:
+        return None
+    first = _first(told, unfinished)
+    stage = _reached(told[first[0]])
+    others: Dict[str, List[int]] = {}
+    for rank in unfinished:
+        if rank not in first and told[rank].code is None:
+            others.setdefault(_reached(told[rank]), []).append(rank)
+    error = _error(told[first[0]])
+    return RankFault(stage, tuple(first), _how(told[first[0]], stage, error), error, others, told[first[0]].last_lines)
+
+
+def _first(told: Sequence[ChildAnswer], unfinished: Sequence[int]) -> List[int]:
+    """Return the ranks that failed by themselves: killed ones, else those with the first error, else those that came least far."""
+    killed = [rank for rank in unfinished if (told[rank].code or 0) < 0]
+    if killed:
+        return killed
+    raised = sorted((rank for rank in unfinished if _error(told[rank])), key=lambda rank: float(told[rank].last["at"]))
+    if raised:
+        return sorted(rank for rank in raised if _reached(told[rank]) == _reached(told[raised[0]]) and _error(told[rank]) == _error(told[raised[0]]))
+    left = [rank for rank in unfinished if told[rank].code is not None]  # ended by a library, with an exit code
+    if left:
+        return left
+    least = min(STAGES.index(_reached(told[rank])) for rank in unfinished)
+    return [rank for rank in unfinished if STAGES.index(_reached(told[rank])) == least]
+
+
+def _how(told: ChildAnswer, stage: str, error: str) -> str:
+    if error:
+        return "failed in %s: %s" % (stage, error.rstrip("."))
+    if told.code is None:
+        return "did not return from %s within %.0f s" % (stage, told.seconds)
+    return "%s in %s" % (told.how(), stage)
+
+
+def _reached(told: ChildAnswer) -> str:
+    """Return the stage that a rank began last."""
+    return next((str(said["stage"]) for said in reversed(told.answers) if "stage" in said), STAGES[0])
+
+
+def _error(told: ChildAnswer) -> str:
+    return str(told.last.get("error", ""))
+
+
+def _ended(told: ChildAnswer, stage: str) -> Optional[Dict[str, Any]]:
+    return next((said for said in told.answers if said.get("stage") == stage and said.get("phase") == "end"), None)
+
+
+def shared_cards(host: Host) -> str:
+    """Say which ranks have, or would have, one card; empty if each has its own. More ranks than cards are not launched."""
+    made = plan(host)
+    if not made.cards:
+        return ""
+    if made.ranks > made.cards:
+        return "%s are asked for, and torch counts %s." % (counted(made.ranks, "rank"), counted(made.cards, made.device + " card"))
+    ranks_of: Dict[str, List[int]] = {}
+    for rank, found in launch(host).facts("set_device").items():
+        ranks_of.setdefault(found["identity"] or found["card"], []).append(rank)
+    return " ".join("%s have one card, %s." % (subject(each), card) for card, each in ranks_of.items() if len(each) > 1)
+
+
+def judge(host: Host, check: Check, stages: Sequence[str], remedy: str = "") -> Optional[Answer]:
+    """Return the failure if the launch failed in one of these stages, that it cannot be judged if it failed before; None if all ranks ended them."""
+    found = fault(host)
+    if found is None or STAGES.index(found.stage) > STAGES.index(stages[-1]):
+        return None
+    if found.stage not in stages:
+        return check.skipped("It needs %s: %s" % (found.stage, found.text))
+    return check.fail("%s It runs %d ranks with %s %s." % (found.text, *_what(launch(host).plan)), remedy, found.lines)
+
+
+def _what(made: LivePlan) -> Tuple[int, str, str]:
+    return made.ranks, made.backend, made.on

@@ -1,0 +1,218 @@
+"""A call in the job's own source, as an edit means it, and the code that stands for the names in the edit. The source is parsed, never run."""
+
+import ast
+import re
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ddp_probe.judging import change
+from ddp_probe.reading import job_source
+
+_CALLED: Dict[str, "re.Pattern[str]"] = {
+    change.WRAP: re.compile(r"(^|\.)\w*(DistributedDataParallel|DDP)$"),
+    change.LOAD: re.compile(r"(^|\.)load$"),
+    change.SAVE: re.compile(r"(^|\.)save(_checkpoint|_file)?$"),
+    change.GROUP: re.compile(r"(^|\.)init_process_group$"),
+    change.SET_DEVICE: re.compile(r"(^|\.)set_device$"),
+    change.RUNNER: re.compile(r"(^|\.)(\w*Runner|from_cfg|build)$"),
+    change.INIT_DIST: re.compile(r"(^|\.)init_dist$"),
+    change.MOVE: re.compile(r"(^|\.)cuda$"),
+    change.LOAD_STATE: re.compile(r"(^|\.)load_state_dict$"),
+    change.TRAINER: re.compile(r"(^|\.)Trainer$"),
+    change.ACCELERATOR: re.compile(r"(^|\.)Accelerator$"),
+}
+_SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.JoinedStr)
+
+
+_SECOND = ("f", "filename")  # Of a save, whatever is written before it.
+_LONGEST = 80  # Characters of an argument that a sentence repeats.
+
+
+def names(edit: change.InSource) -> Optional[change.Names]:
+    """Return what the names in an edit stand for in the job's own call; None if that is not at hand."""
+    if not isinstance(edit, change.NAMED) or edit.site is None:
+        return None
+    found = job_source.read(edit.site.file) if edit.site.file.endswith(".py") else None
+    lines = found.text.splitlines() if found is not None else []
+    tree = parsed(lines) if found is not None else None
+    own = own_call(lines, tree, edit) if tree is not None else None
+    if own is None or tree is None:
+        return None
+    known = {**names_of(own), **device_of(own, tree)}
+    was = given(own.call, edit) if isinstance(edit, change.Argument) else None
+    if was is not None:
+        known.update({"was": operand(lines, was)}, **{} if was in own.call.args else {"keyword": ""})
+    return {name: " ".join(text.split()) for name, text in known.items() if len(text) <= _LONGEST}
+
+
+class Own(NamedTuple):
+    """A call in the job's own source: the lines, the call, and its statement."""
+
+    lines: List[str]
+    call: ast.Call
+    statement: ast.stmt
+
+    @property
+    def indent(self) -> str:
+        """Return the statement's indentation."""
+        line = self.lines[self.statement.lineno - 1]
+        return line[: len(line) - len(line.lstrip())]
+
+    @property
+    def alone(self) -> bool:
+        """Return whether the call is a whole statement, alone on its lines."""
+        own = isinstance(self.statement, ast.Expr) and self.statement.value is self.call
+        row, right = position(self.lines, *end(self.statement))
+        after = self.lines[row][right:].strip()
+        return own and self.indent == self.lines[self.statement.lineno - 1][: self.statement.col_offset] and (not after or after.startswith("#"))
+
+
+# --- finding the call
+
+
+def parsed(lines: List[str]) -> Optional[ast.Module]:
+    """Return the tree of a source; None if it is not Python."""
+    try:
+        return ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def own_call(lines: List[str], tree: ast.Module, edit: change.InSource) -> Optional[Own]:
+    """Return the call that an edit means; None if it is not there, or not alone of its kind."""
+    number, called = edit.site.line if not isinstance(edit, change.ConfigLine) and edit.site is not None else 0, getattr(edit, "call", "")
+    found: List[Own] = []
+    others = other_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and not hasattr(node, "body") and _at_line(node, number):
+            calls = [each for each in ast.walk(node) if isinstance(each, ast.Call) and _at_line(each, number)]
+            found += [Own(lines, call, node) for call in calls if _meant(call, called, others)]
+    if not found or (number == 0 and len(found) > 1):
+        return None
+    if not called:
+        return found[0]
+    inner = found[-1].call
+    return found[-1] if all(start(one.call) <= start(inner) and end(inner) <= end(one.call) for one in found) else None
+
+
+def other_names(tree: ast.Module) -> Dict[str, str]:
+    """Return the names under which a program has imported something, or has given it a second name, each with its own name."""
+    found: Dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found.update({each.asname: each.name for each in node.names if each.asname})
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            own = _dotted(node.value)
+            found.update({node.targets[0].id: own} if own else {})
+    return found
+
+
+def _at_line(node: Any, number: int) -> bool:
+    return number == 0 or node.lineno <= number <= (node.end_lineno or node.lineno)
+
+
+def _meant(call: ast.Call, called: str, others: Dict[str, str]) -> bool:
+    name = dotted_name(call)
+    return not called or (called in _CALLED and _CALLED[called].search(others.get(name, name)) is not None)
+
+
+def dotted_name(call: ast.Call) -> str:
+    """Return the dotted name that is called."""
+    return _dotted(call.func)
+
+
+def _dotted(node: ast.expr) -> str:
+    parts: List[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    parts.append(node.id if isinstance(node, ast.Name) else "")
+    return ".".join(reversed(parts))
+
+
+# --- positions: ast counts in bytes, the lines are text
+
+
+def position(lines: List[str], line: int, column: int) -> Tuple[int, int]:
+    """Return a position of ast, which counts in bytes, as the row and the column of the text."""
+    return line - 1, len(lines[line - 1].encode("utf-8")[:column].decode("utf-8", "replace"))
+
+
+def start(node: ast.AST) -> Tuple[int, int]:
+    """Return where a node begins, as ast counts."""
+    return node.lineno, node.col_offset  # type: ignore[attr-defined]  # every expression has them
+
+
+def end(node: ast.AST) -> Tuple[int, int]:
+    """Return where a node ends, as ast counts."""
+    return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]  # the same, from Python 3.8 on
+
+
+def text_of(lines: List[str], node: ast.AST) -> str:
+    """Return the source of a node."""
+    (first, left), (last, right) = position(lines, *start(node)), position(lines, *end(node))
+    if first == last:
+        return lines[first][left:right]
+    return "\n".join([lines[first][left:], *lines[first + 1 : last], lines[last][:right]])
+
+
+# --- the values of the names in an edit
+
+
+def names_of(own: Own) -> Dict[str, str]:
+    """Return what the names in an edit stand for in a call."""
+    given = [text_of(own.lines, value) for value in own.call.args]
+    given += ["%s=%s" % (item.arg, text_of(own.lines, item.value)) for item in own.call.keywords if item.arg]
+    keywords = [item for item in own.call.keywords if item.arg not in _SECOND]
+    values = [*own.call.args, *(item.value for item in keywords)]
+    values[1:1] = [item.value for item in own.call.keywords if item.arg in _SECOND]
+    names = {"args": ", ".join(given)}
+    names.update(zip(("first", "second"), (operand(own.lines, value) for value in values)))
+    if isinstance(own.call.func, ast.Attribute):
+        names["on"] = text_of(own.lines, own.call.func.value)
+    return names
+
+
+def operand(lines: List[str], node: ast.expr) -> str:
+    """Return an expression that can be used as an operand."""
+    text = text_of(lines, node)
+    return text if isinstance(node, _SIMPLE) else "(%s)" % text
+
+
+def filled(code: str, names: Dict[str, str]) -> Optional[str]:
+    """Return the code of an edit with its names filled in; None if one is not known."""
+    text = change.fill(code, names)
+    return None if "$" in text else text
+
+
+def device_of(own: Own, tree: ast.Module) -> Dict[str, str]:
+    """Return an expression for the model's device: the job's own `device` if it is a torch.device, else one read from the model."""
+    if any(_is_device(node, own) for scope in _scopes(tree, own) for node in scope):
+        return {"device": "device"}
+    model = own.call.args[0] if own.call.args else next((item.value for item in own.call.keywords if item.arg == "module"), None)
+    is_name = isinstance(model, (ast.Name, ast.Attribute))
+    return {"device": "next(%s.parameters()).device" % text_of(own.lines, model)} if model is not None and is_name else {}
+
+
+def given(call: ast.Call, edit: change.Argument) -> Optional[ast.expr]:
+    """Return the argument that an edit is about, if the call has it."""
+    position = edit.position
+    if edit.call == change.LOAD_STATE and isinstance(call.func, ast.Name) and len(call.args) > 1:
+        position += 1  # A function's first argument is the model.
+    if 0 <= position < len(call.args):
+        return call.args[position]
+    return next((item.value for item in call.keywords if edit.name and item.arg == edit.name), None)
+
+
+def _scopes(tree: ast.Module, own: Own) -> Iterator[List[ast.stmt]]:
+    yield tree.body
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno <= own.call.lineno <= (node.end_lineno or 0):
+            yield node.body
+
+
+def _is_device(node: ast.stmt, own: Own) -> bool:
+    if not isinstance(node, ast.Assign) or node.lineno >= own.statement.lineno:
+        return False
+    return any(isinstance(target, ast.Name) and target.id == "device" for target in node.targets) and "torch.device(" in text_of(
+        own.lines, node.value
+    )

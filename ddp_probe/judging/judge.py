@@ -1,0 +1,142 @@
+"""Asks every rule about a run and weighs the answers: the first failure wins, what follows from it is folded under it.
+
+Found means that a rule named a cause. Clear means that every rank is proven to have done well and no rule found anything. Everything else is
+undecided, with reasons, each with the next thing to try.
+"""
+
+import os
+from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
+
+from ddp_probe.judging import _in_two, _next, _once, _recorder, printed
+from ddp_probe.judging._repairs import repairs
+from ddp_probe.judging._starts import failed_starts
+from ddp_probe.judging.causes import group_of
+from ddp_probe.judging.open_questions import open_questions
+from ddp_probe.judging.rule import ERROR, Finding, Rule, Undecided
+from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import settings
+
+FOUND, CLEAR, UNDECIDED = "found", "clear", "undecided"
+
+
+class Diagnosis(NamedTuple):
+    """The result for one run.
+
+    verdict: found (a rule names a cause), clear (every rank ended well, as proven by the logs), or undecided (neither, with the reasons).
+    """
+
+    verdict: str
+    findings: List[Finding]
+    undecided: List[Undecided]
+    run: Run
+
+    def exit_code(self, strict: bool = False) -> int:
+        """Return the exit code of a command that prints this: 1 for an error, or strictly for any finding; 3 for an open question."""
+        if any(strict or finding.severity == ERROR for finding in self.findings):
+            return 1
+        return 3 if self.undecided else 0
+
+
+def judge(run: Run, chosen: Sequence[Any] = (), cores: int = 1) -> Diagnosis:
+    """Ask the rules, all of them unless some are given; about a large run on two cores, unless `cores` is 1. 0 stands for all cores."""
+    asked = chosen or modules()
+    rules = {rule_of(module).slug: rule_of(module) for module in modules()}
+    answers = _in_two.answers(asked, run, lambda module: _ask(module, run), cores)
+    read = [answer for module in asked for answer in _read(module, run)]
+    undecided = [answer for answer in (*answers, *read) if isinstance(answer, Undecided)]
+    findings = _weigh(_better([answer for answer in answers if isinstance(answer, Finding)], rules))
+    if findings and rules[findings[0].slug].needs_all and not run.whole:
+        undecided += [_unsure(finding) for finding in findings]
+        findings = []
+    findings += _beside([answer for answer in read if isinstance(answer, Finding)], findings, rules)
+    if not any(finding.severity == ERROR for finding in findings):
+        undecided += open_questions(run, undecided)
+        if not undecided:
+            findings, undecided = _nevertheless(run, findings, list(rules.values()))
+    undecided = _still_open(undecided, findings)
+    verdict = FOUND if findings else UNDECIDED if undecided else CLEAR
+    _once.forget(run)
+    return Diagnosis(verdict, [_recorder.beside(_not_again(finding, run), run) for finding in findings], undecided, run)
+
+
+def _still_open(undecided: List[Undecided], findings: List[Finding]) -> List[Undecided]:
+    """Drop each question about failures that a finding accounts for: a timeout that no rule of its own understands, if the ledgers tell."""
+    known = {id(failure) for finding in findings if finding.severity == ERROR for failure in finding.explains}
+    return [answer for answer in undecided if not answer.explains or any(id(failure) not in known for failure in answer.explains)]
+
+
+def _nevertheless(run: Run, findings: List[Finding], rules: List[Rule]) -> Tuple[List[Finding], List[Undecided]]:
+    """Return what a run did well in spite of: calls that were repaired, and starts that failed."""
+    starts = list(failed_starts(run, judge))
+    told = [answer for answer in starts if isinstance(answer, Finding)]
+    return [*findings, *told, *repairs(run, rules)], [answer for answer in starts if isinstance(answer, Undecided)]
+
+
+def _unsure(finding: Finding) -> Undecided:
+    """Turn a finding into a question: the first failure among the lines may not be the first, as others are missing."""
+    because = "%s Lines or files are missing, so the cause may be in those." % finding.verdict
+    return Undecided(finding.slug, because, tuple(finding.explains), _next.HOLES)
+
+
+def _ask(module: Any, run: Run) -> List[Any]:
+    """Ask a rule about the events; one without a check() has its texts for it. One that fails is undecided; with DDP_PROBE_STRICT=1 it raises."""
+    if not run.processes and not run.launchers:
+        return []
+    check = getattr(module, "check", None)
+    return _guarded(module, lambda: check(run) if check else printed.by_text(rule_of(module), run))
+
+
+def _read(module: Any, run: Run) -> List[Any]:
+    """Look for the texts of a rule in the plain logs; a rule that no text decides has a read() for them."""
+    read = getattr(module, "read", None)
+    return _guarded(module, lambda: read(run) if read else printed.by_text(rule_of(module), run, plain=True)) if run.texts else []
+
+
+def _guarded(module: Any, ask: Callable[[], Iterable[Any]]) -> List[Any]:
+    try:
+        return list(ask())
+    except Exception as exc:
+        if settings.get(settings.STRICT, os.environ):
+            raise
+        return [rule_of(module).undecided("The rule itself failed: %s: %s" % (type(exc).__name__, exc))]
+
+
+def _beside(told: List[Finding], findings: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:
+    """Return what plain logs add to the findings from events: they are weaker evidence, and a line's number is not a time to compare with."""
+    groups = {group_of(finding.cause) for finding in findings}
+    slugs = {finding.slug for finding in findings}
+    new = [one for one in told if group_of(one.cause) not in groups and not slugs.intersection(rules[one.slug].yields_to)]
+    if any(finding.severity == ERROR for finding in findings):
+        new = [one for one in new if not rules[one.slug].last_resort]
+    return _weigh(_better(new, rules))
+
+
+def _better(found: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:
+    """Drop each finding that gives way to another one."""
+    slugs = {finding.slug for finding in found}
+    kept = [finding for finding in found if not slugs.intersection(rules[finding.slug].yields_to)]
+    certain = [finding for finding in kept if not rules[finding.slug].last_resort]
+    return certain if any(finding.severity == ERROR for finding in certain) else kept
+
+
+def _weigh(found: List[Finding]) -> List[Finding]:
+    """Order by time; fold later errors under the first one."""
+    errors = sorted((finding for finding in found if finding.severity == ERROR), key=_time)
+    warnings = sorted((finding for finding in found if finding.severity != ERROR), key=_time)
+    for later in errors[1:]:
+        errors[0].consequences.append("%s %s: %s" % (later.id, later.slug, later.verdict))
+        errors[0].explains.extend(later.explains)
+    return errors[:1] + warnings
+
+
+def _not_again(finding: Finding, run: Run) -> Finding:
+    """A remedy that was on in this run, and did not help, is not offered once more."""
+    asked = [process.started.environment for process in run.processes if not process.is_launcher]
+    if finding.fix and asked and all(finding.fix in settings.get(settings.FIX, environment) for environment in asked):
+        finding.fix = ""
+    return finding
+
+
+def _time(finding: Finding) -> Tuple[float, str]:
+    return finding.when, finding.id

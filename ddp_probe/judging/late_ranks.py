@@ -1,0 +1,117 @@
+"""The ranks that the others wait for, step after step, and how long ranks wait at which line, by the sums of the ledgers."""
+
+from typing import Dict, FrozenSet, Iterator, NamedTuple, Optional, Tuple
+from weakref import WeakKeyDictionary
+
+from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.words import named
+from ddp_probe.reading import lateness
+from ddp_probe.reading.lateness import LateRanks, StepMember, milliseconds
+from ddp_probe.reading.ledger import LedgerSite
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.steps import FEW
+
+_SIGNED, _HALF = 1 << 64, 1 << 63
+
+
+class WaitSite(NamedTuple):
+    """A line at which ranks call a collective of a group."""
+
+    op: str
+    group: str
+    site: Optional[LedgerSite]
+
+    def where(self) -> str:
+        """Return the operation and the line."""
+        return self.op + (" at %s:%d" % (self.site.file, self.site.line) if self.site is not None else "")
+
+
+class WaitTime(NamedTuple):
+    """What one rank has spent there; seconds."""
+
+    calls: int
+    inside: float
+    longest: float
+
+
+_FOUND: "WeakKeyDictionary[Run, Tuple[Optional[LateRanks]]]" = WeakKeyDictionary()
+
+
+def late(run: Run) -> Optional[LateRanks]:
+    """Return the ranks that the others wait for; it is looked for once."""
+    found = _FOUND.get(run)
+    if found is None:
+        found = _FOUND[run] = (lateness.late(members(run)),)
+    return found[0]
+
+
+def members(run: Run) -> Dict[int, StepMember]:
+    """Return what is compared of each rank."""
+    return {rank: lateness.member(one.ledger.steps, one.ledger.sums, one.ledger.groups, one.ledger.pairs) for rank, one in view(run).ranks.items()}
+
+
+def shares(run: Run) -> Dict[int, float]:
+    """Return which part of its latest steps each rank waits for the slowest."""
+    return {rank: waited.share for rank, waited in lateness.waits(members(run)).items()}
+
+
+def host(run: Run, found: LateRanks) -> str:
+    """Return the name of the host whose ranks these are, all of them; empty if they are not all ranks of one of several hosts."""
+    return lateness.whole_host({rank: process.host for rank, process in run.ranks.items()}, found)
+
+
+def who(run: Run, found: LateRanks) -> str:
+    """Name the late ranks with their host, or the host whose ranks they are."""
+    whole = host(run, found)
+    if whole:
+        return "host %s (%s)" % (whole, named(found.ranks))
+    hosts = sorted({run.ranks[rank].host for rank in found.ranks if rank in run.ranks} - {""})
+    return named(found.ranks) + (" on %s" % ", ".join(hosts) if 0 < len(hosts) <= 2 else "")
+
+
+def sites(run: Run) -> Dict[WaitSite, Dict[int, WaitTime]]:
+    """Return what each rank has spent in the collectives of each line, that with most time first."""
+    found: Dict[WaitSite, Dict[int, WaitTime]] = {}
+    for rank, standing in view(run).ranks.items():
+        for one in standing.ledger.sums:
+            if one.group is not None:
+                line = WaitSite(one.op, one.group.id, one.site)
+                found.setdefault(line, {})[rank] = WaitTime(one.calls, one.inside_ns / 1e9, one.longest_ns / 1e9)
+    return dict(sorted(found.items(), key=lambda item: -sum(time.inside for time in item[1].values())))
+
+
+def by_sums(run: Run, found: LateRanks) -> Iterator[Tuple[WaitSite, int, float]]:
+    """Yield the lines at which the late ranks came last over the whole run: how often all called it, and by how many seconds in the mean.
+
+    The sums of the times at which the calls began are compared on the common clock, and only if all ranks have made as many calls.
+    """
+    entered: Dict[WaitSite, Dict[int, Tuple[int, int]]] = {}
+    for rank in (*found.ranks, *found.others):
+        standing = view(run).ranks[rank]
+        base = int((standing.ledger.base + standing.process.offset) * 1e9)
+        for one in standing.ledger.sums:
+            if one.group is not None and one.calls >= FEW:
+                entered.setdefault(WaitSite(one.op, one.group.id, one.site), {})[rank] = one.calls, one.entered_ns + one.calls * base
+    slow, rest = frozenset(found.ranks), frozenset(found.others)
+    for line, ranks in entered.items():
+        behind = _behind(ranks, slow, rest)
+        if behind > 0:
+            yield line, next(iter(ranks.values()))[0], behind
+
+
+def _behind(ranks: Dict[int, Tuple[int, int]], slow: FrozenSet[int], rest: FrozenSet[int]) -> float:
+    """Return by how many seconds the first of the late ranks came after the last of the others in the mean; 0 if that cannot be told."""
+    if set(ranks) != slow | rest or len({calls for calls, _ in ranks.values()}) != 1:
+        return 0.0
+    calls, first = next(iter(ranks.values()))
+    since: Dict[int, int] = {rank: (total - first + _HALF) % _SIGNED - _HALF for rank, (_, total) in ranks.items()}
+    return (min(since[rank] for rank in slow) - max(since[rank] for rank in rest)) / calls / 1e9
+
+
+def waited(run: Run) -> Dict[int, str]:
+    """Return how much longer each rank waits in a typical step than those that are late; nothing if nobody is late."""
+    found = late(run)
+    if found is None:
+        return {}
+    text = "%s a step" % milliseconds(found.waited)
+    return {**dict.fromkeys(found.others, text), **dict.fromkeys(found.ranks, "is late")}

@@ -1,0 +1,281 @@
+"""The position of each rank, by its ledger: in which collective, at which number of its group; in which phase; or that it has left.
+
+A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in read/splits.py.
+"""
+
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple
+from weakref import WeakKeyDictionary
+
+from ddp_probe.judging._own_lines import OwnLine, own_line
+from ddp_probe.judging._waits import PEER_GONE, TIMED_OUT, starting, waited
+from ddp_probe.judging.words import clock, counted, named, place
+from ddp_probe.reading import standing
+from ddp_probe.reading.ledger import Group, LedgerSite, Phase, Record
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.reading.rank_ledger import RankLedger
+from ddp_probe.reading.standing import LedgerStanding, Left
+from ddp_probe.shared import schema, settings
+from ddp_probe.shared.ledger_schema import PAIRED
+
+_PATIENCE = 60.0  # Seconds; a rank that waits for less may only be a little ahead. For a job that does not say.
+
+
+class Standing(LedgerStanding):
+    """One rank as its ledger and its log tell."""
+
+    __slots__ = ("_own", "is_lost", "process")
+
+    def __init__(self, run: Run, process: LoggedProcess, ledger: RankLedger) -> None:
+        stood = process.stood_until is not None
+        fatal = [] if stood else [failure for failure in process.failures if failure.fatal]
+        waited_out = any(waited(failure) for failure in fatal)
+        lost = any(failure.consequence == PEER_GONE for failure in fatal)
+        joining = any(starting(failure) and TIMED_OUT.search(failure.text) for failure in fatal)
+        phase = standing.open_phase(ledger) or (_ended_phase(ledger) if waited_out or lost else None)
+        rank = process.rank if process.rank is not None else -1
+        super().__init__(rank, ledger, process.offset, standing.inside(ledger, waited_out or lost or joining), phase)
+        self.process = process
+        self.waited_out = waited_out
+        is_dark = not fatal and process.ended is None and not stood and self.rank not in run.running and _raised_last(ledger)
+        self.left = None if is_dark or stood or (self.inside is not None and (self.waited_out or lost or joining)) else _left(run, process, fatal)
+        self.is_lost = is_dark or ((lost or self.waited_out) and self.inside is None and self.phase is None)
+        self.until = self._until(run)
+        self.runs = self.until > process.last_when
+        self._own: Optional[Tuple[Optional[OwnLine]]] = None
+
+    def records(self) -> List[Record]:
+        """Return the calls that the ledger holds, read again."""
+        return self.process.whole_ledger().records
+
+    def _until(self, run: Run) -> float:
+        until = run.stands_until(self.process)
+        if until is not None:
+            return until
+        known = [self.process.last_when, self.moved()]
+        death = self.process.death
+        return max([*known, death.when] if death is not None else known)
+
+    @property
+    def known(self) -> bool:
+        """Return whether the ledger is complete, so that what is missing in it did not happen."""
+        return self.ledger.complete and not self.is_lost
+
+    @property
+    def own(self) -> Optional[OwnLine]:
+        """Return the line of the job's own code at which it is by its stacks, if it is in no call and has not left."""
+        if self._own is None:
+            free = self.inside is None and self.left is None
+            self._own = (own_line(self.process, self.ledger, self.until - self.process.offset) if free else None,)
+        return self._own[0]
+
+    @property
+    def site(self) -> Optional[schema.Site]:
+        """Return the line of the job where it stands, or made its last call."""
+        if self.own is not None:
+            return self.own.site
+        record, phase = self.inside or self.ledger.last, self.phase
+        if self.inside is None and phase is not None:
+            return as_site(phase.site)
+        return as_site(record.site) if record is not None else None
+
+    @property
+    def entry(self) -> Optional[schema.Site]:
+        """Return the line of the job that entered its phase; if it is in none, the line at which it stands."""
+        return (as_site(self.phase.site) if self.phase is not None else None) or self.site
+
+    @property
+    def is_working(self) -> bool:
+        """Tell whether it is in a phase that is known to take long, or by its stacks still runs, evaluates or saves, or evaluates in a forward."""
+        if super().is_working or self.inside is not None or self.left is not None or self.own is None:
+            return super().is_working
+        return self.own.is_work if self.phase is None else self.phase.name == "forward" and bool(self.own.task)
+
+    @property
+    def waits_for_data(self) -> bool:
+        """Tell whether it waits for a batch of its DataLoader."""
+        return self.is_in("dataloader")
+
+    def batches(self) -> Tuple[int, bool]:
+        """Return how many batches its DataLoader has given, and whether that has ended; the end is the last time that it was asked."""
+        found = next((one for one in self.ledger.phases if one.name == "dataloader"), None)
+        over = found is not None and found.state == "raised"
+        return (found.times - over if found is not None else 0), over
+
+    def where(self) -> str:
+        """Say where it stands."""
+        if self.left is not None:
+            return self.left.how
+        if self.inside is not None:
+            return called(self.inside)
+        if self.phase is not None:
+            return "in %s%s" % (spoken(self.phase), self._entered(as_site(self.phase.site)))
+        if self.own is not None:
+            return _standing_at(self.own).strip() + ("" if self.own.moves else " for %.0f s" % self.lasted())
+        last = self.ledger.last
+        after = "; its last call was %s%s" % (last.op, _at(as_site(last.site))) if last is not None else ""
+        return "outside any collective since %s%s" % (clock(self.since()), after)
+
+    def _entered(self, entry: Optional[schema.Site]) -> str:
+        """Say at which line it entered its phase, since when, and at which line it is now, if its stacks tell of another one."""
+        since = " since %s" % clock(self.since())
+        if self.own is None or entry is None or (entry.file, entry.line) == (self.own.site.file, self.own.site.line):
+            return (_standing_at(self.own) if self.own is not None else _at(entry)) + since
+        return "%s, called at %s,%s%s" % (since, place(entry), "" if self.own.moves else " now", _standing_at(self.own).rstrip(","))
+
+
+def _standing_at(own: OwnLine) -> str:
+    """Say at which line of the job's code a rank is, by its stacks."""
+    within = " in %s" % own.site.function if own.site.function and not own.site.function.startswith("<") else ""
+    if own.before is not None:
+        return " still running: at %s, then at %s%s" % (place(own.before), place(own.site), within)
+    held = ", in C code that holds the GIL," if own.holds_gil else ""
+    return "%s%s%s%s" % (" still running," if own.moves else "", _at(own.site), within, held)
+
+
+def called(record: Record) -> str:
+    """Say which call a rank is in."""
+    return "in %s%s" % (described(record.op, record.elements, record.dtype, record.peer), _at(as_site(record.site)))
+
+
+def described(op: str, elements: int, dtype: str, root: int) -> str:
+    """Return a call as a sentence has it: all_reduce of 16 float32 elements."""
+    size = " of %s" % counted(elements, "%s element" % dtype if dtype else "element") if elements else ""
+    ends = " with rank %d" % root if op in PAIRED else " from root %d" % root if root >= 0 else ""
+    return op + size + ends
+
+
+_SPOKEN = {
+    "dataloader": "the DataLoader, waiting for a batch",
+    "backward": "backward",
+    "forward": "DDP's forward",
+    "optimizer": "the optimizer's step",
+    "validate": "validation",
+    "test": "a test loop",
+    "checkpoint": "saving a checkpoint",
+    "save": "torch.save",
+    "load": "torch.load",
+}
+
+
+def spoken(phase: Phase) -> str:
+    """Return a phase as a sentence has it."""
+    name = spoken_name(phase.name)
+    return "%s number %d" % (name, phase.times) if phase.name == "backward" else name
+
+
+def spoken_name(phase: str) -> str:
+    """Return the name of a phase as a sentence has it."""
+    return _SPOKEN.get(phase, phase)
+
+
+def as_site(site: Optional[LedgerSite]) -> Optional[schema.Site]:
+    """Return a line of the job as findings have it."""
+    return schema.Site(site.file, site.line, site.function) if site is not None and site.file else None
+
+
+def _at(site: Optional[schema.Site]) -> str:
+    return " at %s" % place(site) if site is not None else ""
+
+
+def _ended_phase(ledger: RankLedger) -> Optional[Phase]:
+    """Return the backward pass that raised because other ranks were gone, if the rank has called nothing since."""
+    called_at = ledger.last.entered_ns if ledger.last is not None else 0
+    found = [phase for phase in ledger.phases if phase.name == "backward" and phase.state == "raised" and phase.left_ns >= called_at]
+    return found[0] if found else None
+
+
+def _raised_last(ledger: RankLedger) -> bool:
+    """Tell whether the last that a rank did was a call or a backward pass that raised: if its log has no end, the exception is unknown."""
+    ended = [(phase.entered_ns, phase.state) for phase in ledger.phases if phase.name == "backward"]
+    if ledger.last is not None:
+        ended.append((ledger.last.entered_ns, ledger.last.state))
+    return bool(ended) and max(ended)[1] == "raised"
+
+
+def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Left]:
+    """Return how a rank left of its own; what only followed from the others does not count."""
+    own = next((failure for failure in fatal if not failure.consequence and not waited(failure)), None)
+    if own is not None:
+        return Left("failed with %s at %s" % (own.said(120).rstrip("."), place(own.site)), own.when, own, own.site)
+    death = process.death or (run.death(process.rank) if process.rank is not None else None)
+    if fatal or (death is not None and (death.signal == "SIGTERM" or (death.signal and _gave_up_before(run, death.when)))):
+        return None
+    if death is not None and death.signal:
+        return Left("was ended by %s" % death.signal, process.last_when)
+    if process.ended is not None:
+        code = process.exit_code
+        by = ", by the exit call at %s" % place(process.ended.site) if process.ended.site is not None else ""
+        return Left("ended%s%s" % (" with exit code %d" % code if code is not None else "", by), process.last_when, None, process.ended.site)
+    if death is not None and death.exit_code is not None:
+        return Left("ended with exit code %d and without a last line" % death.exit_code, death.when)
+    if _is_lost_by_all(run, process):
+        return Left("left no last line", process.last_when)
+    if process.rank not in run.running and any(run.ranks[rank].host == process.host for rank in run.running if rank in run.ranks):
+        return Left("does not run any more and left no last line", process.last_when)
+    return None
+
+
+def _is_lost_by_all(run: Run, process: LoggedProcess) -> bool:
+    """Tell whether every other rank has failed because a peer was gone, and only this one has left no word: it was the first to go."""
+    lost = {failure.rank for failure in run.failures if failure.fatal and failure.consequence == PEER_GONE}
+    return process.rank not in run.running and process.rank not in lost and len(lost) == len(run.ranks) - 1 > 0 and run.expected == len(run.ranks)
+
+
+def _gave_up_before(run: Run, when: float) -> bool:
+    """Tell whether a rank had stopped waiting by then: the launcher ends the others after that, by SIGKILL if they do not stop."""
+    return any(failure.when <= when and waited(failure) for failure in run.failures)
+
+
+class View(NamedTuple):
+    """All ranks of a run that have a ledger, the groups, and the ranks without one."""
+
+    ranks: Dict[int, Standing]
+    groups: Dict[str, Tuple[Group, Set[int]]]  # Each group with its ranks.
+    unknown: Set[int]  # Ranks without a ledger, or with one that lacks something.
+    patience: float
+
+
+_VIEWS: "WeakKeyDictionary[Run, View]" = WeakKeyDictionary()
+
+
+def view(run: Run) -> View:
+    """Return where the ranks stand; it is looked at once."""
+    found = _VIEWS.get(run)
+    if found is None:
+        found = _VIEWS[run] = _view(run)
+    return found
+
+
+def _view(run: Run) -> View:
+    found: Dict[int, Standing] = {}
+    for rank, process in run.ranks.items():
+        kept = process.ledger
+        if kept is not None and (kept.groups or not kept.problem):
+            found[rank] = Standing(run, process, kept)
+    unknown = {rank for rank in {*range(run.expected or 0), *run.ranks} if rank not in found or not found[rank].known} if found else set()
+    _note(run, found)
+    return View(found, standing.groups_of(found.values()), unknown, _patience(run))
+
+
+def _patience(run: Run) -> float:
+    """Return after how many seconds a wait is a hang, as DDP_PROBE_HANG_AFTER of the job says."""
+    known = [process.started.environment for process in run.processes]
+    told = [settings.get(settings.HANG_AFTER, environment) for environment in known if settings.HANG_AFTER.name in environment]
+    return max((max(0.1, float(one)) for one in told if one), default=_PATIENCE)
+
+
+def _note(run: Run, found: Dict[int, Standing]) -> None:
+    """Say in the inventory which ledgers are missing, torn, or another process's."""
+    notes = run.inventory.notes
+    if not any(process.ledger_file for process in run.processes):
+        return
+    without = sorted(rank for rank, process in run.ranks.items() if not process.ledger_file)
+    if without:
+        notes.append("There is no ledger of %s." % named(without))
+    for rank, process in sorted(run.ranks.items()):
+        kept = process.ledger
+        if kept is not None and kept.problem and len(notes) < 20:  # enough to see what is wrong
+            notes.append("The ledger of rank %d: %s" % (rank, kept.problem))
+    torn = sorted(rank for rank, standing in found.items() if standing.ledger.torn)
+    if torn:
+        notes.append("The ledgers of %s hold records that are not believed." % named(torn))

@@ -1,0 +1,146 @@
+"""Memory over time, as device.state has it: of each rank's devices, of its process, and what of a limit is left."""
+
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from weakref import WeakKeyDictionary
+
+from ddp_probe.judging import _card_loads
+from ddp_probe.judging.words import at, size
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.schema import Site
+
+MIB = 1 << 20
+_NEARLY = 0.9
+StateLine = LoggedCall[schema.DeviceState]
+
+
+class MemoryPoint(NamedTuple):
+    """The memory in one line."""
+
+    call: StateLine
+    held: int
+    peak: int
+
+    @property
+    def step(self) -> Optional[int]:
+        """Return how often backward had been entered."""
+        return self.call.begin.step
+
+
+def states(process: LoggedProcess) -> List[StateLine]:
+    """Return the lines that the reader keeps: the first eight and the last eight."""
+    return process.calls(schema.DeviceState)
+
+
+def of_device(process: LoggedProcess, device: str) -> List[MemoryPoint]:
+    """Return what the tensors of a rank have held on a device."""
+    found = [(call, one) for call in states(process) for one in call.begin.devices if one.device == device]
+    return [MemoryPoint(call, one.allocated or 0, one.allocated_peak or one.allocated or 0) for call, one in found]
+
+
+def of_process(process: LoggedProcess) -> List[MemoryPoint]:
+    """Return what a process has held of the host's memory, without the files that it has mapped."""
+    found = [(call, call.begin.system) for call in states(process)]
+    return [MemoryPoint(call, one.anonymous, one.anonymous) for call, one in found if one is not None and one.anonymous]
+
+
+def devices(process: LoggedProcess) -> Dict[str, int]:
+    """Return the peak of each device that a rank has initialised; since its last line it has grown by less than 16 MiB or 1 %."""
+    last = process.final(schema.DeviceState)
+    told = [(one.device, one.allocated_peak or one.allocated) for one in (last.begin.devices if last is not None else ())]
+    return {device: peak for device, peak in told if peak is not None}
+
+
+def main_device(process: LoggedProcess) -> Optional[Tuple[str, int]]:
+    """Return the device on which a rank has held the most, and how much."""
+    used = devices(process)
+    device = max(used, key=lambda name: used[name], default=None)
+    return (device, used[device]) if device is not None else None
+
+
+def event_of(call: StateLine) -> str:
+    """Return the event at which a line was written; empty for one from time to time."""
+    return call.begin.when.partition(" ")[0] if " " in call.begin.when else ""
+
+
+def site_of(process: LoggedProcess, call: StateLine) -> Optional[Site]:
+    """Return the line of the job that made the call at which a line was written: of its kind, the nearest in time."""
+    name = event_of(call)
+    made = [(abs(when - call.when), one.line, one.site) for one in process.every() if one.name == name for when in (one.when, one.until or one.when)]
+    return min(made)[2] if made else None
+
+
+def between(process: LoggedProcess, before: Optional[StateLine], after: StateLine) -> str:
+    """Say when something grew: between two lines, and at which line of the job if the later one was written at a call."""
+    since = "after '%s' and before" % before.begin.when if before is not None else "before"
+    step = ", by step %d" % after.begin.step if after.begin.step and not event_of(after) else ""
+    return "%s '%s'%s%s" % (since, after.begin.when, at(site_of(process, after)), step)
+
+
+def system(process: LoggedProcess) -> Iterator[Tuple[StateLine, schema.HostState]]:
+    """Yield what was read of the host."""
+    for call in states(process):
+        if call.begin.system is not None:
+            yield call, call.begin.system
+
+
+class NearLimit(NamedTuple):
+    """The line in which the least was left of something that the processes of a host share."""
+
+    what: str  # "host" for its control group, or "/dev/shm".
+    used: int
+    there: int
+    call: StateLine
+    process: LoggedProcess
+
+    @property
+    def share(self) -> float:
+        """Return the part in use."""
+        return self.used / self.there
+
+
+_NEAR: "WeakKeyDictionary[Run, Dict[str, List[NearLimit]]]" = WeakKeyDictionary()
+
+
+def near_limits(run: Run) -> Dict[str, List[NearLimit]]:
+    """Return what is nearly used up of each host's control group and /dev/shm; it is looked for once."""
+    found = _NEAR.get(run)
+    if found is None:
+        found = _NEAR[run] = {}
+        for process in run.processes:
+            for one in _used(process):
+                kept = found.setdefault(process.host, [])
+                before = next((other for other in kept if other.what == one.what), None)
+                if before is None or before.share < one.share:
+                    kept[:] = sorted([other for other in kept if other is not before] + [one], key=lambda other: other.what, reverse=True)
+    return found
+
+
+def _used(process: LoggedProcess) -> Iterator[NearLimit]:
+    for call, state in system(process):
+        if state.memory_limit and (state.memory_taken or 0) >= _NEARLY * state.memory_limit:
+            yield NearLimit("host", state.memory_taken or 0, state.memory_limit, call, process)
+        if state.shm_size and state.shm_free is not None and state.shm_free <= (1 - _NEARLY) * state.shm_size:
+            yield NearLimit("/dev/shm", state.shm_size - state.shm_free, state.shm_size, call, process)  # noqa: S108  # its name
+
+
+def near(run: Run) -> Dict[str, str]:
+    """Say, by a rank's file, which limit is near: what its tensors have held of its card, if a tool tells the card's size, or of its host."""
+    told: Dict[str, List[str]] = {}
+    for host in _card_loads.hosts(run):
+        for card in host.last.begin.cards:
+            here, there = (host.on(card), card.memory_total) if card.memory_total else ([], 0)
+            for process in [one for one in host.ranks if one.rank in here]:
+                held = main_device(process)
+                if held is not None and held[1] >= _NEARLY * there:
+                    told.setdefault(process.file, []).append(_part("card", held[1], there))
+    found = near_limits(run)
+    for process in run.processes if found else ():
+        for one in found.get(process.host, ()):
+            told.setdefault(process.file, []).append(_part(one.what, one.used, one.there))
+    return {file: ", ".join(parts) for file, parts in told.items()}
+
+
+def _part(what: str, used: int, there: int) -> str:
+    return "%s %d %% of %s" % (what, 100 * used // there, size(there))

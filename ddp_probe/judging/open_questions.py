@@ -1,0 +1,232 @@
+"""What a run leaves open if no rule found a cause: each rank that is not proven to have done well, why, and what to try next."""
+
+import os
+import re
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
+
+from ddp_probe.judging import _next, _proof
+from ddp_probe.judging._disagreements import disagreements
+from ddp_probe.judging._waits import joined, stood
+from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.rule import Undecided
+from ddp_probe.judging.words import by_number, clock, counted, place, subject
+from ddp_probe.reading import inside as carried
+from ddp_probe.reading.failures import INTERRUPTED
+from ddp_probe.reading.job_line import job_line
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Failed, LoggedProcess, Run, one_line
+from ddp_probe.reading.stacks import main_frames
+from ddp_probe.shared import schema
+from ddp_probe.shared.schema import Failure
+
+_SHOWN = 4  # Ranks whose place is said.
+
+
+def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
+    """Return why a run is not clear, beyond what the rules said; empty for one in which every rank is proven good."""
+    known = {id(failure) for answer in told for failure in answer.explains}
+    asked = [*_nothing(run), *_missing(run), *_elsewhere(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
+    asked += _unproven(run, known, bool(asked or told))
+    asked += [] if asked or told else [*_without_ledger(run), *disagreements(run)]
+    return asked or [*_texts(run), *([] if told else _launch(run))]
+
+
+def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]:
+    """Yield every rank without a proof; if the failure of another rank is told already, not those that only followed from it."""
+    for gap, processes in _proof.gaps(run):
+        if explained and _followed(gap, processes, run, known):
+            continue
+        yield Undecided(gap.slug, _proof.sentence(gap, processes) + _stood(gap, processes, run), next=gap.next)
+
+
+def _stood(gap: _proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
+    """Say where the ranks without an end line were, or are if all stand: who is at another place than the others is the one to look at."""
+    runs = gap.slug == _proof.RUNNING
+    if gap.slug != _proof.NO_END and not (runs and all(map(_by_stack, processes))):
+        return ""
+    known = view(run).ranks
+    places: Dict[str, List[int]] = {}
+    for process in processes:
+        where = known[process.rank].where() if process.rank in known else _by_stack(process)
+        if where and process.rank is not None:
+            places.setdefault(where, []).append(process.rank)
+    told = ["%s %s." % (subject(ranks, *(("is", "are") if runs else ("was", "were"))), where) for where, ranks in places.items()]
+    return " " + " ".join(told[:_SHOWN]) if told else ""
+
+
+def _by_stack(process: LoggedProcess) -> str:
+    """Return the line of the job at which a process has said that it stands; empty if it has moved on since, or has said nothing."""
+    told, over = process.final(schema.HangSuspected), process.final(schema.HangOver)
+    line = job_line(main_frames(told.begin.threads)) if told is not None and (over is None or over.when < told.when) else None
+    return "" if line is None else "at %s in %s" % (place(line), line.function)
+
+
+def _followed(gap: _proof.Gap, processes: List[LoggedProcess], run: Run, known: Set[int]) -> bool:
+    if gap.slug == _proof.EXIT_CODE:
+        return all(id(process.death) in known for process in processes)
+    if gap.slug == _proof.SIGNAL:
+        return all(process.signal == "SIGTERM" or id(process.death) in known for process in processes)
+    return gap.slug != _proof.RUNNING and (gap.slug != _proof.NO_END or bool(run.failures))
+
+
+def _nothing(run: Run) -> Iterator[Undecided]:
+    if run.processes or run.texts:
+        return
+    if run.inventory.unreadable and not run.launchers:
+        file, why = next(iter(run.inventory.unreadable.items()))
+        more = len(run.inventory.unreadable) - 1
+        said = "%s (%s)%s" % (why.rstrip("."), os.path.basename(file) or file, " and %d more" % more if more else "")
+        yield Undecided("unreadable", "The files of the run cannot be read: %s." % said, next=_readable(why))
+        return
+    none = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup) if call.begin.asked == 0]
+    if none:
+        where = place(none[0].site)
+        yield Undecided("no-rank-wrote", "No rank was started: the launch was asked for 0 processes at %s." % where, next=_next.NONE_ASKED)
+        return
+    failures = [launcher.end.failure for launcher in run.launchers if launcher.end is not None and launcher.end.failure is not None]
+    told = ["its launcher failed with %s" % _said(f) for f in failures[:1]]
+    calls = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup)]
+    if calls and not told and all(call.end is not None and call.failure is None for call in calls):
+        started = counted(sum(call.begin.asked or 0 for call in calls), "process", "processes")
+        where = place(calls[0].site)
+        yield Undecided(
+            "no-rank-wrote",
+            "The launch of %s at %s came back without an error, and none made a process group." % (started, where),
+            next=_next.NO_GROUP,
+        )
+        return
+    what = told[0] if told else "there is only its launcher's" if run.launchers else "there is no readable one"
+    yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=_next.EARLY if run.launchers else _next.OTHER_RUN)
+
+
+def _readable(why: str) -> str:
+    return _next.EARLY if why.startswith("It holds no") else _next.UNREADABLE
+
+
+def _rank_of(file: str) -> Optional[int]:
+    found = re.match(r"rank(\d{1,7})\.", os.path.basename(file))
+    return int(found.group(1)) if found else None
+
+
+def _missing(run: Run) -> Iterator[Undecided]:
+    if not run.missing or not run.processes:
+        return
+    closed = {rank: file for file in run.inventory.unreadable for rank in [_rank_of(file)] if rank is not None and rank in run.missing}
+    for rank, file in sorted(closed.items()):
+        why = run.inventory.unreadable[file].rstrip(".")
+        yield Undecided("unreadable", "The file of rank %d cannot be read: %s (%s)." % (rank, why, os.path.basename(file)), next=_readable(why))
+    missing = [rank for rank in run.missing if rank not in closed]
+    if not missing:
+        return
+    ends = {run.death(rank) for rank in missing}
+    codes = sorted({str(death.signal or death.exit_code) for death in ends if death is not None and (death.signal or death.exit_code)})
+    how = "; the launcher reports exit code %s" % ", ".join(codes) if codes else ""
+    what = "left no file" if not run.astray else by_number(missing, "has", "have") + " no file here, although the launcher reports one"
+    yield Undecided("missing-ranks", "%s %s, of %s expected%s." % (subject(missing), what, run.expected, how), next=_next.MISSING)
+
+
+def _without_ledger(run: Run) -> Iterator[Undecided]:
+    """Yield the ranks that joined a group and whose ledger is not here, if others have theirs: calls that differ may be silent."""
+    own = [process for process in run.processes if process.rank is not None and joined(process)]
+    lost = [process.rank for process in own if process.rank is not None and (process.ledger is None or process.ledger.problem)]
+    if lost and len(lost) < len(own):
+        said = "%s no complete ledger here" % subject(lost, "has", "have")
+        yield Undecided("no-ledger", "%s: it is not known whether all ranks made the same calls." % said, next=_next.LEDGER)
+
+
+def _elsewhere(run: Run) -> Iterator[Undecided]:
+    if run.elsewhere:
+        yield unseen(run)
+
+
+def unseen(run: Run) -> Undecided:
+    """Say which ranks are on hosts without a file here, and how to read them with the rest."""
+    beside = os.path.join(os.path.dirname(os.path.normpath(run.folders[0])) if run.folders else "ddp_probe_runs", "2*")
+    near = os.path.relpath(beside) if beside.startswith(os.getcwd() + os.sep) else beside
+    who = subject(run.elsewhere, "is on another host", "are on other hosts")
+    return Undecided(
+        "not-seen",
+        "%s, without a file here: it is not known whether all went well there." % who,
+        next="Start gather again on all hosts: what has arrived is kept, and the rest is added."
+        if run.not_gathered
+        else "The folders of those hosts belong to this run. Copy them beside it, and name them all: python -m ddp_probe report %s" % near,
+    )
+
+
+def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:
+    """Yield the first failures that no rule knows, equal ones of several ranks in one sentence."""
+    fatal = [failure for failure in run.failures if failure.fatal and id(failure) not in known and (failure.process or failure.uncaught)]
+    if known and all(failure.consequence for failure in fatal):
+        return
+    own = [failure for failure in fatal if not failure.consequence] or [failure for failure in fatal if failure.consequence != INTERRUPTED]
+    for (text, site), alike in _alike(own)[:3]:
+        ranks = sorted({failure.rank for failure in alike if failure.rank is not None})
+        who = subject(ranks) if ranks else alike[0].at.file
+        where = " at %s" % site if site else " (%s:%d)" % alike[0].at
+        then = _next.FAILURE % (site or "its last line", *alike[0].at, " --rank %d" % ranks[0] if ranks else "")
+        yield Undecided("unrecognised-failure", "%s failed with %s%s, and no rule knows the cause." % (who, text, where), next=then)
+
+
+def _interrupted(run: Run) -> Iterator[Undecided]:
+    """Say where each rank was when a person ended the job: that is the line where it hung, if it did."""
+    stopped = [failure for failure in run.failures if failure.consequence == INTERRUPTED and failure.process is not None]
+    for where, alike in _places(stopped)[:6]:
+        who = subject(sorted(f.rank for f in alike if f.rank is not None), "was", "were")
+        yield Undecided("interrupted", "%s interrupted %s." % (who, where), next=_next.HUNG)
+
+
+def _places(failures: Sequence[Failed]) -> List[Tuple[str, List[Failed]]]:
+    groups: Dict[str, List[Failed]] = {}
+    for failure in failures:
+        groups.setdefault(stood(failure), []).append(failure)
+    return list(groups.items())
+
+
+def _launch(run: Run) -> Iterator[Undecided]:
+    """Yield a launch that failed although each rank seems well."""
+    for launcher in run.launchers:
+        calls = [call.failure for call in launcher.calls(schema.LauncherGroup) if call.failure is not None]
+        failure = launcher.end.failure if launcher.end is not None and launcher.end.failure is not None else next(iter(calls), None)
+        code = getattr(launcher.end, "exit_code", None)
+        if failure is not None:
+            how = "failed with %s" % _said(failure)
+            yield Undecided("launch-failed", "The launcher on %s %s" % (launcher.host, how), next=_next.LAUNCHER)
+        elif code:
+            how = "ended with exit code %d, and every rank with 0" % code
+            yield Undecided("launch-failed", "The launcher on %s %s." % (launcher.host, how), next=_next.LAUNCHER)
+
+
+def _said(failure: Failure) -> str:
+    return one_line(failure.type, failure.message, carried.inside(failure.message, failure.cause_message, failure.cause), 300)
+
+
+def _alike(failures: Sequence[Failed]) -> List[Tuple[Tuple[str, str], List[Failed]]]:
+    groups: Dict[Tuple[str, str], List[Failed]] = {}
+    for failure in failures:
+        site = "%s:%d" % (failure.site.file, failure.site.line) if failure.site else ""
+        groups.setdefault((failure.said(200), site), []).append(failure)
+    return list(groups.items())
+
+
+def _waiting(run: Run) -> Iterator[Undecided]:
+    """Yield the ranks that are inside a call that did not return, and since when."""
+    groups: Dict[Tuple[str, str], List[Tuple[LoggedProcess, LoggedCall]]] = {}  # type: ignore[type-arg]  # calls of any kind
+    for process in run.processes:
+        call = process.waiting
+        if call is not None:
+            site = place(call.site)
+            groups.setdefault((call.name, site), []).append((process, call))
+    for (name, site), inside in groups.items():
+        since = min(call.when for _, call in inside)
+        ranks = sorted(process.rank for process, _ in inside if process.rank is not None)
+        then = _next.WAITING % inside[0][0].pid
+        yield Undecided("waiting", "%s did not return from %s at %s, since %s." % (subject(ranks), name, site, clock(since)), next=then)
+
+
+def _texts(run: Run) -> Iterator[Undecided]:
+    if run.texts and not run.processes:
+        yield Undecided(
+            "plain-log",
+            "The log holds no known failure, and only the probe's files can show that all ranks did well.",
+            next=_next.TRACED,
+        )

@@ -1,0 +1,148 @@
+"""What a rule is made of: its page and the texts it knows; and what it answers: found, or undecided because."""
+
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+
+import msgspec
+
+from ddp_probe.judging import change as changes
+from ddp_probe.judging import job_calls
+from ddp_probe.reading.logged_call import LoggedCall, LogLine
+from ddp_probe.reading.model import Failed
+from ddp_probe.shared.schema import Site
+
+ERROR, WARNING = "error", "warning"
+HIGH, MEDIUM, LOW = "high", "medium", "low"
+TEXTS = ("title", "symptom", "evidence", "remedy")
+"""What a person reads of a rule, in each language."""
+
+
+class Evidence(msgspec.Struct, omit_defaults=True):
+    """A line of a log, the line of the job that it speaks of, and what it shows."""
+
+    file: str = ""
+    line: int = 0
+    site: Optional[Site] = None
+    text: str = ""
+
+
+class Finding(msgspec.Struct):
+    """One cause that a rule has identified in a run, with the evidence and the change to make."""
+
+    id: str
+    slug: str
+    cause: str
+    severity: str  # error: it ended or hung the job, or will; warning: the job goes on, and does not do what it seems to.
+    ranks: List[int]  # The guilty ones; empty if the whole job is.
+    verdict: str  # One sentence, with numbers.
+    evidence: List[Evidence]
+    remedy: str  # The exact change to make.
+    fix: str = ""  # The remedy's name for DDP_PROBE_FIX.
+    confidence: str = HIGH
+    consequences: List[str] = []  # What followed from it.
+    when: float = 0.0  # Of the first sign of it.
+    explains: List[Any] = []  # Failures that it accounts for; those need no finding of their own.
+    edits: List[Any] = []  # What `remedy` says, as far as it can be followed without a person: change.Edit, each.
+
+
+class Undecided(NamedTuple):
+    """A question that the logs leave open."""
+
+    slug: str
+    because: str
+    explains: Tuple[Any, ...] = ()  # Failures and deaths that the sentence speaks of already.
+    next: str = ""  # What a person tries next: never end on "undecided" without it.
+
+
+class Printed(NamedTuple):
+    """What a job prints, or an exception says, if this rule's cause is at work; each is a regular expression for re.search.
+
+    A named group `rank` (rank1, rank2 …) names the guilty ones; without it they are the ranks that printed it, if a log shows them.
+    """
+
+    pattern: str  # In "Type: message" of one exception, or in one passage of a plain log. Dots match line breaks; case matters.
+    beside: str = ""  # Also there: in the exception, its frames ("file:line in function: source"), or anywhere in the plain log.
+    unless: str = ""  # Not there: neither in the exception nor in its frames.
+    nowhere: str = ""  # Nor there: neither in the exception, nor in its frames, nor anywhere in the plain log.
+    says: str = ""  # The verdict; {name} stands for a named group. Without it the rule's title is said.
+    ranks: bool = True  # Whether who printed it is guilty of it.
+
+
+class Rule(NamedTuple):
+    """One known cause of failure: how to recognise it and what to change.
+
+    Its check() is in the same file; without one, the texts in `printed` decide. Its examples are in tests/rules.
+    """
+
+    id: str  # DDP101; it never changes.
+    slug: str  # model-never-moved; it never changes.
+    cause: str  # A key of the vocabulary of causes.
+    title: str  # One sentence: what is wrong.
+    symptom: str  # What a person sees.
+    evidence: str  # What in the logs proves it, and what tells it from similar causes.
+    remedy: str  # What to change, with the lines to write.
+    needs: Tuple[str, ...] = ()  # The events that prove it.
+    severity: str = ERROR
+    fix: str = ""  # The remedy of DDP_PROBE_FIX that helps; a finding that it does not help has none.
+    printed: Tuple[Printed, ...] = ()
+    yields_to: Tuple[str, ...] = ()  # Slugs of rules that, if they are found as well, are the better answer.
+    last_resort: bool = False  # It says only which rank was first, not why: any other finding is the better answer.
+    needs_all: bool = False  # It needs the files of all ranks: if a file or a line is missing, it is undecided.
+
+    def found(
+        self,
+        *,
+        ranks: Sequence[int],
+        verdict: str,
+        evidence: Sequence[Evidence],
+        when: float,
+        remedy: str = "",
+        change: changes.Change = (),
+        explains: Sequence[Any] = (),
+        confidence: str = HIGH,
+        severity: str = "",
+        fix: Optional[str] = None,
+    ) -> Finding:
+        """Return a finding of this rule. What to change is a change, which becomes words, or words alone."""
+        return Finding(
+            self.id,
+            self.slug,
+            self.cause,
+            severity or self.severity,
+            sorted(set(ranks)),
+            verdict,
+            list(evidence),
+            changes.words(change, job_calls.names) or remedy or self.remedy,
+            self.fix if fix is None else fix,
+            confidence,
+            [],
+            when,
+            list(explains),
+            changes.edits(change),
+        )
+
+    def undecided(self, because: str, explains: Sequence[Any] = (), then: str = "") -> Undecided:
+        """Return that the logs leave this rule's question open, and what to try next."""
+        return Undecided(self.slug, because, tuple(explains), then or "python -m ddp_probe explain %s says what would settle it." % self.id)
+
+
+def shown(call: "LoggedCall[Any]", text: str) -> Evidence:
+    """Return a call as evidence, by the line written before it."""
+    return Evidence(call.at.file, call.at.line, call.site, text)
+
+
+def first_of(items: Sequence[Evidence], limit: int = 4) -> List[Evidence]:
+    """Return the first pieces of evidence, and the number of the others: many ranks may show the same."""
+    if len(items) <= limit:
+        return list(items)
+    following = items[limit]
+    return [*items[:limit], Evidence(following.file, following.line, following.site, "and %d more" % (len(items) - limit))]
+
+
+def failed(failure: Failed, text: str = "") -> Evidence:
+    """Return a failure as evidence."""
+    return Evidence(failure.at.file, failure.at.line, failure.site, text or failure.said(300))
+
+
+def line(at: LogLine, text: str) -> Evidence:
+    """Return a line of a log as evidence."""
+    return Evidence(at.file, at.line, None, text)

@@ -1,0 +1,61 @@
+"""A rank did its work, and was aborted while its interpreter shut down."""
+
+from typing import Iterator
+
+from ddp_probe.judging._waits import joined
+from ddp_probe.judging._who import deaths, ranks
+from ddp_probe.judging.rule import WARNING, Finding, Rule, line
+from ddp_probe.judging.words import by_number, capital, named
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP619",
+    slug="abort-at-exit",
+    cause="rank_stopped_participating",
+    title="A rank did its work, and was aborted while its interpreter shut down.",
+    symptom="The job has printed its last line, and the launcher reports exit code -6 (SIGABRT).",
+    evidence=(
+        "The rank's file has its last line, without a failure and with an open process group, and the launcher reports SIGABRT. "
+        "gloo in torch 2 does this after a collective right before the exit."
+    ),
+    remedy="End the program with torch.distributed.barrier() and torch.distributed.destroy_process_group() on all ranks.",
+    needs=("process.end", "launcher.child"),
+    severity=WARNING,
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the ranks that wrote their last line and were then ended by SIGABRT."""
+    aborted = []
+    told = deaths(run)
+    for process in run.processes:
+        death = told.get(process.rank) if process.rank is not None else None
+        end = process.ended
+        if (
+            death is not None
+            and death.signal == "SIGABRT"
+            and end is not None
+            and end.failure is None
+            and not end.uncaught
+            and end.process_group
+            and joined(process)
+        ):
+            aborted.append((process, death))
+    if not aborted:
+        return
+    guilty = ranks(process for process, _ in aborted)
+    who = named(guilty)
+    yield RULE.found(
+        ranks=guilty,
+        verdict=(
+            "%s reached the end of the program with an open process group, and %s aborted (SIGABRT) while the interpreter shut down; "
+            "the work was done."
+        )
+        % (capital(who), by_number(guilty, "was", "were")),
+        evidence=[
+            item
+            for process, death in aborted[:3]
+            for item in (line(process.last_at, "the end, without a failure"), line(death.at, "exit code %s (SIGABRT)" % death.exit_code))
+        ],
+        when=max(process.last_when for process, _ in aborted),
+    )

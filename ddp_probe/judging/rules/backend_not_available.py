@@ -1,0 +1,126 @@
+"""This torch does not have the backend that init_process_group asks for, and no plugin has registered it."""
+
+from typing import Iterator
+
+from ddp_probe.judging import change
+from ddp_probe.judging._cuda_words import said
+from ddp_probe.judging._vendor_words import ATTRIBUTES, BACKENDS, COMMUNICATION, DEVICES
+from ddp_probe.judging._who import told
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.words import named, place
+from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.accelerators import ACCELERATORS
+
+RULE = Rule(
+    id="DDP205",
+    slug="backend-not-available",
+    cause="backend_not_available",
+    title="This torch does not have the backend that the job asks for.",
+    symptom="\"Distributed package doesn't have NCCL built in\", \"Invalid backend: 'eccl'\", 'Unknown backend type hccl'.",
+    evidence=(
+        "init_process_group fails with one of these; the event has the requested backend. If the backend exists and finds no card, "
+        "see no-gpu-visible; if it does not serve the tensor's device, backend-does-not-fit-device."
+    ),
+    remedy=(
+        "Ask for a backend that this torch has: gloo on a CPU run. For an accelerator, first import its plugin, which registers its backend (import "
+        "torch_gcu for eccl, torch_npu for hccl), or install a torch built with it."
+    ),
+    needs=("dist.init_process_group",),
+    fix="backend",
+    printed=(
+        Printed(r"Distributed package doesn't have (?P<backend>\w+) built in", says="This torch is built without {backend}."),
+        Printed(r"Invalid backend: '(?P<backend>[^']+)'", says="torch does not know a backend named {backend}: nothing has registered it."),
+        Printed(r"Unknown (?:c10d )?backend type (?P<backend>\w+)", says="torch does not know a backend named {backend}: nothing has registered it."),
+        Printed(
+            r"(?:has no attribute|cannot import name) '(?P<backend>ProcessGroup(?:NCCL|UCC|MPI|Gloo|%s))'" % COMMUNICATION,
+            says="This torch is built without {backend}.",
+        ),
+        Printed(
+            (
+                r"module 'torch\.distributed' has no attribute '(?:init_process_group|is_initialized|ReduceOp|get_rank|group)'"
+                r"|(?:Distributed package|torch\.distributed)(?: package)? is not available"
+            ),
+            says="This torch is built without its distributed package.",
+            unless=r"circular import",
+        ),
+        Printed(
+            r"Could not retrieve or create the backend|(?:CCL|ccl|%s) (?:backend )?is not (?:available|registered|supported)" % BACKENDS,
+            says="The backend could not be created on this host.",
+        ),
+        Printed(
+            # dtu is an older name of gcu; of the others after it there is no record.
+            r"Expected one of [\w, ]*device type at start of device string: (?P<kind>%s|dtu|mtia|sdaa|tpu)\b" % DEVICES,
+            says="torch does not know the device type {kind}: the plugin that adds it is not imported.",
+        ),
+        Printed(
+            r"[Yy]our assigned backend [^\n]{1,40} is not ava", says="accelerate does not have the backend that the job asks for on this device."
+        ),
+        Printed(
+            r"We detected accelerator (?P<kind>\w+) on your machine\. But we don't know which communication backend",
+            says="torch does not know a backend for {kind}: the job names none, and no plugin has registered one.",
+        ),
+        Printed(
+            r"strategies from the (?:DDP|FSDP) family are not supported on the (?P<kind>\w+) accelerator",
+            says="There is no distributed backend for {kind}.",
+        ),
+        Printed(r"PyTorch is not linked with support for (?P<kind>(?!cuda\b)\w+) devices", says="This torch is built without support for {kind}."),
+        Printed(
+            r"module 'torch' has no attribute '(?P<kind>%s)'" % ATTRIBUTES,
+            says="torch has no torch.{kind}: the plugin that adds it is not imported.",
+        ),
+    ),
+    yields_to=("init-failure-swallowed",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the init_process_group calls that failed because of the backend's name."""
+    found = list(told(RULE, run))
+    if not found:
+        return
+    first = found[0].failure
+    who = [match.failure.rank for match in found if match.failure.rank is not None]
+    asked = _asked(first)
+    what = (
+        "init_process_group at %s asks for backend %s" % (place(first.site), asked) if asked else "%s needs what this torch lacks" % place(first.site)
+    )
+    yield RULE.found(
+        ranks=who,
+        verdict="%s on %s: %s." % (what, named(who), said(first)),
+        evidence=first_of([failed(match.failure) for match in found]),
+        when=first.when,
+        change=_change(first, asked),
+        explains=[match.failure for match in found],
+    )
+
+
+def _asked(failure: Failed) -> str:
+    return next((call.begin.backend for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)), "")
+
+
+def _change(failure: Failed, asked: str) -> change.Change:
+    module = next((known.modules[0] for known in ACCELERATORS if asked in known.backends and known.modules), "")
+    by_name = any(isinstance(call.begin, schema.InitProcessGroup) for call in failure.calls)
+    if module and not _installed(failure, asked):
+        python = failure.process.started.executable if failure.process is not None else "python"
+        return [
+            "%s registers %s, and %s does not have it: install the vendor's package into that interpreter, or start the ranks with one that has it. "
+            "Then import %s before %s. On a CPU run ask for backend='gloo'."
+            % (module, asked, python or "this interpreter", module, place(failure.site))
+        ]
+    if module:
+        return [change.Import(failure.site, module), "Importing it registers %s. On a CPU run ask for backend='gloo'." % asked]
+    if asked == "nccl" and by_name:
+        value = "$was if torch.cuda.is_available() else 'gloo'"
+        given = change.Argument(failure.site, change.GROUP, "backend", value, 0, False, "'nccl'", imports=("torch",))
+        return [given, "For another accelerator, import its plugin and ask for its backend; for NVIDIA cards, install a CUDA build."]
+    return [RULE.remedy]
+
+
+def _installed(failure: Failed, asked: str) -> bool:
+    """Tell whether the interpreter has the plugin; a process that does not say may have it."""
+    cards = failure.process.started.accelerators if failure.process is not None else []
+    names = {known.name for known in ACCELERATORS if asked in known.backends}
+    started = failure.process is not None and bool(failure.process.started.executable)
+    return not started or any(card.name in names and (card.importable or card.module) for card in cards)

@@ -1,0 +1,67 @@
+"""The program uses one fixed card number on all ranks: card 0 does all the work."""
+
+from typing import Iterator
+
+from ddp_probe.judging import _cards
+from ddp_probe.judging._vendor_words import DEVICES
+from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, shown
+from ddp_probe.judging.words import capital, named, place
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
+
+_NUMBER_IN_SOURCE = r"set_device\( *(?:0|['\"]\w+:0['\"]) *\)|\.cuda\( *0 *\)|['\"](?:cuda|%s):0['\"]|device_ids *= *\[ *0 *\]" % DEVICES
+
+RULE = Rule(
+    id="DDP309",
+    slug="card-number-fixed",
+    cause="hardcoded_device_zero",
+    title="Ranks of one host are on one card because the program uses a fixed number.",
+    symptom="One card is busy with all processes while the others idle; NCCL says 'Duplicate GPU detected'.",
+    evidence=(
+        "The models of several ranks are on one card when they are wrapped, and set_device or the move gave that number on each rank, "
+        "although other cards are visible."
+    ),
+    remedy=(
+        "Take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), then set_device(local_rank) and model.to(torch.device(type, "
+        "local_rank)). Do not write 'cuda:0', .cuda(0) or device_ids=[0]."
+    ),
+    needs=("ddp.init", "device.set", "module.move"),
+    printed=(
+        Printed(
+            _cards.DUPLICATE, beside=_NUMBER_IN_SOURCE, says="Rank {rank1} and rank {rank2} are on one card, whose number is fixed in the program."
+        ),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the ranks whose models are on one card, and the calls that name it."""
+    groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.FIXED]
+    if not groups:
+        return
+    first, losses = groups[0], _cards.lost(run)
+    calls = [call for call in map(_cards.named_card, first) if call is not None]
+    site = calls[0].site
+    where = place(site)
+    what = (
+        "set_device(%s)" % calls[0].begin.device
+        if isinstance(calls[0].begin, schema.SetDevice)
+        else ".%s(%s)" % (calls[0].begin.method, calls[0].begin.destination)
+    )
+    together = named([use.process.rank for use in first if use.process.rank is not None])
+    there = max((use.there or 0 for use in first), default=0)
+    yield RULE.found(
+        ranks=_cards.misplaced(run, groups),
+        verdict="%s are all on %s of %s%s, because %s names that card at %s."
+        % (capital(together), first[0].device, first[0].process.host, ", of %d" % there if there else "", what, where),
+        evidence=[shown(call, "%s" % what) for call in calls[:4]]
+        + [shown(use.call, "rank %s wraps a model on %s" % (use.process.rank, use.device)) for use in first[:2]],
+        when=min(use.call.when for group in groups for use in group),
+        remedy=(
+            "At %s take the number from the launcher: local_rank = int(os.environ['LOCAL_RANK']), in place of %d, in set_device and in the model's "
+            "device."
+        )
+        % (where, first[0].slot),
+        explains=losses,
+        severity=ERROR if losses else WARNING,
+    )

@@ -1,0 +1,33 @@
+"""A card does not have the memory that the job asks for."""
+
+from ddp_probe.judging._vendor_words import CARDS
+from ddp_probe.judging.rule import Printed, Rule
+
+_CARD = r"(?:CUDA|HIP|%s)" % CARDS
+
+RULE = Rule(
+    id="DDP221",
+    slug="card-out-of-memory",
+    cause="card_out_of_memory",
+    title="A card does not have the memory that the job asks for.",
+    symptom="OutOfMemoryError on one rank or on all of them; the others then report a closed connection or a timeout.",
+    evidence="The allocator's message. It does not say which of the job's tensors fill the card.",
+    remedy="Lower the batch size per card, or accumulate gradients over smaller batches; use mixed precision, activation checkpointing or FSDP. "
+    "If it fails on one rank only, compare what else runs on that card (nvidia-smi) and how long that rank's samples are.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"(?m:^)(?![^\n]{0,200}(?:WARN|[Ww]arning|[Ss]kip|[Rr]etry))[^\n]*\b"
+            + _CARD
+            + r" out of memory\. Tried to allocate (?P<asked>[\d.]+ ?[KMGT]i?B)",
+            says="A card does not have the {asked} that the job asks for.",
+        ),
+        Printed(r"NCCL WARN Cuda failure (?:\d{1,4} )?'out of memory'", says="A card does not have the memory that NCCL asks for.", ranks=False),
+        Printed(
+            r"(?:CUDA|HIP) error: out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory|CUBLAS_STATUS_ALLOC_FAILED",
+            says="A card does not have the memory that the job asks for.",
+        ),
+        Printed(r"(?:torch\.|\b)OutOfMemoryError: " + _CARD + r" out of memory", says="A card does not have the memory that the job asks for."),
+    ),
+    yields_to=("stale-process-holds-card", "map-location-missing"),
+)

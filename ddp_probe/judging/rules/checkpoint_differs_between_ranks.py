@@ -1,0 +1,139 @@
+"""Ranks of one host load one path, and do not find the same file there."""
+
+from collections import Counter
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ddp_probe.judging._loads import Saved, Saves, whole
+from ddp_probe.judging._who import ranks
+from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, first_of, shown
+from ddp_probe.judging.words import capital, clock, counted, named, place
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_FIRST = 8  # The reader keeps this many first calls: the third load of one rank is compared with the third of another.
+
+RULE = Rule(
+    id="DDP523",
+    slug="checkpoint-differs-between-ranks",
+    cause="ranks_load_different_files",
+    title="Ranks load the same path, and do not find the same file there.",
+    symptom="Nothing fails: each rank goes on with other weights, so the loss or the accuracy is wrong, or the ranks part later.",
+    evidence="The loads of one line, of one path, on one host: the file's inode, size or time is not the same for all ranks.",
+    remedy=(
+        "Let all ranks load after the same save: call torch.distributed.barrier() on all ranks after the save and before the load, or load on "
+        "rank 0 and broadcast the weights."
+    ),
+    needs=("checkpoint.load",),
+    severity=WARNING,
+)
+
+
+_State = Tuple[Optional[int], Optional[int], Optional[float]]
+_Line = Tuple[str, int]
+
+
+class _Seen(NamedTuple):
+    """One load, and the file that it found."""
+
+    process: LoggedProcess
+    call: "LoggedCall[schema.Load]"
+    file: schema.CheckpointFile
+
+    @property
+    def state(self) -> _State:
+        return self.file.inode, self.file.size, self.file.mtime
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare the loads that all ranks of a host make at one line, the first with the first and so on."""
+    hosts: Dict[str, List[LoggedProcess]] = {}
+    for process in run.ranks.values():
+        hosts.setdefault(process.host, []).append(process)
+    for loads in (loads for processes in hosts.values() for loads in _together(processes)):  # One host at a time: there may be ten thousand.
+        states: Dict[_State, List[_Seen]] = {}
+        for seen in loads:
+            states.setdefault(seen.state, []).append(seen)
+        if len(states) > 1:
+            yield _finding(sorted(states.values(), key=lambda group: group[0].file.mtime or 0.0), Saves(run))
+            return
+
+
+def _together(processes: List[LoggedProcess]) -> Iterator[List[_Seen]]:
+    """Yield the loads to compare. Most files are found as they were before, or by one rank alone: those take no further look."""
+    paths: Dict[str, List[_Seen]] = {}
+    for process in processes:
+        for call in process.calls(schema.Load)[:_FIRST]:
+            file = call.begin.file
+            if file is not None and file.path:
+                paths.setdefault(whole(process, file.path), []).append(_Seen(process, call, file))
+    for loads in paths.values():
+        if len(loads) > 1 and len({seen.state for seen in loads}) > 1:
+            yield from _in_turn(loads)
+
+
+def _in_turn(loads: List[_Seen]) -> Iterator[List[_Seen]]:
+    """Yield the first loads of a path at a line, and so on; ranks that load it there more or less often than others do so for another reason."""
+    found: Dict[Tuple[_Line, int], List[_Seen]] = {}
+    times: Dict[_Line, Counter[int]] = {}
+    for seen in loads:
+        site = seen.call.site
+        if site is None:
+            continue
+        line, process = (site.file, site.line), id(seen.process)
+        times.setdefault(line, Counter())[process] += 1
+        if _is_settled(seen.call, seen.file):
+            found.setdefault((line, times[line][process]), []).append(seen)
+    for (line, _), alike in found.items():
+        if len(set(times[line].values())) == 1:
+            yield alike
+
+
+def _is_settled(call: "LoggedCall[schema.Load]", file: schema.CheckpointFile) -> bool:
+    """Tell whether the load succeeded, and the file did not change meanwhile. A folder changes with each file that is added to it."""
+    if call.end is None or call.failure is not None or file.inode is None or file.kind == "directory":
+        return False
+    return not isinstance(call.end, schema.Load) or call.end.file_after is None
+
+
+def _finding(groups: List[List[_Seen]], saves: Saves) -> Finding:
+    first, last = groups[0][0], groups[-1][0]
+    between = _between(saves, last)
+    return RULE.found(
+        ranks=ranks(seen.process for group in groups for seen in group),
+        verdict="%s: %s%s."
+        % (
+            capital("%s is not the same file for all ranks that load it at %s" % (first.file.path, place(first.call.site))),
+            "; ".join(
+                "%s found %s of %s" % (named(ranks(seen.process for seen in group)), _bytes(group[0]), _time(group[0])) for group in groups[:3]
+            ),
+            ", as %s saved it at %s" % (named(ranks([between[0]])), place(between[1].site)) if between is not None else "",
+        ),
+        evidence=_evidence(groups, between),
+        when=min(seen.call.when for group in groups for seen in group),
+    )
+
+
+def _evidence(groups: List[List[_Seen]], between: Optional[Saved]) -> List[Evidence]:
+    items = [
+        shown(group[0].call, "%s: inode %s, %s" % (named(ranks(seen.process for seen in group)), group[0].file.inode, _bytes(group[0])))
+        for group in groups
+    ]
+    return first_of(items) + ([shown(between[1], "save of %s" % between[1].begin.path)] if between is not None else [])
+
+
+def _between(saves: Saves, last: _Seen) -> Optional[Saved]:
+    """Return the save that made the newer file."""
+    for process, save in reversed(saves.of_path(last.process, last.file.path)):
+        after = save.end.mtime if isinstance(save.end, schema.Save) else None
+        if process.host == last.process.host and after is not None and after == last.file.mtime:
+            return process, save
+    return None
+
+
+def _bytes(seen: _Seen) -> str:
+    return counted(seen.file.size or 0, "byte")
+
+
+def _time(seen: _Seen) -> str:
+    return clock(seen.file.mtime) if seen.file.mtime is not None else "an unknown time"

@@ -1,0 +1,131 @@
+"""The model that the code builds has other shapes, names or classes than the saved one."""
+
+import re
+from typing import Iterator
+
+from ddp_probe.judging import change
+from ddp_probe.judging._renamed import edit, renaming
+from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.words import listed, place
+from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared import schema
+
+# mmcv and mmengine warn of what does not fit and continue without it; a later failure has another cause.
+_NOT_STRICT = r"Start running, host|\b(?:Epoch|Iter)(?:\(train\))? *\[\d+\]"
+
+_CUT = "[...]"  # The probe writes this in place of what it leaves out.
+_SIDES = (
+    (re.compile(r"Missing key\(s\) in state_dict: ([^\n]*)"), "of the model not in the file"),
+    (re.compile(r"Unexpected key\(s\) in state_dict: ([^\n]*)"), "of the file not in the model"),
+)
+
+RULE = Rule(
+    id="DDP517",
+    slug="checkpoint-does-not-fit",
+    cause="checkpoint_vs_code_mismatch",
+    title="The checkpoint belongs to another model than the one that the code builds.",
+    symptom="load_state_dict raises 'size mismatch for …', or lists missing and unexpected keys; an optimizer rejects its parameter groups.",
+    evidence="The exception names the parameters and both shapes.",
+    remedy="Build the model with the configuration that the checkpoint was trained with, or leave out the layers that differ: "
+    "call state.pop(name) for each of them, then load_state_dict(state, strict=False).",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"size mismatch for (?P<name>[\w.]+): copying a param(?:eter)? with shape (?P<was>torch\.Size\(\[[^\]]*\]\)|\([^)]*\)) from checkpoint, "
+            r"(?:the|where the) shape (?:in|is in) current model is (?P<now>torch\.Size\(\[[^\]]*\]\)|\([^)]*\))",
+            unless=_NOT_STRICT,
+            says="{name} has {was} in the checkpoint and {now} in the model.",
+        ),
+        Printed(
+            (
+                r"While copying the parameter named (?P<name>[\w.']+), whose dimensions in the model are (?P<now>\S.*?) and whose dimensions in the"
+                r" checkpoint are (?P<was>[^\n]*)"
+            ),
+            says="{name} has other dimensions in the checkpoint than in the model.",
+        ),
+        Printed(
+            r"Error\(s\) in loading state_dict for \w+:\s+(?:Missing|Unexpected) key\(s\) in state_dict: \"(?P<name>[^\"]+)\"",
+            says="The checkpoint and the model differ in {name} first.",
+        ),
+        Printed(r"Missing key in checkpoint state_dict: (?P<name>[\w.]+)", says="{name} of the model is not in the checkpoint."),
+        Printed(
+            r"Size mismatch between saved (?P<was>torch\.Size\(\[[^\]]*\]\)) and current: (?P<now>torch\.Size\(\[[^\]]*\]\)) for (?P<name>[\w.]+)",
+            says="{name} has {was} in the checkpoint and {now} in the model.",
+        ),
+        Printed(
+            r"checkpoint being loaded used a DP world size of (?P<was>\d+) but the current world size is (?P<now>\d+)",
+            says="The optimizer's state is divided among {was} ranks, and there are {now}.",
+            ranks=False,
+        ),
+        Printed(
+            r"loaded state dict (?:contains a parameter group that doesn't match the size of optimizer's group"
+            r"|has a different number of parameter groups)"
+        ),
+        Printed(
+            r"KeyError: '(?P<name>(?:\w+_)?state_dict|model|net|module|optimizer|optim|(?:lr_)?scheduler|scaler|amp|ema|meta|epoch|iteration)'",
+            beside=(
+                r"\b\w*(?:[Cc]heckpoint|ckpt)\w*\[['\"](?:(?:\w+_)?state_dict|model|net|module|optimizer|optim|(?:lr_)?scheduler|scaler|amp|ema"
+                r"|meta|epoch|iteration)['\"]\]"
+            ),
+            says="The checkpoint has no '{name}', which the code reads from it.",
+        ),
+        Printed(
+            r"Can't get attribute '(?P<name>\w+)' on <module '(?!torch\b)",
+            beside=r"serialization\.py",
+            says="The checkpoint holds an object of {name}, which the code no longer has.",
+        ),
+    ),
+    yields_to=("module-prefix",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the failures that name what does not fit."""
+    found = [match for match in told(RULE, run) if not _prefixed(match.failure)]
+    if not found:
+        return
+    failure, groups = found[0].failure, found[0].found.groupdict()
+    load = failure.process.final(schema.Load) if failure.process is not None else None
+    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
+    more = len(re.findall(r"size mismatch for ", failure.message)) - 1
+    says = found[0].printed.says.format(**{name: value or "?" for name, value in groups.items()}) if found[0].printed.says else RULE.title
+    yield RULE.found(
+        ranks=ranks(match.failure.process for match in found),
+        verdict="%s does not fit the model at %s: %s%s."
+        % (path, place(failure.site), _keys(failure) or says.rstrip("."), " (%d more differ)" % more if more > 0 else ""),
+        evidence=[failed(failure), *([shown(load, "load of %s" % path)] if load is not None else [])],
+        when=failure.when,
+        explains=[match.failure for match in found],
+        change=_change(failure),
+    )
+
+
+def _keys(failure: Failed) -> str:
+    """Return the names that are on one side only; if a list was cut when it was recorded, their number is not known."""
+    told_ = []
+    for pattern, where in _SIDES:
+        found = pattern.search(failure.message)
+        names = re.findall(r'"([^"\s]+)"', found.group(1)) if found else []
+        if found and names:
+            told_.append("%s %s" % (", ".join(names[:3]) + " and others" if _CUT in found.group(1) else listed(names, 3), where))
+    return "; ".join(told_) if len(told_) > 1 or (told_ and "size mismatch" not in failure.message) else ""
+
+
+def _change(failure: Failed) -> change.Change:
+    """Prefer one renaming that explains all names to loading less of the file."""
+    renamed = renaming(failure.message)
+    if renamed is None:
+        return [RULE.remedy]
+    return [
+        edit(renamed, failure.site),
+        "All %d names differ by this alone: '%s' in the file is '%s' in the model." % (renamed.names, renamed.old, renamed.new),
+    ]
+
+
+def _prefixed(failure: Failed) -> bool:
+    """Tell whether the names differ by a wrapper's prefix, which is another rule's cause."""
+    return (
+        "size mismatch" not in failure.message
+        and re.search(r'"(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.', failure.message) is not None
+    )

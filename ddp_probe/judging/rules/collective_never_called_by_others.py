@@ -1,0 +1,40 @@
+"""Few ranks are in a collective to which most ranks of the group do not come."""
+
+from typing import Iterator
+
+from ddp_probe.judging._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.rule import MEDIUM, Finding, Rule
+from ddp_probe.judging.words import at, capital, named
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.splits import ALONE
+
+RULE = Rule(
+    id="DDP633",
+    slug="collective-never-called-by-others",
+    cause="rank0_only_collective",
+    title="One rank is in a collective that most ranks of the group do not call.",
+    symptom="The job hangs, or one rank stays behind: its call stands under 'if rank == 0', in a logging hook, or after a loop that it left early.",
+    evidence="The ledgers: one rank, or a few, are in a collective; most ranks of the group have not begun it and are in no collective before it.",
+    remedy="Move the collective out of the branch: all ranks call it, and only one prints or writes the result.",
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the ranks that call it, and the position of the others."""
+    found = of_kind(run, ALONE)
+    if found is None or not only_waits(run):
+        return
+    one = RULE.found(
+        ranks=found.blame,
+        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), departed(found), doubt(found)),
+        evidence=evidence(run, found),
+        when=found.when,
+        remedy="Let all ranks make the call of %s%s, or none: move it out of the branch."
+        % (named(found.here), at(view(run).ranks[found.here[0]].site)),
+        explains=explained(run),
+        confidence="high" if found.is_sure else MEDIUM,
+    )
+    if found.blame != (0,):
+        one.cause = "rank_divergent_control_flow"
+    yield one

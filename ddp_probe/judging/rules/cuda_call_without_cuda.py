@@ -1,0 +1,98 @@
+"""A line of the job asks for CUDA on a host without CUDA, or with a torch built without it."""
+
+import re
+from typing import Iterator, List, Optional
+
+from ddp_probe.judging import _wraps, change
+from ddp_probe.judging._cuda_words import IN_INIT_DIST, NO_CUDA, said
+from ddp_probe.judging._who import ranks
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.words import listed, named, place
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared import schema
+
+RULE = Rule(
+    id="DDP203",
+    slug="cuda-call-without-cuda",
+    cause="cuda_call_on_non_cuda_host",
+    title="The job calls CUDA on a host without usable CUDA, or with a torch built without it.",
+    symptom=(
+        "'Torch not compiled with CUDA enabled', 'Found no NVIDIA driver on your system', 'Cannot access accelerator device when none is available'."
+    ),
+    evidence=(
+        "The exception says so, and its frames have the line of the job that asks for CUDA. If that is inside init_dist, see init-dist-took-cuda; "
+        "if a plugin replaces torch.cuda for its own cards, cuda-stands-for-another."
+    ),
+    remedy=(
+        "Ask for the device that exists: device = torch.device('cuda', local_rank) if torch.cuda.is_available() else torch.device('cpu'), "
+        "or the accelerator's own type; .to(device) in place of .cuda()."
+    ),
+    needs=("module.move", "device.set"),
+    fix="set-device",
+    printed=(Printed(NO_CUDA, unless=IN_INIT_DIST),),
+    yields_to=("init-dist-took-cuda", "cuda-stands-for-another", "driver-mismatch", "init-failure-swallowed"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the calls of CUDA that ended a rank."""
+    lost = [failure for failure in run.failures if failure.process is not None and failure.fatal and _is_it(failure)]
+    if not lost:
+        return
+    first = lost[0]
+    who = ranks(failure.process for failure in lost)
+    site = first.site
+    where = place(site)
+    call, card = _call(first), _wraps.card(first.process) if first.process is not None else None
+    there = "; %s, which is not CUDA" % _wraps.seen(card) if card is not None and card.device_type != "cuda" else ""
+    yield RULE.found(
+        ranks=who,
+        verdict="%s at %s asks for CUDA on %s, and this host has no CUDA that torch can use (%s)%s."
+        % (_asked(call, lost), where, named(who), said(first), there),
+        evidence=first_of([failed(failure) for failure in lost]),
+        when=first.when,
+        change=_change(call, card),
+        explains=lost,
+        fix=RULE.fix if call is not None and isinstance(call.begin, schema.SetDevice) else "",
+    )
+
+
+def _is_it(failure: Failed) -> bool:
+    in_init_dist = any(isinstance(call.begin, schema.InitDist) for call in failure.calls) or re.search(IN_INIT_DIST, failure.trail)
+    return bool(re.search(NO_CUDA, failure.text)) and not in_init_dist
+
+
+def _call(failure: Failed) -> "Optional[LoggedCall[schema.Event]]":
+    return failure.calls[0] if failure.calls else None
+
+
+def _asked(call: "Optional[LoggedCall[schema.Event]]", lost: List[Failed]) -> str:
+    asked = call.begin if call is not None else None
+    numbers = {
+        (failure.process.local_rank, told.begin.device)
+        for failure in lost
+        if failure.process
+        for told in failure.calls[:1]
+        if isinstance(told.begin, schema.SetDevice)
+    }
+    if isinstance(asked, schema.SetDevice) and len({device for _, device in numbers}) > 1:
+        own = all(str(local_rank) == device.rpartition(":")[2] for local_rank, device in numbers)
+        return "%s(%s)" % (asked.target, "LOCAL_RANK" if own else listed(sorted(device for _, device in numbers), 4))
+    if isinstance(asked, schema.ModuleMove):
+        return "%s.%s(%s)" % (asked.model.rpartition(".")[2], asked.method, asked.destination)
+    if isinstance(asked, schema.SetDevice):
+        return "%s(%s)" % (asked.target, asked.device)
+    return "A call"
+
+
+def _change(call: "Optional[LoggedCall[schema.Event]]", card: Optional[schema.Card]) -> change.Change:
+    """Return the change for a host without CUDA that keeps what a host with CUDA needs."""
+    if call is not None and isinstance(call.begin, schema.ModuleMove) and call.begin.method == "cuda":
+        other = "'%s'" % card.device_type if card is not None else "'cpu'"
+        text = "$on.to($first if torch.cuda.is_available() else %s)" % other
+        return [change.Rewritten(call.site, change.MOVE, text, ".cuda(…)", ("torch",), "$on.to('cuda' if torch.cuda.is_available() else %s)" % other)]
+    if call is not None and isinstance(call.begin, schema.SetDevice):
+        other = "%s.set_device($args)" % card.module if card is not None and card.module else ""
+        return [change.Instead(call.site, change.SET_DEVICE, "torch.cuda.is_available()", (other,) if other else (), ("torch",), call.begin.target)]
+    return [RULE.remedy]

@@ -1,0 +1,70 @@
+"""A vendor's plugin replaces torch.cuda for its own cards: torch.cuda.is_available() is True on a host without CUDA."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe.judging._cuda_words import NO_CUDA, said
+from ddp_probe.judging._vendor_words import DEVICES
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed
+from ddp_probe.judging.words import named
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_REAL = (
+    NO_CUDA + r"|NVML|nvidia-smi|libcuda\.so|libcudart|libnccl|doesn't have NCCL built in|ProcessGroupNCCL|CUDA_HOME|nvcc|cudaError|CUDA error"
+    r"|No CUDA GPUs are available"
+    r"|NCCL error|no attribute 'ProcessGroupNCCL'|aten::[\w.]+' with arguments from the 'CUDA' backend|got device type '?cuda"
+    r"|Expected one of .* device type at start of device string: cuda"
+)
+_SHIM = (
+    r"transfer_to_(?:%s)|torch\.Tensor\.cuda and torch\.nn\.Module\.cuda are replaced with"
+    r"|The torch\.cuda\.\* and torch\.cuda\.amp\.\* are replaced|torch_dipu[^\n]*\bmock|gpu_migration" % DEVICES
+)
+
+RULE = Rule(
+    id="DDP213",
+    slug="cuda-stands-for-another",
+    cause="cuda_shim_misdetection",
+    title="A plugin replaces torch.cuda for its own cards, and code that takes this for CUDA calls something that only CUDA has.",
+    symptom="torch.cuda.is_available() is True, and then something that only NVIDIA has fails: NVML, nccl, torch._C._cuda_…, CUDA_HOME.",
+    evidence=(
+        "A card of the process has `shim`, the module that replaced torch.cuda, and the failure comes from CUDA itself. In a plain log: "
+        "the plugin's notice that it replaces torch.cuda."
+    ),
+    remedy=(
+        "Look for the vendor's module before CUDA (if importlib.util.find_spec('torch_npu') …), and use the vendor's backend and device type in "
+        "place of 'nccl' and 'cuda' in code that the shim does not cover."
+    ),
+    needs=("process.start",),
+    printed=(Printed(_REAL, beside=_SHIM, says="A plugin has replaced torch.cuda, and a call needs something that only CUDA has."),),
+    yields_to=("init-failure-swallowed",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find a shim, and a failure of CUDA itself beside it."""
+    fatal = [failure for failure in run.failures if failure.fatal and re.search(_REAL, failure.text)]
+    lost = [(failure, failure.process, card) for failure in fatal if failure.process is not None for card in _shims(failure.process)]
+    if not lost:
+        return
+    first, process, card = lost[0]
+    who = [failure.rank for failure, _, _ in lost if failure.rank is not None]
+    yield RULE.found(
+        ranks=who,
+        verdict="%s replaces torch.cuda for %s cards, so torch.cuda.is_available() is True on %s, and a call needs something that only CUDA has: %s."
+        % (card.shim, card.name, named(who), said(first)),
+        evidence=[_shown(process, card), *[failed(failure) for failure, _, _ in lost[:3]]],
+        when=first.when,
+        explains=[failure for failure, _, _ in lost],
+    )
+
+
+def _shims(process: LoggedProcess) -> List[schema.Card]:
+    seen = [*process.started.accelerators, *(process.ended.accelerators if process.ended else [])]
+    seen += [card for call in process.calls(schema.Wrap) for card in call.begin.accelerators]
+    seen += [card for call in process.calls(schema.WrapModel) for card in call.begin.accelerators]
+    return [card for card in seen if card.shim][:1]
+
+
+def _shown(process: LoggedProcess, card: schema.Card) -> Evidence:
+    return Evidence(process.file, 1, None, "torch.cuda is replaced by %s" % card.shim)

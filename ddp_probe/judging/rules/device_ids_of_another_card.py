@@ -1,0 +1,71 @@
+"""device_ids names another card than the one that the parameters are on: DDP accepts it, and the first step fails."""
+
+from typing import Iterator
+
+from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging._cards import number
+from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.judging.words import named
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP108",
+    slug="device-ids-of-another-card",
+    cause="device_ids_vs_param_device_mismatch",
+    title="device_ids names another card than the one that the model's parameters are on.",
+    symptom="The wrap succeeds, and the first step fails: 'Expected all tensors to be on the same device, but found at least two devices'.",
+    evidence=(
+        "In the ddp.init event the number in device_ids differs from the card of all parameters. The constructor of DDP does not compare them; "
+        "forward moves the inputs to device_ids[0]."
+    ),
+    remedy=(
+        "Use one number for both: model.to(torch.device('cuda', local_rank)) and DistributedDataParallel(model, device_ids=[local_rank]); "
+        "or leave device_ids out."
+    ),
+    needs=("ddp.init",),
+    printed=(
+        Printed(
+            r"[Ii]nconsistent compute device and ?\W?device_id ?\W? ?on rank (?P<rank>\d+): (?P<found>\S+) vs (?P<wanted>\w+:\d+)",
+            says="FSDP is given device_id {wanted}, and the model is on {found}.",
+        ),
+        Printed(r"[Aa]ll tensors must be on devices\[0\]", says="The model is on another card than device_ids[0]."),
+        Printed(
+            r"You can't train a model that has been loaded in \S+ (?:or \S+ )?precision on a different device than the one you're training on",
+            says="The model was loaded onto another card than the one it is trained on.",
+        ),
+    ),
+    yields_to=("device-ids-on-old-torch", "init-failure-swallowed"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare device_ids with the card of the parameters."""
+    other = [each for each in _wraps.wraps(run) if _differs(each) and not _wraps.remedied(each, "device-ids")]
+    if not other:
+        return
+    first = other[0]
+    after = [failure for each in other for failure in _wraps.later(run, each, _wraps.TWO_DEVICES)]
+    lost = [*_wraps.failures(run, other), *after]
+    pairs = "; ".join("rank %s: %s, device_ids %s" % (each.process.rank, each.devices[0], each.ids) for each in other[:4])
+    yield RULE.found(
+        ranks=_wraps.wrapping_ranks(other),
+        verdict="The parameters are on one card and device_ids names another on %s (%s), given by %s; DDP accepts it, and the first step fails."
+        % (named(_wraps.wrapping_ranks(other)), pairs, _wraps.giver(first)),
+        evidence=[
+            *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in other]),
+            *[failed(failure) for failure in after[:1]],
+        ],
+        when=min(each.call.when for each in other),
+        change=[*_wrap_changes.without_ids(first), "DDP then uses the card that the parameters are on."],
+        explains=lost,
+        severity=ERROR if lost else WARNING,
+    )
+
+
+def _differs(wrapped: _wraps.Wrapped) -> bool:
+    given = wrapped.call.begin.device_ids or []
+    asked = number(given[0].rstrip("')")) if len(given) == 1 else None
+    if asked is None and len(given) == 1 and "index=" in given[0]:
+        asked = number(given[0].partition("index=")[2].rstrip(")"))
+    held = number(wrapped.devices[0]) if len(wrapped.devices) == 1 else None
+    return wrapped.types != {"cpu"} and asked is not None and held is not None and asked != held

@@ -1,0 +1,62 @@
+"""device_ids are given for a model on the CPU: a CPU run, with a call written for cards."""
+
+from typing import Iterator
+
+from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging.rule import Finding, Printed, Rule, first_of, shown
+from ddp_probe.judging.words import named
+from ddp_probe.reading.model import Run
+
+_CPU_RUN = (
+    r"\bin wrap_model\b|[\"'=: ]gloo\b[\"' ,)]|CUDA available: False|(?:GPU|cuda|CUDA) (?:is )?(?:not available|unavailable)"
+    r"|[Uu]sing (?:device:? ?)?[Cc][Pp][Uu]\b|Default device: cpu"
+)
+
+RULE = Rule(
+    id="DDP106",
+    slug="device-ids-on-cpu",
+    cause="device_ids_given_for_cpu_run",
+    title="DDP is given device_ids on a CPU run.",
+    symptom="DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}' on a host without a card.",
+    evidence=(
+        "The placement written before the wrap has every parameter on cpu, device_ids is not None, and the host has no accelerator. "
+        "The call's `through` tells whether the job or mmengine passed device_ids. If there is an accelerator, see model-never-moved."
+    ),
+    remedy=(
+        "Pass device_ids=None on a CPU run: DistributedDataParallel(model). With mmengine: model_wrapper_cfg=dict(type='MMDistributedDataParallel', "
+        "device_ids=None), explicitly, because without it device_ids becomes [LOCAL_RANK]."
+    ),
+    needs=("ddp.init",),
+    fix="device-ids",
+    printed=(
+        Printed(
+            _wraps.ON_CPU,
+            beside=_CPU_RUN,
+            says="DDP is given device_ids for a model on cpu, in a job that says that it runs on the CPU, or in mmengine's wrap_model.",
+        ),
+    ),
+    yields_to=("mmengine-does-not-know-card", "init-failure-swallowed"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find refused device_ids on hosts without a card."""
+    given = [each for each in _wraps.wraps(run) if each.types == {"cpu"} and each.ids and not _wraps.card(each.process, each.call)]
+    lost = _wraps.refused(run, given)
+    if not lost:
+        return
+    first = lost[0]
+    yield RULE.found(
+        ranks=_wraps.wrapping_ranks(lost),
+        verdict="DDP gets device_ids %s on %s from %s, while all %d parameters are on cpu and the host has no accelerator."
+        % (_wraps.all_ids(lost), named(_wraps.wrapping_ranks(lost)), _wraps.giver(first), first.placement.parameters),
+        evidence=first_of(
+            [
+                shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, _wraps.giver(each), each.placement.parameters))
+                for each in lost
+            ]
+        ),
+        when=min(each.call.when for each in lost),
+        change=_wrap_changes.only_on_a_card(first),
+        explains=_wraps.failures(run, lost),
+    )

@@ -1,0 +1,58 @@
+"""device_ids name an accelerator other than CUDA, and this torch asks CUDA for a stream with that number."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.judging.words import named
+from ddp_probe.reading.model import Failed, Run
+
+_STREAM = r"list index out of range"
+
+RULE = Rule(
+    id="DDP116",
+    slug="device-ids-on-old-torch",
+    cause="framework_version_incompat",
+    title="This torch supports device_ids on CUDA only: its first forward asks CUDA for a stream with that number.",
+    symptom="The wrap succeeds and the first forward fails with 'IndexError: list index out of range' in _get_stream.",
+    evidence=(
+        "The ddp.init event has device_ids and parameters on another accelerator than CUDA; "
+        "the failure comes from torch.nn.parallel._functions._get_stream. torch 2.1 and newer ask the device's own module."
+    ),
+    remedy="Leave device_ids out: DistributedDataParallel(model), with the model already on its card; or use torch 2.1 or newer.",
+    needs=("ddp.init",),
+    fix="device-ids",
+    printed=(
+        Printed(r"IndexError: " + _STREAM, beside=r" in (?:\w+\.)*_get_stream", says="DDP asks CUDA for a stream on a card that is not a CUDA card."),
+    ),
+    yields_to=("init-failure-swallowed",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the failure after a wrap with device_ids on a card that is not a CUDA card."""
+    given = [each for each in _wraps.wraps(run) if each.ids and not each.types & {"cpu", "cuda"}]
+    lost = [failure for each in given for failure in _of_stream(run, each)]
+    if not lost:
+        return
+    first = next(each for each in given if _of_stream(run, each))
+    version = first.process.started.versions.get("torch", "1.x")
+    alike = [each for each in given if each.process.started.versions.get("torch", "1.x") == version]
+    yield RULE.found(
+        ranks=_wraps.wrapping_ranks(alike),
+        verdict="torch %s supports device_ids on CUDA only; on %s DDP gets %s from %s for a model on %s, and the first forward fails in _get_stream."
+        % (version, named(_wraps.wrapping_ranks(alike)), _wraps.all_ids(alike), _wraps.giver(first), first.devices[0]),
+        evidence=[
+            *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in alike]),
+            failed(lost[0]),
+        ],
+        when=min(each.call.when for each in alike),
+        change=_wrap_changes.without_ids(first),
+        explains=lost,
+    )
+
+
+def _of_stream(run: Run, wrapped: _wraps.Wrapped) -> List[Failed]:
+    died = _wraps.later(run, wrapped, _STREAM)
+    return [failure for failure in died if any(re.search(r"\b_get_stream$", frame.function) for frame in failure.frames[-3:])]

@@ -1,0 +1,76 @@
+"""A signal from outside ended the job, and nothing had failed before."""
+
+import re
+from typing import Dict, Iterator, List
+
+from ddp_probe.judging._waits import last_seen
+from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.rule import Finding, Rule, line
+from ddp_probe.judging.words import capital, clock, listed, named
+from ddp_probe.reading.model import LoggedProcess, OutsideEnd, Run
+
+_PLACES = 3
+_JOBS = {
+    "SLURM_JOB_ID": "sacct -j %s -o JobID,State,ExitCode,Elapsed,Timelimit",
+    "PBS_JOBID": "qstat -xf %s",
+    "LSB_JOBID": "bjobs -l %s",
+    "JOB_ID": "qacct -j %s",
+}
+_SENDERS = {
+    "SIGINT": "A person pressed Ctrl-C, or a program sent SIGINT.",
+    "SIGHUP": "The terminal or the ssh connection was closed: start the job in tmux, or with nohup or setsid.",
+    "SIGQUIT": "A person pressed Ctrl-\\, or a program sent SIGQUIT.",
+    "SIGTERM": "A scheduler's time limit, a preemption, the stop of a container, or a person sent it: look there.",
+}
+
+RULE = Rule(
+    id="DDP655",
+    slug="ended-from-outside",
+    cause="ended_from_outside",
+    title="A signal from outside ended the job.",
+    symptom="'got signal: 15' of the launcher, or a KeyboardInterrupt on each rank, and no exception before it.",
+    evidence="The launcher's file says that it was told to stop, or a rank was interrupted; nothing had failed before. "
+    "What ranks do after the signal is not taken for the cause.",
+    remedy="Find out who sent it: a person's Ctrl-C, a scheduler's time limit, a preemption, the stop of a container, a closed ssh session. "
+    "If the job hung, the ranks that stood elsewhere are the ones to look at.",
+    needs=("launcher.signal",),
+    last_resort=True,
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Tell which signal came, when, and where each rank was."""
+    found = run.outside
+    if found is None:
+        return
+    stood = [process for process in run.processes if process.stood_until is not None]
+    yield RULE.found(
+        ranks=sorted(process.rank for process in stood if process.rank is not None),
+        verdict="%s got %s at %s.%s" % (capital(found.to), found.signal or "a signal", clock(found.when), _places(run, stood)),
+        evidence=[line(found.at, "%s got %s" % (found.to, found.signal or "a signal"))],
+        when=found.when,
+        remedy=_remedy(run, found),
+        explains=[failure for process in stood for failure in process.failures],
+    )
+
+
+def _places(run: Run, stood: List[LoggedProcess]) -> str:
+    """Say where the ranks were until then."""
+    seen = view(run).ranks
+    places: Dict[str, List[int]] = {}
+    for process in stood:
+        if process.rank is not None:
+            where = "was %s" % seen[process.rank].where() if process.rank in seen else last_seen(process).partition(" and was ended")[0]
+            places.setdefault(where, []).append(process.rank)
+    told = ["%s %s" % (named(ranks), _of_several(where) if len(ranks) > 1 else where) for where, ranks in places.items()]
+    return " Until then %s." % listed(told, _PLACES) if told else ""
+
+
+def _of_several(where: str) -> str:
+    return re.sub("^was ", "were ", where).replace("; its last call", "; their last call")
+
+
+def _remedy(run: Run, found: OutsideEnd) -> str:
+    environment = next((process.started.environment for process in run.processes), {})
+    asked = next((" Ask it: %s." % (command % environment[name]) for name, command in _JOBS.items() if environment.get(name)), "")
+    return "%s%s" % (_SENDERS.get(found.signal, "Find out who ended the launcher."), asked)

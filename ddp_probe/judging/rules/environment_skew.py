@@ -1,0 +1,131 @@
+"""A variable that must be the same on all ranks differs between them."""
+
+import re
+from typing import Iterator, List, Optional
+
+from ddp_probe.judging import _skew
+from ddp_probe.judging._vendor_words import COMMUNICATION, VARIABLES
+from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, line
+from ddp_probe.judging.words import counted, named
+from ddp_probe.reading.logged_call import LogLine
+from ddp_probe.reading.model import Failed, Run
+
+_COMPARED = re.compile(r"^(TORCH_|GLOO_|UCX_|FI_|USE_LIBUV$|PYTORCH_|(OMP|MKL)_NUM_THREADS$|FSDP_|\w*VISIBLE\w*|%s)" % VARIABLES)
+# These are meant to differ from rank to rank or host to host, or change only what is printed.
+_OWN = re.compile(
+    r"RANK|WORLD_SIZE|(^|_)ID$|HOSTID|ADDR|PORT|IFNAME|IF_IP|_HCA|NET_DEVICES|FILE|DIR$|DIR_|PATH|CACHE|HOME|_DEBUG$|DEBUG_SUBSYS|LOG|TRACE"
+    r"|VERBOSE|STACK|AFFINITY|TORCHELASTIC|INDEX$"
+)
+# These change the groups that a rank makes or the messages that it sends: ranks then wait for each other forever, or lose bytes.
+_BREAKS = re.compile(
+    r"^(TORCH_DISTRIBUTED_DEBUG|USE_LIBUV|UCX_TLS|FI_PROVIDER"
+    r"|(NCCL|RCCL|%s)_(ALGO|PROTO|BUFFSIZE|NTHREADS|\w*NCHANNELS|\w*CTAS|NET|NET_PLUGIN|IB_DISABLE|P2P_\w+|SHM_DISABLE"
+    r"|NVLS_\w+|CHECKS_DISABLE|LL\w*|COLLNET_\w+|CROSS_NIC|IB_\w+|CUMEM_\w+|SPLIT_\w+|COMM_\w+|NSOCKS\w+|SOCKET_N\w+))$" % COMMUNICATION
+)
+_COMMUNICATION = re.compile(
+    r"[Tt]imed? ?out|[Tt]imeout|NCCL|nccl|%s|gloo|Gloo|[Mm]ismatch|store|Socket|[Cc]onnection (closed|reset)|pg_wrapper|collective|Store"
+    r"|enforce fail" % COMMUNICATION
+)
+
+RULE = Rule(
+    id="DDP809",
+    slug="environment-skew",
+    cause="env_var_skew",
+    title="A variable that must be the same on all ranks differs between them.",
+    symptom="A hang, a timeout on the ranks that wait, or NCCL's 'collective mismatch error'; often only with certain hosts.",
+    evidence=(
+        "The variables that each rank recorded at its start, compared. The odd ranks are those that differ from the majority or, "
+        "if there are two halves, from the launcher. Variables that belong to a rank or a host (RANK, interface names, visible cards) are left out."
+    ),
+    remedy=(
+        "Set the variable in one place for all ranks (the launch command or the job script), and remove it from login scripts (~/.bashrc, "
+        "/etc/profile.d, the container's image)."
+    ),
+    needs=("process.start",),
+    printed=(
+        # torch makes these keys and calls only with TORCH_DISTRIBUTED_DEBUG=DETAIL; a rank without it never makes them.
+        Printed(
+            r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*pg_wrapper",
+            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and the others do not make the call that it waits in.",
+        ),
+        Printed(
+            r"Socket Timeout|[Tt]imed out",
+            beside=r"in _create_process_group_wrapper\b",
+            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and the others do not make the call that it waits in.",
+        ),
+        Printed(
+            r"NET/\w+ : [^\n]*message truncated : receiving (?P<here>\d+) bytes instead of (?P<there>\d+)",
+            says="A rank's NCCL sends {here} bytes, and another one's expects {there}: their settings (NCCL_*), versions or sizes differ.",
+            ranks=False,
+        ),
+        Printed(
+            r"collective mismatch error, local size (?P<here>\d+) remote size (?P<there>\d+)",
+            says="The NCCLs of two hosts split messages differently, into {here} and {there} bytes: their settings (NCCL_*) or versions differ.",
+            ranks=False,
+        ),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare the variables of all ranks by name; those that are known to break communication come first."""
+    found = skews(run)
+    if not found:
+        return
+    first, others = found[0], [skew.name for skew in found[1:]]
+    shown = set(first.ranks or first.all)
+    lost = _lost(run) if _BREAKS.match(first.name) else []
+    starts = [
+        line(LogLine(process.file, 1), "rank %s: %s=%s" % (process.rank, first.name, first.all[process.rank]))
+        for process in run.processes
+        if process.rank is not None and process.rank in shown
+    ]
+    yield RULE.found(
+        ranks=first.ranks,
+        verdict="%s differs between the ranks: %s%s."
+        % (first.name, first.told(), "; %s %s too" % (", ".join(others[:4]), "differs" if len(others) == 1 else "differ") if others else ""),
+        evidence=starts[:4] + [failed(failure) for failure in lost[:2]],
+        when=min(failure.when for failure in lost) if lost else min(process.start_when for process in run.processes),
+        remedy="%s %s%s, and look at what starts that shell (login scripts, the image, the start script)."
+        % ("Unset" if first.usual == "" else "Set", first.name, _where(first)),
+        explains=lost,
+        severity=ERROR if lost else WARNING,
+    )
+
+
+def skews(run: Run) -> List[_skew.Skew]:
+    """Return the variables that differ and must not; those that are known to break communication come first."""
+    found = [skew for name in _names(run) for skew in [_compare(run, name)] if skew is not None]
+    return sorted(found, key=lambda skew: (not _BREAKS.match(skew.name), skew.name))
+
+
+def _where(skew: _skew.Skew) -> str:
+    value = "=%s" % skew.usual if skew.usual else ""
+    return "%s for %s" % (value, named(skew.ranks)) if skew.ranks else " to one value for all ranks"
+
+
+def _names(run: Run) -> List[str]:
+    names = {name for process in run.processes if process.rank is not None for name in process.started.environment}
+    return sorted(name for name in names if _COMPARED.match(name) and not _OWN.search(name.replace("TORCH_DISTRIBUTED_DEBUG", "")))
+
+
+def _compare(run: Run, name: str) -> Optional[_skew.Skew]:
+    values = {
+        process.rank: process.started.environment.get(name, "") for process in run.processes if process.rank is not None and process.start is not None
+    }
+    launchers = [start.environment.get(name, "") for start in _skew.started(run)]
+    if "VISIBLE" in name:  # Each rank may see other cards, but the same number of them.
+        values = {rank: _how_many(value) for rank, value in values.items()}
+        launchers = [_how_many(value) for value in launchers]
+    return _skew.compare(name, values, launchers)
+
+
+def _how_many(value: str) -> str:
+    return counted(len(value.split(",")), "card") if value else ""
+
+
+def _lost(run: Run) -> List[Failed]:
+    """Return all failures if each of them can come from broken communication and no rank was killed; else nothing."""
+    fatal = [failure for failure in run.failures if failure.fatal and failure.process is not None]
+    killed = any(death.signal and death.signal != "SIGTERM" for death in run.deaths)
+    return fatal if fatal and not killed and all(failure.consequence or _COMMUNICATION.search(failure.text) for failure in fatal) else []

@@ -1,0 +1,104 @@
+"""A folder exists for some ranks only: all make it and one is first, or one makes it and the others do not wait, or use another disk."""
+
+import os
+import re
+from typing import Iterator, Optional
+
+import msgspec
+
+from ddp_probe.judging import change, job_calls
+from ddp_probe.judging.printed import by_text, matches
+from ddp_probe.judging.rule import Finding, Printed, Rule
+from ddp_probe.judging.words import place
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_MADE = r"\bin (?:os\.)?(?:makedirs|mkdir\w*|mkdir_or_exist|touch_dir|create_dir\w*)\b|\bmakedirs?\(|\bmkdir\("
+_WRITES = (
+    r"open\([^\n]{0,200}['\"][wax]b?\+?['\"]|torch\.save\(|FileHandler|json\.dump|yaml\.dump|SummaryWriter|save_pretrained|\bin (?:_?save\w*|dump"
+    r"|_save_checkpoint)\b"
+)
+_FOLDERS = r"(?:work_?dirs?|outputs?|results?|checkpoints?|ckpts?|logs?|runs|exps?|experiments?|saved?|snapshots?)\b"
+_SEVERAL = re.compile(
+    r"torchrun|torch[./]distributed|ChildFailedError|local_rank|LOCAL_RANK|init_process_group|Process \d+ terminated|DistributedDataParallel"
+    r"|deepspeed|accelerate"
+)
+
+RULE = Rule(
+    id="DDP521",
+    slug="folder-on-one-rank",
+    cause="folder_on_one_rank_only",
+    title="A folder exists for some ranks, and not for others.",
+    symptom="os.makedirs raises FileExistsError on all ranks but one, or some ranks raise FileNotFoundError for a folder that another rank makes.",
+    evidence="The error's path, and the call that made the folder or wrote into it, on some of several ranks.",
+    remedy="Use os.makedirs(path, exist_ok=True) on every rank; or let rank 0 make the folder, "
+    "and call torch.distributed.barrier() before the others use it. "
+    "A name with the time in it differs on each rank: broadcast it. Without a shared disk, the first rank of each node must make the folder.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"FileExistsError: \[(?:Errno 17|WinError 183)\] [A-Z][\w ]+: '(?P<path>[^'\n]+)'",
+            beside=_MADE,
+            says="{path} existed already: another rank made it a moment before.",
+        ),
+        Printed(
+            r"RuntimeError: Parent directory (?P<path>[^\n]{1,300}?) does not exist",
+            says="The folder {path} does not exist for this rank: another rank makes it, or nobody does.",
+        ),
+        Printed(
+            r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}" + _FOLDERS + r"[^'\n]{0,300})'",
+            beside=_MADE + "|" + _WRITES,
+            unless=r" -> ",
+            says="The folder of {path} does not exist for this rank: another rank makes it, or nobody does.",
+        ),
+        Printed(
+            r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}(?:checkpoint-|global_step)\d+[^'\n]{0,100})'",
+            beside=r"\bin (?:rmtree|_rmtree\w*|_rotate_checkpoints|_save_rng_state|_save_checkpoint|_load_rng_state)\b",
+            unless=r" -> ",
+            says="{path} does not exist for this rank: another rank makes it, or has removed it, or nobody makes it.",
+        ),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Use the error's words, if some ranks did not have the error: a folder that all ranks find is from an earlier run."""
+    found = [match for match in matches(RULE, run) if match.failure.process is not None]
+    if not 0 < len({match.failure.rank for match in found}) < max(run.expected or 0, len(run.ranks)):
+        return
+    folder = os.path.normpath(found[0].found.groupdict().get("path") or "")
+    for finding in by_text(RULE, run):
+        if "another rank makes it, or nobody does" in finding.verdict:
+            yield _of_nobody(finding, found[0].failure, _holder(run, folder))
+        else:
+            yield finding
+
+
+def _holder(run: Run, folder: str) -> Optional[LoggedProcess]:
+    """Return a process that has saved into a folder, so that it exists for that one."""
+    for process in run.processes:
+        saved = [call for call in process.calls(schema.Save) if call.end is not None and call.failure is None]
+        if any(os.path.dirname(os.path.normpath(call.begin.path)) == folder for call in saved):
+            return process
+    return None
+
+
+def _of_nobody(finding: Finding, failure: Failed, holder: Optional[LoggedProcess]) -> Finding:
+    """Say who has the folder; if nobody is seen to have it, the rank that needs it has to make it."""
+    lead = finding.verdict.partition(":")[0]
+    if holder is not None:
+        verdict = "%s, and rank %s has saved into it: this rank came too early, or its host has another disk." % (lead, holder.rank)
+        return msgspec.structs.replace(finding, verdict=verdict)
+    edit = change.Lines(failure.site, ("os.makedirs(os.path.dirname($second) or '.', exist_ok=True)",), ("os",), call=change.SAVE)
+    told = msgspec.structs.replace(finding, verdict=lead + ", and no rank is seen to make it or to save into it.")
+    if any(isinstance(call.begin, schema.Save) for call in failure.calls):
+        told.remedy, told.edits = change.words([edit], job_calls.names), [edit]
+    else:
+        told.remedy = "Make the folder before %s: os.makedirs(folder, exist_ok=True), on each host that writes into it." % place(failure.site)
+    return told
+
+
+def read(run: Run) -> Iterator[Finding]:
+    """Use the error's words, if the plain log shows several ranks."""
+    several = any(failure.rank is not None for failure in run.failures) or any(_SEVERAL.search(log.text) for log in run.texts)
+    return by_text(RULE, run, plain=True) if several else iter(())

@@ -1,0 +1,157 @@
+"""The host is out of memory: an allocation fails, or the kernel kills a process."""
+
+from typing import Iterator, List, NamedTuple
+
+from ddp_probe.judging._who import deaths
+from ddp_probe.judging.printed import by_text
+from ddp_probe.judging.rule import Finding, Printed, Rule, shown
+from ddp_probe.judging.words import subject
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
+
+_SIZE = r"[\d.]+ ?(?:[KMGTP]i?B|bytes)"
+# If another process failed, stopped waiting or was interrupted, then a launcher, a scheduler or a person may have sent the signal.
+_OTHERWISE = (
+    r"Connection (?:closed|reset) by (?:remote )?peer|[Rr]emote process exited|ncclRemoteError|[Ww]atchdog caught|Timed out waiting|[Tt]imeout\(ms\)"
+    r"|CANCELLED|DUE TO TIME LIMIT|PREEMPT|KeyboardInterrupt|death signal|exitcode\s{0,20}: (?!-9\b|-15\b)-?[1-9]"
+)
+_ENTRY = r"rank\s{0,20}: (?P<rank>\d+) \(local_rank: \d+\)\s{1,40}exitcode\s{0,20}: -9\b"
+_KILLED = "by SIGKILL, and nothing else failed; most often the kernel sends it when the host runs out of memory."
+
+_SAID = (
+    Printed(
+        r"DefaultCPUAllocator: (?:can't allocate|not enough|cannot allocate) memory: you tried to allocate (?P<asked>\d+ bytes)",
+        says="The host has no room for the {asked} that the job asks of it.",
+    ),
+    Printed(r"Unable to allocate (?P<asked>%s) for an array" % _SIZE, says="The host has no room for the {asked} that the job asks of it."),
+    Printed(r"\[Errno 12\] Cannot allocate memory|unable to mmap \d+ bytes from [^\n]*Cannot allocate memory"),
+    Printed(r"(?<![\w.])MemoryError\b|(?:what\(\): {1,4}|Error: )std::bad_alloc", unless=r"[Cc]uda|CUDA|rmm|GPU|static TLS"),
+    Printed(
+        r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Killed",
+        says="A worker of the DataLoader was killed, as the kernel does when the host runs out of memory.",
+    ),
+    Printed(
+        r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Bus error",
+        says="The workers of the DataLoader have no room left in shared memory (/dev/shm).",
+    ),
+    Printed(
+        r"[Dd]etected \d+ oom[-_]kill event|oom-kill:constraint=|(?:[Oo]ut of memory|OOM): Kill(?:ed)? process|\bOOMKilled\b",
+        says="The kernel killed a process of the job when the host ran out of memory.",
+        ranks=False,
+    ),
+    Printed(r"srun: error: [^\n]*task (?P<rank>\d+): Out Of Memory", says="Task {rank} was ended: its memory is used up."),
+    Printed(
+        r"killed due to the node running low on memory|killed due to memory pressure \(OOM\)",
+        says="Ray killed a process of the job when the host ran out of memory.",
+        ranks=False,
+    ),
+)
+# SIGKILL alone: torchrun sends it only after SIGTERM, so it never ends the rank that failed first.
+_SIGKILL = (
+    Printed(
+        r"Root Cause \(first observed failure\):\s{1,40}\[\d{1,6}\]:\s{1,40}(?:[^\n]{0,200}\n\s{0,40}){1,3}?" + _ENTRY,
+        nowhere=_OTHERWISE,
+        says="The launcher saw rank {rank} end first, " + _KILLED,
+    ),
+    Printed(
+        r"failed \(exitcode: -9\) local_rank: (?P<rank>\d+)",
+        nowhere=_OTHERWISE + r"|(?:--|\b)(?:nnodes|node_rank|group_rank)[= ](?![01]\b)\d",
+        says="The launcher saw local rank {rank} end first, " + _KILLED,
+    ),
+    Printed(
+        r"failed \(exitcode: -9\) local_rank: (?P<local>\d+)",
+        nowhere=_OTHERWISE,
+        says="The launcher saw local rank {local} of one host end first, " + _KILLED,
+        ranks=False,
+    ),
+    Printed(r"process (?P<rank>\d+) terminated with signal SIGKILL", nowhere=_OTHERWISE, says="Process {rank} was ended " + _KILLED),
+    Printed(
+        r"'--local_rank=(?P<rank>\d+)'[^\n]* exits with return code = -9\b",
+        nowhere=_OTHERWISE,
+        says="The process with local rank {rank} was ended " + _KILLED,
+    ),
+    Printed(
+        r"died with <Signals\.SIGKILL: 9>|exits with return code = -9\b",
+        nowhere=_OTHERWISE,
+        says="A process of the job was ended " + _KILLED,
+        ranks=False,
+    ),
+    Printed(r"process rank (?P<rank>\d+) with PID [^\n]* exited on signal 9 \(Killed\)", nowhere=_OTHERWISE, says="Rank {rank} was ended " + _KILLED),
+    Printed(
+        r": line \d+: +\d+ Killed\b|(?m:^Killed {0,4}$)|\(interrupted by signal 9: ?SIGKILL\)",
+        nowhere=_OTHERWISE,
+        says="The program was ended " + _KILLED,
+        ranks=False,
+    ),
+)
+
+RULE = Rule(
+    id="DDP223",
+    slug="host-out-of-memory",
+    cause="host_out_of_memory",
+    title="The host does not have the memory that the job asks for.",
+    symptom=(
+        "'DefaultCPUAllocator: can't allocate memory', MemoryError, 'DataLoader worker is killed by signal: Killed', or exit code -9 (SIGKILL) of "
+        "one rank and no traceback."
+    ),
+    evidence=(
+        "The message of the allocator or the kernel; or a SIGKILL that ended a rank while oom_kills rose in its host's device.state. "
+        "In a plain log also a SIGKILL that ended a rank first, as its launcher reports, "
+        "if nothing else failed."
+    ),
+    remedy="Look for the kernel's message (dmesg -T | grep -i 'out of memory'; memory.events of the container). Then use less memory in each rank: "
+    "fewer DataLoader workers, "
+    "no copy of the data or the checkpoint per rank (map_location='meta' or mmap=True, load on one rank), no offload to the CPU; "
+    "or ask the scheduler for more memory. "
+    "After a bus error, enlarge /dev/shm (docker run --shm-size=16g).",
+    needs=("process.end", "device.state"),
+    printed=_SAID + _SIGKILL,
+    yields_to=("card-out-of-memory",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Use the words of the processes that ran out of memory, and the kernel's own count; of other signals another rule tells."""
+    found = list(by_text(RULE._replace(printed=_SAID), run))
+    yield from found or _killed(run)
+
+
+def _killed(run: Run) -> Iterator[Finding]:
+    """Find ranks that SIGKILL ended on a host where the kernel has killed a process of the control group since the job began."""
+    told = deaths(run)
+    for host in sorted({process.host for process in run.processes}):
+        there = {rank for rank, process in run.ranks.items() if process.host == host and process.end is None}
+        ranks = sorted(rank for rank in there if rank in told and told[rank].signal == "SIGKILL")
+        counts = _counts(run, host) if ranks else []
+        if not counts or counts[0].kills == counts[-1].kills:
+            continue
+        first, last = counts[0], counts[-1]
+        yield RULE.found(
+            ranks=ranks,
+            verdict="%s killed by the kernel for lack of memory: %s on %s was used up, and the kernel's count of such kills rose from %d to %d."
+            % (subject(ranks, "was", "were"), last.limit, host or "the host", first.kills, last.kills),
+            evidence=[shown(each.call, "oom_kills is %d" % each.kills) for each in (first, last)],
+            when=last.call.when,
+            explains=[failure for failure in run.failures if failure.consequence],
+        )
+
+
+class _Count(NamedTuple):
+    """The kernel's count of kills for lack of memory, in one line."""
+
+    call: "LoggedCall[schema.DeviceState]"
+    kills: int
+    limit: str
+
+
+def _counts(run: Run, host: str) -> List[_Count]:
+    """Return the counts of a host's ranks, by time."""
+    found = []
+    for call in (call for process in run.processes if process.host == host for call in process.calls(schema.DeviceState)):
+        system = call.begin.system
+        if system is not None and system.oom_kills is not None:
+            limit = system.memory_limit
+            told = "the memory" if limit is None else "the control group's %.1f GiB" % (limit / (1 << 30))
+            found.append(_Count(call, system.oom_kills, told))
+    return sorted(found, key=lambda each: each.call.when)

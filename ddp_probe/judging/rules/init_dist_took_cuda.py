@@ -1,0 +1,66 @@
+"""init_dist of mmengine or mmcv calls torch.cuda.set_device on a host without CUDA, with any backend."""
+
+import re
+from typing import Iterator
+
+from ddp_probe.judging import _own_group
+from ddp_probe.judging._cuda_words import IN_INIT_DIST, NO_CUDA, said
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.words import named
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
+
+RULE = Rule(
+    id="DDP201",
+    slug="init-dist-took-cuda",
+    cause="cuda_call_on_non_cuda_host",
+    title="init_dist took its CUDA branch on a host without CUDA.",
+    symptom=(
+        "'Found no NVIDIA driver', \"no attribute '_cuda_setDevice'\" or 'Torch not compiled with CUDA enabled' in _init_dist_pytorch, "
+        "even with backend gloo or a vendor's backend."
+    ),
+    evidence=(
+        "The mmengine.init_dist event says which branch it takes and why, and ends in an error of torch.cuda.set_device. If a line of the job makes "
+        "the call, see cuda-call-without-cuda."
+    ),
+    remedy="If there is no CUDA, make the process group yourself: torch.distributed.init_process_group('gloo') on a CPU run, "
+    "otherwise the vendor's backend after the vendor's set_device. "
+    "Do so before a Runner, which uses an existing group, or in place of a bare init_dist. Under SLURM and MPI first set RANK, WORLD_SIZE, "
+    "LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as init_dist does.",
+    needs=("mmengine.init_dist",),
+    fix="set-device",
+    printed=(Printed(NO_CUDA, beside=IN_INIT_DIST, says="init_dist calls torch.cuda.set_device, and this host has no usable CUDA."),),
+    yields_to=("init-failure-swallowed",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the init_dist calls that failed in torch.cuda.set_device."""
+    lost = [
+        (failure, call)
+        for failure in run.failures
+        for call in failure.calls
+        if failure.fatal and isinstance(call.begin, schema.InitDist) and call.begin.branch in ("cuda", "") and re.search(NO_CUDA, failure.text)
+    ]
+    if not lost:
+        return
+    failure, first = lost[0]
+    process = failure.process
+    assert process is not None
+    who = [each.rank for each, _ in lost if each.rank is not None]
+    sets = [call for call in failure.calls if isinstance(call.begin, schema.SetDevice)]
+    line = sets[0].begin.through[-1] if sets and sets[0].begin.through else None
+    place = " at %s:%d" % (line.file.rpartition("site-packages/")[2], line.line) if line is not None else ""
+    because = first.begin.branch_because or "It does not ask for another accelerator."
+    yield RULE.found(
+        ranks=who,
+        verdict="init_dist called torch.cuda.set_device%s on %s, with backend %s, and this host has no usable CUDA (%s). %s"
+        % (place, named(who), first.begin.backend or "unknown", said(failure), because),
+        evidence=[
+            *[shown(call, "branch %s: %s" % (call.begin.branch or "unknown", call.begin.branch_because)) for _, call in lost[:2]],
+            *[failed(each) for each, _ in lost[:2]],
+        ],
+        when=min(call.when for _, call in lost),
+        change=_own_group.instead_of_init_dist(process, first),
+        explains=[each for each, _ in lost],
+    )

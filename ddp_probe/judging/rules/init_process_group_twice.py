@@ -1,0 +1,56 @@
+"""The default process group is made twice, mostly by the program after a library has made it."""
+
+from typing import Iterator
+
+from ddp_probe.judging import change
+from ddp_probe.judging.printed import by_text, matches
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.words import place
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
+
+RULE = Rule(
+    id="DDP405",
+    slug="init-process-group-twice",
+    cause="init_process_group_twice",
+    title="init_process_group is called although the default process group exists.",
+    symptom="'trying to initialize the default process group twice!'.",
+    evidence="The call that fails finds an existing group; the call that made the group is earlier in the log.",
+    remedy=(
+        "Call it once: if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...); or leave it to the library that makes "
+        "the group."
+    ),
+    needs=("dist.init_process_group",),
+    printed=(Printed(r"trying to initialize the default process group twice"),),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the call that failed, and the one that made the group."""
+    found = [match.failure for match in matches(RULE, run)]
+    calls = [call for failure in found for call in failure.calls if isinstance(call.begin, schema.InitProcessGroup)]
+    process = found[0].process if found else None
+    if process is None or not calls:
+        yield from by_text(RULE, run)
+        return
+    second = calls[0]
+    made = [call for call in process.calls(schema.InitProcessGroup) if call.failure is None and call.at.line < second.at.line]
+    first = made[-1] if made else None
+    evidence = [_made(first)] if first is not None else []
+    yield RULE.found(
+        ranks=[failure.rank for failure in found if failure.rank is not None],
+        verdict="init_process_group is called at %s although %s has made the default group."
+        % (place(second.site), place(first.site) if first is not None else "another call"),
+        evidence=evidence + [failed(failure) for failure in found[:4]],
+        when=found[0].when,
+        change=[
+            change.Instead(second.site, change.GROUP, "not torch.distributed.is_initialized()", (), ("torch.distributed",), "init_process_group"),
+            "Or remove one of the two calls.",
+        ],
+        explains=found,
+    )
+
+
+def _made(call: "LoggedCall[schema.InitProcessGroup]") -> Evidence:
+    return shown(call, "the default group is made here")

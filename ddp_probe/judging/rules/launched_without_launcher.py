@@ -1,0 +1,149 @@
+"""The processes train alone: no launcher started one per card, or a launcher did and each was told that it is alone."""
+
+import re
+import shlex
+from typing import Iterator, List, Optional
+
+from ddp_probe.judging import _cards, change
+from ddp_probe.judging._logged import RAISED
+from ddp_probe.judging.rule import WARNING, Evidence, Finding, Printed, Rule, line, shown
+from ddp_probe.judging.words import at, counted
+from ddp_probe.reading.logged_call import LoggedCall, LogLine
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_ACCELERATE = re.compile(r"(?:^|[/\\])accelerate(?:-launch)?$|accelerate[./\\]commands[./\\](?:launch|accelerate_cli)")
+_PROCESSES = re.compile(r"--num[-_]processes[= ](\d{1,6})\b")
+
+RULE = Rule(
+    id="DDP311",
+    slug="launched-without-launcher",
+    cause="launched_without_launcher",
+    title="The processes train alone: they have no process group, or there is only one process.",
+    symptom=(
+        "The job ends well, as slowly as on one card. One card of several is busy, or each process writes the same checkpoint and does not get the "
+        "gradients of the others."
+    ),
+    evidence=(
+        "One process without a launcher moved its model to one of several cards and trained; or a launcher started several, "
+        "mmengine's runner has launcher='none', and no rank called init_process_group."
+    ),
+    remedy="Start with torchrun --nproc_per_node=<cards> train.py, and give the runner launcher='pytorch' (the command's --launcher pytorch).",
+    needs=("process.start", "mmengine.wrap_model"),
+    printed=(
+        Printed(
+            RAISED
+            + r"Expected (?:the (?:script|program) )?to be (?:launched|run) (?:by|with|using|via) (?:`?torchrun|`?python -m torch\.distributed)",
+            ranks=False,
+        ),
+        Printed(
+            RAISED + r"[Pp]lease (?:use|run|launch|start)[^\n]{0,60}(?:torchrun|torch\.distributed\.(?:launch|run)|accelerate launch)",
+            unless=r"--local[-_]rank",
+            ranks=False,
+        ),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find ranks that do not know each other, then a program that left cards unused."""
+    if any(failure.fatal for failure in run.failures):
+        return
+    ranks = [process for process in run.processes if (process.world_size or 0) > 1 and process.started.role == "rank"]
+    alone = [call for process in ranks for call in [_believes_alone(process)] if call is not None]
+    if alone and len(alone) == len(ranks):
+        yield _each_alone(ranks, alone)
+    elif len(run.processes) == 1 and run.processes[0].started.role == "solo" and run.processes[0].started.launcher == "none":
+        yield from _asked_for_more(run.processes[0]) or _one_of_many(run.processes[0])
+
+
+def _asked_for_more(process: LoggedProcess) -> List[Finding]:
+    """Find a program that accelerate should have started several times, and started once, without a rank."""
+    words = process.started.parent
+    if not any(_ACCELERATE.search(word) for word in words):
+        return []
+    told = _PROCESSES.search(" ".join(words))
+    count = int(told.group(1)) if told is not None else 1
+    if count < 2:
+        return []
+    return [
+        RULE.found(
+            ranks=[],
+            verdict="accelerate launch was asked for %s, and started one, which trains alone." % counted(count, "process", "processes"),
+            evidence=[line(LogLine(process.file, 1), "No rank is set, and the parent process is: %s" % " ".join(words))],
+            when=process.start_when,
+            change=_several(process, words, count),
+            severity=WARNING,
+        )
+    ]
+
+
+def _several(process: LoggedProcess, words: List[str], count: int) -> change.Change:
+    """Return what starts several processes: with --cpu accelerate launch starts one, whatever it is asked for."""
+    by_torchrun = "torchrun --nproc_per_node=%d %s" % (count, _program(process))
+    if "--cpu" in words or not _cards.count(process):
+        return [change.LaunchCommand("ACCELERATE_USE_CPU=true " + by_torchrun), "accelerate launch starts several processes only with --multi_gpu."]
+    return [change.LaunchCommand(by_torchrun), "Or give accelerate launch --multi_gpu beside --num_processes %d." % count]
+
+
+def _program(process: LoggedProcess) -> str:
+    """Return the program and its arguments, as a shell is given them."""
+    return " ".join(shlex.quote(part) for part in process.started.argv[1:] if part != "-u") or "train.py"
+
+
+def _believes_alone(process: LoggedProcess) -> "Optional[LoggedCall[schema.WrapModel]]":
+    call = process.first(schema.WrapModel)
+    joined = process.count(schema.InitProcessGroup) or process.count(schema.Wrap)
+    return call if call is not None and not joined and call.begin.distributed is False else None
+
+
+def _each_alone(ranks: List[LoggedProcess], alone: "List[LoggedCall[schema.WrapModel]]") -> Finding:
+    first = alone[0]
+    told = first.begin.launcher or "none"
+    site = first.site
+    where = at(site)
+    return RULE.found(
+        ranks=[],
+        verdict="%s started %s, and each of them trains alone: the runner%s has launcher='%s', and no rank joined a process group."
+        % (ranks[0].started.launcher, counted(len(ranks), "process", "processes"), where, told),
+        evidence=[shown(call, "rank %s: launcher='%s', not distributed" % (process.rank, told)) for process, call in list(zip(ranks, alone))[:4]],
+        when=min(call.when for call in alone),
+        change=_joined(ranks[0], first, told),
+        severity=WARNING,
+    )
+
+
+def _joined(process: LoggedProcess, call: "LoggedCall[schema.WrapModel]", told: str) -> change.Change:
+    """Return the change: OpenMMLab's tools take the launcher as an argument, other programs give it to the Runner or in the configuration."""
+    if "--launcher" in process.started.argv:
+        return ["Start it with --launcher pytorch in place of --launcher %s, so that all ranks train together." % told]
+    if any(frame.function.endswith("from_cfg") for frame in call.begin.through):
+        return [change.Lines(call.site, ("$first['launcher'] = 'pytorch'",), call=change.RUNNER, first="cfg"), "Then all ranks train together."]
+    given = change.Argument(call.site, change.RUNNER, "launcher", "'pytorch'")
+    return [given, "Then all ranks train together. In OpenMMLab's tools it is --launcher pytorch."]
+
+
+def _one_of_many(process: LoggedProcess) -> Iterator[Finding]:
+    moves = [call for call in process.calls(schema.ModuleMove) if call.end is not None and _accelerator(call.end.devices)]
+    trained: List[LoggedCall[schema.Save]] = [call for call in process.calls(schema.Save) if call.end is not None]
+    wrapped = process.first(schema.WrapModel)
+    cards = _cards.count(process) or 0
+    if not moves or cards < 2 or not (trained or wrapped) or process.count(schema.InitProcessGroup):
+        return
+    device = _accelerator(moves[-1].end.devices if moves[-1].end else {})
+    evidence: List[Evidence] = [
+        line(LogLine(process.file, 1), "No launcher has set a rank: %s" % " ".join(process.started.argv)),
+        shown(moves[-1], "the model is on %s" % device),
+    ]
+    yield RULE.found(
+        ranks=[],
+        verdict="One process trains on %s, and %d cards are visible: no launcher started it." % (device, cards),
+        evidence=evidence,
+        when=process.start_when,
+        change=[change.LaunchCommand("torchrun --nproc_per_node=%d %s" % (cards, _program(process)))],
+        severity=WARNING,
+    )
+
+
+def _accelerator(devices: "dict[str, int]") -> str:
+    return next((device for device in devices if _cards.number(device) is not None), "")

@@ -1,0 +1,137 @@
+"""The process does not know its rank: RANK, WORLD_SIZE or the master's address is not in its environment."""
+
+import re
+import shlex
+from typing import Iterator, List
+
+from ddp_probe.judging import _cards, _own_group, change
+from ddp_probe.judging._logged import RAISED
+from ddp_probe.judging.printed import matches
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.words import at
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_NAMES = (
+    r"(?:(?:LOCAL_|GROUP_|NODE_|ROLE_)?RANK|(?:LOCAL_|GROUP_|ROLE_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_(?:PROCID|LOCALID|NTASKS|NODEID|JOB_ID"
+    r"|STEP_ID|(?:JOB_|STEP_)?NODELIST|NNODES)"
+    r"|OMPI_COMM_WORLD_\w+|PMI_\w+|MV2_COMM_WORLD_\w+|TORCHELASTIC_\w+)"
+)
+_SCHEDULER = re.compile(r"SLURM_|OMPI_|PMI_|MV2_")
+
+RULE = Rule(
+    id="DDP401",
+    slug="launcher-variables-missing",
+    cause="launcher_env_missing",
+    title="A variable that the launcher sets for each process is missing.",
+    symptom="'environment variable RANK expected, but not set', or KeyError: 'RANK', 'LOCAL_RANK', 'MASTER_ADDR', 'SLURM_PROCID'.",
+    evidence=(
+        "The exception names the variable, and the environment recorded at the start of the process lacks it. A failure of the launcher itself is "
+        "another cause."
+    ),
+    remedy=(
+        "Start with a launcher, which sets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: torchrun --nproc_per_node=<cards> train.py; "
+        "or run without distribution (launcher='none')."
+    ),
+    needs=("dist.init_process_group", "process.start"),
+    fix="rendezvous",
+    printed=(
+        Printed(r"environment variable (?P<name>\w+) expected, but not set", says="The environment variable {name} is not set.", ranks=False),
+        Printed(r"KeyError: ['\"]?(?P<name>%s)\b['\"]?" % _NAMES, says="The environment variable {name} is not set.", ranks=False),
+        Printed(
+            r"TypeError: int\(\) argument must be [^\n]*NoneType",
+            beside=r"(?:environ\.get|getenv)\(['\"]%s['\"]" % _NAMES,
+            says="A variable of the launcher is not set.",
+            ranks=False,
+        ),
+        Printed(r"(?:rank|world size) parameter missing", says="Neither the environment nor the call gives rank and world size.", ranks=False),
+        Printed(
+            r"ValueError: invalid literal for int\(\) with base 10: ''",
+            beside=r"(?:environ(?:\.get)?|getenv)[\[(]['\"]%s['\"]" % _NAMES,
+            says="A variable of the launcher is empty.",
+            ranks=False,
+        ),
+        # Without a launcher's variables DeepSpeed asks MPI for its rank.
+        Printed(
+            r"No module named 'mpi4py'",
+            beside=r"mpi_discovery|deepspeed[/\\]comm|init_distributed",
+            says="The variables of a launcher are not set, so DeepSpeed looks for MPI.",
+            ranks=False,
+        ),
+        Printed(
+            RAISED
+            + r"(?:Missing|missing|[Nn]o|must set|[Pp]lease set|is not set|are not set)[^\n]{0,60}\b(?P<name>%s)\b[^\n]{0,40}(?:environment|env)"
+            % _NAMES,
+            says="The environment variable {name} is not set.",
+            ranks=False,
+        ),
+        Printed(
+            RAISED + r"\b(?P<name>%s)\b[^\n]{0,30}(?:is not set|not set in|not found in|must be set)" % _NAMES,
+            says="The environment variable {name} is not set.",
+            ranks=False,
+        ),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the exception, and how the process was started."""
+    found = matches(RULE, run)
+    if not found:
+        return
+    first = found[0].failure
+    process = first.process or LoggedProcess("")
+    name = found[0].found.groupdict().get("name") or "of the launcher"
+    has = sorted(key for key in process.started.environment if re.fullmatch(_NAMES, key))
+    started = "no launcher started the process" if process.started.launcher in ("none", "") else "it was started by %s" % process.started.launcher
+    if process.started.launcher == "environment":
+        started = "it was started by hand"
+    site = first.site
+    yield RULE.found(
+        ranks=[],
+        verdict="The environment variable %s is not set%s: %s, and its environment has %s."
+        % (
+            name,
+            ", asked for" + at(site) if site else "",
+            started,
+            ", ".join(has) or "no variable with its rank",
+        ),
+        evidence=first_of([failed(match.failure) for match in found]),
+        when=first.when,
+        change=_change(process, name, first),
+        explains=[match.failure for match in found],
+    )
+
+
+def _change(process: LoggedProcess, name: str, failure: Failed) -> change.Change:
+    """A scheduler that has placed the process tells everything; otherwise a launcher has to."""
+    launcher = process.started.launcher
+    lines, imports = _own_group.places(process, launcher)
+    if lines:
+        return [change.Lines(failure.site, tuple(lines), tuple(imports)), *_own_group.notes(process, launcher)]
+    command = change.LaunchCommand("torchrun --nproc_per_node=%d %s" % (_processes(process), _for_torchrun(process.started.argv)))
+    if _SCHEDULER.match(name):
+        return [*_as_pytorch(process, failure), command, "Or start it with the scheduler that sets %s: srun, mpirun." % name]
+    if launcher in ("none", ""):
+        return [command, "Or run without distribution (launcher='none'), if you want one process."]
+    return [command, "It sets %s for each process." % name]
+
+
+def _as_pytorch(process: LoggedProcess, failure: Failed) -> List[change.Edit]:
+    """Return the change of a Runner whose code names another launcher."""
+    init = next((call for call in failure.calls if isinstance(call.begin, schema.InitDist)), None)
+    if init is None or not init.begin.through or re.search(r"--launcher\b", " ".join(process.started.argv)):
+        return []
+    return [change.Argument(init.site, change.RUNNER, "launcher", "'pytorch'")]
+
+
+def _processes(process: LoggedProcess) -> int:
+    """Return the number of cards, or of processes that were asked for; two if neither is known."""
+    asked = process.started.environment.get("LOCAL_WORLD_SIZE") or process.started.environment.get("WORLD_SIZE") or ""
+    return _cards.count(process) or (int(asked) if asked.isdigit() and int(asked) else 2)
+
+
+def _for_torchrun(argv: List[str]) -> str:
+    """Return the program and its arguments, for a Runner that torchrun starts."""
+    text = " ".join(shlex.quote(part) for part in argv[1:] if part != "-u") or "train.py"
+    return re.sub(r"(--launcher[ =])(?:slurm|mpi|none)\b", r"\1pytorch", text)

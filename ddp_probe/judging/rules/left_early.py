@@ -1,0 +1,214 @@
+"""A rank ended normally while the others still needed it."""
+
+from typing import Dict, Iterator, List, Optional, Tuple, Union
+
+from ddp_probe.judging._disagreements import Abandoned, abandoned
+from ddp_probe.judging._loop_end import UNEQUAL, exchanged_unequally, unequal
+from ddp_probe.judging._waits import PEER_GONE, joined, stood, waited
+from ddp_probe.judging._who import ranks
+from ddp_probe.judging.ledgers import as_site, view
+from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, line, shown
+from ddp_probe.judging.words import at, capital, named, place
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_STEPS = "Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer."
+
+_CAUGHT = (
+    "Look at what %s printed or logged%s, and at the except clause that it came through: let the rank end with its exception, or, if it is meant to "
+    "stop there, torch.distributed.broadcast the decision, and stop all ranks in the same step."
+)
+
+RULE = Rule(
+    id="DDP617",
+    slug="left-early",
+    cause="rank_stopped_participating",
+    title="A rank ended normally while the others still needed it.",
+    symptom="'Connection closed by peer', 'Connection reset by peer' or a timeout on the others, and no traceback on the rank that left.",
+    evidence=(
+        "The rank's file ends without a failure before the others lose it. The events do not show whether it had fewer batches or decided to stop."
+    ),
+    remedy=(
+        "Let all ranks leave together: give them the same number of batches (DistributedSampler, drop_last=True). If one rank decides to stop, "
+        "broadcast the decision (torch.distributed.broadcast of a flag), and stop all ranks in the same step."
+    ),
+    needs=("process.end",),
+    needs_all=True,
+)
+
+
+class _Leaver:
+    """A rank that ended normally, and when it left the group."""
+
+    def __init__(self, process: LoggedProcess) -> None:
+        self.process = process
+        self.leave: Optional[LoggedCall[schema.DestroyProcessGroup]] = process.final(schema.DestroyProcessGroup)
+        self.exit_call = process.ended.site if process.ended is not None else None
+        self.when = self.leave.when if self.leave is not None else process.last_when
+
+
+def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
+    """Find the ranks that ended well before others lost a peer, if no rank failed for its own reason."""
+    lost, own = _failures(run)
+    if not any(failure.fatal for failure in run.failures):
+        yield from _nobody_failed(run)
+    if not lost or own or any(death.signal not in ("", "SIGTERM") for death in run.deaths):
+        return
+    first = lost[0]
+    gone = [left for left in (_Leaver(process) for process in run.processes if _ended_well(process)) if left.when <= first.when]
+    if not gone:
+        return
+    guilty = ranks(left.process for left in gone)
+    unequal_exchange = _unequal_exchange(run, gone, lost)
+    if unequal_exchange is not None:
+        yield unequal_exchange
+        return
+    if len(guilty) * 2 > len(run.ranks):
+        yield RULE.undecided(
+            "%s had ended normally when rank %s still needed them, %s; the logs do not show which of them had the wrong number of steps."
+            % (capital(named(guilty)), first.rank, stood(first)),
+            then=_STEPS,
+        )
+        return
+    earliest = min(gone, key=lambda left: left.when)
+    yield RULE.found(
+        ranks=guilty,
+        verdict="%s ended without an exception%s%s; rank %s was still %s and lost it %.0f ms later."
+        % (capital(named(guilty)), _code(run, earliest), _how(earliest), first.rank, stood(first), (first.when - earliest.when) * 1000),
+        evidence=_evidence(earliest, lost),
+        when=earliest.when,
+        explains=lost,
+        remedy=_remedy(run, earliest),
+    )
+
+
+def _nobody_failed(run: Run) -> Iterator[Finding]:
+    """Find the ranks that left if no rank has failed: before a call that raised on others and that the job caught, or with an exit call."""
+    left = {rank: _Leaver(process) for process in run.processes for rank in [process.rank] if rank is not None and _ended_well(process)}
+    found = abandoned(run)
+    gone = [left[rank] for rank in found.left if rank in left and left[rank].when <= found.when] if found is not None else _exited(run, left)
+    if not gone or len(gone) * 2 > len(run.ranks):
+        return
+    guilty, earliest = ranks(each.process for each in gone), min(gone, key=lambda each: each.when)
+    if found is not None:
+        rest = "rank %d was in %s, which %s never made, and lost it there." % (found.rank, found.what, named(guilty))
+    else:
+        rest = "then its launcher ended the others with SIGTERM."
+    is_caught = not _exit_code(run, earliest)
+    where = " before %s" % place(earliest.leave.site) if earliest.leave is not None else ""
+    yield RULE.found(
+        ranks=guilty,
+        verdict="%s ended without an exception%s%s; %s%s"
+        % (capital(named(guilty)), _code(run, earliest), _how(earliest), rest, " The job caught what failed." if is_caught else ""),
+        evidence=[*_evidence(earliest, []), *([_lost(run, found)] if found is not None else [])],
+        when=earliest.when,
+        remedy=_CAUGHT % (named(guilty), where) if is_caught else _remedy(run, earliest),
+        confidence=MEDIUM,
+    )
+
+
+def _exited(run: Run, left: Dict[int, _Leaver]) -> List[_Leaver]:
+    """Return the ranks that came to an exit call with another code than 0, if the launcher has ended all others after that."""
+    gone = [each for each in left.values() if each.exit_call is not None and _exit_code(run, each)]
+    rest = [process for process in run.processes if process not in [each.process for each in gone]]
+    ended = [run.death(process.rank) if process.rank is not None else None for process in rest]
+    return gone if ended and all(death is not None and death.signal == "SIGTERM" for death in ended) else []
+
+
+def _lost(run: Run, found: Abandoned) -> Evidence:
+    kept = view(run).ranks[found.rank].ledger
+    return Evidence(kept.path, getattr(found.call, "number", 1), as_site(found.call.site), "rank %d: %s raised" % (found.rank, found.what))
+
+
+def _unequal_exchange(run: Run, gone: List[_Leaver], lost: List[Failed]) -> Optional[Finding]:
+    """Return that ranks wait for gradients in a backward pass that those who left have made too: nobody had fewer batches."""
+    known = view(run).ranks
+    left, stuck = ranks(each.process for each in gone), sorted({failure.rank for failure in lost if failure.rank is not None})
+    if not all(rank in known for rank in (*left, *stuck)):
+        return None
+    passes = exchanged_unequally([known[rank] for rank in stuck], [known[rank] for rank in left])
+    if not passes:
+        return None
+    guilty, why = unequal(stuck, left)
+    told = "%s waited for gradients in backward number %d%s, and %s, which had made as many, had left: %s."
+    return RULE.found(
+        ranks=guilty,
+        verdict=told % (capital(named(stuck)), passes, at(known[stuck[0]].entry), named(left), why),
+        evidence=[failed(failure) for failure in lost[:3]] + [shown(each.leave, "leaves the group") for each in gone[:1] if each.leave is not None],
+        when=lost[0].when,
+        remedy=UNEQUAL,
+        explains=lost,
+        confidence=MEDIUM,
+    )
+
+
+def _failures(run: Run) -> Tuple[List[Failed], bool]:
+    """Return the failures of ranks that lost a peer, and whether any rank failed otherwise."""
+    fatal = [failure for failure in run.failures if failure.fatal]
+    lost = [
+        failure
+        for failure in fatal
+        if failure.process is not None and joined(failure.process) and (failure.consequence == PEER_GONE or waited(failure))
+    ]
+    return lost, any(not failure.consequence and not waited(failure) for failure in fatal)
+
+
+def _ended_well(process: LoggedProcess) -> bool:
+    return process.rank is not None and process.ended is not None and process.ended.failure is None and not process.ended.uncaught and joined(process)
+
+
+def _exit_code(run: Run, left: _Leaver) -> Optional[int]:
+    death = run.death(left.process.rank) if left.process.rank is not None else None
+    return death.exit_code if death is not None and death.exit_code is not None else getattr(left.process.ended, "exit_code", None)
+
+
+def _code(run: Run, left: _Leaver) -> str:
+    code = _exit_code(run, left)
+    by = ", by the exit call at %s" % place(left.exit_call) if left.exit_call is not None else ""
+    return " (exit code %d%s)" % (code, by) if code is not None else ""
+
+
+def _how(left: _Leaver) -> str:
+    return " and left the group at %s" % place(left.leave.site) if left.leave is not None else " without leaving the group"
+
+
+def _evidence(left: _Leaver, lost: List[Failed]) -> List[Evidence]:
+    end = line(left.process.last_at, "rank %s ends without a failure" % left.process.rank)
+    if left.exit_call is not None:
+        end.site = left.exit_call
+        return [
+            end,
+            *(failed(failure) for failure in lost[:1]),
+        ]  # The report shows the source of the line that most of the evidence names, or of the first.
+    items = [shown(left.leave, "rank %s leaves the group" % left.process.rank)] if left.leave is not None else []
+    return [*items, end, *_last_call(left.process), *(failed(failure) for failure in lost[:3]), *(_last_call(lost[0].process) if lost else [])]
+
+
+def _last_call(process: Optional[LoggedProcess]) -> List[Evidence]:
+    """Return the last collective of a rank, if it has a ledger."""
+    kept = process.ledger if process is not None else None
+    last = kept.last if kept is not None else None
+    if process is None or kept is None or last is None or last.op == "destroy_process_group":
+        return []
+    return [Evidence(kept.path, last.number, as_site(last.site), "rank %s: the last call of torch.distributed is %s" % (process.rank, last.op))]
+
+
+def _remedy(run: Run, left: _Leaver) -> str:
+    """Return both remedies: fewer batches and an early stop look alike, as the events do not have batches. An exit call is neither."""
+    rank = left.process.rank
+    if left.exit_call is not None or _exit_code(run, left):
+        why = "comes to the exit call at %s" % place(left.exit_call) if left.exit_call is not None else "ends with an exit code other than 0"
+        return (
+            "Find out why rank %s %s: print what decides it. If it is meant to stop there, torch.distributed.broadcast the decision, "
+            "and stop all ranks in the same step."
+        ) % (rank, why)
+    batches = (
+        "Print len(loader) on each rank: if rank %s has fewer batches than the others, give all ranks the same number (DistributedSampler, "
+        "drop_last=True, or Join([model]) around the loop)."
+    ) % rank
+    where = " on the way to %s" % place(left.leave.site) if left.leave is not None else ""
+    return (
+        "%s If the numbers are equal, rank %s decided to stop%s: make the decision on one rank, torch.distributed.broadcast it, "
+        "and stop all ranks in the same step."
+    ) % (batches, rank, where)

@@ -1,0 +1,121 @@
+"""A checkpoint is loaded onto the device that it was saved from, which this process does not have or should leave to rank 0."""
+
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from ddp_probe.judging import change
+from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.printed import Match
+from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.judging.words import place
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.schema import Site
+
+_ROW = r"\|?\s*0\s+(?:N/A\s+N/A\s+)?\d+\s+C[^\n]*?"
+
+RULE = Rule(
+    id="DDP513",
+    slug="map-location-missing",
+    cause="missing_map_location",
+    title="A checkpoint is loaded onto the device that it was saved from.",
+    symptom="'Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False', or several processes hold memory on card 0.",
+    evidence="The devices in the file, and a load without map_location.",
+    remedy="Load to the CPU and move afterwards: torch.load(path, map_location='cpu').",
+    needs=("checkpoint.load",),
+    fix="map-location",
+    printed=(
+        Printed(
+            r"Attempting to deserialize object on (?:an? )?(?P<device>\w+) device(?P<index> \d+)? but torch\.[\w.]+\(\) is (?P<has>False|\d+)",
+            says="The checkpoint was saved from a {device} device, and this process has no such device.",
+        ),
+        Printed(
+            r"don't know how to restore data location of [\w.]+ \(tagged with (?P<device>[^)]+)\)",
+            says="The checkpoint was saved from {device}, which this torch does not know.",
+        ),
+        Printed(
+            r"CUDA out of memory",
+            beside=r"in (?:_cuda_deserialize|default_restore_location|restore_location)\b",
+            says="The checkpoint is loaded onto the card that it was saved from, which does not have the memory for it.",
+        ),
+        Printed(
+            # One process with its model and others with only a context, all on card 0.
+            _ROW + r"\d{4,5}MiB[^\n]*\n[^\n0-9]*" + _ROW + r"(?P<context>\d{3}MiB)[^\n]*\n[^\n0-9]*" + _ROW + r"(?P=context)",
+            says="Several processes hold {context} each on card 0, which belongs to another process.",
+            ranks=False,
+        ),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the loads that failed because of a device, and those of several ranks onto one card."""
+    found = list(told(RULE, run))
+    if found:
+        yield _refused(found)
+        return
+    for met in _on_one_card(run).values():
+        guests = [(process, call) for process, call in met if process.local_rank != _card(_device(call))]
+        if len(met) > 1 and guests:
+            yield _shared(met, guests)
+            return
+
+
+def _refused(found: List[Match]) -> Finding:
+    failure = found[0].failure
+    load = next((call for call in failure.calls if isinstance(call.begin, schema.Load)), None)
+    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
+    device = _device(load) if load is not None else ""
+    given = load.begin.map_location if load is not None else ""
+    site = place(load.site if load is not None else failure.site)
+    what = "map_location=%s" % given if given else "no map_location"
+    return RULE.found(
+        ranks=ranks(match.failure.process for match in found),
+        verdict="%s was saved from %s and is loaded at %s with %s: this process has no such device."
+        % (path, device or found[0].found.groupdict().get("device"), site, what),
+        evidence=[*([shown(load, "load of %s, saved from %s" % (path, device))] if load is not None else []), failed(failure)],
+        when=failure.when,
+        explains=[match.failure for match in found],
+        change=_change(load.site if load is not None else failure.site),
+    )
+
+
+def _shared(met: "List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]", guests: "List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]") -> Finding:
+    _, call = guests[0]
+    path = call.begin.file.path if call.begin.file is not None else "a checkpoint"
+    return RULE.found(
+        ranks=ranks(process for process, _ in guests),
+        verdict="%d ranks load %s at %s without map_location, and all of them load it onto %s, the card of one of them."
+        % (len(met), path, place(call.site), _device(call)),
+        evidence=first_of([shown(one, "storages of %s" % _device(one)) for _, one in guests]),
+        when=min(one.when for _, one in met),
+        severity=WARNING,
+        change=_change(call.site),
+    )
+
+
+def _on_one_card(run: Run) -> "Dict[Tuple[str, str], List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]]":
+    """Return the loads that kept the file's device, one of each rank, by host and card."""
+    met: Dict[Tuple[str, str], List[Tuple[LoggedProcess, LoggedCall[schema.Load]]]] = {}
+    for process in run.processes:
+        for call in process.calls(schema.Load):
+            if not call.begin.map_location and call.end is not None and call.failure is None and _card(_device(call)) is not None:
+                group = met.setdefault((process.host, _device(call)), [])
+                if not group or group[-1][0] is not process:
+                    group.append((process, call))
+    return met
+
+
+def _device(call: "LoggedCall[schema.Load]") -> str:
+    """Return the device of a file's storages, if it is one device and not the CPU."""
+    devices = [device for device in (call.end.locations if isinstance(call.end, schema.Load) else []) if device != "cpu"]
+    return devices[0] if len(devices) == 1 else ""
+
+
+def _card(device: str) -> "int | None":
+    index = device.partition(":")[2]
+    return int(index) if index.isdecimal() else None
+
+
+def _change(site: Optional[Site]) -> change.Change:
+    return [change.Argument(site, change.LOAD, "map_location", "'cpu'", 1), "Move the model afterwards: model.to(device)."]

@@ -1,0 +1,118 @@
+"""The port that rank 0 or the launcher must listen on is in use."""
+
+import re
+from typing import Iterator, List, Optional
+
+from ddp_probe.judging._logged import NO_WARNING
+from ddp_probe.judging.printed import by_text, matches
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.words import capital, cut, named
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_TAKEN = r"EADDRINUSE|[Aa]ddress already in use"
+# The port as torch 2 writes it, and as torch 1 does.
+_PORT = re.compile(r"port: ?(\d+)|:(\d+) \(errno")
+
+RULE = Rule(
+    id="DDP409",
+    slug="master-port-in-use",
+    cause="master_port_in_use",
+    title="Another process uses the port of the rendezvous.",
+    symptom="'Address already in use' (EADDRINUSE, errno 98) before training begins; the other ranks time out.",
+    evidence=(
+        "The server socket of init_process_group, or of torchrun's agent, could not be bound; the message names the port. If it is not MASTER_PORT, "
+        "the program sets its own."
+    ),
+    remedy=(
+        "Choose a free port: torchrun --master_port=<free port>, or --rdzv_endpoint=localhost:0 --rdzv_backend=c10d (--standalone), "
+        "which finds one; or end the process that uses it: ss -ltnp | grep <port>."
+    ),
+    needs=("dist.init_process_group", "launcher.agent"),
+    printed=(
+        Printed(
+            NO_WARNING + r"(?:port: ?|\]?:)(?P<port>\d{1,3})\b[^\n]*(?:%s|errno: 98|errno: 13|EACCES)" % _TAKEN,
+            says="Port {port} is reserved for the system: it came from another variable (PORT) or was mistyped.",
+        ),
+        Printed(NO_WARNING + r"port: ?(?P<port>\d+)[^\n]*(?:%s)" % _TAKEN, says="Another process uses port {port}."),
+        Printed(NO_WARNING + r":(?P<port>\d+) \(errno: 98", says="Another process uses port {port}."),
+        Printed(
+            NO_WARNING + r"server socket has failed to listen on any local network address",
+            beside=r":(?P<port>\d+) \(errno: 98|" + _TAKEN,
+            says="Another process uses the port.",
+        ),
+        Printed(
+            r"launch distributed communication on port `?(?P<port>\d+)`?, but another process is utilizing it",
+            says="Another process uses port {port}.",
+        ),
+        Printed(NO_WARNING + r"(?:%s|errno: 98\b|WinError 10048)" % _TAKEN, unless=r"tensorboard|uvicorn|gradio|visdom|jupyter"),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the failure in the ranks, then in the launchers."""
+    found = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
+    if found:
+        yield _of_rank(found)
+        return
+    for launcher in run.launchers:
+        for call in launcher.calls(schema.LauncherAgent):
+            told = _told(launcher, call)
+            if told and re.search(_TAKEN, told):
+                yield _of_launcher(launcher, call, told)
+                return
+    yield from by_text(RULE, run)
+
+
+def _port(text: str) -> str:
+    found = _PORT.search(text)
+    return next((group for group in found.groups() if group), "") if found else ""
+
+
+def _called(port: str) -> str:
+    return "port %s" % port if port else "the port of the rendezvous"
+
+
+def _of_rank(found: List[Failed]) -> Finding:
+    first = found[0]
+    call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
+    master = call.begin.master_port if call is not None else ""
+    port = _port(first.text) or master
+    named_here = " MASTER_PORT is %s: the program sets another one." % master if master and port != master else ""
+    return RULE.found(
+        ranks=[failure.rank for failure in found if failure.rank is not None],
+        verdict="%s cannot listen on %s: another process uses it.%s" % (capital(named([first.rank or 0])), _called(port), named_here),
+        evidence=first_of([failed(failure) for failure in found]),
+        when=first.when,
+        remedy="Choose a free port (MASTER_PORT, or torchrun --master_port), or end the process that uses %s: ss -ltnp | grep %s."
+        % (port or "it", port or "<port>"),
+        explains=found,
+    )
+
+
+def _told(launcher: LoggedProcess, call: "LoggedCall[schema.LauncherAgent]") -> str:
+    end = launcher.end
+    parts = [failure.message for failure in (call.failure, end.failure if end is not None else None) if failure is not None]
+    return "\n".join(parts)
+
+
+def _of_launcher(launcher: LoggedProcess, call: "LoggedCall[schema.LauncherAgent]", told: str) -> Finding:
+    endpoint = call.begin.rendezvous.get("endpoint", "")
+    port = _port(told) or endpoint.rpartition(":")[2]
+    kind: Optional[str] = launcher.start.launcher if isinstance(launcher.start, schema.LauncherStart) else None
+    at = call.ended_at or call.at
+    asked = call.begin.nproc_per_node
+    return RULE.found(
+        ranks=[],
+        verdict="%s cannot listen on %s%s: another process uses it. No rank was started%s."
+        % (kind or "The launcher", _called(port), " of " + launcher.host if launcher.host else "", ", of %d" % asked if asked else ""),
+        evidence=[Evidence(at.file, at.line, call.site, cut(told, 300))],
+        when=call.until or call.when,
+        remedy=(
+            "Choose a free port: --master_port=<free port>, or --standalone, which finds one on a single host; or end the process that uses %s: "
+            "ss -ltnp | grep %s."
+        )
+        % (port or "it", port or "<port>"),
+    )

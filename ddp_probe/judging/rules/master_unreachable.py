@@ -1,0 +1,176 @@
+"""A rank cannot reach the master's address and port: no process listens there, or the name does not resolve."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe.judging._logged import NO_WARNING
+from ddp_probe.judging.printed import by_text, matches
+from ddp_probe.judging.rule import Finding, Printed, Rule, Undecided, failed, first_of
+from ddp_probe.judging.words import capital, named, place
+from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared import schema
+
+_ENDPOINT = re.compile(r"(?:connect to|address(?:es)? of) \(?\[?([^\s,\])]+)\]?[,:] ?(\d*)")
+
+_RANK_0 = "See what rank 0 did instead: python -m ddp_probe logs --rank 0. Then check that its host is the one in MASTER_ADDR."
+
+RULE = Rule(
+    id="DDP413",
+    slug="master-unreachable",
+    cause="master_addr_unreachable",
+    title="The master's address cannot be reached.",
+    symptom=(
+        "'The client socket has timed out … while trying to connect to (address, port)', 'gai error: Name or service not known', "
+        "'No route to host', or torchrun's RendezvousConnectionError."
+    ),
+    evidence=(
+        "init_process_group (or the launcher's rendezvous) failed while it connected, and no log shows that rank 0 was listening. "
+        "If the store was reached and ranks were missing, see rank-never-started."
+    ),
+    remedy=(
+        "Check MASTER_ADDR and MASTER_PORT on every host: the address of the host where rank 0 runs, as the other hosts see it (not localhost); "
+        "start rank 0; open the port in the firewall (nc -zv <address> <port>)."
+    ),
+    needs=("dist.init_process_group",),
+    printed=(
+        Printed(
+            NO_WARNING + r"client socket has (?:timed out|failed)[^\n]*(?:connect to|address of) \(?\[?(?P<address>[^\s,\])]+)\]?[,:] ?(?P<port>\d*)",
+            says="{address}, port {port}, cannot be reached.",
+            ranks=False,
+        ),
+        Printed(
+            NO_WARNING + r"addresses of \(?\[?(?P<address>[^\s,\])]+)\]?[,:] ?(?P<port>\d+)\)? cannot be retrieved \(gai error",
+            says="The name {address} does not resolve to an address.",
+            ranks=False,
+        ),
+        Printed(
+            r"connectFullMesh failed[^\n]{0,400}?SO_ERROR: Connection refused, remote=(?P<address>\S+?)(?:\$\d+)?(?=\s|$)",
+            says="The store answered, with {address}, and no process listens there: it has ended, or it is of the start before a restart.",
+            ranks=False,
+        ),
+        Printed(
+            (
+                r"RendezvousConnectionError: The connection to the C10d store has failed|[Cc]onnection to (?:the )?(?:C10d|etcd) (?:store"
+                r"|server)[^\n]* (?:has )?failed"
+            ),
+            ranks=False,
+        ),
+        Printed(r"RendezvousTimeoutError", says="The other hosts did not join the launcher's rendezvous in time.", ranks=False),
+        Printed(
+            r"connect\(\) timed out(?:\. Original timeout was \d+ ms)?|connect\(\): (?:No route to host|Network is unreachable|Connection refused)",
+            ranks=False,
+        ),
+        Printed(
+            NO_WARNING + r"(?:gai error: -\d|socket\.gaierror|Name or service not known|Temporary failure in name resolution|nodename nor servname)",
+            unless=r"huggingface|https?:|urllib|requests/|[Uu][Rr][Ll]|wandb|github",
+            ranks=False,
+        ),
+        Printed(
+            NO_WARNING + r"(?:No route to host|[Nn]etwork is unreachable|[Cc]onnection refused|[Cc]onnection timed out)",
+            beside=r"TCPStore|rendezvous|init_process_group|_create_c10d_store",
+            unless=r"NCCL|https?:|urllib",
+            ranks=False,
+        ),
+    ),
+    yields_to=("wrong-network-interface",),
+)
+
+
+# gloo has asked the store, and does not reach the address that it got there.
+_MESH = re.compile(r"connectFullMesh failed[^\n]*remote=(?P<address>\S+?)(?:\$\d+)?$", re.MULTILINE)
+_BETWEEN_RANKS = (
+    "Look whether that process has ended. If it runs, open the ports between the hosts, and name the interface that the hosts share: "
+    "GLOO_SOCKET_IFNAME. The address was %s."
+)
+_NEW_STORE = (
+    "Find out first what ended the start before. For a restart that does well, start the whole launch again (until torchrun …; do sleep 5; done), "
+    "or give each start keys of its own: torch.distributed.init_process_group(…, store=torch.distributed.PrefixStore("
+    "os.environ['TORCHELASTIC_RESTART_COUNT'], torch.distributed.TCPStore(os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT']), "
+    "is_master=False)), rank=int(os.environ['RANK']), world_size=int(os.environ['WORLD_SIZE']))."
+)
+
+
+def check(run: Run) -> "Iterator[Finding | Undecided]":
+    """Find the ranks that could not connect, and what happened to rank 0."""
+    found = [match.failure for match in matches(RULE, run) if match.failure.process is not None]
+    answered = [failure for failure in found if _MESH.search(failure.text)]
+    if answered:
+        yield _store_answered(run, answered)
+        return
+    if not found:
+        yield from by_text(RULE, run)
+        return
+    master = run.ranks.get(0)
+    if master is None:
+        yield _found(found, "rank 0, which listens there, left no file")
+    elif any(failure.process is master and failure not in found for failure in run.failures):
+        return  # Rank 0 has its own failure; the others cannot connect because of it.
+    elif master.count(schema.InitProcessGroup):
+        yield _found(found, "although rank 0 was in init_process_group on %s" % master.host)
+    else:
+        yield RULE.undecided(
+            "%s could not connect to the master's address, and rank 0 never called init_process_group." % capital(named(_ranks(found))), then=_RANK_0
+        )
+
+
+def _ranks(found: List[Failed]) -> List[int]:
+    return sorted({failure.rank for failure in found if failure.rank is not None})
+
+
+def _found(found: List[Failed], because: str) -> Finding:
+    first = found[0]
+    call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
+    told = _ENDPOINT.search(first.text)
+    address = told.group(1) if told else call.begin.master_addr if call else ""
+    port = told.group(2) if told else call.begin.master_port if call else ""
+    name = bool(re.search("[A-Za-z]", address)) and address != "localhost"
+    waited = " in %.0f s" % (call.until - call.when) if call is not None and call.until is not None else ""
+    return RULE.found(
+        ranks=[],
+        verdict="%s could not reach the master at %s, port %s%s: %s."
+        % (capital(named(_ranks(found))), address or "MASTER_ADDR", port or "MASTER_PORT", waited, because),
+        evidence=first_of([failed(failure) for failure in found]),
+        when=first.when,
+        remedy=(
+            "%sCheck that rank 0 runs at %s and listens on port %s (nc -zv %s %s from the other hosts), and that MASTER_ADDR and MASTER_PORT are "
+            "the same for all ranks."
+        )
+        % (
+            "Check that the name resolves there: getent hosts %s. " % address if name else "",
+            address or "MASTER_ADDR",
+            port or "MASTER_PORT",
+            address or "$MASTER_ADDR",
+            port or "$MASTER_PORT",
+        ),
+        explains=found,
+    )
+
+
+def _store_answered(run: Run, found: List[Failed]) -> Finding:
+    """Say that the store answered with an address at which nobody listens: after a restart, that of the start before."""
+    address = next((told["address"] for told in [_MESH.search(found[0].text)] if told is not None), "?")
+    why, again = "", bool(run.earlier_generations)
+    if again:
+        why = ": the address of a process of the start before, as the launcher keeps its store when it restarts the ranks"
+    return RULE.found(
+        ranks=[],
+        verdict="%s%s reached the store, and got from it %s, and no process listens there%s."
+        % (_ended_before(run), capital(named(_ranks(found))), address, why),
+        evidence=first_of([failed(failure) for failure in found]),
+        when=found[0].when,
+        remedy=_NEW_STORE if again else _BETWEEN_RANKS % address,
+        explains=found,
+    )
+
+
+def _ended_before(run: Run) -> str:
+    """Say how the last start that had joined its group ended."""
+    for start in reversed(run.earlier_generations):
+        if any(_MESH.search(failure.text) for failure in start.failures):
+            continue
+        signals = [death for death in start.deaths if death.rank is not None and death.signal not in ("", "SIGTERM")]
+        own = [failure for failure in start.failures if failure.fatal and not failure.consequence]
+        if signals:
+            return "Rank %d of the start before was ended by %s. " % (signals[0].rank or 0, signals[0].signal)
+        return "The start before failed with %s at %s. " % (own[0].said(120), place(own[0].site)) if own else ""
+    return ""

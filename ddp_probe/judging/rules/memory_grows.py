@@ -1,0 +1,129 @@
+"""The memory of a rank grows as long as it trains: a leak."""
+
+from typing import Iterator, List, NamedTuple, Optional
+
+from ddp_probe.judging.memory import MIB, MemoryPoint, devices, event_of, of_device, of_process, site_of
+from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.words import at, clock, size, subject
+from ddp_probe.reading.model import LoggedProcess, Run
+
+_STEPS = 3  # Until then a job builds up what it keeps: gradients, the state of its optimiser, the cache of its allocator.
+_POINTS = 9
+_DEVICE, _HOST = (64 * MIB, 0.1), (256 * MIB, 0.2)  # Growth of both kinds: in bytes, and as a part of what there was.
+_STEADY = 0.4  # Part of the earlier rate that the later one has at least: what fills up grows ever more slowly.
+
+RULE = Rule(
+    id="DDP229",
+    slug="memory-grows",
+    cause="memory_grows",
+    title="A rank's memory grows for as long as it trains.",
+    symptom="The job runs out of memory after hours or epochs, at a step like any other.",
+    evidence=(
+        "device.state after the first steps: what tensors hold on a device, or what the process holds of the host's memory, is higher in "
+        "each third of "
+        "the lines than in all of the third before, and grows on at about the same rate. Memory that only fills up to a level is not meant."
+    ),
+    remedy=(
+        "Look for what is kept from step to step: a loss that is added up without .item() or detach(), outputs in a list, hooks that are "
+        "registered "
+        "again in each epoch, a cache in the data set. Compare torch's snapshots of two steps (torch.cuda.memory._snapshot()), "
+        "or on the host tracemalloc's."
+    ),
+    needs=("device.state",),
+    severity=WARNING,
+)
+
+
+class _Growth(NamedTuple):
+    process: LoggedProcess
+    what: str
+    first: MemoryPoint
+    last: MemoryPoint
+    where: str
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look at each device and at the host's memory of each rank."""
+    grown = [found for process in run.processes if process.rank is not None for found in _all(process)]
+    for on_host in (False, True):
+        chosen = [one for one in grown if (one.what == "the host") is on_host]
+        if chosen:
+            yield _finding(chosen)
+
+
+def _all(process: LoggedProcess) -> Iterator[_Growth]:
+    for device in devices(process):
+        found = _growth(process, device, of_device(process, device), *_DEVICE)
+        if found is not None:
+            yield found
+    host = _growth(process, "the host", of_process(process), *_HOST)
+    if host is not None:
+        yield host
+
+
+def _growth(process: LoggedProcess, what: str, points: List[MemoryPoint], least: int, share: float) -> Optional[_Growth]:
+    """Return the growth if each third of the points lies above the one before, and the rate holds."""
+    points = _in_training(points)
+    third = len(points) // 3
+    if len(points) < _POINTS:
+        return None
+    early, middle, late = points[:third], points[third:-third], points[-third:]
+    gaps = [min(p.held for p in after) - max(p.held for p in before) for before, after in ((early, middle), (middle, late))]
+    more = late[-1].held - early[0].held
+    if min(gaps) <= 0 or more < max(least, share * early[0].held) or late[-1].peak <= middle[-1].peak:
+        return None
+    if _rate(middle, late) < _STEADY * _rate(early, middle):
+        return None
+    return _Growth(process, what, early[0], late[-1], _where(process, points))
+
+
+def _in_training(points: List[MemoryPoint]) -> List[MemoryPoint]:
+    """Leave out what precedes the steps, and what follows the last one: there a job lets go of all that it has held."""
+    last = next((point.step for point in reversed(points)), None)
+    ended = next((number for number, point in enumerate(points) if point.step == last), -1)
+    return [point for point in points[: ended + 1] if (point.step or 0) >= _STEPS]
+
+
+def _rate(before: List[MemoryPoint], after: List[MemoryPoint]) -> float:
+    """Return bytes a step between the middles of two thirds."""
+    one, other = ((sum(p.held for p in part) / len(part), sum(p.step or 0 for p in part) / len(part)) for part in (before, after))
+    return (other[0] - one[0]) / max(other[1] - one[1], 1.0)
+
+
+def _where(process: LoggedProcess, points: List[MemoryPoint]) -> str:
+    """Say whether it grows inside one kind of call, or between those: in the steps."""
+    inside, told = 0, ""
+    for before, after in zip(points, points[1:]):
+        name = event_of(after.call)
+        if before.call.begin.when == name + " begin" and after.call.begin.when == name + " end":
+            inside += after.held - before.held
+            told = "%s%s" % (name, at(site_of(process, after.call)))
+    more = points[-1].held - points[0].held
+    return "in " + told if 2 * inside > more else "in the steps"
+
+
+def _finding(grown: List[_Growth]) -> Finding:
+    most = max(grown, key=lambda one: one.last.held - one.first.held)
+    ranks = sorted({one.process.rank for one in grown if one.process.rank is not None})
+    more, steps = most.last.held - most.first.held, max((most.last.step or 0) - (most.first.step or 0), 1)
+    verdict = "%s ever more memory on %s: rank %s had %s at step %d (%s) and %s at step %d (%s), which is %.2f MiB a step, %s." % (
+        subject(ranks, "holds", "hold"),
+        most.what if len({one.what for one in grown}) == 1 else "their cards",
+        most.process.rank,
+        size(most.first.held),
+        most.first.step or 0,
+        clock(most.first.call.when),
+        size(most.last.held),
+        most.last.step or 0,
+        clock(most.last.call.when),
+        more / steps / MIB,
+        most.where,
+    )
+    return RULE.found(
+        ranks=ranks,
+        verdict=verdict,
+        evidence=first_of(
+            [shown(point.call, "rank %s holds %s" % (one.process.rank, size(point.held))) for one in grown for point in (one.first, one.last)]
+        ),
+        when=most.first.call.when,
+    )

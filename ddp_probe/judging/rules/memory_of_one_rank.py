@@ -1,0 +1,90 @@
+"""A rank has held far more memory on its card than ranks with the same model."""
+
+from statistics import median_low
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ddp_probe.judging.memory import MIB, between, main_device, of_device
+from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.words import size, subject
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_TIMES, _MORE = 1.5, 256 * MIB
+
+RULE = Rule(
+    id="DDP227",
+    slug="memory-of-one-rank",
+    cause="memory_of_one_rank",
+    title="A rank holds far more memory on its card than the ranks with the same model.",
+    symptom="One rank runs out of memory, or is close to it, while the cards of the others are half empty.",
+    evidence=(
+        "The peaks in device.state: ranks that have wrapped the same model hold about the same, and a few of them half as much again and "
+        "256 MiB more. "
+        "The first line with the higher peak says when it grew, and at which call."
+    ),
+    remedy=(
+        "See what only this rank does at that line: a checkpoint loaded onto the card (map_location='cpu'), an evaluation or a logger that keeps "
+        "outputs with their graph (detach(), torch.no_grad()), a larger share of the data, a second copy of the model (an EMA). Do it on the CPU, "
+        "or free it before training goes on."
+    ),
+    needs=("device.state", "ddp.init"),
+    severity=WARNING,
+    yields_to=("memory-on-another-card", "set-device-missing", "card-number-fixed", "map-location-missing"),
+)
+
+
+class _Use(NamedTuple):
+    process: LoggedProcess
+    device: str
+    peak: int
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare the peaks of ranks that have wrapped the same models."""
+    alike: Dict[Tuple[str, ...], List[_Use]] = {}
+    begun = any(_passes(process) for process in run.processes)
+    for process in run.processes:
+        if begun and _passes(process) == 0:  # It has yet to take what the others have.
+            continue
+        found, models = main_device(process), _models(process)
+        if found is not None and models and process.rank is not None:
+            alike.setdefault((*models, found[0].partition(":")[0]), []).append(_Use(process, *found))
+    for group in alike.values():
+        usual = median_low([use.peak for use in group])
+        more = [use for use in group if use.peak > _TIMES * usual + _MORE]
+        if more and 2 * len(more) <= len(group):
+            yield _finding(more, usual, len(group))
+
+
+def _passes(process: LoggedProcess) -> Optional[int]:
+    """Return how often a rank has entered its backward pass, if its ledger tells."""
+    if process.ledger is None or process.ledger.problem:
+        return None
+    return next((phase.times for phase in process.ledger.phases if phase.name == "backward"), 0)
+
+
+def _models(process: LoggedProcess) -> Tuple[str, ...]:
+    placements = [call.begin.placement for call in process.calls(schema.Wrap)]
+    return tuple(one.digest for one in placements if one is not None and one.digest)
+
+
+def _finding(more: List[_Use], usual: int, of: int) -> Finding:
+    first = max(more, key=lambda use: use.peak)
+    points = of_device(first.process, first.device)
+    place = next(number for number, point in enumerate(points) if point.peak > _TIMES * usual + _MORE)
+    ranks = [use.process.rank for use in more if use.process.rank is not None]
+    verdict = "%s up to %s on %s, and ranks with the same model %s (median of %d); rank %s grew beyond that %s." % (
+        subject(ranks, "held", "held"),
+        size(first.peak),
+        first.device if len(more) == 1 else "their cards",
+        size(usual),
+        of,
+        first.process.rank,
+        between(first.process, points[place - 1].call if place else None, points[place].call),
+    )
+    return RULE.found(
+        ranks=ranks,
+        verdict=verdict,
+        evidence=first_of([shown(of_device(use.process, use.device)[-1].call, "%s at most on %s" % (size(use.peak), use.device)) for use in more]),
+        when=points[place].call.when,
+    )

@@ -1,0 +1,97 @@
+"""A rank holds memory on a card that is another rank's, beside its own."""
+
+from typing import Iterator, List, NamedTuple, Optional, Tuple
+
+from ddp_probe.judging._cards import machine, visible
+from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.words import subject
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+
+RULE = Rule(
+    id="DDP313",
+    slug="memory-on-another-card",
+    cause="set_device_missing",
+    title="A rank holds memory on another rank's card, beside its own.",
+    symptom=("The vendor's tool lists every process of the host on the first card; that card runs out of memory before the others do."),
+    evidence=(
+        "The allocator's own counters in device.state: a rank has most of its memory on one card, and some on a card where another rank of the host "
+        "has most of its own."
+    ),
+    remedy=(
+        "Choose the card before anything else touches one: torch.cuda.set_device(local_rank), or the accelerator's own module, before "
+        "init_process_group and before the first load. Load checkpoints with map_location='cpu', since torch.load puts tensors back on the card "
+        "that they were saved from."
+    ),
+    needs=("device.state",),
+    yields_to=("set-device-missing", "card-number-fixed", "map-location-missing"),
+)
+
+
+class _Guest(NamedTuple):
+    """A rank with memory on a card that another rank works on."""
+
+    process: LoggedProcess
+    memory: schema.DeviceMemory
+    home: str
+    owner: LoggedProcess
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare, per host, where each rank has most of its memory with where the others have some."""
+    homes = [(process, *found) for process in run.processes for found in [_memory(process)] if found is not None]
+    guests: List[_Guest] = []
+    for process, home, devices in homes:
+        for memory in devices:
+            owner = next((other for other, its_home, _ in homes if its_home == memory.device and _beside(other, process)), None)
+            if memory.device != home and owner is not None:
+                guests.append(_Guest(process, memory, home, owner))
+    if not guests:
+        return
+    first = guests[0]
+    ranks = sorted({guest.process.rank for guest in guests if guest.process.rank is not None})
+    seen = _first_seen(first)
+    yield RULE.found(
+        ranks=ranks,
+        verdict="%s memory on %s, where rank %s works, beside %s own; rank %s up to %s, first seen at '%s'."
+        % (subject(ranks, "holds", "hold"), _cards(guests), first.owner.rank, "its" if len(ranks) == 1 else "their", *_told(first, seen)),
+        evidence=first_of(
+            [shown(_first_seen(guest), "%s on %s; it works on %s" % (_size(guest.memory), guest.memory.device, guest.home)) for guest in guests]
+        ),
+        when=seen.when,
+        severity=WARNING,
+    )
+
+
+def _told(guest: _Guest, seen: "LoggedCall[schema.DeviceState]") -> Tuple[Optional[int], str, str]:
+    return guest.process.rank, _size(guest.memory), seen.begin.when
+
+
+def _memory(process: LoggedProcess) -> "Optional[Tuple[str, List[schema.DeviceMemory]]]":
+    """Return the device on which a rank has had the most memory, and all that it has used."""
+    last = process.final(schema.DeviceState)
+    used = [each for each in last.begin.devices if _peak(each)] if last is not None else []
+    return (max(used, key=_peak).device, used) if used else None
+
+
+def _beside(one: LoggedProcess, other: LoggedProcess) -> bool:
+    """Tell whether two ranks of one host count the cards alike."""
+    return one is not other and machine(one) == machine(other) and visible(one) == visible(other)
+
+
+def _first_seen(guest: _Guest) -> "LoggedCall[schema.DeviceState]":
+    calls = guest.process.calls(schema.DeviceState)
+    return next(call for call in calls if any(each.device == guest.memory.device and _peak(each) for each in call.begin.devices))
+
+
+def _peak(memory: schema.DeviceMemory) -> int:
+    return memory.allocated_peak or memory.allocated or 0
+
+
+def _cards(guests: List[_Guest]) -> str:
+    return " and ".join(sorted({guest.memory.device for guest in guests}))
+
+
+def _size(memory: schema.DeviceMemory) -> str:
+    return "%.1f MiB" % (_peak(memory) / (1 << 20))

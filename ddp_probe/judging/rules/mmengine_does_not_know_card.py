@@ -1,0 +1,83 @@
+"""mmengine's get_device() does not know the accelerator and returns cpu, so its runner keeps the model there."""
+
+from typing import Iterator, Optional
+
+from ddp_probe.judging import _vendor_words, _wraps, change
+from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, shown
+from ddp_probe.judging.words import named
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
+
+_VENDORS = _vendor_words.SPOKEN_OF + r"|\b(?:torch_dtu|topsrider)\b"  # and older names of Enflame's
+
+RULE = Rule(
+    id="DDP102",
+    slug="mmengine-does-not-know-card",
+    cause="model_on_cpu_at_ddp_wrap",
+    title="mmengine's get_device() returns cpu although the host has an accelerator, so Runner.wrap_model leaves the model on the CPU.",
+    symptom=(
+        "Runner fails in wrap_model with 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}'; "
+        "with device_ids=None it trains on the CPU without a message."
+    ),
+    evidence=(
+        "The mmengine.wrap_model event says that get_device() is cpu, and why, and lists the accelerators of the host. If there is none, "
+        "it is a CPU run: see device-ids-on-cpu."
+    ),
+    remedy=(
+        "Before the Runner is made, and after the accelerator's plugin is imported: import mmengine.device.utils; mmengine.device.utils.DEVICE = "
+        "'gcu' (the accelerator's name in torch)."
+    ),
+    needs=("mmengine.wrap_model", "ddp.init"),
+    fix="mmengine-device",
+    printed=(
+        Printed(
+            _wraps.ON_CPU,
+            beside=r"(?=.*\bin wrap_model\b).*(?:%s)" % _VENDORS,
+            says="mmengine wraps a model on cpu with device_ids, and the log mentions an accelerator.",
+        ),
+    ),
+    yields_to=("init-failure-swallowed",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find models that wrap_model moved to get_device(), which was the CPU on a host with a card."""
+    left = _wraps.on_cpu(run, by_mmengine=True)
+    if not left.found:
+        return
+    first = left.found[0]
+    outer, card = _wraps.runner(first), _wraps.card(first.process, first.call)
+    assert outer is not None
+    there = _wraps.seen(card) if card else "the backend is %s" % first.call.begin.backend
+    numbers = (
+        named(_wraps.wrapping_ranks(left.found)),
+        there,
+        first.placement.parameters,
+        _wraps.all_ids(left.found) or "None",
+        outer.begin.get_device_because,
+    )
+    yield RULE.found(
+        ranks=_wraps.wrapping_ranks(left.found),
+        verdict=(
+            "get_device() of mmengine returns cpu on %s although %s, so wrap_model keeps all %d parameters there, with device_ids %s. %s" % numbers
+        ).strip(),
+        evidence=[
+            *[
+                shown(call, "get_device() is cpu: %s" % call.begin.get_device_because)
+                for each in left.found[:2]
+                for call in [_wraps.runner(each)]
+                if call
+            ],
+            *[shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found[:2]],
+        ],
+        when=min(each.call.when for each in left.found),
+        change=_told(outer, card),
+        explains=left.explains,
+        severity=ERROR if left.ended else WARNING,
+    )
+
+
+def _told(outer: "LoggedCall[schema.WrapModel]", card: Optional[schema.Card]) -> change.Change:
+    line = "mmengine.device.utils.DEVICE = '%s'" % (card.device_type if card is not None else "gcu")
+    return [change.Lines(outer.site, (line,), ("mmengine.device.utils",)), "Import the accelerator's plugin before that."]

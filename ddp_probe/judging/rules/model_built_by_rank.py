@@ -1,0 +1,137 @@
+"""Ranks build different models: they differ in the number of parameters, in shapes, or in layers."""
+
+from typing import Iterator, List
+
+from ddp_probe.judging._models import alike, by_digest, difference, first_wraps, minority, reordered
+from ddp_probe.judging._who import through, told
+from ddp_probe.judging._wraps import Wrapped
+from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.judging.words import by_number, capital, counted, named, place
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP701",
+    slug="model-built-by-rank",
+    cause="rank_dependent_model_build",
+    title="Ranks build different models.",
+    symptom=(
+        "'DDP expects same model across all ranks …', or 'params[i] in this process with sizes … appears not to match', "
+        "with counts that a model can have."
+    ),
+    evidence="The digests over name, shape, dtype and requires_grad of all parameters differ between ranks; the majority is taken to be right.",
+    remedy=(
+        "Build the model from the same values on all ranks: look for rank, for data read on this rank, and for random choices in the code that "
+        "builds it."
+    ),
+    needs=("ddp.init",),
+    printed=(
+        Printed(
+            (
+                r"DDP expects same model across all ranks, but Rank (?P<one>\d+) has (?P<own>\d+) params, while rank (?P<other>\d+) has"
+                r" inconsistent (?P<count>[1-9]\d{0,4}) params"
+            ),
+            says="Rank {one} has {own} parameters and rank {other} has {count}.",
+            ranks=False,
+        ),
+        Printed(
+            (
+                r"(?:params|replicas\[\d+\])\[(?P<index>\d+)\] in this process with sizes (?P<own>\[[^\]]*\]) appears not to match sizes of the"
+                r" same param in process (?P<other>\d+)"
+            ),
+            says="Parameter {index} has sizes {own} here and other sizes in process {other}.",
+            ranks=False,
+        ),
+        Printed(
+            (
+                r"(?:params|replicas\[\d+\])\[(?P<index>\d+)\] in this process with (?:sizes"
+                r"|strides) \[[^\]]*\] appears not to match strides of the same param in process (?P<other>\d+)"
+            ),
+            says=(
+                "Parameter {index} has another memory layout (its strides) here than in process {other}, with the same sizes: "
+                "some ranks convert the model (channels_last, a transposed weight), others do not."
+            ),
+            ranks=False,
+        ),
+    ),
+    yields_to=("parameter-order-by-hash",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare the digests of the wrapped models; the same parameters in another order are another rule's cause."""
+    wraps = first_wraps(run)
+    groups = by_digest(wraps)
+    if len(groups) == 1:
+        yield from _layouts(run)
+    if len(groups) < 2 or _order_alone(run, groups):
+        return
+    usual, odd = list(groups.values())[:2]
+    guilty = minority(groups)
+    failures = through(run, [wrapped.call for wrapped in wraps])
+    yield RULE.found(
+        ranks=[wrapped.process.rank for wrapped in guilty if wrapped.process.rank is not None],
+        verdict=_verdict(run, usual, odd),
+        evidence=[shown(wrapped.call, _text(wrapped)) for wrapped in (odd[0], usual[0])] + [failed(failure) for failure in failures[:2]],
+        when=min(wrapped.call.when for wrapped in wraps),
+        severity=WARNING if all(wrapped.survived for wrapped in wraps) else "",
+        explains=failures,
+        remedy=(
+            "Look at what builds the model before the wrap at %s: it depends on the rank, on data that %s read, or on chance. "
+            "Build it from the same values on all ranks."
+        )
+        % (place(odd[0].call.site), named([wrapped.process.rank or 0 for wrapped in odd])),
+    )
+
+
+def _layouts(run: Run) -> Iterator[Finding]:
+    """Find models that differ only in their memory layout, as DDP reports."""
+    found = [match for match in told(RULE, run) if match.printed is RULE.printed[-1]]
+    if found:
+        first = found[0]
+        yield RULE.found(
+            ranks=[],
+            verdict=first.printed.says.format(**first.found.groupdict()),
+            evidence=first_of([failed(match.failure) for match in found]),
+            when=first.failure.when,
+            explains=[match.failure for match in found],
+            remedy=(
+                "Convert the model on all ranks or on none before the wrap at %s: model.to(memory_format=torch.channels_last), "
+                "or .contiguous() for its parameters."
+            )
+            % place(first.failure.site),
+        )
+
+
+def _order_alone(run: Run, groups: "dict[str, List[Wrapped]]") -> bool:
+    """Tell that the order of the parameters may be all that differs: by their lists, else by counts and random hash seeds."""
+    usual, odd = (group[0] for group in list(groups.values())[:2])
+    same = reordered(run, usual, odd)
+    if same is not None:
+        return same and _random(usual, odd)
+    return alike(usual, odd) and _random(usual, odd)
+
+
+def _random(one: Wrapped, other: Wrapped) -> bool:
+    seeds = (one.process.started.hash_seed, other.process.started.hash_seed)
+    return "random" in seeds or seeds[0] != seeds[1]
+
+
+def _verdict(run: Run, usual: List[Wrapped], odd: List[Wrapped]) -> str:
+    ranks = [[wrapped.process.rank or 0 for wrapped in group] for group in (odd, usual)]
+    who, others = named(ranks[0]), named(ranks[1])
+    one, other = odd[0].placement, usual[0].placement
+    what = "%s with %s, and %s wrap%s %d with %d" % (
+        counted(one.parameters, "parameter"),
+        counted(one.elements, "element"),
+        others,
+        by_number(ranks[1], "s", ""),
+        other.parameters,
+        other.elements,
+    )
+    first = difference(run, odd[0], usual[0])
+    return "%s wrap%s %s%s." % (capital(who), by_number(ranks[0], "s", ""), what, "; %s" % first if first else "")
+
+
+def _text(wrapped: Wrapped) -> str:
+    placement = wrapped.placement
+    return "%s, %s, digest %s" % (counted(placement.parameters, "parameter"), counted(placement.elements, "element"), placement.digest)

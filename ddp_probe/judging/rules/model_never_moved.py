@@ -1,0 +1,88 @@
+"""The model is on the CPU when DDP wraps it, although this rank has a card: it was never moved."""
+
+from typing import Iterator
+
+from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
+from ddp_probe.judging.words import capital, named
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP101",
+    slug="model-never-moved",
+    cause="model_on_cpu_at_ddp_wrap",
+    title="The model is on the CPU when DDP wraps it: it was not moved to this rank's card.",
+    symptom=(
+        "DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}', or its first collective says "
+        "that there is no backend for cpu; or the job trains on the CPU without a message."
+    ),
+    evidence=(
+        "The placement written before the wrap has every parameter on cpu although the host has an accelerator. If there is none, it is a CPU run: "
+        "see device-ids-on-cpu. If mmengine chose the CPU, see mmengine-does-not-know-card."
+    ),
+    remedy=(
+        "Move the model before the wrap: model.to(torch.device('cuda', local_rank)), or the accelerator's own device type. On a CPU run, "
+        "leave device_ids out instead."
+    ),
+    needs=("ddp.init",),
+    fix="move-model",
+    printed=(
+        Printed(
+            _wraps.ON_CPU,
+            says=(
+                "All parameters are on cpu when DDP wraps the model with device_ids: it was not moved to its card, or this is a CPU run, "
+                "which needs device_ids=None."
+            ),
+        ),
+        Printed(
+            _wraps.CPU_TENSOR,
+            beside=r"in _verify_param_shape_across_processes|in _verify_model_across_ranks|_verify_params_across_processes",
+            says="DDP compares the parameters of all ranks over the card's backend, and they are on cpu.",
+        ),
+        Printed(
+            r"module must have its parameters and buffers on device \S+ \(device_ids\[0\]\) but found one of them on device: cpu",
+            says="A parameter or buffer is on cpu when the model is wrapped.",
+        ),
+        Printed(
+            _wraps.CUT_OFF,
+            says=(
+                "DDP refuses device_ids: the model is not on a single card, and most often it is still on cpu. The rest of the message, "
+                "which names the devices, is missing."
+            ),
+        ),
+        Printed(
+            r"FSDP-managed module unexpectedly has parameters on cpu|Expects tensor to be on the compute device (?P<wanted>\w+:\d+), was on cpu",
+            says="FSDP finds parameters on cpu.",
+        ),
+        Printed(
+            r"SyncBatchNorm expected input tensor to be on (?:GPU|cuda)|SyncBatchNorm layers only work with (?:GPU|CUDA) modules",
+            says="A SyncBatchNorm layer runs on the CPU.",
+        ),
+    ),
+    yields_to=("device-ids-on-cpu", "mmengine-does-not-know-card", "init-failure-swallowed"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find models on the CPU of a host with a card, if mmengine did not choose the CPU."""
+    left = _wraps.on_cpu(run, by_mmengine=False)
+    if not left.found:
+        return
+    first = left.found[0]
+    card = _wraps.card(first.process, first.call)
+    there = _wraps.seen(card) if card else "the backend is %s" % first.call.begin.backend
+    moves = _wraps.moves(first)
+    story = "its last move was %s" % _wraps.move_text(moves[-1]) if moves else "nothing has moved it"
+    who = capital(named(_wraps.wrapping_ranks(left.found)))
+    yield RULE.found(
+        ranks=_wraps.wrapping_ranks(left.found),
+        verdict="%s: DDP gets a model whose %d parameters are all on cpu, with device_ids %s, although %s; %s."
+        % (who, first.placement.parameters, _wraps.all_ids(left.found) or "None", there, story),
+        evidence=first_of(
+            [shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found]
+        ),
+        when=min(each.call.when for each in left.found),
+        change=_wrap_changes.move_to_card(first, card.device_type if card else "cuda"),
+        explains=left.explains,
+        severity=ERROR if left.ended else WARNING,
+    )

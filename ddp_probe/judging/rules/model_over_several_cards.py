@@ -1,0 +1,67 @@
+"""One rank's model is spread over several cards, and DDP gets it as if it were on one card."""
+
+from typing import Iterator
+
+from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging.rule import Finding, Printed, Rule, first_of, shown
+from ddp_probe.judging.words import named
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP110",
+    slug="model-over-several-cards",
+    cause="model_parallel_inside_ddp",
+    title="The model of one rank is spread over several cards, and DDP is given device_ids for it.",
+    symptom=(
+        "DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cuda', index=0), device(type='cuda', "
+        "index=1)}'."
+    ),
+    evidence=(
+        "The placement written before the wrap has parameters on two or more cards of one type, and device_ids is not None. If a part is on cpu, "
+        "see submodule-left-behind."
+    ),
+    remedy=(
+        "For data parallelism, put each rank's whole model on its own card: model.to(local_rank's device), in place of device_map='auto' or "
+        "balanced maps. For model parallelism inside DDP, pass device_ids=None and output_device=None."
+    ),
+    needs=("ddp.init",),
+    printed=(
+        Printed(
+            _wraps.DEVICE_IDS
+            + r"\{(?P<devices>device\(type='(?P<kind>(?!cpu)\w+)',\s*index=\d+\),\s*device\(type='(?P=kind)',\s*index=\d+\)[^}]*)(?:\}|$)",
+            says="The parameters of one rank are on {devices}.",
+        ),
+        Printed(
+            (
+                r"module must have its parameters and buffers on device (?P<wanted>\S+) \(device_ids\[0\]\) but found one of them on device: "
+                r"(?P<found>(?!cpu)\S+)"
+            ),
+            says="A parameter is on {found}, and DataParallel needs all of them on {wanted}.",
+        ),
+        Printed(
+            r"You can't train a model that has been loaded with `?device_map='auto'`? in any distributed mode",
+            says="The model was loaded with device_map='auto', which spreads it over the cards of all ranks.",
+        ),
+    ),
+    yields_to=("init-failure-swallowed",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find refused models whose parameters are on several cards of one type."""
+    spread = [each for each in _wraps.wraps(run) if len(each.devices) > 1 and len(each.types) == 1 and each.ids]
+    lost = _wraps.refused(run, spread)
+    if not lost:
+        return
+    first = lost[0]
+    leaf = first.placement.off_majority[0] if first.placement.off_majority else None
+    place = ", %s on %s" % (leaf.name, leaf.device) if leaf else ""
+    yield RULE.found(
+        ranks=_wraps.wrapping_ranks(lost),
+        verdict="One model is spread over %d cards (%s%s) on %s, and DDP gets device_ids %s from %s."
+        % (len(first.devices), ", ".join(first.devices), place, named(_wraps.wrapping_ranks(lost)), _wraps.all_ids(lost), _wraps.giver(first)),
+        evidence=first_of([shown(each.call, "parameters on %s, device_ids %s" % (", ".join(each.devices), each.ids)) for each in lost]),
+        when=min(each.call.when for each in lost),
+        explains=_wraps.failures(run, lost),
+        change=[*_wrap_changes.without_ids(first), "For data parallelism, put each rank's whole model on its own card instead."],
+    )

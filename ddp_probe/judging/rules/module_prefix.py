@@ -1,0 +1,89 @@
+"""The names in a checkpoint have the prefix of a wrapper that the model does not have, or the other way round."""
+
+import re
+from typing import Iterator, Optional
+
+from ddp_probe.judging import change
+from ddp_probe.judging._renamed import edit, renaming
+from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.words import place
+from ddp_probe.reading.checkpoints.names import Renaming
+from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared import schema
+
+_PREFIX = r"(?P<prefix>module|_orig_mod|_forward_module|_fsdp_wrapped_module)\."
+
+RULE = Rule(
+    id="DDP515",
+    slug="module-prefix",
+    cause="module_prefix_mismatch",
+    title="The names in the checkpoint and in the model differ by the prefix of a wrapper.",
+    symptom="load_state_dict raises 'Missing key(s) … Unexpected key(s)', and one list is the other with 'module.' before each name.",
+    evidence="The exception lists the names of both.",
+    remedy="Save and load the model inside the wrapper: torch.save(ddp.module.state_dict(), path) and ddp.module.load_state_dict(state); "
+    "for a file that already has the prefix: torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, 'module.').",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            (
+                r"Missing key\(s\) in state_dict:?\s*\"(?!(?:module|_orig_mod|_forward_module"
+                r"|_fsdp_wrapped_module)\.)[^\"]+\".*Unexpected key\(s\) in state_dict:?\s*\""
+            )
+            + _PREFIX,
+            says="The checkpoint's names begin with '{prefix}.' and the model's do not: it was saved from the wrapper.",
+        ),
+        Printed(
+            r"Missing key\(s\) in state_dict:?\s*\""
+            + _PREFIX
+            + r"[^\"]*\".*Unexpected key\(s\) in state_dict:?\s*\"(?!(?:module|_orig_mod|_forward_module|_fsdp_wrapped_module)\.)",
+            says="The model's names begin with '{prefix}.' and the checkpoint's do not: it is loaded into the wrapper.",
+        ),
+        Printed(
+            r"unexpected key in source state_dict: " + _PREFIX,
+            says="The checkpoint's names begin with '{prefix}.', and none of them is loaded.",
+            ranks=False,
+        ),
+    ),
+)
+
+
+_SAVE = "Save without the prefix from now on: torch.save(ddp.module.state_dict(), path)."
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the failures whose two lists differ by a prefix, of all names or of those of one part."""
+    found = [match.failure for match in told(RULE, run)]
+    found += [failure for failure in run.failures if failure not in found and failure.process is not None and failure.fatal and _inside(failure)]
+    if not found:
+        return
+    failure = found[0]
+    renamed = renaming(failure.message)
+    first = next(("%s." % match.found.group("prefix") for match in told(RULE, run)), "")
+    in_file = renamed.in_file if renamed is not None else first != "" and not re.search(RULE.printed[1].pattern, failure.message, re.DOTALL)
+    prefix = (renamed.old if in_file else renamed.new) if renamed is not None else first
+    load = failure.process.final(schema.Load) if failure.process is not None else None
+    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
+    where = place(failure.site)
+    who = "the names in %s begin with '%s' and the model's do not" if in_file else "the model's names begin with '%s' and those in %s do not"
+    yield RULE.found(
+        ranks=ranks(each.process for each in found),
+        verdict="At %s %s." % (where, who % ((path, prefix) if in_file else (prefix, path))),
+        evidence=[failed(failure), *([shown(load, "load of %s" % path)] if load is not None else [])],
+        when=failure.when,
+        explains=found,
+        change=_change(failure, renamed, prefix, in_file),
+    )
+
+
+def _inside(failure: Failed) -> bool:
+    renamed = renaming(failure.message)
+    return renamed is not None and bool(renamed.wrapper)
+
+
+def _change(failure: Failed, renamed: Optional[Renaming], prefix: str, in_file: bool) -> change.Change:
+    if not in_file and prefix == "module.":
+        text = "$on.module.load_state_dict($args)"
+        return [change.Rewritten(failure.site, change.LOAD_STATE, text, "the call"), "Or load before the wrap."]
+    known = renamed or Renaming(prefix if in_file else "", "" if in_file else prefix, True, 0)
+    return [edit(known, failure.site), _SAVE if in_file else "Or load before the model is wrapped."]

@@ -1,0 +1,138 @@
+"""A host runs more ranks than it has visible cards: the last ranks ask for a card that does not exist, or share one."""
+
+from typing import Iterator
+
+from ddp_probe.judging import _cards
+from ddp_probe.judging.printed import by_text
+from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.words import capital, named
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP301",
+    slug="more-processes-than-cards",
+    cause="nproc_gt_visible_gpus",
+    title="More processes run on a host than cards are visible to them.",
+    symptom=(
+        "set_device raises 'invalid device ordinal', or NCCL says 'Duplicate GPU detected'; if launch code takes LOCAL_RANK modulo the number of "
+        "cards, ranks share a card without a message."
+    ),
+    evidence=(
+        "The card that a rank asked for, or its LOCAL_RANK, is not below the number of cards that it could see, and the launcher did not see more "
+        "of them. If each rank sees different cards, see card-is-not-the-local-rank."
+    ),
+    remedy=(
+        "Start as many processes as cards are visible: torchrun --nproc_per_node=<cards>; or make more cards visible (CUDA_VISIBLE_DEVICES or the "
+        "vendor's variable, the limits of the container and the scheduler)."
+    ),
+    needs=("device.set", "process.start"),
+    printed=(
+        Printed(
+            _cards.NO_SUCH_CARD,
+            unless=r"cudaGetDeviceCount|SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|comp_models/native\.py",
+        ),
+        Printed(
+            r"You requested (?:gpu|GPU)s?: (?P<asked>[^\n]*)\n? *But your machine only has: (?P<there>(?!\[\])[^\n]*)",
+            says="The job asks for cards {asked}; the host has {there}.",
+            ranks=False,
+        ),
+        Printed(
+            r"No slot '?(?P<slot>\d+)'? specif\w+ on host",
+            says="The job asks for card {slot}, and the launcher does not know this card.",
+            ranks=False,
+        ),
+        Printed(r"insufficient CUDA devices for DDP|not enough GPUs? (?:available )?for (?:the )?(?:requested )?\w*processes"),
+        Printed(
+            r"AssertionError|assert [^\n]*<=? *torch\.cuda\.device_count\(\)",
+            beside=r"assert [^\n]*<=? *torch\.cuda\.device_count\(\)",
+            says="The job asks for more cards on this host than torch.cuda.device_count().",
+        ),
+        Printed(
+            r"Invalid CUDA '(?:--)?device[ =](?P<asked>[\d,]+)' requested",
+            beside=r"torch\.cuda\.device_count\(\): [1-9]",
+            says="The job asks for cards {asked}, and torch does not see all of them.",
+            ranks=False,
+        ),
+        Printed(
+            r"tensor_parallel_size \(\d+\) to less than max local gpu count|number of required GPUs exceeds the total number of available"
+            r"|(?:runtime result = |ErrCode=|error code is )107001\b|device (?:id )?is out of range"
+        ),
+        # NCCL before 2.13 does not name the cards; this is the most frequent reason for its 'invalid usage' when a group is made.
+        Printed(
+            r"NCCL error in[^\n]*invalid usage[^\n]*",
+            unless=r"Last error:",
+            says="NCCL rejects the ranks' cards without a reason: most often two ranks are on one card.",
+            ranks=False,
+        ),
+        Printed(_cards.DUPLICATE, says="Rank {rank1} and rank {rank2} are on one card."),
+    ),
+    yields_to=("set-device-missing", "card-number-fixed", "visible-cards-wrong", "card-is-not-the-local-rank"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find a rank that asked for a card beyond the last one, then ranks that share cards because there are too few."""
+    refused, hosts = _cards.refused(run), _cards.hosts(run)
+    asked = [refusal for refusal in refused if refusal.there is not None and refusal.slot == refusal.process.local_rank]
+    beyond = [refusal for refusal in asked if refusal.slot >= (refusal.there or 0) and not _cards.own(hosts[_cards.machine(refusal.process)])]
+    if beyond:
+        yield _refusal(run, beyond)
+        return
+    few = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.FEW]
+    if few:
+        yield _sharing(run, few)
+    elif all(refusal.there is None and refusal.slot == refusal.process.local_rank for refusal in refused):
+        yield from by_text(RULE, run)
+
+
+def _refusal(run: Run, beyond: "list[_cards.Refused]") -> Finding:
+    first = beyond[0]
+    hosts = {_cards.machine(refusal.process): refusal.there or 0 for refusal in beyond}
+    ranks = [
+        process.rank
+        for process in run.processes
+        if process.rank is not None and (process.local_rank or 0) >= hosts.get(_cards.machine(process), 1 << 30)
+    ]
+    because = " ".join("%s=%s" % each for each in sorted(_cards.visible(first.process).items()))
+    processes = first.process.started.environment.get("LOCAL_WORLD_SIZE", "")
+    verdict = "%s asked for card %d, but %d %s visible%s%s." % (
+        capital(named([refusal.process.rank or 0 for refusal in beyond][:1])),
+        first.slot,
+        first.there or 0,
+        "is" if first.there == 1 else "are",
+        " (%s)" % because if because else "",
+        ", and %s processes were started on %s" % (processes, first.process.host) if processes else "",
+    )
+    remedy = "Start with --nproc_per_node=%d, or make %s cards visible%s." % (
+        first.there or 0,
+        processes or "as many as processes",
+        ": change %s" % because if because else "",
+    )
+    evidence = [
+        failed(refusal.failure, "%s asks for card %d: %s" % (refusal.call.name, refusal.slot, refusal.failure.text)) for refusal in beyond[:4]
+    ]
+    return RULE.found(
+        ranks=ranks, verdict=verdict, evidence=evidence, when=first.failure.when, remedy=remedy, explains=[refusal.failure for refusal in beyond]
+    )
+
+
+def _sharing(run: Run, few: "list[list[_cards.CardUse]]") -> Finding:
+    first = few[0]
+    cards = max(use.there or 0 for use in first)
+    late = [use.process.rank for group in few for use in group if (use.process.local_rank or 0) >= cards > 1 and use.process.rank is not None]
+    ranks = late or _cards.misplaced(run, few)
+    together = named([use.process.rank for use in first if use.process.rank is not None])
+    losses = _cards.lost(run)
+    verdict = "%s are all on %s of %s: %d %s visible to more processes than that." % (
+        capital(together),
+        first[0].device,
+        first[0].process.host,
+        cards,
+        "card is" if cards == 1 else "cards are",
+    )
+    evidence = [shown(use.call, "rank %s wraps a model on %s, %d visible" % (use.process.rank, use.device, use.there or 0)) for use in first[:4]]
+    when = min(use.call.when for group in few for use in group)
+    remedy = "Start with --nproc_per_node=%d, or make more cards visible." % cards
+    return RULE.found(
+        ranks=ranks, verdict=verdict, evidence=evidence, when=when, remedy=remedy, explains=losses, severity=ERROR if losses else WARNING
+    )

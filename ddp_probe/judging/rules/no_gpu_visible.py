@@ -1,0 +1,138 @@
+"""The job needs a card, and this process sees none."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe.judging import _own_group, change
+from ddp_probe.judging._cuda_words import IN_INIT_DIST, said
+from ddp_probe.judging._vendor_words import CARDS
+from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.words import named, place
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_COUNT = r"%\s*(?:num_gpus|n_?gpus?|gpus?_per_node|num_devices|torch\.\w+\.device_count\(\))"
+
+RULE = Rule(
+    id="DDP207",
+    slug="no-gpu-visible",
+    cause="no_gpu_visible",
+    title="The job needs a card, and this process sees none.",
+    symptom=(
+        "'ProcessGroupNCCL is only supported with GPUs, no GPUs found', 'No CUDA GPUs are available', or ZeroDivisionError in launch code that "
+        "divides by device_count()."
+    ),
+    evidence="The exception says so; in OpenMMLab's slurm branch it is a division by torch.cuda.device_count(), which is 0.",
+    remedy=(
+        "Check that the host has the cards and shows them (nvidia-smi or the vendor's tool in the same container, CUDA_VISIBLE_DEVICES or the "
+        "vendor's variable, --gres of the scheduler); on a CPU run, use gloo and no device index."
+    ),
+    needs=("mmengine.init_dist", "dist.init_process_group"),
+    fix="backend",
+    printed=(
+        Printed(r"ProcessGroup(?P<backend>\w+) is only supported with \w+, no \w+ found", says="The backend {backend} finds no card."),
+        Printed(
+            r"ZeroDivisionError: integer (?:division or )?modulo by zero",
+            beside="(?:" + IN_INIT_DIST + r")|" + _COUNT,
+            says="The launch code divides by the number of cards, and it is 0.",
+            ranks=False,
+        ),
+        Printed(r"No (?:available )?(?:%s)s? (?:found|available|device)" % CARDS),
+        Printed(
+            r"no CUDA-capable device is detected|CUDA driver initialization failed, you might not have a CUDA gpu|cudaErrorNoDevice"
+            r"|hipErrorNoDevice|CUDA_ERROR_NO_DEVICE|no ROCm-capable device is detected"
+        ),
+        Printed(
+            r"No supported gpu backend found|You requested (?:gpu|GPU)s?: \[[^\]]*\]\s*But your machine only has: \[\]"
+            r"|`?\w+Accelerator`? can(?: ?not|'t) run on your system since the accelerator is not available"
+        ),
+        Printed(
+            (
+                r"(?:AssertionError|RuntimeError|ValueError|EnvironmentError|OSError|SystemExit|Exception)[^\n]{0,40}(?:CUDA|[Cc]uda|GPU"
+                r"|gpu)s? (?:is|are) not (?:available|found|detected)|No GPU (?:found|available|detected)|requires (?:at least one|a) (?:CUDA "
+                r"|NVIDIA )?GPU\b"
+            ),
+            unless=r"is_available\(\) is False|map_location",
+        ),
+        Printed(
+            r"AssertionError|assert torch\.cuda\.is_available\(\)",
+            beside=r"assert torch\.cuda\.is_available\(\)",
+            says="The job asserts torch.cuda.is_available(), which is False.",
+        ),
+        Printed(
+            r"Invalid CUDA '(?:--)?device",
+            beside=r"torch\.cuda\.device_count\(\): 0\b",
+            says="The job asks for cards, and torch.cuda.device_count() is 0.",
+        ),
+        Printed(
+            r"Invalid CUDA '(?:--)?device[ =](?:0|cuda)' requested, use|valid devices are 0 - -1",
+            says="The job asks for card 0, and torch sees no card.",
+        ),
+        Printed(r"Unable to proceed, no GPU resources available|Failed to infer device type|Device not found\] Device acquire failed"),
+        Printed(
+            r"No HIP GPUs are available",
+            says="torch's HIP build sees no card: the driver's device files are missing or the user may not open them, or the card is not supported.",
+        ),
+        Printed(
+            r"nvml error: driver not loaded|could not select device driver \S+ with capabilities: \[\[gpu\]\]",
+            says="The container runtime does not find a driver for the cards.",
+        ),
+        Printed(
+            r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver|NVMLError_DriverNotLoaded"
+            r"|Failed to initialize NVML: (?:Unknown Error|Driver Not Loaded|No supported GPUs)"
+        ),
+    ),
+    yields_to=("visible-cards-wrong", "cuda-stands-for-another", "driver-mismatch", "init-failure-swallowed"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find it in the exception and its frames; the process's first line shows whether a variable hides the cards."""
+    lost = [(match.failure, match.printed.ranks) for match in told(RULE, run)]
+    lost += [(failure, True) for failure in run.failures if failure.fatal and failure.process is not None and _none_there(failure, failure.process)]
+    if not lost:
+        return
+    first = lost[0][0]
+    yield RULE.found(
+        ranks=ranks(failure.process for failure, guilty in lost if guilty),
+        verdict="The job needs a card at %s, and %s sees none: %s%s."
+        % (place(first.site), named(_of([failure for failure, _ in lost])), said(first), _why(first)),
+        evidence=first_of([failed(failure) for failure, _ in lost]),
+        when=first.when,
+        change=_change(first),
+        explains=[failure for failure, _ in lost],
+        fix=RULE.fix if any(isinstance(call.begin, schema.InitProcessGroup) for call in first.calls) else "",
+    )
+
+
+_NONE = re.compile(r"No (?:CUDA|HIP|%s) (?:GPUs|devices?) (?:are|is) available" % CARDS)
+
+
+def _none_there(failure: Failed, process: LoggedProcess) -> bool:
+    """Tell whether no card is available although no variable limits the cards; else the variable is the cause."""
+    hidden = any(card.visible for card in process.started.accelerators)
+    return not hidden and _NONE.search(failure.text) is not None
+
+
+def _of(failures: List[Failed]) -> List[int]:
+    return sorted({failure.rank for failure in failures if failure.rank is not None})
+
+
+def _why(failure: Failed) -> str:
+    """Return what the launch code did with the number of cards, if the exception does not say so."""
+    init = next((call for call in failure.calls if isinstance(call.begin, schema.InitDist)), None)
+    if init is None or not failure.type.endswith("ZeroDivisionError"):
+        return ""
+    return "; init_dist with launcher %s divides by torch.cuda.device_count(), which is 0" % init.begin.launcher
+
+
+def _change(failure: Failed) -> change.Change:
+    inits = [call for call in failure.calls if isinstance(call.begin, schema.InitDist)]
+    if inits and failure.process is not None:
+        return [*_own_group.instead_of_init_dist(failure.process, inits[0]), "Or give the job cards (--gres), and check them with nvidia-smi."]
+    if any(isinstance(call.begin, schema.InitProcessGroup) for call in failure.calls):
+        value = "$was if torch.cuda.is_available() else 'gloo'"
+        given = change.Argument(failure.site, change.GROUP, "backend", value, 0, False, "'nccl'", imports=("torch",))
+        return [given, "For NVIDIA cards, check nvidia-smi in the same container, and CUDA_VISIBLE_DEVICES."]
+    return [RULE.remedy]

@@ -1,0 +1,77 @@
+"""The file to load is not a checkpoint: a Git LFS pointer, an HTML page, plain text."""
+
+from typing import Dict, Iterator
+
+from ddp_probe.judging._loads import Broken, broken
+from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.words import place
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP507",
+    slug="not-a-checkpoint-file",
+    cause="not_a_checkpoint_file",
+    title="The file to load is not a checkpoint.",
+    symptom="torch.load raises UnpicklingError: 'invalid load key', or 'Weights only load failed … Unsupported operand' with the code of a letter.",
+    evidence="The file's first bytes, read before the load.",
+    remedy=(
+        "Replace it with the real file: run 'git lfs pull' for a Git LFS pointer; for an HTML page, download again with the link to the file itself."
+    ),
+    needs=("checkpoint.load",),
+    printed=(
+        Printed(r"invalid load key, '(?P<key>v)'", says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…)."),
+        Printed(r"invalid load key, '(?P<key><)'", says="The file begins with '<', as an HTML or XML page does."),
+        Printed(r"invalid load key, '(?P<key>[^P\\']|\\(?:n|r|t|x1f|ufeff|xef))'", says="The file begins with '{key}', which no checkpoint does."),
+        Printed(
+            r"Weights only load failed.*Unsupported operand 118\b",
+            says="The file begins with 'v', as a Git LFS pointer does (version https://git-lfs…).",
+        ),
+        Printed(r"Weights only load failed.*Unsupported operand 60\b", says="The file begins with '<', as an HTML or XML page does."),
+        Printed(r"Weights only load failed.*Unsupported operand (?:123|91|35|10|31|37)\b", says="The file does not begin as a checkpoint does."),
+        Printed(r"Invalid magic number; corrupt file\?", says="The file does not begin as a checkpoint does."),
+        Printed(r"Error while deserializing header: (?:header too large|HeaderTooLarge|InvalidHeaderDeserialization)"),
+        Printed(r"OSError: Unable to (?:synchronously )?open file \(file signature not found\)"),
+    ),
+)
+
+
+_IS: Dict[str, str] = {
+    "git-lfs": "a Git LFS pointer, the placeholder of a file that was not downloaded",
+    "html": "an HTML page, such as a login or error page",
+    "json": "JSON",
+    "text": "plain text",
+}
+_DO: Dict[str, str] = {
+    "git-lfs": "Fetch the real file: git lfs install, then git lfs pull --include=%s in its repository.",
+    "html": "Download %s again with the link to the file itself; look at the page to see what the server said.",
+    "json": "Give the path of the weights; %s may be their index or their configuration.",
+    "text": "Give the path of the weights; %s may hold their path or a checksum.",
+}
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the loads that ended a process because of a file of another kind, or of a first byte that a checkpoint does not have."""
+    texts = {id(match.failure): match for match in told(RULE, run)}
+    loads = [
+        load for load in broken(run) if load.file.kind in _IS or (id(load.failure) in texts and load.file.kind not in ("zip", "legacy", "empty"))
+    ]
+    if not loads:
+        return
+    first = loads[0]
+    yield RULE.found(
+        ranks=ranks(load.process for load in loads),
+        verdict="%s, which is loaded at %s, is %s (%s bytes)." % (first.file.path, place(first.call.site), _is(first), first.file.size),
+        evidence=[item for load in loads[:2] for item in _evidence(load)],
+        when=first.call.when,
+        explains=[load.failure for load in loads],
+        remedy=_DO[first.file.kind] % first.file.path if first.file.kind in _DO else "",
+    )
+
+
+def _is(load: Broken) -> str:
+    return _IS.get(load.file.kind, "not a checkpoint: it has another first byte")
+
+
+def _evidence(load: Broken) -> "list[Evidence]":
+    return [shown(load.call, "%s, kind %s" % (load.file.path, load.file.kind or "unknown")), failed(load.failure)]

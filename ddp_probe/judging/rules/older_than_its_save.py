@@ -1,0 +1,87 @@
+"""A rank loads a file that is older than the save of this run that should have made it."""
+
+from typing import Iterator, List, NamedTuple, Optional
+
+from ddp_probe.judging._loads import Saved, Saves
+from ddp_probe.judging._who import ranks
+from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.words import capital, clock, named, place
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_CLOCKS = 5.0  # Seconds that the clocks of two hosts, which write the times of their files, may differ by.
+
+RULE = Rule(
+    id="DDP527",
+    slug="older-than-its-save",
+    cause="ranks_load_different_files",
+    title="A rank loads a file that is older than the save of this run that should have made it.",
+    symptom="Nothing fails: a rank goes on with the weights of an earlier run or of an earlier epoch.",
+    evidence=(
+        "A save of the same path has ended on another host before the load, and the file that is loaded was last modified before the one that "
+        "the save made."
+    ),
+    remedy=(
+        "Put the checkpoint into a folder that all hosts share. If they share it, its file system keeps old attributes: let the ranks wait at a "
+        "barrier after the save, and give each save a name of its own."
+    ),
+    needs=("checkpoint.load", "checkpoint.save"),
+    severity=WARNING,
+)
+
+
+class _Old(NamedTuple):
+    """A load of an old file, and the save that it missed."""
+
+    process: LoggedProcess
+    call: "LoggedCall[schema.Load]"
+    missed: Saved
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare each load with the last save of its path that had ended on another host."""
+    saves = Saves(run)
+    found: List[_Old] = []
+    for process in run.ranks.values():
+        for call in process.calls(schema.Load):
+            missed = _missed(saves, process, call)
+            if missed is not None:
+                found.append(_Old(process, call, missed))
+    if found:
+        yield _finding(found)
+
+
+def _missed(saves: Saves, process: LoggedProcess, call: "LoggedCall[schema.Load]") -> Optional[Saved]:
+    file = call.begin.file
+    if file is None or file.mtime is None or not file.path:
+        return None
+    last = saves.last_ended(process, file.path, call.when)
+    if last is None or last[0].host == process.host:
+        return None
+    made = last[1].end.mtime if isinstance(last[1].end, schema.Save) else None
+    return last if made is not None and file.mtime < made - _CLOCKS else None
+
+
+def _finding(found: List[_Old]) -> Finding:
+    process, call, (writer, save) = found[0]
+    file = call.begin.file or schema.CheckpointFile()
+    who = ranks(old.process for old in found)
+    return RULE.found(
+        ranks=who,
+        verdict="%s on %s %s %s of %s at %s, and not the one that rank %s saved on %s at %s, %s."
+        % (
+            capital(named(who)),
+            process.host,
+            "loads" if len(who) < 2 else "load",
+            file.path,
+            clock(file.mtime or 0.0),
+            place(call.site),
+            writer.rank,
+            writer.host,
+            place(save.site),
+            clock(save.when),
+        ),
+        evidence=[*first_of([shown(old.call, "load of %s" % file.path) for old in found]), shown(save, "save of %s" % save.begin.path)],
+        when=call.when,
+    )

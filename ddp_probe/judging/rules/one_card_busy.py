@@ -1,0 +1,63 @@
+"""One card of a host computes for all of its ranks, and the others idle."""
+
+from typing import Iterator, List, Optional, Tuple
+
+from ddp_probe.judging._card_loads import CardsOfHost, hosts
+from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
+from ddp_probe.reading.model import Run
+from ddp_probe.shared.schema import CardLoad
+
+_LOOKS, _BUSY, _IDLE = 3, 20.0, 2.0
+
+RULE = Rule(
+    id="DDP317",
+    slug="one-card-busy",
+    cause="one_card_busy",
+    title="One card of a host is busy while the others idle, though several ranks run there.",
+    symptom="A job over eight ranks is as slow as one, and the vendor's tool shows load on one card only.",
+    evidence=(
+        "cards.state of the launcher: since the job began one card has been busy for 20 % of the time or more on average, and each other "
+        "one for 2 % at most."
+    ),
+    remedy=(
+        "See on which device each rank has its model: the columns 'parameters' and 'card' of the report. If all are on one, call "
+        "torch.cuda.set_device(local_rank), or the accelerator's own module, before the model is moved, and give the device no number. "
+        "If the others are on the CPU, move their models; if one rank alone trains while the others wait, see what it does."
+    ),
+    needs=("cards.state",),
+    severity=WARNING,
+    yields_to=(
+        "set-device-missing",
+        "card-number-fixed",
+        "more-processes-than-cards",
+        "visible-cards-wrong",
+        "memory-on-another-card",
+        "processes-on-one-card",
+        "model-never-moved",
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare the means of the cards, host by host."""
+    for host in hosts(run):
+        means = sorted(((card.utilisation_mean, card) for card in host.last.begin.cards if card.utilisation_mean is not None), key=_mean)
+        found = _busy(host, means)
+        if found is not None:
+            yield RULE.found(
+                ranks=host.on(found),
+                verdict="Card %d of %s is busy %.0f %% of the time and none of the %d others more than %.0f %%, while %d ranks run there, "
+                "by %s in %d looks." % (found.index, host.host, means[-1][0], len(means) - 1, means[-2][0], len(host.ranks), host.tool, host.looks),
+                evidence=[shown(host.last, "%.1f %% on card %d" % (mean, card.index)) for mean, card in means[:-4:-1]],
+                when=host.answers[0].when,
+            )
+
+
+def _mean(one: Tuple[float, CardLoad]) -> float:
+    return one[0]
+
+
+def _busy(host: CardsOfHost, means: List[Tuple[float, CardLoad]]) -> Optional[CardLoad]:
+    if len(host.ranks) < 2 or not host.used or len(means) < 2 or host.looks < _LOOKS or means[-1][0] < _BUSY or means[-2][0] > _IDLE:
+        return None
+    return means[-1][1]

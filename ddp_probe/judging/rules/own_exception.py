@@ -1,0 +1,99 @@
+"""The first exception that does not report the loss of a peer: the job's own, which no other rule knows."""
+
+import re
+from typing import Iterator, List
+
+from ddp_probe.judging._root_cause import root_cause
+from ddp_probe.judging._vendor_words import CARDS, COMMUNICATION
+from ddp_probe.judging._waits import TIMED_OUT
+from ddp_probe.judging._who import ranks
+from ddp_probe.judging.rule import LOW, MEDIUM, Finding, Rule, failed
+from ddp_probe.judging.rules import first_to_fail
+from ddp_probe.judging.words import capital, cut, named, place
+from ddp_probe.reading.model import Failed, Run
+
+# Exceptions from these are about the machine, the versions or the other ranks: they need a rule of their own.
+_LIBRARY = re.compile(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
+_SYSTEM = re.compile(
+    r"NCCL|nccl|gloo|[Cc]uda|CUDA|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory"
+    r"|%s|%s" % (CARDS, COMMUNICATION)
+)
+# A program's own code nearly always raises these: they count even if a listing has lost the frames.
+_PLAIN = ("KeyError", "IndexError", "NameError", "UnboundLocalError", "ZeroDivisionError", "JSONDecodeError", "RecursionError")
+_NOT_OWN = (
+    "ImportError",
+    "ModuleNotFoundError",
+    "MemoryError",
+    "OutOfMemoryError",
+    "SystemExit",
+    "ExceptionGroup",
+    "DistBackendError",
+    "DistNetworkError",
+)
+
+RULE = Rule(
+    id="DDP623",
+    slug="own-exception",
+    cause="own_exception",
+    title="An exception in the job's own code came first; what other ranks report follows from it.",
+    symptom="The same traceback of the job's own code on all ranks, or one among many about closed connections.",
+    evidence="The first exception that is not about another rank, with the line of the job that it ends in.",
+    remedy="Fix what failed at that line; the other ranks' exceptions follow from it.",
+    last_resort=True,
+    needs_all=True,
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the first exception that a probe recorded in a distributed job, unless first-to-fail names the rank that the others lost."""
+    fatal = [failure for failure in run.failures if failure.process is not None and failure.fatal and failure.uncaught]
+    own = next((failure for failure in fatal if not failure.consequence), None)
+    if own is None or own.process is None or own.process.alone or not _is_own(own) or any(True for _ in first_to_fail.check(run)):
+        return
+    alike = [failure for failure in fatal if failure.text == own.text and failure.site == own.site]
+    yield _found(own, alike, [failure for failure in fatal if failure.consequence], ranks(failure.process for failure in alike), MEDIUM)
+
+
+def read(run: Run) -> Iterator[Finding]:
+    """Find the first exception of a plain log, if the log shows several ranks."""
+    fatal = [failure for failure in run.failures if failure.process is None and failure.fatal and failure.uncaught]
+    own = next((failure for failure in fatal if failure.type and not failure.consequence), None)
+    lost = [failure for failure in fatal if failure.consequence]
+    if own is None or not (lost or own.rank is not None) or not _is_own(own):
+        return
+    alike = [failure for failure in fatal if failure.text == own.text and failure.site == own.site]
+    yield _found(own, alike, lost, _printed(alike, lost), LOW)
+
+
+def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[int], confidence: str) -> Finding:
+    losers = _losers(lost, guilty)
+    words = (capital(named(guilty)), "failed first," if losers else "failed", cut(own.text, 200).rstrip("."), place(own.site), losers)
+    return RULE.found(
+        ranks=guilty,
+        verdict="%s %s with %s at %s; an exception in the job's own code%s." % words,
+        evidence=[failed(failure) for failure in [own, *lost[:2]]],
+        when=own.when,
+        explains=[*alike, *lost],
+        confidence=confidence,
+        remedy="Fix what failed at %s%s." % (place(own.site), "; the other ranks' exceptions follow from it" if losers else ""),
+    )
+
+
+def _is_own(failure: Failed) -> bool:
+    """Tell whether the job's own code or data led to the exception, and not the machine, the versions or the other ranks."""
+    if not failure.frames and failure.process is None:
+        return failure.type.rpartition(".")[2] in _PLAIN and not _SYSTEM.search(failure.text)
+    if not failure.frames or failure.site is None or failure.type.rpartition(".")[2] in _NOT_OWN:
+        return False
+    return not (_LIBRARY.search(failure.frames[-1].file) or _SYSTEM.search(failure.text) or TIMED_OUT.search(failure.text))
+
+
+def _printed(alike: List[Failed], lost: List[Failed]) -> List[int]:
+    """Return the ranks that printed it; if that is not known, the rank that the launcher names as the first to fail."""
+    told = sorted({failure.rank for failure in alike if failure.rank is not None})
+    return told or root_cause(failure.text for failure in lost)
+
+
+def _losers(lost: List[Failed], guilty: List[int]) -> str:
+    others = sorted({failure.rank for failure in lost if failure.rank is not None} - set(guilty))
+    return "; %s lost it" % named(others) if others else ""

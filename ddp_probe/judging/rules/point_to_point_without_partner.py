@@ -1,0 +1,83 @@
+"""A send or a receive has no partner: the other rank does not make the other half."""
+
+from typing import Iterator, Optional
+
+from ddp_probe.judging._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
+from ddp_probe.judging.ledgers import Standing, view
+from ddp_probe.judging.rule import MEDIUM, Finding, Rule
+from ddp_probe.judging.words import capital, spans
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.splits import PEER, Split
+from ddp_probe.shared.ledger_schema import PAIRED, SENDS
+
+RULE = Rule(
+    id="DDP635",
+    slug="point-to-point-without-partner",
+    cause="rank_divergent_control_flow",
+    title="A send or a receive has no partner.",
+    symptom="A pipeline hangs: one rank waits in send or recv, and the other rank of the pair is somewhere else.",
+    evidence="The ledgers of both ranks: the one that waits has made more calls to this peer than the peer has made to it. "
+    "Or each is in the other's half, and neither returns.",
+    remedy="Give each send its recv, with the same peers and in an order in which not both ranks wait; isend, irecv and batch_isend_irecv help.",
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name both ranks of the pair, and the calls that they are in."""
+    found = of_kind(run, PEER)
+    if not only_waits(run):
+        return
+    if found is None:
+        yield from _apart(run)
+        return
+    pair = sorted({*found.blame, *found.here, *found.there})
+    other = _other_half(run, found)
+    told = departed(found)
+    told += " Rank %d is %s: one of them may name the wrong rank." % (other, view(run).ranks[other].where()) if other is not None else ""
+    yield RULE.found(
+        ranks=found.blame if found.departure is not None else pair,
+        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
+        evidence=[*evidence(run, found), *([stands(run, other)] if other is not None else [])],
+        when=found.when,
+        remedy="Give the %s of rank %s its other half on rank %s, or remove it; both need the same number of calls, in the same order."
+        % (found.what, spans(found.here), spans(found.there)),
+        explains=explained(run),
+    )
+
+
+def _apart(run: Run) -> Iterator[Finding]:
+    """Name the pairs of which each rank is in the other's half for long: the ledgers agree, so it is something that they do not hold."""
+    seen = view(run)
+    for rank, one in seen.ranks.items():
+        peer = seen.ranks.get(one.inside.peer) if one.inside is not None and one.inside.op in SENDS else None
+        if peer is None or not _is_half(peer, one) or min(one.lasted(), peer.lasted()) < seen.patience:
+            continue
+        yield RULE.found(
+            ranks=sorted((rank, peer.rank)),
+            verdict="Rank %d is %s; rank %d is %s. Each is the other's half, and both have been there for %.0f s: "
+            "their tags differ, which no ledger holds, or the two cannot reach each other."
+            % (rank, one.where(), peer.rank, peer.where(), min(one.lasted(), peer.lasted())),
+            evidence=[stands(run, rank), stands(run, peer.rank)],
+            when=max(one.since(), peer.since()),
+            remedy="Give both calls the same tag. If they have it, look whether the two ranks can reach each other.",
+            explains=explained(run),
+            confidence=MEDIUM,
+        )
+
+
+def _is_half(receiver: Standing, sender: Standing) -> bool:
+    """Tell whether a rank is in the receive that belongs to the send in which another one is."""
+    one, other = receiver.inside, sender.inside
+    if one is None or other is None or one.op not in PAIRED or one.op in SENDS or receiver.left is not None or sender.left is not None:
+        return False
+    return one.peer == sender.rank and one.seq == other.seq and one.group is not None and other.group is not None and one.group.id == other.group.id
+
+
+def _other_half(run: Run, found: Split) -> Optional[int]:
+    """Return a rank that waits to send to the one that receives, or to receive from the one that sends."""
+    for rank, standing in view(run).ranks.items():
+        inside = standing.inside
+        waits = inside is not None and inside.op in PAIRED and inside.peer in found.here and rank not in found.there
+        if inside is not None and waits and (inside.op in SENDS) != (found.what in SENDS):
+            return rank
+    return None

@@ -1,0 +1,81 @@
+"""The vendor's tool lists several ranks of a host on one card."""
+
+from typing import Iterator, List, NamedTuple
+
+from ddp_probe.judging import _cards
+from ddp_probe.judging._card_loads import CardsOfHost, hosts
+from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, shown
+from ddp_probe.judging.words import size, subject
+from ddp_probe.reading.model import Run
+from ddp_probe.shared.schema import CardLoad
+
+RULE = Rule(
+    id="DDP315",
+    slug="processes-on-one-card",
+    cause="set_device_missing",
+    title="The vendor's tool lists several ranks of a host on one card.",
+    symptom="One card runs out of memory before the others do, or does all of the work.",
+    evidence=(
+        "cards.state of the launcher: the processes that the tool lists on one card are those of several ranks, and there are as many "
+        "cards as ranks or "
+        "more. If they are on cards of their own too, each has only a context there, of some hundred MiB."
+    ),
+    remedy=(
+        "Choose the card before anything else touches one: torch.cuda.set_device(local_rank), or the accelerator's own module, before "
+        "init_process_group and before the first load, and load checkpoints with map_location='cpu'."
+    ),
+    needs=("cards.state",),
+    severity=WARNING,
+    yields_to=(
+        "set-device-missing",
+        "card-number-fixed",
+        "more-processes-than-cards",
+        "visible-cards-wrong",
+        "map-location-missing",
+        "memory-on-another-card",
+    ),
+)
+
+
+class _Crowd(NamedTuple):
+    card: CardLoad
+    ranks: List[int]
+    guests: List[int]  # Those that have a card of their own too.
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare, host by host, the tool's processes of each card with the ranks."""
+    for host in hosts(run):
+        if len(host.ranks) <= len(host.last.begin.cards) and not _cards.own(host.ranks):
+            crowds = [crowd for card in host.last.begin.cards for crowd in [_crowd(host, card)] if len(crowd.ranks) > 1]
+            if crowds:
+                yield _finding(host, crowds[0], run)
+
+
+def _crowd(host: CardsOfHost, card: CardLoad) -> _Crowd:
+    pids = {process.rank: process.pid for process in host.ranks if process.rank is not None}
+    here = host.processes(card.index)
+    elsewhere = set().union(*(host.processes(other.index) for other in host.last.begin.cards if other.index != card.index))
+    ranks = sorted(rank for rank, pid in pids.items() if pid and pid in here)
+    return _Crowd(card, ranks, [rank for rank in ranks if pids[rank] in elsewhere])
+
+
+def _finding(host: CardsOfHost, crowd: _Crowd, run: Run) -> Finding:
+    card, guests = crowd.card, crowd.guests
+    astray = guests if guests and len(guests) < len(crowd.ranks) else crowd.ranks
+    held = [bytes_ for bytes_ in card.processes.values() if bytes_]
+    more = ", %s in all" % size(sum(held)) if held else ""
+    where = "beside cards of their own" if guests else "and on no other; %d cards of the host are free" % _free(host)
+    lost = [failure for failure in _cards.lost(run) if failure.rank in crowd.ranks and not guests]
+    return RULE.found(
+        ranks=astray,
+        verdict="%s on card %d of %s%s, %s, as %s lists them." % (subject(astray, "is", "are"), card.index, host.host, more, where, host.tool),
+        evidence=[shown(host.last, "%d processes on card %d" % (len(card.processes), card.index))],
+        when=host.answers[0].when,
+        explains=lost,
+        severity=ERROR if lost else WARNING,
+    )
+
+
+def _free(host: CardsOfHost) -> int:
+    return sum(not host.processes(card.index) for card in host.last.begin.cards)

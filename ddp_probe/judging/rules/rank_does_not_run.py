@@ -1,0 +1,47 @@
+"""The process of a rank is stopped, and the others wait for it."""
+
+from typing import Iterator
+
+from ddp_probe.judging._halted import halted
+from ddp_probe.judging._split_words import doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule
+from ddp_probe.judging.words import capital, listed, named
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.splits import HALTED
+
+RULE = Rule(
+    id="DDP421",
+    slug="rank-does-not-run",
+    cause="rank_stopped_participating",
+    title="The process of a rank is stopped, and the others wait for it.",
+    symptom="The job hangs. The process is there, and uses no CPU; ps shows it in state T.",
+    evidence=(
+        "The kernel says that the process is stopped. Afterwards: its watcher has written nothing although its ledger stood, while those of other "
+        "ranks on the host have written that they hang. A process that hangs in Python or in C still writes its stacks, unless C code holds the GIL "
+        "in a job that uses faulthandler's timer itself."
+    ),
+    remedy="If it is there: kill -CONT PID. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs.",
+    needs=("hang.suspected",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the ranks that do not run, how that is known, and who waits."""
+    found = of_kind(run, HALTED)
+    if found is None or not only_waits(run):
+        return
+    seen = view(run)
+    how = halted(run, seen)
+    said = ["%s %s, %s" % (named([rank]), how[rank], seen.ranks[rank].where()) for rank in found.there if rank in how]
+    pids = " ".join(str(seen.ranks[rank].process.pid) for rank in found.there if rank in run.running and seen.ranks[rank].process.pid > 0)
+    yield RULE.found(
+        ranks=found.blame,
+        verdict="%s; %s.%s" % (capital(listed(said, 4)), waiting(run, found), doubt(found)),
+        evidence=evidence(run, found),
+        when=found.when,
+        remedy="%sFind out who stopped %s: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."
+        % ("Let it go on: kill -CONT %s. " % pids if pids else "", named(found.there)),
+        explains=explained(run),
+        confidence=HIGH if pids else MEDIUM,
+    )

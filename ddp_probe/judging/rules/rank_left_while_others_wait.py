@@ -1,0 +1,54 @@
+"""A rank has left, and the others wait for it in a collective."""
+
+from typing import Iterator
+
+from ddp_probe.judging._split_words import absent, doubt, evidence, explained, of_kind, waiting
+from ddp_probe.judging.ledgers import Standing, view
+from ddp_probe.judging.rule import Finding, Rule
+from ddp_probe.judging.words import at, capital, named, place
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.splits import LEFT
+
+RULE = Rule(
+    id="DDP631",
+    slug="rank-left-while-others-wait",
+    cause="rank_stopped_participating",
+    title="A rank has left, and the others wait for it in a collective.",
+    symptom="The job hangs with fewer processes than it began with; the ranks that are left give up with a timeout or lose a peer.",
+    evidence="The ledgers show who waits in which collective; the log or the launcher shows how the missing rank ended.",
+    remedy="Find out why the rank left: its exit code, its last lines, the signal. Let all ranks leave together.",
+    needs=("process.end", "launcher.child"),
+    last_resort=True,
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the ranks that have left and those that wait."""
+    found = of_kind(run, LEFT)
+    if found is None:
+        return
+    gone = view(run).ranks[found.there[0]]
+    yield RULE.found(
+        ranks=found.blame,
+        verdict="%s; %s.%s" % (capital(absent(run, found)), waiting(run, found), doubt(found)),
+        evidence=evidence(run, found),
+        when=min(found.when, gone.left.when if gone.left is not None else found.when),
+        remedy=_remedy(named(found.there), gone),
+        explains=[*explained(run), *([gone.left.failure] if gone.left is not None and gone.left.failure is not None else [])],
+    )
+
+
+def _remedy(who: str, gone: Standing) -> str:
+    left = gone.left
+    if left is not None and left.failure is not None:
+        return "Fix what failed at %s; the other ranks wait for %s because of it." % (place(left.site), who)
+    if left is not None and left.site is not None:
+        return "Find out why %s comes to the exit call at %s: print what decides it. Let all ranks leave together." % (who, place(left.site))
+    if gone.process.end is None:
+        return (
+            "Find out what ended %s after its last call%s: a signal (dmesg -T | grep -i 'out of memory', memory.events of the container, the "
+            "scheduler's log), the program that started it, or MPI's Abort. What it printed last tells more."
+        ) % (who, at(gone.site))
+    pool = " A pool (joblib, Ray, concurrent.futures) keeps the exception of a worker: the program that started it prints it."
+    left_by = "its last printed lines, its exit code.%s" % (pool if gone.process.started.role == "promoted" else "")
+    return "Find out why %s left after its last call%s: %s Let all ranks leave together." % (who, at(gone.site), left_by)

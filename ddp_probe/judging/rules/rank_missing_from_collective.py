@@ -1,0 +1,141 @@
+"""A rank does not come to a collective in which the others wait: it is in another one, in a phase, or outside of any."""
+
+from typing import Iterator, List, Tuple, Union
+
+from ddp_probe.judging._loop_end import UNEQUAL, exchanged_unequally, loop_end, unequal
+from ddp_probe.judging._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.rule import MEDIUM, Finding, Rule, Undecided
+from ddp_probe.judging.words import at, by_number, capital, counted, named
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.splits import BACKWARD, MISSING, UNKNOWN, Split
+from ddp_probe.shared import schema
+
+_COMPARED = 3  # At most this many ranks of each side are compared.
+_EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
+_WORKERS = "If workers read it, num_workers=0 shows the line in the dataset, and DataLoader(…, timeout=300) raises if a worker gives nothing."
+_STACKS = "Look where %s: python -m ddp_probe stacks, or py-spy dump --pid PID, while it hangs."
+
+RULE = Rule(
+    id="DDP629",
+    slug="rank-missing-from-collective",
+    cause="rank_divergent_control_flow",
+    title="A rank does not come to a collective in which the others wait.",
+    symptom="The job hangs, or the ranks that wait give up with a timeout, which does not name the missing one.",
+    evidence=(
+        "The ledgers: most ranks of a group are in a collective that one has not begun; its ledger shows the call or the phase where it is, and its "
+        "stacks the line of the job's own code."
+    ),
+    remedy="Look at the line where the missing rank is: let it make the same calls as the others, or take the call off the others' path.",
+)
+
+
+def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
+    """Name the missing ranks, their position, and the ranks that wait."""
+    found = of_kind(run, MISSING, UNKNOWN)
+    if found is None or not only_waits(run):
+        return
+    if found.kind == UNKNOWN:
+        yield _undecided(run, found)
+        return
+    both = set(found.here) & set(found.blame)
+    told = " Each waits for the other; nothing shows which of them is wrong." if both else departed(found)
+    ended, batches = _out_of_batches(run, found)
+    passes = 0 if ended else _unequal_passes(run, found)
+    short = ended
+    if ended:
+        told = " The DataLoader of %s ended after %d batches, and that of the others has more." % (named(ended), batches)
+    elif passes:
+        guilty, why = unequal(found.there, found.here)
+        found, both = found._replace(blame=tuple(guilty)), set(guilty) & set(found.here)
+        told = " All of them have begun %s: %s." % (counted(passes, "backward pass", "backward passes"), why)
+    elif both:
+        short, said = _out_of_the_loop(run, found)
+        told = said or told
+    one = RULE.found(
+        ranks=short or found.blame,
+        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
+        evidence=evidence(run, found),
+        when=found.when,
+        remedy=_EVEN if short else UNEQUAL if passes else _remedy(run, found),
+        explains=explained(run),
+        confidence=MEDIUM if both and not ended else "high",
+    )
+    if short:
+        one.cause = "uneven_batches"
+    elif _stands(run, found):
+        one.cause = "rank_stopped_participating"
+    elif found.there and all(_unknown_end(run, rank) for rank in found.there):
+        one.cause, one.confidence = "rank_stopped_participating", MEDIUM
+        one.verdict += " %s left no last line: whether it ended there is not known." % capital(named(found.there))
+    yield one
+
+
+def _stands(run: Run, found: Split) -> bool:
+    """Tell whether the missing ranks are in no call of the group, but wait for data or stand at a line of the job."""
+    those = [view(run).ranks[rank] for rank in found.there]
+    return all(one.inside is None and (one.own is not None or one.waits_for_data) and not one.in_backward for one in those)
+
+
+def _remedy(run: Run, found: Split) -> str:
+    guilty, who = view(run).ranks[found.there[0]], named(found.there)
+    if guilty.waits_for_data:
+        return "Look at what the dataset of %s reads for this batch%s: a file, a pipe, a lock, the network. %s" % (who, at(guilty.site), _WORKERS)
+    if _stands(run, found):
+        return "Find out what %s does%s, and why it takes this long or does not end: a loop, a lock, a file, the network." % (who, at(guilty.site))
+    return "Compare the path of %s%s with that of %s%s: all ranks need the same calls, and the same number of batches." % (
+        who,
+        at(guilty.site),
+        named(found.here),
+        at(view(run).ranks[found.here[0]].site),
+    )
+
+
+def _unequal_passes(run: Run, found: Split) -> int:
+    ranks = view(run).ranks
+    return exchanged_unequally([ranks[rank] for rank in found.there], [ranks[rank] for rank in found.here])
+
+
+def _out_of_batches(run: Run, found: Split) -> Tuple[List[int], int]:
+    """Return the side whose DataLoaders have ended with fewer batches than the other side has taken, and how many."""
+    for one, two in ((found.here, found.there), (found.there, found.here)):
+        ended = [view(run).ranks[rank].batches() for rank in one]
+        more = [view(run).ranks[rank].batches() for rank in two]
+        if all(over for _, over in ended) and not any(over for _, over in more) and max(ended)[0] < min(more)[0]:
+            return list(one), min(ended)[0]
+    return [], 0
+
+
+def _out_of_the_loop(run: Run, found: Split) -> Tuple[List[int], str]:
+    """Return the side that has left the loop in which the other side is in backward, after fewer backward passes, and say so."""
+    for gone, still in ((found.here, found.there), (found.there, found.here)):
+        ranks = view(run).ranks
+        passes = max(ranks[rank].times(BACKWARD) for rank in gone)
+        if not all(ranks[rank].in_backward and ranks[rank].times(BACKWARD) > passes for rank in still):
+            continue
+        ends = [loop_end(ranks[one], ranks[other]) for one in still[:_COMPARED] for other in gone[:_COMPARED]]
+        loop = ends[0].loop if ends[0] is not None and None not in ends else None
+        if loop is not None:
+            ended = " The loop%s has ended on %s, after %s" % (at(loop), named(gone), counted(passes, "backward pass", "backward passes"))
+            return list(gone), "%s; %s %s still in it." % (ended, named(still), by_number(still, "is", "are"))
+    return [], ""
+
+
+def _undecided(run: Run, found: Split) -> Undecided:
+    parts = [waiting(run, found)]
+    parts += [absent(run, found)] if found.there else []
+    if not found.unknown and not found.is_sure:
+        parts.append("it is not known whether they waited for long when they were ended")
+    return RULE.undecided(
+        "%s.%s" % (capital("; ".join(parts)), doubt(found)),
+        explains=explained(run),
+        then=_STACKS % (named(found.unknown or found.there) + " is"),
+    )
+
+
+def _unknown_end(run: Run, rank: int) -> bool:
+    """Tell whether nothing says that a rank was still there: no last line, no word of its launcher or of its watcher, and it does not run."""
+    process, death = view(run).ranks[rank].process, run.death(rank)
+    is_cut = bool(process.holes) or process.start is None
+    is_told = death is not None and not (death.signal and is_cut)
+    return process.ended is None and rank not in run.running and not is_told and not process.count(schema.HangSuspected)

@@ -1,0 +1,140 @@
+"""A rank never came to init_process_group: the others waited for it there."""
+
+import re
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from ddp_probe.judging import _next
+from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Printed, Rule, Undecided, failed, first_of, shown
+from ddp_probe.judging.words import at, by_number, capital, named
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.shared import schema
+
+_MISSED = re.compile(r"\d+/\d+ clients joined|Socket Timeout|store based barrier|[Ww]ait timeout|[Tt]imed out|[Tt]imeout")
+_MASTER = re.compile(r"trying to connect to|failed to connect|addresses of")  # Nobody was at the master's address: another matter.
+# More came than there are ranks: the count includes what an earlier start left in the store, or in the file of file://.
+_TOO_MANY = r"world_size=(?:%s|9, \w+=\d\d|\d\d, \w+=\d\d\d)" % "|".join(r"%d, \w+=(?:[%d-9]\b|\d\d)" % (size, size + 1) for size in range(1, 9))
+
+_LATER = (
+    "Look at what the ranks with a file did before init_process_group: python -m ddp_probe logs. If they were still loading, "
+    "wait for the end of the job and run the report again."
+)
+
+RULE = Rule(
+    id="DDP419",
+    slug="rank-never-started",
+    cause="rank_stopped_participating",
+    title="A rank never came to init_process_group.",
+    symptom=(
+        "init_process_group waits until its timeout: '1/2 clients joined', 'Timed out initializing process group in store based barrier', "
+        "or 'Socket Timeout'."
+    ),
+    evidence=(
+        "Some of the WORLD_SIZE ranks left no file, and the others wait, or timed out, in init_process_group. If the master itself was missing, "
+        "see master-unreachable."
+    ),
+    remedy=(
+        "Start the missing ranks on each host with its own --node_rank (RANK) and the same --nnodes and WORLD_SIZE, and look at what they print at "
+        "their start."
+    ),
+    needs=("dist.init_process_group", "process.start"),
+    printed=(
+        # Between hosts it is equally possible that the others cannot reach the master.
+        Printed(
+            r"(?P<joined>\d+)/(?P<all>\d+) clients joined",
+            beside=r"\blocalhost\b|127\.0\.0\.1",
+            says="Only {joined} of {all} ranks came to init_process_group.",
+            ranks=False,
+        ),
+        Printed(
+            r"Timed out [^\n]*store based barrier[^\n]*world_size=(?P<all>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)",
+            unless=r"_create_process_group_wrapper|" + _TOO_MANY,
+            says="Only {joined} of {all} ranks came to the end of init_process_group.",
+            ranks=False,
+        ),
+        Printed(
+            r"Socket Timeout",
+            beside=r"in _new_process_group_helper\b|ProcessGroupGloo\(",
+            unless=r"_create_process_group_wrapper",
+            says="A rank did not come to init_process_group.",
+            ranks=False,
+        ),
+    ),
+    yields_to=("environment-skew",),
+)
+
+
+def check(run: Run) -> "Iterator[Finding | Undecided]":
+    """Find ranks without a file, and ranks that waited for them."""
+    missing = run.missing
+    waited = _waited(run)
+    if not missing or not waited:
+        return
+    if run.astray:
+        yield RULE.undecided("The file of %s is not here, and the launcher reports that there was one." % named(run.astray), then=_next.MISSING)
+        return
+    here = {process.rank for process, _, _ in waited}
+    others = [process for process in run.processes if process.rank is not None and process.rank not in here]
+    if any(process.first(schema.InitProcessGroup) is None for process in others):
+        yield RULE.undecided("%s left no file, but other ranks did not come to init_process_group either." % capital(named(missing)), then=_LATER)
+        return
+    process, call, _ = waited[0]
+    failures = [failure for _, _, failures in waited for failure in failures]
+    site = call.site
+    lasts = run.waited_in(process, call)
+    is_over = not lasts
+    seconds = lasts or (call.until or process.last_when) - call.when
+    told = "waited" if is_over else "has waited" if len(here) == 1 else "have waited"
+    ended = [
+        "%s ended with %s" % (named([death.rank or 0]), death.signal or "exit code %s" % death.exit_code)
+        for death in run.deaths
+        if death.rank in missing and death.exit_code
+    ]
+    yield RULE.found(
+        ranks=missing,
+        verdict="%s of %s %s%s: %s %s %.0f s in init_process_group%s."
+        % (
+            capital(named(missing)),
+            run.expected,
+            "never came" if is_over else by_number(missing, "has not come", "have not come"),
+            " (%s)" % ", ".join(ended) if ended else "",
+            named([each.rank or 0 for each, _, _ in waited]),
+            told,
+            seconds,
+            at(site),
+        ),
+        evidence=first_of(
+            [failed(failure) for failure in failures[:4]]
+            or [shown(each, "rank %s waits for the others" % waiting.rank) for waiting, each, _ in waited]
+        ),
+        when=min(each.when for _, each, _ in waited),
+        remedy=(
+            "Start %s (WORLD_SIZE is %s), with the same MASTER_ADDR and MASTER_PORT; if it was started, look at what it printed before the probe "
+            "was loaded."
+        )
+        % (named(missing), run.expected),
+        explains=failures,
+        confidence=MEDIUM if ended or not is_over else HIGH,
+    )
+
+
+def _waited(run: Run) -> "List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]]":
+    """Return the ranks that timed out in init_process_group, or still wait there after the time of DDP_PROBE_HANG_AFTER."""
+    found: List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]] = []
+    failures: Dict[Optional[int], List[Failed]] = {}
+    for failure in run.failures:
+        failures.setdefault(failure.rank, []).append(failure)
+    for process in run.processes:
+        call = process.final(schema.InitProcessGroup)
+        if call is None or process.rank is None:
+            continue
+        if run.waited_in(process, call) > view(run).patience:
+            found.append((process, call, []))
+            continue
+        if call.failure is None:
+            continue
+        text = call.failure.message
+        if _MISSED.search(text) and not _MASTER.search(text):
+            found.append((process, call, [failure for failure in failures.get(process.rank, []) if call in failure.calls]))
+    return found

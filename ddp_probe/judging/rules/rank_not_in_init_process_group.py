@@ -1,0 +1,84 @@
+"""Ranks have started and do not come to init_process_group, in which the others wait."""
+
+import re
+from typing import Any, Iterator, List, Tuple
+
+from ddp_probe.judging._waits import last_seen
+from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, first_of, line, shown
+from ddp_probe.judging.words import at, capital, named
+from ddp_probe.reading import stacks
+from ddp_probe.reading.alive import state_of
+from ddp_probe.reading.job_line import job_line
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.own_code import task
+
+_TIMED_OUT = re.compile(r"[Tt]imed out|[Tt]imeout|clients joined")
+_Wait = Tuple[LoggedProcess, "LoggedCall[schema.InitProcessGroup]"]
+
+RULE = Rule(
+    id="DDP639",
+    slug="rank-not-in-init-process-group",
+    cause="rank_divergent_control_flow",
+    title="A rank has started and does not come to init_process_group, in which the others wait.",
+    symptom="The job hangs at its start, or 'Timed out waiting for clients' although all processes run.",
+    evidence="The log of the missing rank has its start and no init_process_group; the others have begun it and do not return.",
+    remedy="Look at what the missing rank does before init_process_group: a download, a lock, an input, a branch that skips the call.",
+    needs=("dist.init_process_group", "process.start"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Compare who has begun init_process_group and who has not, if the others have waited for long."""
+    late = [process for process in run.processes if process.rank is not None and _is_late(run, process)]
+    waits = [wait for process in run.processes for wait in _waits(run, process)]
+    if not late or not waits or run.missing or len(late) + len(waits) != len(run.ranks):
+        return
+    _, call = waits[0]
+    ranks = [process.rank for process in late if process.rank is not None]
+    works = [_works(run, process) for process in late]
+    yield RULE.found(
+        ranks=ranks,
+        verdict="%s %s in init_process_group%s; rank %s, which has started, has not come there: it %s."
+        % (capital(named(_ranks(waits))), "waits" if len(waits) == 1 else "wait", at(call.site), ranks[0], works[0] or last_seen(late[0])),
+        evidence=first_of(
+            [shown(each, "rank %s waits" % process.rank) for process, each in waits[:2]]
+            + [line(process.last_at, "rank %s wrote this last" % process.rank) for process in late]
+        ),
+        when=min(each.when for _, each in waits),
+        remedy="Look at what %s does before init_process_group: a download, a lock, an input, or a branch that skips the call." % named(ranks),
+        explains=[failure for process, _ in waits for failure in process.failures],
+        severity=WARNING if all(works) and not any(each.failure for _, each in waits) else ERROR,
+    )
+
+
+def _ranks(waits: List[_Wait]) -> List[int]:
+    return [process.rank for process, _ in waits if process.rank is not None]
+
+
+def _works(run: Run, process: LoggedProcess) -> str:
+    """Say what a rank does that may take long and end: it imports, is in a debugger, or computes; empty if none of this is seen."""
+    if process.rank not in run.running:
+        return ""
+    looks: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
+    frames = stacks.main_frames(max(looks, key=lambda look: look.when).begin.threads) if looks else []
+    doing = {"import": "still imports", "debugger": "is in a debugger"}.get(task([(frame.file, frame.function) for frame in frames]), "")
+    if doing:
+        return doing + at(job_line(frames))
+    return "still computes" if state_of(process) == "R" else ""
+
+
+def _is_late(run: Run, process: LoggedProcess) -> bool:
+    is_there = run.stands_until(process) is not None or (process.end is None and not process.failures)
+    return process.start is not None and not process.count(schema.InitProcessGroup) and is_there
+
+
+def _waits(run: Run, process: LoggedProcess) -> Iterator[_Wait]:
+    call = process.final(schema.InitProcessGroup)
+    if call is None or process.rank is None:
+        return
+    timed_out = call.failure is not None and _TIMED_OUT.search(call.failure.message)
+    if timed_out or run.waited_in(process, call) >= view(run).patience:
+        yield process, call

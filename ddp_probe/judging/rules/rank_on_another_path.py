@@ -1,0 +1,184 @@
+"""Ranks are in different collectives, or in none: each waits for a call that the others do not make."""
+
+from typing import Iterator, List, Union
+
+from ddp_probe.judging._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES
+from ddp_probe.judging._models import buffers, first_wraps
+from ddp_probe.judging._waits import PEER_GONE, joined, last_seen, others, since, stood, waited
+from ddp_probe.judging._who import deaths, ranks, told
+from ddp_probe.judging.rule import Finding, Printed, Rule, Undecided, failed, first_of
+from ddp_probe.judging.words import capital, counted, named, place
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+
+_LIST = (
+    r"(?P<rank1>\d+)(?:, (?P<rank2>\d+))?(?:, (?P<rank3>\d+))?(?:, (?P<rank4>\d+))?(?:, (?P<rank5>\d+))?(?:, (?P<rank6>\d+))?(?:, (?P<rank7>\d+))?"
+)
+# The watchdogs of two ranks report the same number with another operation or another size; each group counts its own numbers.
+_WATCHDOG = r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum="
+_UNLIKE = (
+    r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WATCHDOG + r"(?P<n>\d+), OpType=(?P<op>\w+),(?: NumelIn=(?P<size>\d+),)?"
+    r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"(?P=n), OpType=(?:(?!(?P=op),)\w+|(?P=op), NumelIn=(?(size)(?!(?P=size),)\d+|(?!)))"
+)
+# The same with two kinds of operation, at any numbers: one rank took another path before.
+_OTHER_KIND = (
+    r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _WATCHDOG + r"\d+, OpType=(?P<op>\w+),"
+    r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _WATCHDOG + r"\d+, OpType=(?!(?P=op),)\w+"
+)
+
+_STACKS = (
+    "While it hangs, look where each rank is (py-spy dump --pid PID), or start it with TORCH_DISTRIBUTED_DEBUG=INFO and a short timeout= in "
+    "init_process_group."
+)
+
+RULE = Rule(
+    id="DDP603",
+    slug="rank-on-another-path",
+    cause="rank_divergent_control_flow",
+    title="The ranks do not call the same collectives in the same order.",
+    symptom="The job hangs until a timeout, or gloo aborts a process because of a length that it did not expect.",
+    evidence="A text in which torch compares the collectives of the ranks. A timeout alone names the ranks that wait, never the missing one.",
+    remedy=(
+        "Let all ranks take the same branches around collectives: decide on one rank and broadcast the decision, "
+        "and run with TORCH_DISTRIBUTED_DEBUG=DETAIL once to have torch compare them."
+    ),
+    needs=("process.end",),
+    printed=(
+        Printed(
+            (
+                r"Detected mismatch between collectives on ranks\. Rank (?P<a>\d+) is running (?:inconsistent )?collective: CollectiveFingerPrint\("
+                r"(?:SequenceNumber=\d+, )?OpType=(?P<op>\w+)"
+            ),
+            unless=DDP_SENDS + "|" + TWO_SIZES,
+            says="Rank {a} is in {op}, and another rank is in a collective that does not match.",
+            ranks=False,
+        ),
+        Printed(TWO_SIZES, beside=JOB_BROADCASTS, says="Ranks bring tensors of different shapes to one broadcast: [{one}] and [{two}].", ranks=False),
+        Printed(
+            r"\[(?P<rank>\d+)\] finished collective #\d+, but didn't join collective #(?P<next>\d+)",
+            says="Rank {rank} did not join collective number {next}, in which the others are.",
+        ),
+        Printed(
+            r"ranks? \[(?P<rank>\d+)\] (?:are|is) the lagging ranks? that caused this timeout",
+            says="Rank {rank} never joined the collective in which the others wait.",
+        ),
+        Printed(
+            r"\[Rank 0\]: Ranks? " + _LIST + r" failed to pass monitoredBarrier",
+            unless=r"Connection (?:closed|reset) by peer",
+            says="Rank {rank1} and those named with it did not reach the barrier.",
+        ),
+        Printed(
+            r"Forward order differs across ranks: rank (?P<a>\d+) is all-gathering (?P<what>[^\n]*?) while rank (?P<b>\d+) is",
+            says="Ranks {a} and {b} go through the layers of the model in different orders.",
+            ranks=False,
+        ),
+        Printed(
+            r"NCCL WARN Mismatched collective detected[^\n]*?rank (?P<rank>\d+)",
+            says="NCCL sees different collectives, or different sizes of one, at rank {rank} and its neighbours.",
+        ),
+        # What torch's analysis of the Flight Recorder prints.
+        Printed(
+            r"Culprit rank (?P<rank>\d+); Error type: (?P<what>(?:COLLECTIVE_TYPE|SIZE_OR_SYNTAX)_MISMATCH)",
+            says="The Flight Recorder of rank {rank} shows another collective than those of the others ({what}).",
+        ),
+        Printed(
+            _WATCHDOG,
+            beside=_UNLIKE,
+            says="The ranks wait in different collectives with the same number, or bring tensors of different sizes to one.",
+            ranks=False,
+        ),
+        Printed(
+            _WATCHDOG,
+            beside=_OTHER_KIND,
+            says="The ranks wait in collectives of different kinds.",
+            ranks=False,
+        ),
+        Printed(r"disagreement between rank0 and rank(?P<rank>\d+)", says="Rank {rank} and rank 0 are not at the same parameters."),
+        Printed(
+            r"tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for (?:the )?remainder of ranks",
+            says="Some ranks have called a collective that the others have not.",
+            ranks=False,
+        ),
+        Printed(
+            r"enforce fail at [^\n]*gloo[^\n]*\bop\.preamble\.length <= op\.nbytes\. (?P<sent>\d+) vs (?P<room>\d+)",
+            beside=r"in (?:all_reduce|all_gather\w*|broadcast\w*|reduce\w*|gather\w*|scatter\w*|all_to_all\w*)\b",
+            unless=DDP_SENDS + r"|_verify_param",
+            says=(
+                "A rank sends {sent} bytes to one that expects {room}: they are in different collectives, or bring tensors of different sizes to one."
+            ),
+            ranks=False,
+        ),
+        Printed(
+            (
+                r"arguments for collective communication are inconsistent between ranks[^\n]*?parameter ?\[(?P<what>(?!data_?[tT]ype)\w+)\], local"
+                r" ?\[(?P<one>[^\]\n]+)\], remote ?\[(?P<two>[^\]\n]+)\]"
+            ),
+            says="Ranks bring two values of {what} to one collective: {one} and {two}.",
+            ranks=False,
+        ),
+    ),
+    yields_to=("collective-dtype-mismatch", "uneven-batches"),
+)
+
+
+def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
+    """Report what torch compared; else the ranks that waited, where and since when, as that does not name the missing one."""
+    found = list(told(RULE, run))
+    if found:
+        first = found[0]
+        named_ranks = sorted({int(value) for name, value in first.found.groupdict().items() if name.startswith("rank") and value and len(value) < 8})
+        yield RULE.found(
+            ranks=named_ranks,
+            verdict="%s It was at %s." % (first.printed.says.format(**first.found.groupdict(default="?")), place(first.failure.site)),
+            evidence=first_of([failed(match.failure) for match in found]),
+            when=first.failure.when,
+            explains=[match.failure for match in found],
+        )
+        return
+    waiting = [failure for failure in run.failures if failure.fatal and not failure.consequence and waited(failure)]
+    if waiting and not _own(run):
+        yield RULE.undecided(_hang(run, waiting), explains=waiting, then=_STACKS)
+    for process in _aborted(run)[:3]:
+        lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
+        yield RULE.undecided(_abort(run, process), explains=[process.death, *lost], then=_STACKS)
+
+
+def _own(run: Run) -> bool:
+    """Tell whether a rank failed for its own reason: then the others waited for that rank."""
+    return any(failure.fatal and failure.uncaught and not failure.consequence and not waited(failure) for failure in run.failures)
+
+
+def _hang(run: Run, waiting: List[Failed]) -> str:
+    parts = [
+        "%s waited %s %s" % (named([failure.rank] if failure.rank is not None else []), stood(failure), since(failure)) for failure in waiting[:8]
+    ]
+    rest = others(run, waiting)
+    parts += ["rank %s %s" % (process.rank, last_seen(process)) for process in rest[:8]]
+    more = max(len(waiting) - 8, 0) + max(len(rest) - 8, 0)
+    end = " (and %s)" % counted(more, "more rank") if more else ""
+    return "%s%s. The collective of each rank is not recorded, so the missing rank is not known." % (capital("; ".join(parts)), end)
+
+
+def _aborted(run: Run) -> List[LoggedProcess]:
+    """Return the ranks that abort() ended in the middle; if buffers differ, another rule has the answer."""
+    ended = {rank for rank, death in deaths(run).items() if death.signal == "SIGABRT"}
+    if not ended or len({buffers(wrapped) for wrapped in first_wraps(run)}) > 1:
+        return []
+    return [process for process in run.processes if process.rank in ended and process.end is None and joined(process)]
+
+
+def _abort(run: Run, process: LoggedProcess) -> str:
+    lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
+    parts = ["rank %s was ended by SIGABRT: it %s" % (process.rank, last_seen(process).partition(" and was ended")[0])]
+    parts += ["rank %s lost it %s" % (failure.rank, stood(failure)) for failure in lost[:4]]
+    return (
+        "%s. gloo and NCCL abort a process if %s are in different collectives, or bring tensors of different sizes to one; "
+        "which ones is not recorded."
+    ) % (
+        capital("; ".join(parts)),
+        _members(ranks(run.processes)),
+    )
+
+
+def _members(known: List[int]) -> str:
+    """Name the ranks that can have disagreed; one alone cannot, so the others have left no file."""
+    return named(known) if len(known) > 1 else "the ranks"

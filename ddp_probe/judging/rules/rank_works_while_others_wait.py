@@ -1,0 +1,48 @@
+"""A rank evaluates, saves or loads while the others wait for it in a collective."""
+
+from typing import Iterator
+
+from ddp_probe.judging._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
+from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.rule import ERROR, HIGH, MEDIUM, WARNING, Finding, Rule
+from ddp_probe.judging.words import capital, clock, named
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.splits import WORKING
+
+RULE = Rule(
+    id="DDP637",
+    slug="rank-works-while-others-wait",
+    cause="rank0_long_work_timeout",
+    title="A rank evaluates, saves or loads while the others wait for it.",
+    symptom="The other ranks stand in a collective, and give up with a timeout if the work takes longer than that.",
+    evidence=(
+        "The ledgers: the missing rank is in a phase that is known to take long, or goes on while the others wait. Or its stacks: it is in a "
+        "function that evaluates or saves, as its name says, or it was at different lines. While it runs this is a warning: it may come."
+    ),
+    remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
+    severity=WARNING,
+    fix="timeout",
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Warn while it works; once the others have given up, it is what ended the job."""
+    found = of_kind(run, WORKING)
+    if found is None or not only_waits(run):
+        return
+    lost = explained(run)
+    there = [view(run).ranks[rank] for rank in found.there]
+    loops = [one for one in there if one.own is not None and not one.own.task]
+    moving = [one for one in there if not one.is_working]
+    told = " %s still moved at %s." % (capital(named([one.rank for one in moving])), clock(moving[0].moved())) if moving else ""
+    yield RULE.found(
+        ranks=found.blame,
+        verdict="%s; %s.%s%s" % (capital(absent(run, found)), waiting(run, found), told, doubt(found)),
+        evidence=evidence(run, found),
+        when=found.when,
+        remedy="Share the work of %s among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).%s"
+        % (named(found.there), " If that line is in a loop that waits for something, look at what it waits for." if loops else ""),
+        explains=lost,
+        severity=ERROR if lost else WARNING,
+        confidence=MEDIUM if loops or moving else HIGH,
+    )

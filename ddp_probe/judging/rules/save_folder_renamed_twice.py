@@ -1,0 +1,21 @@
+"""Several ranks rename one folder of a checkpoint, and all but the first fail."""
+
+from ddp_probe.judging.rule import Printed, Rule
+
+RULE = Rule(
+    id="DDP519",
+    slug="save-folder-renamed-twice",
+    cause="checkpoint_write_read_race",
+    title="Several ranks rename one folder of a checkpoint, and all but the first fail.",
+    symptom="'No such file or directory: tmp-checkpoint-49 -> checkpoint-49', or 'Directory not empty', on some ranks while a checkpoint is saved.",
+    evidence="The error of a rename from one checkpoint name to another.",
+    remedy="Rename on one rank per file system, and let the others wait for it in a barrier. In transformers 4.36 it is a known fault: upgrade it; "
+    "if the nodes share no file system, set save_on_each_node=True.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"\[Errno (?:2|17|39)\] [A-Z][\w ]+: '(?P<old>[^'\n]*(?:checkpoint|ckpt)[^'\n]*)' -> '(?P<new>[^'\n]*(?:checkpoint|ckpt)[^'\n]*)'",
+            says="{old} could not be renamed to {new}: another rank did so first, or the folder is on another node.",
+        ),
+    ),
+)

@@ -1,0 +1,94 @@
+"""No rank chooses its card: all ranks of a host train on the first one."""
+
+from typing import Iterator
+
+from ddp_probe.judging import _cards, change
+from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
+from ddp_probe.judging.words import capital, counted, named
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.accelerators import ACCELERATORS
+
+RULE = Rule(
+    id="DDP303",
+    slug="set-device-missing",
+    cause="set_device_missing",
+    title="Ranks of one host are on one card because none of them chooses a card.",
+    symptom=(
+        "One card is busy with all processes while the others idle; memory runs out early; NCCL says 'Duplicate GPU detected' at the first "
+        "collective."
+    ),
+    evidence=(
+        "The models of several ranks are on one card when they are wrapped, set_device was not called before, and the move did not name a card. "
+        "If it named a number, see card-number-fixed."
+    ),
+    remedy=(
+        "Before the model is moved and before the first collective: local_rank = int(os.environ['LOCAL_RANK']); torch.cuda.set_device(local_rank) "
+        "(or the accelerator's own module), then model.to(local_rank's device)."
+    ),
+    needs=("ddp.init",),
+    printed=(
+        Printed(
+            _cards.DUPLICATE,
+            beside=(
+                r" in (?:barrier|all_gather_object|broadcast_object_list|monitored_barrier)\b"
+                r"|to perform barrier as devices used by this process are currently unknown"
+            ),
+            says="Rank {rank1} and rank {rank2} are on one card in a collective, and no card was chosen before it.",
+        ),
+        Printed(
+            r"NCCL error in[^\n]*invalid usage[^\n]*",
+            beside=r" in (?:all_gather_object|broadcast_object_list|gather_object|scatter_object_list)\b",
+            unless=r"Last error:|set_device",
+            says="NCCL rejects the ranks' cards in the exchange of objects, which uses the current card: no rank has chosen its own.",
+        ),
+        Printed(
+            r"Expects tensor to be on the compute device (?P<wanted>(?!\w+:0)\w+:\d+)(?!, was on cpu)",
+            says="FSDP computes on {wanted}, and this process's current card is another one: it has not chosen its card.",
+        ),
+        Printed(
+            r"FSDP-managed module unexpectedly has parameters on (?P<found>\w+:\d+)",
+            says="FSDP finds the parameters on {found}, which is not this process's card.",
+        ),
+        Printed(
+            r"Could not compute stream ID for [^\n]* on device -1\b",
+            says="The job asks for a stream on device -1: this process has not chosen its card.",
+        ),
+    ),
+    yields_to=("card-number-fixed",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find ranks whose models are on one card that none of them named."""
+    groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.UNSET]
+    if not groups:
+        return
+    first, losses = groups[0], _cards.lost(run)
+    together = named([use.process.rank for use in first if use.process.rank is not None])
+    there = first[0].there
+    yield RULE.found(
+        ranks=_cards.misplaced(run, groups),
+        verdict="%s wrap their models on %s of %s%s, and none of them chose a card before."
+        % (capital(together), first[0].device, first[0].process.host, ", which shows %s" % counted(there, "card") if there else ""),
+        evidence=first_of([shown(use.call, "rank %s wraps a model on %s; no set_device before" % (use.process.rank, use.device)) for use in first]),
+        when=min(use.call.when for group in groups for use in group),
+        change=_change(first[0]),
+        explains=losses,
+        severity=ERROR if losses else WARNING,
+    )
+
+
+def _change(use: _cards.CardUse) -> change.Change:
+    """Set the card before the first collective, which uses the current card."""
+    group = use.process.first(schema.InitProcessGroup)
+    site = group.site if group is not None else use.call.site
+    known = next((each for each in ACCELERATORS if use.kind in each.device_types and each.modules), None)
+    module = known.modules[0] if known is not None else "torch"
+    text = "%s.set_device(int(os.environ['LOCAL_RANK']))" % (
+        module if known is not None and "%s:set_device" % module in known.set_device else "torch.%s" % use.kind
+    )
+    return [
+        change.Lines(site, (text,), ("os", module)),
+        "Give the model's device no number, or this one: torch.device('%s', local_rank)." % use.kind,
+    ]

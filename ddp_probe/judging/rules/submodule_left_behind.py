@@ -1,0 +1,73 @@
+"""A part of the model stayed on the CPU when the rest was moved, was made after the move, or was moved back."""
+
+from typing import Iterator, Tuple
+
+from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, shown
+from ddp_probe.judging.words import named
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP104",
+    slug="submodule-left-behind",
+    cause="mixed_cpu_cuda_params",
+    title="Part of the model is on the CPU and the rest on a card when DDP wraps it.",
+    symptom="DDP raises 'input module must be on the same type of devices', or 'device_ids … module parameters {cuda, cpu}'.",
+    evidence=(
+        "The placement written before the wrap names the parameters on cpu; the module.move events before it show whether they were never moved, "
+        "made after the whole model was moved, or moved back. If all are on cpu, see model-never-moved; if only a buffer is, buffer-left-behind."
+    ),
+    remedy="Move the whole model once, after its last layer is made and before the wrap: model.to(device).",
+    needs=("ddp.init",),
+    printed=(
+        Printed(
+            r"input\s+module must be on\s+the same type of devices, but input module parameters locate in\s+\{(?=[^}]*'cpu')(?P<devices>[^}]*)\}",
+            says="When DDP wraps the model its parameters are on {devices}.",
+        ),
+        Printed(
+            r"Different devices for the bucket and the param, cannot proceed: (?P<devices>\S+ - cpu|cpu - \S+)",
+            says="A parameter and the bucket that it belongs to are on {devices}.",
+        ),
+        Printed(
+            _wraps.DEVICE_IDS + r"\{(?=[^}]*type='cpu')(?=[^}]*index=)(?P<devices>[^}]*)\}",
+            says="When DDP wraps the model its parameters are on {devices}: a part was converted after the move, or never moved.",
+        ),
+    ),
+    yields_to=("init-failure-swallowed",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Look at each rank's placement before the wrap."""
+    lost = _wraps.refused(run, [each for each in _wraps.wraps(run) if "cpu" in each.types and len(each.types) > 1])
+    if not lost:
+        return
+    first = lost[0]
+    story, before = _story(first)
+    off = [leaf for leaf in first.placement.off_majority if leaf.device == "cpu"] or first.placement.first
+    count, rest = first.placement.devices["cpu"].count, next(device for device in first.devices if device != "cpu")
+    names = ", ".join(leaf.name for leaf in off[:3]) + (", …" if count > 3 else "")
+    numbers = (count, first.placement.parameters, names, rest, named(_wraps.wrapping_ranks(lost)), story)
+    yield RULE.found(
+        ranks=_wraps.wrapping_ranks(lost),
+        verdict="%d of %d parameters (%s) are on cpu while the others are on %s when DDP wraps the model on %s: %s." % numbers,
+        evidence=[*before, *[shown(each.call, "parameters on %s" % ", ".join(each.devices)) for each in lost[:4]]],
+        when=min(each.call.when for each in lost),
+        change=_wrap_changes.move_to_card(first, rest.partition(":")[0]),
+        explains=_wraps.failures(run, lost),
+    )
+
+
+def _story(wrapped: _wraps.Wrapped) -> Tuple[str, Tuple[Evidence, ...]]:
+    """Return how it happened (moved back, converted after the move, or left behind), and the move that shows it."""
+    calls = _wraps.moves(wrapped)
+    if calls and calls[-1].begin.destination == "cpu":
+        back = _wraps.move_text(calls[-1])
+        return "%s moved it back" % back, (shown(calls[-1], back),)
+    whole = [call for call in calls if call.begin.model == wrapped.placement.model and call.end is not None and "cpu" not in call.end.devices]
+    if whole:
+        count = sum(whole[-1].end.devices.values()) if whole[-1].end is not None else 0
+        told = "it was made after %s, which moved %d" % (_wraps.move_text(whole[-1]), count)
+        return told, (shown(whole[-1], "the whole model, %d parameters, was moved before" % count),)
+    last = tuple(shown(call, _wraps.move_text(call)) for call in calls[-1:])
+    return "nothing has moved that part", last

@@ -1,0 +1,142 @@
+"""Parameters of the model got no gradient, and DDP waits for all of them."""
+
+import re
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ddp_probe.judging import change
+from ddp_probe.judging._models import first_wraps, parameters
+from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.words import by_number, capital, counted, listed, named, place
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.own_code import package
+from ddp_probe.shared.schema import Site
+
+RULE = Rule(
+    id="DDP613",
+    slug="unused-parameters",
+    cause="unused_parameters",
+    title="Parameters of the model took no part in the loss, and DDP waits for their gradients.",
+    symptom="In the second step DDP raises 'Expected to have finished reduction in the prior iteration before starting a new one'.",
+    evidence="The exception, and the indices of parameters in it.",
+    remedy="Let every parameter take part in the loss, or freeze it before the wrap (parameter.requires_grad_(False)), "
+    "or give DDP find_unused_parameters=True "
+    "(Lightning: strategy='ddp_find_unused_parameters_true'; Accelerate: DistributedDataParallelKwargs(find_unused_parameters=True); transformers: "
+    "TrainingArguments(ddp_find_unused_parameters=True); "
+    "mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg). If each rank leaves out others, "
+    "the ranks take different branches in forward.",
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"Parameter indices which did not receive grad for rank (?P<rank>\d+): (?P<indices>\d[\d ]*)",
+            says="Parameters {indices} of the model got no gradient.",
+        ),
+        Printed(
+            r"Expected to have finished reduction in the prior iteration before starting a new one",
+            says="Parameters of the model took no part in the loss.",
+        ),
+        Printed(r"LightningModule has parameters that were not used in producing the loss", says="Parameters of the model took no part in the loss."),
+    ),
+)
+
+
+class _Unused(NamedTuple):
+    """What one rank left out of its loss."""
+
+    failure: Failed
+    indices: List[int]
+    names: List[str]  # Of the parameters; empty if the model's list is not available.
+
+    @property
+    def key(self) -> Tuple[int, ...]:
+        return tuple(self.indices)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the exceptions, and name the parameters if the model's list is available."""
+    found = list(told(RULE, run))
+    if not found:
+        return
+    left = [_left(run, match.failure) for match in found]
+    first = left[0]
+    groups: Dict[Tuple[int, ...], List[_Unused]] = {}
+    for one in left:
+        groups.setdefault(one.key, []).append(one)
+    by_rank = len(groups) > 1 and all(groups)
+    wrap = first.failure.process.first(schema.Wrap) if first.failure.process is not None else None
+    yield RULE.found(
+        ranks=ranks(match.failure.process for match in found),
+        verdict=(
+            _differ(list(groups.values())) if by_rank else "%s took no part in the loss" % (_what(first) if first.names else capital(_what(first)))
+        )
+        + ", and DDP, stepping at %s, waits for the gradients of all." % place(first.failure.site),
+        evidence=[failed(match.failure) for match in found[:3]] + ([shown(wrap, "the wrap")] if wrap is not None else []),
+        when=first.failure.when,
+        explains=[match.failure for match in found],
+        change=_change(wrap, _what(first) if first.names else "them", by_rank),
+    )
+
+
+def _differ(groups: List[List[_Unused]]) -> str:
+    """Say which parameters each rank leaves out: the ranks take different branches, and no parameter is unused everywhere."""
+    told_ = ["%s on %s" % (_what(group[0]), named([one.failure.rank for one in group if one.failure.rank is not None])) for group in groups[:3]]
+    more = len(groups) - 3
+    return "The ranks use different parameters: %s%s took no part in the loss there" % (
+        "; ".join(told_),
+        " and others on %s" % counted(more, "more rank") if more > 0 else "",
+    )
+
+
+def _what(left: _Unused) -> str:
+    if left.names:
+        return listed(left.names, 5)
+    return (
+        "%s number %s" % (by_number(left.indices, "parameter", "parameters"), listed(list(map(str, left.indices)), 10))
+        if left.indices
+        else "some parameters"
+    )
+
+
+def _left(run: Run, failure: Failed) -> _Unused:
+    indices = _indices(failure)
+    return _Unused(failure, indices, _names(run, failure, indices))
+
+
+def _indices(failure: Failed) -> List[int]:
+    found = re.search(r"did not receive grad for rank \d+: ((?:\d{1,7} ?)+)", failure.message)
+    return [int(index) for index in found.group(1).split()] if found else []
+
+
+def _names(run: Run, failure: Failed, indices: List[int]) -> List[str]:
+    """Return the names of the parameters; DDP numbers those that need a gradient, in the model's order."""
+    wrapped = next((wrapped for wrapped in first_wraps(run) if wrapped.process is failure.process), None)
+    found = parameters(run, wrapped) if wrapped is not None else None
+    trained = [name for name, _, _, trainable in found or () if trainable]
+    return [trained[index] for index in indices] if indices and max(indices) < len(trained) else []
+
+
+def _change(wrap: "Optional[LoggedCall[schema.Wrap]]", what: str, by_rank: bool) -> change.Change:
+    """Let DDP look for such parameters, by the switch of the library that made the wrap; other changes are for a person to choose."""
+    site = wrap.site if wrap is not None else None
+    otherwise = "Or use %s in the loss, or freeze what you do not train before the wrap at %s (parameter.requires_grad_(False))." % (
+        what,
+        place(site),
+    )
+    if by_rank:
+        otherwise = (
+            "Or, if that is not intended, let all ranks take the same branches in forward: look there for what depends on the rank or on its data."
+        )
+    packages = {package(frame.file) for frame in wrap.begin.through} if wrap is not None else set()
+    anywhere = Site(site.file) if site is not None else None
+    if packages.intersection(("lightning", "pytorch_lightning")):
+        return [change.Argument(anywhere, change.TRAINER, "strategy", "'ddp_find_unused_parameters_true'"), otherwise]
+    if "transformers" in packages:  # It passes the model to Accelerate.
+        return ["Give TrainingArguments ddp_find_unused_parameters=True.", otherwise]
+    if "accelerate" in packages:
+        value = "[accelerate.DistributedDataParallelKwargs(find_unused_parameters=True)]"
+        return [change.Argument(anywhere, change.ACCELERATOR, "kwargs_handlers", value, imports=("accelerate",)), otherwise]
+    if "mmengine" in packages:
+        return ["In the config write find_unused_parameters = True, or find_unused_parameters=True in model_wrapper_cfg if there is one.", otherwise]
+    return [change.Argument(site, change.WRAP, "find_unused_parameters", "True"), otherwise]

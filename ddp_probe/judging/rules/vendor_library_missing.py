@@ -1,0 +1,92 @@
+"""The loader does not find a library of the accelerator's software."""
+
+from typing import Iterator
+
+from ddp_probe.judging import _vendor_words
+from ddp_probe.judging._vendor_words import BACKENDS, DEVICES, MODULES
+from ddp_probe.judging.printed import Match, by_text, matches
+from ddp_probe.judging.rule import Finding, Printed, Rule
+from ddp_probe.reading.model import Run
+
+# The names of files have no record, but for those that begin with a vendor's device, backend or module.
+_NAMES = (
+    r"\b(?:lib)?(?:srv_um\w*|hcom\w*|te_fusion|drvdsmi\w*|mmpa|xpurt|xpuapi|bkcl|ixthunk|ixml|mc(?:runtime|blas|dnn|fft|toolext\w*)|mxc-runtime\w*"
+    r"|mxsml|galaxyhip|hl_thunk|cuda\w*|cudart|cudnn\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|cupti|nccl\w*|nv\w+"
+    r"|torch_xpu\w*|ascend\w*|acl\w*|atb\w*|ge_\w+|graph|msprof\w*|runtime|opapi|nnopbase|cnrt|cnnl\w*|cnpapi|cndrv|cndev"
+    r"|mu(?:dnn|blas|fft|rand|pti|sparse|solver)\w*"
+    r"|tops\w*|efrt|efml|dtu\w*|hsa\w*|amdhip\w*|rocm\w*|roc\w+|rccl|MIOpen|intel-ext-pt\w*(?:-\w+)*|ze_loader|sycl|oneccl"
+    r"|mkl\w*_sycl|Synapse|hcl|synapse\w*|diopi\w*|tpu\w*"
+    r"|c10_(?:%s)|(?:%s|%s|%s)\w*)" % (DEVICES, MODULES, DEVICES, BACKENDS)
+)
+# Not in a line in which a library reports what it looks for and does not need.
+_NO_REMARK = r"(?m:^)(?![^\n]*(?:NCCL INFO|NET/Plugin|dso_loader))[^\n]*?"
+
+_PLUGIN = Printed(
+    r"No module named '(?P<library>%s|torch_(?:hpu|dtu)|habana_frameworks\.torch)'" % _vendor_words.MODULES,
+    says="The plugin {library} is not installed in this interpreter.",
+)
+
+RULE = Rule(
+    id="DDP211",
+    slug="vendor-library-missing",
+    cause="vendor_runtime_lib_missing",
+    title="A library of the accelerator's software is not found.",
+    symptom=(
+        "'ImportError: libmccl.so.2: cannot open shared object file', when torch or the vendor's plugin is imported, or when its backend is first "
+        "used."
+    ),
+    evidence="The loader names the file. A library that is found and lacks a symbol is another cause: a mixture of versions.",
+    remedy=(
+        "Install the version of the vendor's runtime that the plugin needs, or put its folder on LD_LIBRARY_PATH in the ranks' environment (source "
+        "the vendor's set_env.sh before the launcher, and pass it through the scheduler and the container)."
+    ),
+    needs=("process.end",),
+    printed=(
+        Printed(
+            _NO_REMARK + r"(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*): cannot open shared object file",
+            unless=r"No backend type associated|Failed to load image Python extension|dso_loader|tensorflow/",
+            says="The loader does not find {library}.",
+        ),
+        Printed(
+            (
+                r"(?:Could not load library|[Uu]nable to load(?: any of)?|[Cc]annot load|[Ff]ailed to (?:load|dlopen)"
+                r"|dlopen[^\n]{0,20}failed)[^\n]{0,20}?(?P<library>"
+            )
+            + _NAMES
+            + r"[\w.-]*\.so[\w.]*)",
+            unless=r"dso_loader|tensorflow/|Failed to load image Python extension",
+            says="{library} cannot be loaded.",
+        ),
+        Printed(
+            r"No module named '(?P<library>tbe|te|te_fusion|topi|acl|auto_tune|mspti)(?:\.[\w.]+)?'",
+            says="The toolkit's Python module {library} is not on the path: its environment script was not sourced.",
+        ),
+        _PLUGIN,
+        Printed(
+            (
+                r"cuda driver can't be loaded, is cuda enabled|NVML Shared Library Not Found|NVMLError_LibraryNotFound"
+                r"|libcuda\.so(?:\.\d+)?: (?:file too short|cannot open)"
+            ),
+            says="The driver's library is missing.",
+        ),
+    ),
+    yields_to=("cuda-stands-for-another", "init-failure-swallowed"),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Use the loader's words; a plugin that the interpreter lacks is named by Python, and LD_LIBRARY_PATH does not help."""
+    plugin = next((match for match in matches(RULE, run) if match.printed is _PLUGIN), None)
+    for finding in by_text(RULE, run):
+        if plugin is not None:
+            finding.remedy = _install(plugin)
+        yield finding
+
+
+def _install(plugin: Match) -> str:
+    process = plugin.failure.process
+    python = (process.started.executable if process is not None else "") or "python"
+    text = (
+        "Install the vendor's package of %s for this torch into %s (-m pip install its wheel), or start the ranks with the interpreter that has it."
+    )
+    return text % (plugin.found.group("library"), python)

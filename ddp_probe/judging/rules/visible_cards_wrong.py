@@ -1,0 +1,109 @@
+"""A visible-device variable shows ranks the wrong cards: the same one to all of them, or none."""
+
+import re
+from typing import Iterator, List, Tuple
+
+from ddp_probe.judging import _cards
+from ddp_probe.judging._vendor_words import CARDS
+from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, line, shown
+from ddp_probe.judging.words import capital, named
+from ddp_probe.reading.logged_call import LogLine
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+
+_NONE_LEFT = r"No (?:CUDA|HIP|%s) (?:GPUs|devices) are available|device >= 0 && device < num_(?:gpus|devices)\b.* INTERNAL ASSERT FAILED" % CARDS
+
+RULE = Rule(
+    id="DDP307",
+    slug="visible-cards-wrong",
+    cause="cuda_visible_devices_wrong",
+    title="A visible-device variable shows the ranks the wrong cards.",
+    symptom="All ranks train on one card although each is on its 'cuda:0'; or 'No CUDA GPUs are available' on a host that has cards.",
+    evidence=(
+        "Each rank's variable leaves the same single card, and the launcher's environment does not set it so; or the variable names only cards that "
+        "do not exist. If the launcher got too few cards, see more-processes-than-cards."
+    ),
+    remedy=(
+        "Unset the variable for the ranks and choose by LOCAL_RANK, or give each rank its own card. If a script or os.environ[...] in the program "
+        "sets it, remove that, or set it before torch is imported."
+    ),
+    needs=("process.start", "ddp.init"),
+    printed=(
+        Printed(_NONE_LEFT, unless=r"Found no NVIDIA driver|Torch not compiled with CUDA|No HIP GPUs"),
+        Printed(
+            r"No slot '?(?P<slot>\d+)'? specif\w+ on host",
+            beside=r"Detected \w*VISIBLE_DEVICES=",
+            says="DeepSpeed counts the cards that the variable leaves, and reads the variable's numbers as theirs: card {slot} is not among them.",
+            ranks=False,
+        ),
+        Printed(r"No HIP GPUs are available", beside=r"_VISIBLE_DEVICES|\b[Rr]ay\b|RayWorker|TaskRunner"),
+        Printed(
+            r"\b(?P<name>\w+_VISIBLE_DEVICES)\b[^\n]{0,80}(?:must be configured in ascending order|is set to empty string)",
+            says="{name} has a value that the runtime does not accept.",
+        ),
+        Printed(
+            r"raylet with \d+ GPUs, but (?P<name>\w+_VISIBLE_DEVICES) contains|Inconsistent values found in `?\w+_VISIBLE_DEVICES|(?:use"
+            r"|set) \w+_VISIBLE_DEVICES (?:instead of|when) \w+_VISIBLE_DEVICES"
+        ),
+        Printed(
+            r"invalid literal for int\(\) with base 10: '(?P<card>(?:GPU|MIG)-[0-9a-f]{4}[^']*)'",
+            says="A visible-device variable names a card by its UUID {card}, and the program needs a number.",
+        ),
+    ),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find ranks that share the only card that they see, and ranks that see none."""
+    groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.HIDDEN]
+    if groups:
+        yield _same(run, groups)
+    hidden = [
+        (failure, failure.process)
+        for failure in run.failures
+        if failure.process is not None and failure.fatal and _found(failure) and _cards.visible(failure.process)
+    ]
+    if hidden:
+        yield _none(hidden)
+
+
+def _found(failure: Failed) -> bool:
+    return re.search(_NONE_LEFT, failure.text, re.DOTALL) is not None
+
+
+def _same(run: Run, groups: "List[List[_cards.CardUse]]") -> Finding:
+    first, losses = groups[0], _cards.lost(run)
+    variables = " ".join("%s=%s" % each for each in sorted(first[0].visible.items()))
+    together = named([use.process.rank for use in first if use.process.rank is not None])
+    return RULE.found(
+        ranks=_cards.misplaced(run, groups),
+        verdict="%s of %s each see one card, and it is the same one: %s." % (capital(together), first[0].process.host, variables),
+        evidence=[line(_start(use.process), "rank %s: %s" % (use.process.rank, variables)) for use in first[:4]]
+        + [shown(use.call, "rank %s wraps a model on %s, the only card that it sees" % (use.process.rank, use.device)) for use in first[:2]],
+        when=min(use.call.when for group in groups for use in group),
+        remedy="Remove %s from what starts the ranks (%s), and choose the card by LOCAL_RANK: set_device(int(os.environ['LOCAL_RANK']))."
+        % (variables, _command(run)),
+        explains=losses,
+        severity=ERROR if losses else WARNING,
+    )
+
+
+def _none(hidden: "List[Tuple[Failed, LoggedProcess]]") -> Finding:
+    failure, process = hidden[0]
+    variables = " ".join("%s=%s" % each for each in sorted(_cards.visible(process).items()))
+    return RULE.found(
+        ranks=[each.rank for each, _ in hidden if each.rank is not None],
+        verdict="%s sees no card: %s names only cards that do not exist." % (capital(named([failure.rank or 0])), variables),
+        evidence=first_of([failed(each) for each, _ in hidden]),
+        when=failure.when,
+        remedy="Unset it, or name cards that the host has: %s." % variables,
+        explains=[each for each, _ in hidden],
+    )
+
+
+def _start(process: LoggedProcess) -> LogLine:
+    return LogLine(process.file, 1)
+
+
+def _command(run: Run) -> str:
+    agents = [call.begin.entrypoint for launcher in run.launchers for call in launcher.every() if getattr(call.begin, "entrypoint", "")]
+    return agents[0] if agents else "a script, or the program itself"

@@ -1,0 +1,77 @@
+"""Some ranks load a checkpoint after DDP has made all replicas equal, and the others do not."""
+
+from typing import Iterator, List
+
+from ddp_probe.judging._models import first_wraps
+from ddp_probe.judging._wraps import Wrapped
+from ddp_probe.judging.rule import MEDIUM, WARNING, Finding, Rule, shown
+from ddp_probe.judging.words import named, place
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
+
+_SOON = 120.0  # Seconds after the wrap; a later load is rather an evaluation of the best checkpoint.
+
+RULE = Rule(
+    id="DDP707",
+    slug="weights-loaded-after-wrap",
+    cause="silent_replica_divergence",
+    title="Some ranks load a checkpoint after the wrap, and the others do not.",
+    symptom="Nothing fails; the loss differs between ranks from the first step, and the ranks' weights are never equal again.",
+    evidence="A load on some ranks only, after DDP's wrap has made all replicas equal.",
+    remedy="Load before the wrap, in which DDP sends the weights of rank 0 to all; or load the same file on all ranks.",
+    needs=("ddp.init", "checkpoint.load"),
+    severity=WARNING,
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find runs that ended well, in which some ranks and not all loaded soon after the wrap."""
+    wraps = first_wraps(run)
+    if len(wraps) < 2 or len(wraps) < (run.expected or 0) or not all(_ended_well(wrapped) for wrapped in wraps):
+        return
+    loads = [(wrapped, _loads(wrapped)) for wrapped in wraps]
+    loaded = [(wrapped, calls) for wrapped, calls in loads if calls]
+    if not loaded or len(loaded) == len(wraps):
+        return
+    guilty = [wrapped.process.rank for wrapped, _ in loaded if wrapped.process.rank is not None]
+    others = named([wrapped.process.rank for wrapped, calls in loads if not calls and wrapped.process.rank is not None])
+    wrapped, calls = loaded[0]
+    yield RULE.found(
+        ranks=guilty,
+        verdict=_verdict(guilty, others, wrapped, calls[0]),
+        evidence=[shown(calls[0], "load of %s" % _path(calls[0])), shown(wrapped.call, "the wrap, before it")],
+        when=calls[0].when,
+        confidence=MEDIUM,
+        remedy="Move the load at %s before the wrap at %s, in which DDP sends the weights of rank 0 to all, or let all ranks load the file."
+        % (place(calls[0].site), place(wrapped.call.site)),
+    )
+
+
+def _ended_well(wrapped: Wrapped) -> bool:
+    end = wrapped.process.ended
+    if end is None:
+        return wrapped.survived and wrapped.process.exit_code == 0
+    return wrapped.survived and end.failure is None and not end.uncaught
+
+
+def _loads(wrapped: Wrapped) -> "List[LoggedCall[schema.Load]]":
+    wrap = wrapped.call.until or wrapped.call.when
+    left = next((call.when for call in wrapped.process.calls(schema.DestroyProcessGroup) if not call.begin.group and call.when >= wrap), wrap + _SOON)
+    until = min(left, wrap + _SOON)  # Without a group the ranks do not train together: a later load goes into another model.
+    return [call for call in wrapped.process.calls(schema.Load) if call.end is not None and call.failure is None and wrap <= call.when <= until]
+
+
+def _path(call: "LoggedCall[schema.Load]") -> str:
+    return call.begin.file.path if call.begin.file is not None and call.begin.file.path else "a checkpoint"
+
+
+def _verdict(guilty: List[int], others: str, wrapped: Wrapped, call: "LoggedCall[schema.Load]") -> str:
+    late = (call.when - (wrapped.call.until or call.when)) * 1000
+    text = "%s is loaded at %s, %.0f ms after the wrap at %s made all replicas equal, by " % (
+        _path(call),
+        place(call.site),
+        late,
+        place(wrapped.call.site),
+    )
+    return "%s%s and not by %s: weights that go from there into the wrapped model are on some ranks only." % (text, named(guilty), others)

@@ -1,0 +1,108 @@
+"""torch.load reads weights only, by default since torch 2.6, and the checkpoint holds more."""
+
+import re
+from typing import Dict, Iterator, List
+
+from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.words import place
+from ddp_probe.reading.model import Failed, Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.schema import Site
+
+RULE = Rule(
+    id="DDP511",
+    slug="weights-only-refused",
+    cause="weights_only_default",
+    title="torch.load reads weights only, and the checkpoint holds other classes.",
+    symptom="After an update to torch 2.6 or later, resuming raises UnpicklingError: 'Weights only load failed … Unsupported global'.",
+    evidence="The exception names the class that is not allowed.",
+    remedy="If the file is your own, allow the named classes before the load: torch.serialization.add_safe_globals([…]). "
+    "weights_only=False runs any code in the file: do not use it for a file of unknown origin.",
+    needs=("checkpoint.load",),
+    fix="weights-only",
+    printed=(
+        Printed(
+            r"Unsupported (?:global|class): (?:GLOBAL )?(?P<name>[\w.]+) was not an allowed global",
+            says="weights_only rejects {name}, which is in the checkpoint.",
+        ),
+        Printed(
+            r"Weights only load failed.*Unsupported (?:global|class):?\s+(?:GLOBAL )?(?P<name>[\w.]+)",
+            says="weights_only rejects {name}, which is in the checkpoint.",
+        ),
+        Printed(
+            r"Trying to (?:load|call reduce for|instantiate) unsupported (?:GLOBAL|class|unpickled)[^\n]*? (?P<name>[\w.]+\.\w+)",
+            beside=r"[Ww]eights.?only",
+        ),
+        Printed(
+            r"Weights only load failed.*(?:types allowlisted via|classes allowlisted via|Can only (?:build|create new object for|build SETITEM))"
+        ),
+        Printed(
+            r"Weights only load failed.*Unsupported operand (?:1[3-9]\d|2[0-4]\d)\b",
+            says="weights_only reads pickle protocol 2, and the checkpoint has a later one.",
+        ),
+        # The words of torch 2.0 to 2.5, and of 2.6 if the reason is cut off; a file that is not a checkpoint has another reason.
+        Printed(
+            r"Weights only load failed\. (?:Re-running|In PyTorch 2\.6|This file can still be loaded)",
+            unless=r"Unsupported operand|invalid load key|Ran out of input|[Ii]nvalid magic|unexpected EOF|truncated",
+            says="weights_only rejects the content of the checkpoint.",
+        ),
+    ),
+    yields_to=("not-a-checkpoint-file",),
+)
+
+
+_MMENGINE = "mmengine.logging.history_buffer.HistoryBuffer"
+# What follows the first class in mmengine's own checkpoints; the loader names one at a time.
+_MORE = (
+    "numpy's ndarray, dtype, _reconstruct, scalar and the dtype classes in use, and builtins.getattr, for which you can give a narrow replacement "
+    "as (object, 'builtins.getattr')"
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Find the failures that name a rejected class."""
+    found = list(told(RULE, run))
+    if not found:
+        return
+    failure = found[0].failure
+    names = _names([match.failure for match in found])
+    load = next((call for call in failure.calls if isinstance(call.begin, schema.Load)), None)
+    path = load.begin.file.path if load is not None and load.begin.file is not None else "the checkpoint"
+    site = load.site if load is not None else failure.site
+    yield RULE.found(
+        ranks=ranks(match.failure.process for match in found),
+        verdict="%s, loaded at %s, holds %s, which weights_only=%s rejects." % (path, place(site), ", ".join(names) or "other objects", _given(load)),
+        evidence=[*([shown(load, "load of %s" % path)] if load is not None else []), failed(failure)],
+        when=failure.when,
+        explains=[match.failure for match in found],
+        remedy=_remedy(names, site),
+    )
+
+
+def _given(load: object) -> str:
+    given = getattr(getattr(load, "begin", None), "weights_only", None)
+    return "True (the default since torch 2.6)" if given is None else str(given)
+
+
+def _names(failures: List[Failed]) -> List[str]:
+    found: Dict[str, None] = {}
+    for failure in failures:
+        for name in re.findall(r"(?:GLOBAL|Unsupported class:?) ([\w.]+)", failure.message):
+            found[name.rstrip(".")] = None
+    return list(found)
+
+
+def _remedy(names: List[str], site: "Site | None") -> str:
+    if not names:
+        return ""
+    more = " mmengine's checkpoints also need %s." % _MORE if _MMENGINE in names else " The next load may name another class."
+    return (
+        "Before %s: %s; torch.serialization.add_safe_globals([%s]).%s If the file is of unknown origin, do not set weights_only=False: "
+        "it runs any code in the file."
+    ) % (
+        place(site),
+        "; ".join("import %s" % name.rpartition(".")[0] for name in names if "." in name),
+        ", ".join(names),
+        more,
+    )

@@ -1,0 +1,77 @@
+"""Asynchronous work was thrown away before anybody had waited for it: what is read next may be the tensor before or after the call."""
+
+from collections import Counter
+from typing import Dict, Iterator, Tuple
+
+from ddp_probe.judging.ledgers import Standing, as_site, view
+from ddp_probe.judging.rule import MEDIUM, WARNING, Evidence, Finding, Rule
+from ddp_probe.judging.words import at, subject
+from ddp_probe.reading.ledger import LedgerSite, Record
+from ddp_probe.reading.model import Run
+
+_RANKS = 4  # Ledgers that are read as a whole for one line of the job.
+_MOST = 3  # Lines of the job that are told.
+_Line = Tuple[str, LedgerSite]
+
+RULE = Rule(
+    id="DDP643",
+    slug="work-never-waited-for",
+    cause="work_never_waited_for",
+    title="A call with async_op=True returned work that nobody has waited for.",
+    symptom="Nothing fails and nothing hangs. Now and then a rank reads a tensor that is not reduced yet, or changes one that is still being sent.",
+    evidence="The ledgers: at one line, all work of a call was thrown away before its wait() or is_completed() was called.",
+    remedy="Keep what the call returns and call wait() on it before the tensor is used, or leave out async_op=True.",
+    severity=WARNING,
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name each line whose work nobody has waited for, and the ranks that came there."""
+    ranks = view(run).ranks
+    times: Dict[_Line, Counter[int]] = {}
+    for rank, standing in ranks.items():
+        for (op, site), count in standing.ledger.dropped.items():
+            if site is not None:
+                times.setdefault((op, site), Counter())[rank] += count
+    told = sorted(line for line, counts in times.items() if all(_always(ranks[rank], line) for rank in sorted(counts)[:_RANKS]))
+    for line in told[:_MOST]:
+        yield _finding(run, line, times[line])
+
+
+def _always(standing: Standing, line: _Line) -> bool:
+    """Tell whether no work of this line was waited for, alone or as a part of a batch."""
+    records = standing.process.whole_ledger().records
+    batches = {one.site for one in records if one.op == "batch_isend_irecv"}
+    same = [one for one in records if (one.op, one.site) == line and one.is_async and not one.is_inner]
+    return line[1] not in batches and bool(same) and all(one.state == "dropped" for one in same)
+
+
+def _finding(run: Run, line: _Line, counts: "Counter[int]") -> Finding:
+    op, site = line[0], as_site(line[1])
+    who = sorted(counts)
+    often = "once" if max(counts.values()) == 1 else "up to %d times" % max(counts.values())
+    return RULE.found(
+        ranks=who,
+        verdict="%s called %s with async_op=True%s and threw the work away, %s. This is not a hang: what is read next may be from before the call."
+        % (subject(who), op, at(site), often),
+        evidence=[_shown(run, rank, line) for rank in who[:_MOST]],
+        when=_began(run, who[0], line),
+        remedy="Write work = ... and work.wait() before the tensor of %s%s is used, or leave out async_op=True." % (op, at(site)),
+        confidence=MEDIUM,
+    )
+
+
+def _first(standing: Standing, line: _Line) -> Record:
+    return next(one for one in standing.process.whole_ledger().records if (one.op, one.site) == line and one.state == "dropped")
+
+
+def _began(run: Run, rank: int, line: _Line) -> float:
+    standing = view(run).ranks[rank]
+    return standing.wall(_first(standing, line).entered_ns)
+
+
+def _shown(run: Run, rank: int, line: _Line) -> Evidence:
+    standing = view(run).ranks[rank]
+    first = _first(standing, line)
+    lasted = (first.left_ns - first.entered_ns) * 1e-6
+    return Evidence(standing.ledger.path, first.number, as_site(line[1]), "rank %d: the work was thrown away %.1f ms after the call" % (rank, lasted))

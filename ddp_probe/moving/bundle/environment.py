@@ -1,0 +1,146 @@
+"""The environment block: what a run, or this host, says of itself, as Markdown to paste into an issue; for every accelerator."""
+
+import os
+import platform
+import sys
+from typing import Callable, Dict, Iterable, Iterator, List, Tuple
+
+import ddp_probe
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.judging.words import named, spans
+from ddp_probe.moving.bundle import host_table
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared import schema
+from ddp_probe.showing import brief, inventory, safe
+from ddp_probe.showing.layout import wrap
+from ddp_probe.showing.masker import Masker
+from ddp_probe.showing.rank_state import rank_states
+
+Rows = List[Tuple[str, str]]
+_LONGEST = 600
+_COLUMNS = 80
+_SHOWN = 3  # Different values of one row; more are counted.
+_HIDDEN = ("DDP_PROBE_RUN", "PYTHONPATH")  # Of no use to a reader: one is in the first row, the other says where the activator lies.
+
+
+def block(rows: Iterable[Tuple[str, str]]) -> str:
+    """Return the rows as Markdown."""
+    shown = [(label, text.replace("```", "'''")) for label, text in rows if text]
+    width = max((len(label) for label, _ in shown if label), default=0) + 2
+    lines = [line for label, text in shown for line in _row(label, text, width)]
+    return "\n".join(["### Environment", "", "```text", *lines, "```", ""])
+
+
+def _row(label: str, text: str, width: int) -> List[str]:
+    """Return one row; a variable stands alone on a line, so that it can be copied."""
+    short = safe.line(text, _LONGEST)
+    return wrap(short, _COLUMNS, label.ljust(width), " " * width) if label else [short]
+
+
+def of_run(diagnosis: Diagnosis, masker: Masker, *, is_here: bool) -> Rows:
+    """Return the rows of a run; what its events do not hold comes from this host if the run is of this host."""
+    run = diagnosis.run
+    rows = [("ddp_probe", _probe(run)), ("verdict", _verdict(diagnosis)), ("run", inventory.title(run, rank_states(run))), ("command", command(run))]
+    rows += [("ranks", _ranks(run)), ("Python", _alike(run, _python)), ("platform", _platform() if is_here else "")]
+    rows += list(_versions(run))
+    rows += [("torch built", host_table.built() if is_here else "")]
+    rows += [("CPUs", _alike(run, lambda process: str(process.started.cpus or "")))]
+    rows += list(_accelerators(run)) or [("accelerator", "none shows itself" if run.processes else "")]
+    rows += [("vendor tools", host_table.tools() if is_here else "")]
+    rows += list(_variables(run))
+    return [(label, masker.page(text)) for label, text in rows]
+
+
+def of_host(masker: Masker) -> Rows:
+    """Return the rows of this host, without a run."""
+    rows = [("ddp_probe", ddp_probe.__version__), ("Python", "%s (%s), %s" % (platform.python_version(), sys.implementation.name, sys.executable))]
+    rows += [("platform", _platform()), *host_table.rows(), ("CPUs", str(len(os.sched_getaffinity(0)))), ("vendor tools", host_table.tools())]
+    rows += [("", "%s=%s" % variable) for variable in host_table.variables()]
+    return [(label, masker.page(text)) for label, text in rows]
+
+
+def command(run: Run) -> str:
+    """Return the command that started the job: that of its launcher, else that of its first rank."""
+    starts = [process.start for process in (*run.launchers, *run.processes) if process.start is not None]
+    argv: List[str] = next(
+        (list(start.argv) for start in starts if isinstance(start, (schema.LauncherStart, schema.ProcessStart)) and start.argv), []
+    )
+    return " ".join(argv)
+
+
+def _probe(run: Run) -> str:
+    wrote = _alike(run, lambda process: process.started.probe)
+    return ddp_probe.__version__ + ("; the run was recorded by %s" % wrote if wrote and wrote != ddp_probe.__version__ else "")
+
+
+def _verdict(diagnosis: Diagnosis) -> str:
+    """Return the verdict in one line."""
+    return "%s%s" % ("" if diagnosis.verdict != "found" else "found: ", brief.lines(diagnosis)[0])
+
+
+def _ranks(run: Run) -> str:
+    if not run.processes:
+        return ""
+    hosts = len({process.host for process in run.processes})
+    return "%s%d wrote a log, on %d host%s" % ("%d expected, " % run.expected if run.expected else "", len(run.processes), hosts, "s"[: hosts != 1])
+
+
+def _python(process: LoggedProcess) -> str:
+    started = process.started
+    version = started.versions.get("python", "")
+    return "%s (%s), %s" % (version, started.implementation, started.executable) if version else ""
+
+
+def _platform() -> str:
+    libc = " ".join(platform.libc_ver()).strip()
+    return platform.platform() + (", %s" % libc if libc else "")
+
+
+def _versions(run: Run) -> Iterator[Tuple[str, str]]:
+    names = dict.fromkeys(name for process in run.processes for name in process.started.versions)
+    for name in sorted(names, key=lambda name: (not name.startswith("torch"), name)):
+        if name != "python":
+            yield name, _alike(run, lambda process: process.started.versions.get(name, ""))  # noqa: B023  # called at once
+
+
+def _accelerators(run: Run) -> Iterator[Tuple[str, str]]:
+    names = dict.fromkeys(card.name for process in run.processes for card in process.started.accelerators)
+    for name in names:
+        yield "accelerator", "%s: %s" % (name, _alike(run, lambda process: _card(process, name)))  # noqa: B023  # called at once
+
+
+def _card(process: LoggedProcess, name: str) -> str:
+    card = next((card for card in process.started.accelerators if card.name == name), None)
+    if card is None:
+        return "does not show itself"
+    files = card.device_files
+    parts = [
+        "%s %s" % (card.module, card.module_version) if card.module else "",
+        "%d card%s" % (card.count, "s"[: card.count != 1]) if card.count is not None else "",
+        ("%s%s" % (files[0], " to %s" % files[-1] if len(files) > 1 else "")) if files else "",
+        *("%s=%s" % item for item in card.visible.items()),
+        "redirected by %s" % card.shim if card.shim else "",
+    ]
+    return ", ".join(part.strip() for part in parts if part) or "shows itself, and says no more"
+
+
+def _variables(run: Run) -> Iterator[Tuple[str, str]]:
+    """Yield the variables that are the same on each rank: others are the launcher's own numbers."""
+    starts = [process.started.environment for process in run.processes if process.start is not None]
+    for name in sorted(set.intersection(*map(set, starts)) if starts else ()):
+        if len({start[name] for start in starts}) == 1 and name not in _HIDDEN:
+            yield "", "%s=%s" % (name, starts[0][name])
+
+
+def _alike(run: Run, value: Callable[[LoggedProcess], str]) -> str:
+    """Return the value of all ranks, or each with its ranks."""
+    found: Dict[str, List[int]] = {}
+    for process in run.processes:
+        found.setdefault(value(process), []).append(process.rank or 0)
+    found.pop("", None)
+    if len(found) < 2:
+        return next(iter(found), "")
+    shown = [
+        "%s on %s" % (text, named(ranks).lower() if len(ranks) == 1 else "ranks " + spans(ranks)) for text, ranks in list(found.items())[:_SHOWN]
+    ]
+    return "; ".join(shown) + ("; and %d more" % (len(found) - _SHOWN) if len(found) > _SHOWN else "")

@@ -1,0 +1,79 @@
+"""Which run: each host says which one it has found, rank 0 names one of them, and each host looks for what it has of that."""
+
+import os
+from typing import Iterable, Iterator, List, NamedTuple, Optional
+
+from ddp_probe.moving.gather import names
+from ddp_probe.moving.gather.messages import RunOnHost
+from ddp_probe.reading import find, launches
+from ddp_probe.shared.errors import ProbeError, UnusableError
+
+SUFFIX = ".gathered"
+"""The end of the name of a folder that gather has filled."""
+
+_MOST_RUNS = 64  # At most this many runs of a host are looked at, the newest first.
+_MOST_RANKS, _MOST_KEYS = 4096, 64
+_LARGEST, _LONGEST = 1 << 30, 1000
+
+
+class LocalRun(NamedTuple):
+    """What a host has found: a run and its folder, or why there is none."""
+
+    run: Optional[RunOnHost]
+    folder: str
+    why: str
+
+
+def here(named: str) -> LocalRun:
+    """Return the run that a person has named, as this host has it, or else its newest run."""
+    try:
+        folder, launch = _folder(named)
+    except ProbeError as exc:
+        return LocalRun(None, "", ("%s %s" % (exc.what, exc.why))[:_LONGEST])
+    return LocalRun(_described(folder, launch), folder, "")
+
+
+def _folder(named: str) -> "tuple[str, int]":
+    if not named:
+        runs = _runs()
+        if not runs:
+            raise find.no_run(find.root())
+        return runs[0], 0
+    found = find.sources([named])
+    if not found.folders:
+        raise UnusableError(what="%s is not the folder of a run." % named, why="gather takes the name or the folder of a run.", what_to_do="")
+    folder = named if os.path.isdir(named) else found.folders[0]
+    whole = os.path.isdir(folder) and any(os.path.realpath(each) == os.path.realpath(folder) for each in found.folders)
+    return os.path.abspath(folder if whole else found.folders[0]), found.launch
+
+
+def _runs() -> List[str]:
+    return [os.path.abspath(folder) for folder in find.runs(find.root()) if not folder.endswith(SUFFIX)]
+
+
+def _described(folder: str, launch: int) -> RunOnHost:
+    part = launches.glance(folder)
+    keys = [list(key) for key in sorted(part.keys)]
+    return RunOnHost(
+        os.path.basename(folder), sorted(part.ranks)[:_MOST_RANKS], keys[:_MOST_KEYS], min(max(part.world, 0), 1 << 30), part.start, part.end, launch
+    )
+
+
+def best(found: Iterable[RunOnHost]) -> Optional[RunOnHost]:
+    """Return the newest of these runs."""
+    return max((run for run in found if names.of_run(run.name)), key=lambda run: run.start, default=None)
+
+
+def folder_of(wanted: RunOnHost, own: LocalRun) -> str:
+    """Return this host's folder of the wanted run: the one with its name, or one of the same launch; empty if there is none."""
+    same_name = [own.folder] if own.run is not None and own.run.name == wanted.name else []
+    if not same_name and names.of_run(wanted.name):
+        same_name = [folder for folder in _runs() if os.path.basename(folder) == wanted.name]
+    return next(iter(same_name), "") or next(_of_same_launch(wanted, own), "")
+
+
+def _of_same_launch(wanted: RunOnHost, own: LocalRun) -> Iterator[str]:
+    part = launches.Part("", frozenset(wanted.ranks), frozenset(map(tuple, wanted.keys)), wanted.world, wanted.start, wanted.end)
+    for folder in [*filter(None, [own.folder]), *_runs()[:_MOST_RUNS]]:
+        if launches.same(part, launches.glance(folder)):
+            yield folder

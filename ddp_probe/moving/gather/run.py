@@ -1,0 +1,210 @@
+"""Gathers: rank 0 holds the meeting and returns what has come, each other rank brings what its host has."""
+
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional
+
+from ddp_probe.judging.doctor import children
+from ddp_probe.moving.gather import choice, sender
+from ddp_probe.moving.gather.hub import GatherHub
+from ddp_probe.moving.gather.keep import Keep, nothing_kept
+from ddp_probe.moving.gather.line import GatherLine
+from ddp_probe.reading import find
+from ddp_probe.reading import gathered as gathered_folder
+from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
+from ddp_probe.shared.meeting import wire
+from ddp_probe.shared.meeting.place import MeetingPlace, agent_key, is_launch, leads_host, missing, of_slurm_step, place
+from ddp_probe.shared.rank_info import rank_info
+
+_MARGIN = 180.0  # Seconds that the store of torchrun's agent has besides waiting for rank 0; its child imports torch.
+_LEAVE = 5.0  # Seconds that the process of rank 0's own host has to end.
+_AGAIN = 0.2
+_STILL_THERE = 2.0  # Seconds in which a rank 0 that has turned this rank away must be reached again; after them it has ended.
+UNDECIDED = 3
+
+
+class GatherRequest(NamedTuple):
+    """What a person asked for."""
+
+    run: str = ""  # As `report` takes it; the newest one if it is empty.
+    into: str = ""
+    logs: bool = False
+    most: int = 1 << 30  # Bytes of the files that --logs brings.
+    seconds: float = 60.0
+
+
+class Came:
+    """What rank 0 has in its folder."""
+
+    def __init__(self, folder: str, launch: str) -> None:
+        self.folder = folder
+        self.launch = launch  # ":3" if the third launch of the run's folder was named.
+        self.hosts: List[str] = []
+        self.lacking: List[str] = []  # What of the folds is not here; one sentence each.
+        self.remarks: List[str] = []  # What else a person should know.
+        self.bytes = 0
+        self.code = UNDECIDED  # The exit code of the report, which the ranks wait for.
+
+
+class NotGatheredError(ProbeError):
+    """A rank that could not meet the others, or has lost rank 0; exit code 3."""
+
+    exit_code = UNDECIDED
+
+
+def where(environ: Mapping[str, str]) -> MeetingPlace:
+    """Return where the ranks of this launch meet; a process that is not one of several meets itself."""
+    here = rank_info(environ)
+    if here.rank is not None and here.world_size is None:
+        raise UsageError("This is rank %d of an unknown number." % here.rank, "Set WORLD_SIZE to the number of processes of gather on all hosts.")
+    if not is_launch(environ):
+        return MeetingPlace(0, 1, "127.0.0.1", 0, "")
+    lacking = missing(environ)
+    address, port = of_slurm_step(environ)
+    if lacking and not address:
+        raise UsageError(
+            "The ranks cannot meet: %s is not set." % " and ".join(lacking),
+            "Set MASTER_ADDR to the host of rank 0 and MASTER_PORT to a free port, the same on all hosts; torchrun and srun need neither.",
+        )
+    return place({"MASTER_ADDR": address, "MASTER_PORT": str(port), **{name: environ[name] for name in environ if name not in lacking}})
+
+
+def bring(request: GatherRequest, environ: Mapping[str, str]) -> int:
+    """Act as a rank other than rank 0; return the exit code of the report."""
+    at = where(environ)
+    try:
+        key = agent_key(environ, "gather")
+        port = _shared_port(at, key, request.seconds, environ) if key else at.port
+        return _brought(at, port, request, leads=leads_host(environ))
+    except (OSError, ValueError, sender.RefusedError) as exc:
+        raise _not_ended(at, "%s." % str(exc).rstrip(".")) from exc
+
+
+def _not_ended(at: MeetingPlace, why: str) -> NotGatheredError:
+    return NotGatheredError(
+        what="gather of rank %d on %s did not come to its end with rank 0 at %s:%d." % (at.rank, socket.gethostname(), at.address, at.port),
+        why=why,
+        what_to_do="See what rank 0 prints, and start gather again: what has arrived is kept.",
+    )
+
+
+def _brought(at: MeetingPlace, port: int, request: GatherRequest, *, leads: bool, token: str = "") -> int:
+    """Bring what this host has; come again if strangers crowd this rank out before rank 0 has heard it."""
+    until, patience = time.monotonic() + request.seconds, request.seconds
+    while True:
+        with contextlib.closing(_connected(at.address, port, patience, request.seconds)) as line:
+            try:
+                return sender.bring(line, at, request.run, leads=leads, token=token)
+            except sender.TurnedAwayError:
+                if time.monotonic() > until:
+                    raise
+        time.sleep(_AGAIN)
+        patience = _STILL_THERE
+
+
+def _connected(address: str, port: int, patience: float, seconds: float) -> GatherLine:
+    return GatherLine(wire.connected(address, port, patience), seconds)
+
+
+def _shared_port(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str], meet_at: int = 0) -> int:
+    """Tell the others the port by the store of torchrun's agent, or return what rank 0 has told."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump({"address": at.address, "port": at.port, "key": key, "seconds": seconds, "meet_at": meet_at}, file)
+        file.flush()
+        told = children.together([("agent_port", (file.name,), environ)], seconds + _MARGIN)[0]
+    if "port" not in told.last:
+        why = "The store of torchrun's agent does not tell: %s." % (told.last.get("error") or told.how())
+        raise _not_ended(at, why)
+    return int(told.last["port"])
+
+
+@contextlib.contextmanager
+def gathered(request: GatherRequest, environ: Mapping[str, str], draw: Callable[[int, int, str], None]) -> Iterator[Came]:
+    """Act as rank 0: yield what has come. The ranks wait until they are told the exit code, which is to be set."""
+    at = where(environ)
+    key = agent_key(environ, "gather")
+    listening = _listening(at, anywhere=bool(key))
+    port = int(listening.getsockname()[1])
+    hub = GatherHub(listening, at._replace(port=at.port or port), request.seconds, logs=request.logs, most=request.most)
+    own = _own_host(listening, at, port, request, hub.token)
+    hub.open()
+    came: Optional[Came] = None
+    try:
+        if key:
+            _shared_port(at, key, request.seconds, environ, port)
+        came = _taken(hub, request, own.is_alive, draw)
+        yield came
+    finally:
+        failed = sys.exc_info()[1]
+        hub.tell(failed.exit_code if isinstance(failed, ProbeError) else came.code if came else UNDECIDED)
+        _end(own)
+
+
+def _taken(hub: GatherHub, request: GatherRequest, alive: Callable[[], bool], draw: Callable[[int, int, str], None]) -> Came:
+    run = hub.chosen(alive)
+    if run is None:
+        raise _no_run(hub, request)
+    keep = Keep(request.into or os.path.join(find.root(), run.name + choice.SUFFIX), run.name)
+    came = Came(keep.folder, ":%d" % run.launch if run.launch else "")
+    hub.take(run, keep, draw)
+    hosts = hub.hosts()
+    came.lacking, came.hosts = hub.lacking(), [files.host for files in hosts if files.fold]
+    came.bytes = sum(files.bytes for files in hosts)
+    came.remarks = hub.strangers() + [sentence for files in hosts for sentence in files.left_out()]
+    came.remarks += ["%s has the same files as another host" % files.who for files in hosts if files.same]
+    fault = keep.close(came.lacking)
+    if fault:
+        came.remarks.append("%s could not be written: %s" % (os.path.join(keep.folder, gathered_folder.NAME), fault))
+    if not keep.folds():
+        raise nothing_kept(keep.folder, "%s." % "; ".join(came.lacking))
+    return came
+
+
+def _no_run(hub: GatherHub, request: GatherRequest) -> ProbeError:
+    if not request.run:
+        return find.no_run(find.root())
+    why = next((files.hello.why for files in hub.hosts() if files.hello.why), "")
+    return UnusableError(what="No host has the run %s." % request.run, why=why, what_to_do="'python -m ddp_probe runs' lists the runs of a host.")
+
+
+def _listening(at: MeetingPlace, *, anywhere: bool) -> socket.socket:
+    try:
+        if at.world == 1:
+            return socket.create_server(("127.0.0.1", 0))
+        return wire.listen(0 if anywhere else at.port)
+    except OSError as exc:
+        raise ProbeError(
+            what="Rank 0 cannot listen on port %d." % at.port,
+            why="%s." % (exc.strerror or exc),
+            what_to_do="Set MASTER_PORT to a free port on all hosts. 'ss -ltnp' shows who listens.",
+        ) from exc
+
+
+def _own_host(listening: socket.socket, at: MeetingPlace, port: int, request: GatherRequest, token: str) -> multiprocessing.process.BaseProcess:
+    """Start a process that brings the files of rank 0's own host, as every other host does."""
+    own = multiprocessing.get_context("fork").Process(target=_bring_own, args=(listening, at, port, request, token))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    own.start()
+    return own
+
+
+def _bring_own(listening: socket.socket, at: MeetingPlace, port: int, request: GatherRequest, token: str) -> None:
+    listening.close()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # rank 0 says it
+    with contextlib.suppress(OSError, ValueError, sender.RefusedError):
+        _brought(at._replace(address="127.0.0.1"), port, request, leads=True, token=token)
+
+
+def _end(own: multiprocessing.process.BaseProcess) -> None:
+    own.join(_LEAVE)
+    if own.is_alive():  # It folds for nobody: rank 0 was interrupted, for example.
+        own.terminate()
+        own.join()

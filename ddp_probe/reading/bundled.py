@@ -1,0 +1,173 @@
+"""Opens a bundle, which `bundle` has written elsewhere: its files are read as those of the run itself, on any machine.
+
+While one is open, what only the host of the job could tell comes from the bundle: which processes ran, at which time, and the job's source.
+A bundle that was unpacked by hand is a folder with bundle.json, and is read in the same way.
+"""
+
+import contextlib
+import os
+import re
+import time
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+
+import msgspec
+
+from ddp_probe.reading import unpack
+from ddp_probe.shared.errors import ProbeError, UsageError
+
+MANIFEST = "bundle.json"
+VERSION = 1
+_LARGEST = 1 << 26
+_FEW = 4  # How many entries at the top of an archive are looked at: a bundle has one.
+
+
+class HeldFile(msgspec.Struct):
+    """One file of a bundle."""
+
+    path: str  # In the bundle.
+    kind: str
+    bytes: int
+    bytes_left_out: int = 0  # Of its middle, in whole lines.
+
+
+class Manifest(msgspec.Struct):
+    """What a bundle holds, and what only the host of the job could tell."""
+
+    bundle: int
+    ddp_probe: str = ""
+    run: str = ""
+    made: float = 0.0  # When the run was read, in seconds since 1970.
+    paths: List[str] = []  # The folders of the run, or its files if it has no folder.
+    launch: int = 0  # The launch that was bundled, if these files are of several.
+    states: Dict[str, str] = {}  # Processes that ran then, as HOST/PID, to the kernel's letter of their state.
+    sources: Dict[str, str] = {}  # Files of the job's source to those in the bundle.
+    unreadable: Dict[str, str] = {}  # Files of the run that could not be read, and why.
+    files: List[HeldFile] = []
+    left_out: Dict[str, str] = {}  # Files that are not in the bundle, and why.
+    masked: Dict[str, int] = {}  # Places in which values were masked for the bundle, and how many.
+    already_masked: Dict[str, int] = {}  # The same for values that the probe had masked when it wrote them.
+
+
+class OpenBundle:
+    """A bundle that is being read."""
+
+    def __init__(self, name: str, folder: str, manifest: Manifest) -> None:
+        self.name = name
+        self.folder = folder
+        self.manifest = manifest
+        own = [os.path.join(folder, path) for path in manifest.paths]
+        self.paths = own
+        self._root = own[0] if len(own) == 1 and os.path.isdir(own[0]) else os.path.dirname(own[0]) if own else folder
+
+    def state(self, host: str, pid: int) -> Optional[str]:
+        """Return the kernel's letter for a process when the bundle was made; None if it did not run there then."""
+        return self.manifest.states.get("%s/%d" % (host, pid))
+
+    def source(self, path: str) -> str:
+        """Return where a file of the job's source is; empty if the bundle does not hold it."""
+        inside = self.manifest.sources.get(path)
+        return os.path.join(self.folder, inside) if inside else ""
+
+    def shown(self, text: str) -> str:
+        """Return a text in which the bundle has its own name instead of that of the folder in which it was unpacked."""
+        return text.replace(self._root, self.name).replace(self.folder, self.name)
+
+
+_OPEN: List[OpenBundle] = []
+
+
+def current() -> Optional[OpenBundle]:
+    """Return the bundle that is being read; None if it is a run of this host."""
+    return _OPEN[-1] if _OPEN else None
+
+
+def shown(text: str) -> str:
+    """Return a path, or a text with paths, as a person named it."""
+    return _OPEN[-1].shown(text) if _OPEN else text
+
+
+def read_at() -> float:
+    """Return when the run was read first: a job that hung then may have ended since."""
+    return _OPEN[-1].manifest.made if _OPEN else time.time()
+
+
+def unreadable() -> Dict[str, str]:
+    """Return the files of the run that could not be read when the bundle was made, and why."""
+    return {os.path.join(_OPEN[-1].folder, path): why for path, why in _OPEN[-1].manifest.unreadable.items()} if _OPEN else {}
+
+
+def refuse(paths: Sequence[str], what: str) -> None:
+    """Refuse to do with a bundle what needs a run that goes on."""
+    for path in paths:
+        if is_bundle(_numbered(path)[0]):
+            raise UsageError(
+                "%s is a bundle, which does not change." % path, "'python -m ddp_probe report %s' says what it holds; %s needs a run." % (path, what)
+            )
+
+
+@contextlib.contextmanager
+def opened(paths: Sequence[str]) -> Iterator[List[str]]:
+    """Yield the paths to read: those inside the bundle if one is named, else the same."""
+    bundle = next((path for path in paths if is_bundle(_numbered(path)[0])), None)
+    if bundle is None:
+        yield list(paths)
+        return
+    if len(paths) > 1:
+        raise UsageError("A bundle is read alone.", "Name %s without the other paths." % bundle)
+    path, number = _numbered(bundle)
+    with contextlib.ExitStack() as stack:
+        folder = path if os.path.isdir(path) else _top(stack.enter_context(unpack.unpacked(path)), path)
+        yield stack.enter_context(reading(path, folder, _manifest(folder, path), number))
+
+
+@contextlib.contextmanager
+def reading(name: str, folder: str, manifest: Manifest, number: str = "") -> Iterator[List[str]]:
+    """Yield the paths inside an unpacked bundle; while it is open, messages give it this name."""
+    found = OpenBundle(name, folder, manifest)
+    _OPEN.append(found)
+    try:
+        launch = number or (":%d" % manifest.launch if manifest.launch else "")
+        yield [each + launch for each in found.paths]
+    except ProbeError as exc:
+        exc.what, exc.why, exc.what_to_do = map(found.shown, (exc.what, exc.why, exc.what_to_do))
+        raise
+    finally:
+        _OPEN.remove(found)
+
+
+def _numbered(path: str) -> Tuple[str, str]:
+    """Split BUNDLE:3, the third launch, unless a file of that name exists."""
+    match = re.fullmatch(r"(.+)(:[1-9][0-9]{0,6})", path, re.DOTALL)
+    return (path, "") if match is None or os.path.lexists(path) else (match[1], match[2])
+
+
+def is_bundle(path: str) -> bool:
+    """Return whether a path is that of a bundle, packed or not."""
+    return os.path.isfile(os.path.join(path, MANIFEST)) if os.path.isdir(path) else unpack.looks_packed(path)
+
+
+def _top(folder: str, path: str) -> str:
+    """Return the one folder that a bundle consists of."""
+    found = [os.path.join(folder, name) for name in os.listdir(folder)[:_FEW]]
+    if len(found) != 1 or not os.path.isdir(found[0]):
+        raise unpack.not_a_bundle(path, "It does not consist of one folder.")
+    return found[0]
+
+
+def _manifest(folder: str, path: str) -> Manifest:
+    file = os.path.join(folder, MANIFEST)
+    try:
+        if os.path.getsize(file) > _LARGEST:
+            raise unpack.not_a_bundle(path, "Its %s is too large." % MANIFEST)
+        with open(file, "rb") as stream:
+            found = msgspec.json.decode(stream.read(), type=Manifest)
+    except FileNotFoundError:
+        raise unpack.not_a_bundle(path, "It does not hold %s." % MANIFEST) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError) as exc:
+        raise unpack.not_a_bundle(path, "Its %s is not valid: %s." % (MANIFEST, exc)) from exc
+    if found.bundle != VERSION:
+        raise unpack.not_a_bundle(path, "It is of version %d; this ddp_probe reads version %d." % (found.bundle, VERSION))
+    inside = [*found.paths, *found.sources.values()]
+    if not found.paths or any(os.path.isabs(each) or ".." in each.split("/") for each in inside):
+        raise unpack.not_a_bundle(path, "Its %s names files outside of it." % MANIFEST)
+    return found

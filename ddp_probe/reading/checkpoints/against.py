@@ -1,0 +1,97 @@
+"""Compares the tensors of a checkpoint with those of another checkpoint, or with the parameters that a run has recorded of its model."""
+
+import re
+from importlib import metadata
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+import msgspec
+
+from ddp_probe.reading.checkpoints import names
+from ddp_probe.reading.checkpoints.judge import judge
+from ddp_probe.reading.checkpoints.model import Comparison, Judged
+from ddp_probe.shared.errors import UnusableError
+
+_BYTES = 1 << 26  # A list longer than this is not read.
+_ROWS = msgspec.json.Decoder(List[Tuple[str, Tuple[int, ...], str, bool, str]])
+
+
+class Other(NamedTuple):
+    """What a checkpoint is compared with: shapes by name, and whether buffers are among them."""
+
+    path: str
+    shapes: Dict[str, Tuple[int, ...]]
+    is_model: bool
+
+
+def read(path: str) -> Other:
+    """Read what to compare with."""
+    rows = _model(path)
+    if rows is not None:
+        return Other(path, {row[0]: row[1] for row in rows}, is_model=True)
+    judged = judge(path)
+    if not judged.names:
+        raise UnusableError(
+            what="%s cannot be compared with." % path,
+            why=judged.because or "; ".join(fault.text for fault in judged.faults[:1]) or "No tensor was found in it.",
+            what_to_do="Name a checkpoint, or models/DIGEST.json of a run.",
+        )
+    return Other(path, shapes(judged), is_model=False)
+
+
+def _model(path: str) -> Optional[List[Tuple[str, Tuple[int, ...], str, bool, str]]]:
+    if not path.endswith(".json") or path.endswith(".index.json"):
+        return None
+    try:
+        with open(path, "rb") as stream:
+            return _ROWS.decode(stream.read(_BYTES))
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+        why = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)[:200]
+        raise UnusableError(
+            what="%s is not a list of parameters." % path, why=why, what_to_do="Name a checkpoint, or models/DIGEST.json of a run."
+        ) from exc
+
+
+def shapes(judged: Judged) -> Dict[str, Tuple[int, ...]]:
+    """Return the shapes of a checkpoint's model, by the names that load_state_dict takes."""
+    return {name: tensor.shape for name, tensor in names.model_state(judged.names, judged.states).items()}
+
+
+def compare(judged: Judged, other: Other) -> Comparison:
+    """Compare names and shapes, and find the renaming that explains all differences, if there is one."""
+    mine = shapes(judged)
+    found = _compared(mine, other)
+    renamed = names.explain(mine, other.shapes, exact=not other.is_model) if found.missing else None
+    if renamed is not None:
+        found.renaming, found.explains = renamed.expression("state"), renamed.names
+        found.load = _load(judged)
+    if other.is_model:
+        found.buffers = len(found.unexpected) - (found.explains if renamed is not None else 0)
+    found.fits = not found.missing and not found.shapes and (other.is_model or not found.unexpected)
+    return found
+
+
+def _compared(mine: Dict[str, Tuple[int, ...]], other: Other) -> Comparison:
+    found = Comparison(other.path, other.is_model)
+    found.missing = [name for name in other.shapes if name not in mine]
+    found.unexpected = [name for name in mine if name not in other.shapes]
+    found.shapes = [(name, mine[name], shape) for name, shape in other.shapes.items() if name in mine and mine[name] != shape]
+    found.same = len(other.shapes) - len(found.missing) - len(found.shapes)
+    return found
+
+
+def _load(judged: Judged) -> str:
+    """Return Python source that loads the file's state."""
+    if judged.kind == "safetensors":
+        return "safetensors.torch.load_file(%r)" % judged.path
+    refused = ", weights_only=False" if judged.weights_only is not None and not judged.weights_only.accepted and _has_weights_only() else ""
+    inside = "".join("[%r]" % part for part in names.chosen(judged.states).split(".") if part)
+    return "torch.load(%r, map_location='cpu'%s)%s" % (judged.path, refused, inside)
+
+
+def _has_weights_only() -> bool:
+    """Tell whether the torch installed here takes weights_only, which 1.13 brought; yes if none is installed. Nothing of torch is imported."""
+    try:
+        found = re.match(r"(\d+)\.(\d+)", metadata.version("torch"))
+    except metadata.PackageNotFoundError:
+        return True
+    return found is None or (int(found[1]), int(found[2])) >= (1, 13)

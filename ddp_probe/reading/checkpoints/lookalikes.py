@@ -1,0 +1,148 @@
+"""Files that are found in the place of a checkpoint, and pickles and arrays that torch did not write."""
+
+import re
+from typing import NamedTuple, Optional
+
+from ddp_probe.reading.checkpoints import _fill, contents
+from ddp_probe.reading.checkpoints.machine import Machine
+from ddp_probe.reading.checkpoints.model import UNKNOWN, WHOLE, BrokenError, Damage, Judged
+from ddp_probe.reading.checkpoints.pickle_stream import PickleStream
+from ddp_probe.reading.checkpoints.source import FileRange
+from ddp_probe.reading.checkpoints.values import Blob
+from ddp_probe.reading.checkpoints.zip_directory import find_end
+
+_LFS = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n.*?oid sha256:(?P<oid>[0-9a-f]{64})\nsize (?P<size>[0-9]{1,18})", re.S)
+
+
+class Lookalike(NamedTuple):
+    """A kind of file that is not a checkpoint, with what to do."""
+
+    kind: str
+    because: str
+    what_to_do: str
+
+
+EMPTY = Lookalike(
+    "empty", "The file is empty.", "Copy or write it again. A save that was stopped leaves such a file; so does a disk that is full: df tells."
+)
+HTML = Lookalike(
+    "HTML page", "It is an HTML page: a download got a web page in the checkpoint's place.", "Download it again with the link of the file itself."
+)
+ZEROS = Lookalike(
+    "zeros",
+    "It begins with zeros: its size is on the disk, and its bytes are not. A host that stopped during the write leaves such a file.",
+    "Copy it again, or take an earlier checkpoint.",
+)
+_SHORTEST = 16  # Bytes; a file of torch has more.
+_COMPRESSED = (
+    (b"\x1f\x8b", "gzip", "gunzip"),
+    (b"\xfd7zXZ\x00", "xz", "unxz"),
+    (b"BZh", "bzip2", "bunzip2"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
+    (b"7z\xbc\xaf\x27\x1c", "7z", "7z x"),
+)
+_HDF = b"\x89HDF\r\n\x1a\n"
+
+
+def empty(judged: Judged) -> None:
+    """Judge a file without a byte."""
+    _say(judged, EMPTY)
+    judged.broken(Damage(EMPTY.because))
+
+
+def of_head(head: bytes) -> Optional[Lookalike]:
+    """Return what a file is by its first bytes, if they are enough."""
+    bare = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if bare[:14].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+        return HTML
+    for begin, name, command in _COMPRESSED:
+        if head.startswith(begin):
+            return Lookalike(name, "It is compressed with %s, which torch.load does not read." % name, "Expand it first: %s." % command)
+    if head.startswith(_HDF):
+        return Lookalike("HDF5", "It is an HDF5 file, such as Keras writes; torch.load does not read it.", "Read it with h5py.")
+    return None
+
+
+def judge(source: FileRange, judged: Judged, head: bytes) -> None:
+    """Judge what is not a checkpoint of torch."""
+    found = of_head(head)
+    pointer = _LFS.match(source.read(0, 1024)) if head.startswith(b"version https://git-lfs") else None
+    if pointer is not None or head.startswith(b"version https://git-lfs"):
+        size = int(pointer.group("size")) if pointer else 0
+        text = "It is a pointer of git-lfs%s: the file itself was not downloaded." % (" to a file of %d bytes" % size if pointer else "")
+        found = Lookalike("git-lfs pointer", text, "Run 'git lfs pull' in its repository.")
+    if found is None and _is_text(source.read(0, 4096)):
+        found = Lookalike("text", "It is a text file, not a checkpoint.", "Name the checkpoint itself.")
+    if found is None and not head.strip(b"\0"):
+        found = ZEROS
+    if found is None and len(head) < _SHORTEST and head[:1] in (b"P", b"\x80"):
+        judged.kind = "unknown"
+        judged.broken(Damage("It has %d bytes: the file was cut off, or its writer has not finished." % len(head), "", len(head)))
+        return
+    if found is None and find_end(source) is not None:
+        judged.kind = "unknown"
+        judged.broken(Damage("It ends like an archive, and does not begin like one: bytes were put before it, or its beginning was changed.", "", 0))
+        return
+    if found is None:
+        judged.kind, judged.verdict = "unknown", UNKNOWN
+        judged.because = "It begins like none of the formats that torch, safetensors or numpy write."
+        judged.what_to_do = "If it should be a checkpoint, its beginning is lost: copy it again."
+        return
+    _say(judged, found)
+    if found.kind in ("HTML page", "git-lfs pointer", "zeros"):
+        judged.broken(Damage(found.because))
+
+
+def _say(judged: Judged, found: Lookalike) -> None:
+    judged.kind, judged.because, judged.what_to_do = found
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        text = head[: len(head) & ~3].decode("utf-8", "ignore")
+    except UnicodeDecodeError:
+        return False
+    return bool(text) and sum(char.isprintable() or char in "\r\n\t" for char in text) > 0.95 * len(head) and b"\0" not in head
+
+
+def pickle(source: FileRange, judged: Judged) -> None:
+    """Judge a pickle that torch.save did not write."""
+    judged.kind, judged.verdict = "pickle", WHOLE
+    machine, stream = Machine(), PickleStream(source)
+    try:
+        root = machine.run(stream)
+        _fill.from_pickle(judged, root, machine, contents.read(root, machine.persistent))
+    except BrokenError as exc:
+        judged.broken(exc.fault)
+        return
+    judged.weights_only = None
+    if type(root) in (int, float, Blob) and stream.tell() < source.size:
+        judged.broken(Damage("It begins with a number that is not torch's magic number, and goes on.", "", 0))
+        return
+    judged.because = "It is a pickle that torch.save did not write: torch.load refuses it, pickle.load reads it."
+    if stream.tell() < source.size:
+        judged.remarks.append("%d bytes follow the first pickle." % (source.size - stream.tell()))
+
+
+_SHAPE = re.compile(rb"'descr':\s*'(?P<descr>[^']{1,20})'.*?'shape':\s*\((?P<shape>[0-9, ]*)\)", re.S)
+
+
+def numpy(source: FileRange, judged: Judged) -> None:
+    """Judge an array that numpy.save wrote."""
+    judged.kind, judged.verdict = "numpy array", WHOLE
+    head = source.read(0, 1 << 16)
+    wide = head[6:7] != b"\x01"
+    length = int.from_bytes(head[8 : 12 if wide else 10], "little")
+    start = (12 if wide else 10) + length
+    found = _SHAPE.search(head[:start])
+    if start > source.size:
+        raise BrokenError("The file was cut off within its header.", "the header", source.size)
+    if found is None:
+        judged.because = "Its header names no shape and type of numbers."
+        return
+    shape = tuple(int(part) for part in found.group("shape").replace(b" ", b"").split(b",") if part)
+    digits = re.sub(rb"[^0-9]", b"", found.group("descr"))
+    needed = start + _fill.product(shape) * int(digits or b"0")
+    if digits and needed > source.size:
+        judged.broken(Damage("The file was cut off: it has %d bytes of %d." % (source.size, needed), "", source.size))
+    judged.because = "It is an array of numpy; torch.load does not read it."

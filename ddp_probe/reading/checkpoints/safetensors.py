@@ -1,0 +1,109 @@
+"""The safetensors format: the length of a header, the header as JSON, and the tensors' bytes without a gap."""
+
+from typing import Dict, List, Tuple
+
+import msgspec
+
+from ddp_probe.reading.checkpoints import _fill, dtypes, names
+from ddp_probe.reading.checkpoints.contents import Storage
+from ddp_probe.reading.checkpoints.model import WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
+from ddp_probe.reading.checkpoints.source import FileRange
+
+LONGEST = 100 << 20  # Of a header; the format's own limit is 100 million bytes.
+_FOLLOWED = 32 << 20
+_DTYPES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E8M0": "float8_e8m0fnu",
+    "I16": "int16",
+    "U16": "uint16",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I32": "int32",
+    "U32": "uint32",
+    "F32": "float32",
+    "C64": "complex64",
+    "F64": "float64",
+    "I64": "int64",
+    "U64": "uint64",
+}
+
+
+class _Entry(msgspec.Struct):
+    dtype: str
+    shape: Tuple[int, ...]
+    data_offsets: Tuple[int, int]
+
+
+_HEADER = msgspec.json.Decoder(Dict[str, msgspec.Raw])
+_ENTRY = msgspec.json.Decoder(_Entry)
+_METADATA = msgspec.json.Decoder(Dict[str, str])
+
+
+def judge(source: FileRange, judged: Judged) -> None:
+    """Judge the header, and that the tensors it lists fill the file."""
+    judged.kind, judged.verdict = "safetensors", WHOLE
+    length = int.from_bytes(source.read(0, 8), "little")
+    if 8 + length > source.size:
+        text = "The file was cut off, or its writer has not finished: its header alone ends at byte %d." % (8 + length)
+        raise BrokenError(text, "the header", source.size)
+    if length > _FOLLOWED:
+        raise UnknownError("Its header has %d bytes; at most %d are read." % (length, _FOLLOWED))
+    entries = _entries(source.read(8, length), judged)
+    _fill_from(entries, judged)
+    _offsets(entries, 8 + length, source.size, judged)
+    if judged.deep:
+        for _ in source.blocks(8 + length, source.size):
+            pass
+    judged.remarks.append("This format has no checksums: only its sizes are judged.")
+
+
+def _entries(header: bytes, judged: Judged) -> Dict[str, _Entry]:
+    try:
+        raw = _HEADER.decode(header)
+        metadata = _METADATA.decode(raw.pop("__metadata__")) if "__metadata__" in raw else {}
+        entries = {name: _ENTRY.decode(value) for name, value in raw.items()}
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError) as exc:
+        raise BrokenError("The header is not valid: %s." % str(exc)[:200], "the header", 8) from exc
+    if "format" in metadata:
+        judged.versions["format"] = metadata["format"][:100]
+    return entries
+
+
+def _fill_from(entries: Dict[str, _Entry], judged: Judged) -> None:
+    found: List[Tensor] = []
+    storages: List[Storage] = []
+    for name, entry in entries.items():
+        dtype = _DTYPES.get(entry.dtype, entry.dtype)
+        found.append(Tensor(name, entry.shape, dtype, "cpu"))
+        storages.append(Storage(name, "uint8", "cpu", max(entry.data_offsets[1] - entry.data_offsets[0], 0)))
+    _fill.tensors(judged, found, storages)
+    judged.devices = {}
+    judged.prefixes = names.prefixes(names.model_state(found, {}))
+
+
+def _offsets(entries: Dict[str, _Entry], start: int, size: int, judged: Judged) -> None:
+    """Check that each tensor begins at the end of the one before, has the size of its shape, and is in the file."""
+    at = 0
+    for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
+        begin, end = entry.data_offsets
+        expected = _fill.product(entry.shape) * (dtypes.size(_DTYPES.get(entry.dtype, "")) or 0)
+        if begin != at or end < begin:
+            judged.broken(
+                Damage("The tensor %s is said to be in bytes %d to %d, and the one before it ends at %d." % (name, begin, end, at), name, start)
+            )
+            return
+        if (entry.dtype in _DTYPES and expected != end - begin) or any(each < 0 for each in entry.shape):
+            judged.broken(Damage("The tensor %s needs %d bytes for its shape, and has %d." % (name, expected, end - begin), name, start + begin))
+            return
+        if start + end > size:
+            text = "The file was cut off, or its writer has not finished: it has %d bytes of %d; %s is the first tensor that is not complete."
+            total = start + max(each.data_offsets[1] for each in entries.values())
+            judged.broken(Damage(text % (size, total, name), name, size))
+            return
+        at = end
+    if start + at < size:
+        judged.broken(Damage("%d bytes follow the last tensor; safetensors refuses that." % (size - start - at), "", start + at))

@@ -1,0 +1,91 @@
+"""The format of torch.save before 1.6: five pickles in a row, then each storage with its size before it."""
+
+from typing import Any, Sequence
+
+from ddp_probe.reading.checkpoints import _fill, contents, dtypes, weights_only
+from ddp_probe.reading.checkpoints.contents import Contents, Storage
+from ddp_probe.reading.checkpoints.machine import Machine
+from ddp_probe.reading.checkpoints.model import WHOLE, BrokenError, Damage, Judged
+from ddp_probe.reading.checkpoints.pickle_stream import PickleStream
+from ddp_probe.reading.checkpoints.source import FileRange
+from ddp_probe.reading.checkpoints.values import Mapping, PickledSet
+
+MAGIC = 0x1950A86A20F9469CFC6C
+_PROTOCOL = 1001
+
+
+def judge(source: FileRange, judged: Judged) -> None:
+    """Judge the pickles, and that the storages add up to the file's end."""
+    judged.kind, judged.verdict = "torch legacy", WHOLE
+    stream = PickleStream(source)
+    machine = Machine()
+    try:
+        _preface(machine, stream, judged)
+        root = machine.run(stream, "the object")
+        found = contents.read(root, machine.persistent)
+        _fill.from_pickle(judged, root, machine, found)
+        for fault in found.faults:
+            judged.broken(fault)
+        keys = machine.run(stream, "the list of storages")
+        judged.weights_only = weights_only.judge(machine)
+        _storages(source, stream.tell(), keys, found, judged)
+    except BrokenError as exc:
+        judged.broken(exc.fault)
+    judged.remarks.append("This format has no checksums: only its sizes are judged.")
+
+
+def _preface(machine: Machine, stream: PickleStream, judged: Judged) -> None:
+    machine.run(stream, "the magic number")
+    if machine.run(stream, "the protocol") != _PROTOCOL:
+        raise BrokenError("The protocol number is not %d; torch.load refuses it." % _PROTOCOL, "the protocol", 0)
+    system = machine.run(stream, "the system's sizes")
+    if type(system) is Mapping and system.get("little_endian") is False:
+        judged.remarks.append("It was written on a host with big-endian numbers.")
+
+
+def _storages(source: FileRange, at: int, keys: Any, found: Contents, judged: Judged) -> None:
+    listed, seen = _listed(keys, at, judged), set()
+    for number, key in enumerate(listed):
+        name = key.decode("utf-8", "replace") if type(key) is bytes else str(key) if type(key) in (str, int) else ""
+        storage = found.storages.get(name)
+        if storage is None:
+            raise BrokenError("The storage %s is in the file, and the object does not ask for it." % name[:100], name[:100], at)
+        seen.add(name)
+        # torch lets a storage grow to what the views of it need, and only then compares it with the file.
+        storage = storage._replace(elements=max(storage.elements, found.needed.get(name, 0)))
+        at = _storage(source, at, storage, "%d of %d storages are complete" % (number, len(listed)))
+    missing = [key for key in found.storages if key not in seen]
+    if missing:
+        judged.broken(Damage("The file does not have the storage %s, for which the object asks." % missing[0], missing[0], at, unnoticed=True))
+    if at < source.size:
+        judged.remarks.append("%d bytes follow the last storage." % (source.size - at))
+
+
+def _listed(keys: Any, at: int, judged: Judged) -> Sequence[Any]:
+    """Return the keys; torch.load goes through whatever it finds in place of the list, and so an empty text or dictionary stands for none."""
+    if type(keys) is list:
+        return keys
+    items = keys.pairs[::2] if type(keys) is Mapping else keys.items if type(keys) is PickledSet else keys
+    if type(items) not in (list, tuple) and items not in ("", b""):
+        raise BrokenError("The list of storages is not a list.", "the list of storages", at)
+    judged.broken(Damage("The list of storages is not a list.", "the list of storages", at, unnoticed=True))
+    return list(items)
+
+
+def _storage(source: FileRange, at: int, storage: Storage, so_far: str) -> int:
+    """Return where a storage ends."""
+    head = source.read(at, 8)
+    elements = int.from_bytes(head, "little", signed=True)
+    if len(head) == 8 and elements != storage.elements:
+        text = "The object asks for %d elements of this storage, and it has %d." % (storage.elements, elements)
+        raise BrokenError(text, "storage " + storage.key, at)
+    end = at + 8 + storage.elements * (dtypes.size(storage.dtype) or 1)
+    if len(head) < 8 or end > source.size:
+        text = "The file was cut off, or its writer has not finished. %s; the file has %d bytes of at least %d." % (so_far, source.size, end)
+        raise BrokenError(text, "storage " + storage.key, at)
+    return end
+
+
+def starts(head: bytes) -> bool:
+    """Tell whether a file begins with the magic number, in any protocol of pickle."""
+    return b"\x8a\x0a" + MAGIC.to_bytes(10, "little") in head or str(MAGIC).encode() in head

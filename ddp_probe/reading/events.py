@@ -1,0 +1,179 @@
+"""Streams the events of many files as one sequence by time, without interpreting them.
+
+A run of ten thousand files exceeds both memory and the limit of file descriptors: each file is read in pieces and closed in between.
+"""
+
+import heapq
+import os
+import stat
+from datetime import datetime, timezone
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import msgspec
+
+from ddp_probe.reading import ledger, rank_ledger
+from ddp_probe.reading._lines import lines
+from ddp_probe.reading.model import Inventory
+from ddp_probe.reading.stamp import moment, seconds
+
+_ALL_PIECES = 64 << 20  # Bytes of all files together in memory at a time.
+_PIECE = 1 << 18
+_LEDGERS = 64  # The records of more ledgers at a time would fill the memory.
+_ENCODE = msgspec.json.Encoder().encode
+
+
+class Head(msgspec.Struct):
+    """The fields by which lines are sorted and filtered."""
+
+    event: str
+    ts: str = ""
+    mono_ns: int = 0
+    rank: Optional[int] = None
+    timestamp: Union[str, float, None] = None  # What structlog's TimeStamper writes, in a log of the job's own.
+
+    @property
+    def when(self) -> Optional[float]:
+        """The time of the line."""
+        return seconds(self.ts) if self.ts else moment(self.timestamp)
+
+
+class TimedLine(NamedTuple):
+    """One event as written, with its time, file and line number."""
+
+    when: float  # Seconds since 1970 on the clock of its host.
+    file: str
+    number: int
+    head: Head
+    line: bytes
+
+
+_Numbered = Tuple[int, bytes, bool]
+_HEAD = msgspec.json.Decoder(Head)
+_ANY = msgspec.json.Decoder()
+
+
+def merged(files: Sequence[str], inventory: Inventory) -> Iterator[TimedLine]:
+    """Yield the events of all files by time; the inventory counts the lines that are not events."""
+    piece = max(1 << 12, min(_PIECE, _ALL_PIECES // max(len(files), 1)))
+    ledgers = [found for file in files for found in [rank_ledger.find(file)] if found]
+    of_ledgers = [records(path) for path in ledgers] if len(ledgers) <= _LEDGERS else []
+    if len(ledgers) > _LEDGERS:
+        inventory.notes.append("The records of %d ledgers are not shown; name fewer ranks to see them." % len(ledgers))
+    return heapq.merge(*(_entries(file, piece, inventory) for file in files), *of_ledgers, key=lambda entry: entry.when)
+
+
+def records(path: str) -> Iterator[TimedLine]:
+    """Yield the records of a ledger as events, one for each call, at the time of its beginning."""
+    full = rank_ledger.whole(path)
+    head = full.header
+    if head is None:
+        return
+    base = (head.wall_ns - head.mono_ns) * 1e-9
+    for record in sorted(full.records, key=lambda one: one.entered_ns):
+        when = base + record.entered_ns * 1e-9
+        event = _event(record, head.rank, when)
+        yield TimedLine(when, path, record.number, Head(event["event"], event["ts"], record.entered_ns, event["rank"]), _ENCODE(event) + b"\n")
+
+
+def _event(record: ledger.Record, rank: int, when: float) -> Dict[str, Any]:
+    """Return a record as an event has it; what is not known, or does not apply, is left out."""
+    left = record.left_ns if record.state != "open" else 0
+    found = {
+        "event": "ledger." + record.op,
+        "phase": "point",
+        "ts": datetime.fromtimestamp(when, tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "mono_ns": record.entered_ns,
+        "rank": rank if rank >= 0 else None,
+        "state": record.state,
+        "seconds": (left - record.entered_ns) * 1e-9 if left else None,
+        "number": record.seq,
+        "group": record.group.ranks if record.group is not None else None,
+        "peer": record.peer if record.peer >= 0 else None,
+        "elements": record.elements or None,
+        "dtype": record.dtype or None,
+        "device": record.device or None,
+        "inner": record.is_inner or None,
+        "async": record.is_async or None,
+        "site": record.site._asdict() if record.site is not None else None,
+    }
+    return {name: value for name, value in found.items() if value is not None or name == "rank"}
+
+
+def fields(line: bytes) -> Dict[str, Any]:
+    """Return all fields of a line; of one that is damaged behind the fields by which it is sorted, those, and that it is damaged."""
+    try:
+        found = _ANY.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        head = head_of(line)
+        return {} if head is None else {"event": head.event, "ts": head.ts, "rank": head.rank, "damaged": "the rest of the line is not valid JSON"}
+    return found if isinstance(found, dict) else {}
+
+
+def _entries(file: str, piece: int, inventory: Inventory) -> Iterator[TimedLine]:
+    base: Optional[float] = None
+    when = 0.0
+    for number, line, whole in _pieces(file, piece, inventory):
+        if not whole:
+            inventory.skip(file, "torn" if len(line) < 1 << 20 else "longer than 1 MiB")
+            continue
+        head = head_of(line)
+        if head is None:
+            inventory.skip(file, "not an event" if line.strip() else "empty")
+            continue
+        inventory.lines += 1
+        if head.mono_ns and base is None:
+            stamp = seconds(head.ts)
+            base = None if stamp is None else stamp - head.mono_ns * 1e-9
+        stamp = head.when if base is None or not head.mono_ns else base + head.mono_ns * 1e-9
+        when = when if stamp is None else stamp
+        yield TimedLine(when, file, number, head, line)
+
+
+def head_of(line: bytes) -> Optional[Head]:
+    """Return the fields by which a line is sorted and filtered, or None if it is not an event."""
+    try:
+        return _HEAD.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        found = _ANY.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("event"), str):
+        return None
+    known = {name: found.get(name) for name in ("ts", "mono_ns", "rank")}  # a newer version may use another type for one of them
+    return Head(
+        found["event"],
+        known["ts"] if isinstance(known["ts"], str) else "",
+        known["mono_ns"] if isinstance(known["mono_ns"], int) else 0,
+        known["rank"] if isinstance(known["rank"], int) else None,
+    )
+
+
+def _pieces(file: str, piece: int, inventory: Inventory) -> Iterator[_Numbered]:
+    """Yield the lines of a file, which is open only while a piece of it is read."""
+    offset = before = 0
+    while True:
+        held: List[_Numbered] = []
+        size = 0
+        try:
+            if not stat.S_ISREG(os.stat(file).st_mode):  # opening a pipe would block forever
+                inventory.unreadable[file] = "Not a regular file."
+                return
+            with open(file, "rb") as stream:
+                stream.seek(offset)
+                for number, line, whole in lines(stream):
+                    held.append((before + number, line, whole))
+                    size += len(line)
+                    if size >= piece:
+                        break
+                offset = stream.tell()
+        except OSError as exc:
+            inventory.unreadable[file] = exc.strerror or str(exc)
+            return
+        if not held:
+            return
+        before = held[-1][0]
+        yield from held
+        if size < piece:
+            return

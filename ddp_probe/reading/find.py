@@ -1,0 +1,317 @@
+"""Finds the files to read: the newest run by default; a run by name, beginning of its name, or path; files, patterns, plain logs.
+
+All commands accept a run in the same forms.
+"""
+
+import contextlib
+import difflib
+import glob
+import os
+import pwd
+import re
+import shlex
+import stat
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ddp_probe.reading import fold_file, launches
+from ddp_probe.shared import ledger_schema, settings
+from ddp_probe.shared.errors import UnusableError, UsageError
+
+PATTERNS = ("rank*.jsonl", "launcher*.jsonl")
+_STARTS, _END = tuple(pattern.split("*")[0] for pattern in PATTERNS), ".jsonl"
+_EMPTY = "It contains no file of the probe (%s)." % ", ".join(PATTERNS)
+_LIST = "'python -m ddp_probe runs' lists the runs of this folder."
+_SHOWN = 4  # At most this many runs are listed if several match.
+
+
+class Sources(NamedTuple):
+    """The files to read for one report."""
+
+    events: List[str]  # Files written by a probe.
+    texts: List[str]  # All other given files.
+    folders: List[str]
+    unreadable: Dict[str, str]
+    launch: int = 0  # Number of the requested launch in these files, from 1; 0 if none was requested.
+    folds: List[str] = []  # Files that hold what was kept of the files of a host.
+
+
+class NoRunError(UnusableError):
+    """No run was found."""
+
+    nothing_recorded = True
+
+
+def root() -> str:
+    """Return the folder that contains the runs."""
+    return str(settings.get(settings.DIR)) or "ddp_probe_runs"
+
+
+def runs(folder: str) -> List[str]:
+    """Return the runs in a folder, newest first."""
+    try:
+        found = [entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False) and _event_files(entry.path)]
+    except OSError:
+        return []
+    return sorted(found, key=_age, reverse=True)
+
+
+def _age(folder: str) -> float:
+    return max((_written(file) for file in _event_files(folder)), default=0.0)
+
+
+def _written(file: str) -> float:
+    try:
+        return os.stat(file).st_mtime
+    except OSError:  # A broken link.
+        return 0.0
+
+
+def newest() -> str:
+    """Return the newest run, or say how to get one."""
+    folder = root()
+    found = runs(folder)
+    if not found:
+        raise no_run(folder)
+    return found[0]
+
+
+def no_run(folder: str) -> UnusableError:
+    """Return the error for a folder without runs, or with runs that this user may not read."""
+    closed = _forbidden_in(folder)
+    if closed is not None:
+        return closed
+    place = os.path.abspath(folder)
+    fault = _fault(folder)
+    return NoRunError(
+        what="No run can be read." if fault else "There is no run to read.",
+        why="The folder %s cannot be read: %s." % (place, fault)
+        if fault
+        else "The folder %s contains none." % place
+        if os.path.isdir(folder)
+        else "There is no folder %s." % place,
+        what_to_do="Run the job with DDP_PROBE=1, or name a run, a file or a plain log: python -m ddp_probe report PATH.",
+    )
+
+
+def forbidden(path: str) -> Optional[UnusableError]:
+    """Return the error for a path that this user may not look into, by the first folder on its way that is closed; None if none is."""
+    parts = os.path.abspath(path).split(os.sep)
+    for end in range(2, len(parts) + 1):
+        place = os.sep.join(parts[:end])
+        try:
+            seen = os.stat(place)
+            flags = os.X_OK if end < len(parts) else os.R_OK | os.X_OK if stat.S_ISDIR(seen.st_mode) else os.R_OK
+            if not os.access(place, flags):
+                return _closed(place, seen)
+        except (OSError, ValueError):  # It does not exist.
+            return None
+    return None
+
+
+def _closed(place: str, seen: os.stat_result) -> UnusableError:
+    owner = _name_of(seen.st_uid)
+    return UnusableError(
+        what="%s may not be read by %s." % (place, _name_of(os.geteuid())),
+        why="It belongs to %s, and its permissions are %s." % (owner, stat.filemode(seen.st_mode)),
+        what_to_do="Let %s run: chmod -R g+rX %s. With DDP_PROBE_UMASK=027 in its environment a job makes its run readable for the group."
+        % (owner, shlex.quote(place)),
+    )
+
+
+def _name_of(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return "user %d" % user
+
+
+def _forbidden_in(path: str) -> Optional[UnusableError]:
+    """Return the same for a folder or the first closed one in it."""
+    found = forbidden(path)
+    with contextlib.suppress(OSError):
+        inner = [entry.path for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)] if found is None else []
+        found = next(filter(None, map(forbidden, inner)), found)
+    return found
+
+
+def _fault(folder: str) -> str:
+    """Return why a folder cannot be read; empty if it can, or does not exist."""
+    try:
+        os.listdir(folder)
+    except FileNotFoundError:
+        return ""
+    except OSError as exc:
+        return exc.strerror or str(exc)
+    return ""
+
+
+def sources(paths: Sequence[str]) -> Sources:
+    """Return the files for the paths of a command line."""
+    found = Sources([], [], [], {}, 0, [])
+    matched = [_matches(path) for path in paths] if paths else [([newest()], 0)]
+    named = [path for matches, _ in matched for path in matches]
+    for path in named:
+        _take(path, found, alone=len(named) == 1)
+    if not (found.events or found.texts or found.folds):
+        closed = next(filter(None, map(_forbidden_in, found.unreadable)), None)
+        if closed is not None:
+            raise closed
+    if not (found.events or found.texts or found.folds) and all(why == _EMPTY for why in found.unreadable.values()):
+        raise UnusableError(what="There is no run in %s." % named[0], why=_EMPTY, what_to_do=_LIST)
+    files = (_once(found.events), _once(found.texts), _once(found.folders))
+    return Sources(*files, found.unreadable, max(number for _, number in matched), _once(found.folds))
+
+
+def files(paths: Sequence[str], what: str) -> Sources:
+    """Return the files for a command that needs them themselves, by its name."""
+    found = sources(paths)
+    if found.folds:
+        raise UsageError(
+            "%s is a fold, which keeps what a report needs and no lines." % found.folds[0],
+            "'python -m ddp_probe report' reads it. %s needs the run's own files: name their folder." % what,
+        )
+    return found
+
+
+def _matches(path: str) -> Tuple[List[str], int]:
+    """Return the paths for a name, and the number of the requested launch. An existing path is used as it is, even if it looks like a pattern."""
+    if not path:
+        raise UsageError("A path is empty.", "Look at the variable that it comes from. Without any path, the newest run is read.")
+    for name, number in _readings(path):
+        inside = os.path.join(root(), name)
+        if os.path.lexists(name):
+            return [name], number
+        if name == "latest" and not os.path.exists(inside):
+            return [newest()], number
+        if os.path.isdir(inside):
+            return [inside], number
+        begun = [run for run in runs(root()) if name and os.path.basename(run).startswith(name)]
+        if len(begun) == 1:
+            return begun, number
+        if begun:
+            raise _several(name, begun)
+        matches = sorted(glob.glob(name))
+        if matches:
+            return matches, number
+    raise _nothing(path)
+
+
+def _readings(path: str) -> List[Tuple[str, int]]:
+    """Split RUN:3, the third launch in a run's folder, unless a path of that name exists."""
+    found = re.fullmatch(r"(.+):([1-9][0-9]{0,6})", path, re.DOTALL)
+    return [(path, 0), (found[1], int(found[2]))] if found else [(path, 0)]
+
+
+def _several(name: str, begun: List[str]) -> UnusableError:
+    names = [os.path.basename(run) for run in begun]
+    more = " and %d more" % (len(names) - _SHOWN) if len(names) > _SHOWN else ""
+    return UnusableError(
+        what="Several runs begin with %s." % name,
+        why="%s%s." % (", ".join(names[:_SHOWN]), more),
+        what_to_do="Write more of the name. The newest of them is %s." % names[0],
+    )
+
+
+def _nothing(path: str) -> UnusableError:
+    closed = forbidden(path) or forbidden(os.path.join(root(), path))
+    if closed is not None:
+        return closed
+    close = difflib.get_close_matches(path, [os.path.basename(run) for run in runs(root())], n=1)
+    return UnusableError(
+        what="There is nothing at %s." % path,
+        why="It does not match a file, folder or pattern, and no run in %s begins with it." % os.path.abspath(root()),
+        what_to_do="Did you mean %s?" % close[0] if close else _LIST,
+    )
+
+
+def _take(path: str, found: Sources, *, alone: bool) -> None:
+    if path.endswith(ledger_schema.SUFFIXES):
+        _take_ledger(path, found)
+        return
+    if not os.path.isdir(path):
+        (found.folds if fold_file.is_fold(path) else found.events if _is_events(path) else found.texts).append(path)
+        return
+    try:
+        os.listdir(path)
+    except OSError as exc:
+        found.unreadable[path] = exc.strerror or str(exc)
+        return
+    inner = _event_files(path)
+    if inner:
+        siblings = os.path.dirname(os.path.realpath(path))
+        parts = launches.beside(path, lambda: runs(siblings)) if alone else [path]
+        found.folders.extend(parts)
+        found.events.extend(file for part in parts for file in (inner if part == path else _event_files(part)))
+        return
+    folds = sorted(glob.glob(os.path.join(glob.escape(path), "*" + fold_file.SUFFIX)))
+    if folds:
+        found.folds.extend(folds)
+        return
+    below = runs(path)
+    if below:  # a folder of runs: the newest, as without a path
+        _take(below[0], found, alone=alone)
+        return
+    found.unreadable[path] = _EMPTY
+
+
+def _take_ledger(path: str, found: Sources) -> None:
+    """Take the log that a ledger belongs to."""
+    log = re.sub(r"\.ledger(\.txt)?$", ".jsonl", path)
+    if os.path.exists(log):
+        found.events.append(log)
+    else:
+        found.unreadable[path] = "The log that this ledger belongs to is not beside it."
+
+
+def _event_files(folder: str) -> List[str]:
+    """Return the files of the probe in a folder; a run of ten thousand ranks has twice as many files, so each name is looked at once."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in sorted(names) if is_ours(name)]
+
+
+def is_ours(path: str) -> bool:
+    """Return whether a file has a name that the probe gives to its logs."""
+    name = os.path.basename(path)
+    return name.endswith(_END) and name.startswith(_STARTS)
+
+
+def jobs_logs(folders: Sequence[str]) -> List[str]:
+    """Return the other files of JSON lines in the folders of a run: the job's own."""
+    found: List[str] = []
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            found += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(_END) and not is_ours(name)]
+    return found
+
+
+def _is_events(path: str) -> bool:
+    """Return whether a file was written by the probe, judged by its name or its first line."""
+    if is_ours(path):
+        return True
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # Opening a pipe blocks until something writes to it.
+            return False
+        with open(path, "rb") as stream:
+            head = stream.read(200)
+    except OSError:
+        return False
+    return head.startswith(b'{"event":')
+
+
+def _once(items: List[str]) -> List[str]:
+    """Drop duplicates, also if the same file was named in different ways."""
+    folders: Dict[str, str] = {}
+    return list({_real(item, folders): item for item in reversed(items)}.values())[::-1]
+
+
+def _real(path: str, folders: Dict[str, str]) -> str:
+    """Return the real path; that of a folder is looked up once for all of its files."""
+    folder, name = os.path.split(path)
+    if not name or os.path.islink(path):
+        return os.path.realpath(path)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    return os.path.join(folders[folder], name)

@@ -1,0 +1,73 @@
+"""What a folder that gather has filled says beside its folds: from which hosts nothing or not everything came, and why."""
+
+import contextlib
+import os
+import re
+from typing import Iterator, List, Sequence
+
+import msgspec
+
+from ddp_probe.reading import find, shape
+from ddp_probe.reading.model import Run
+
+NAME = "gathered.json"
+VERSION = 1
+_LARGEST = 1 << 28
+_NOT = "not gathered: "
+
+
+class GatheredHost(msgspec.Struct):
+    """One host whose fold is in the folder."""
+
+    file: str  # The name of its fold without .fold; its logs are in logs/ under the same name.
+    host: str
+    logs: List[str]  # The names of the logs in the fold. By them the host is known again, whatever rank it has next time.
+
+
+class Gathered(msgspec.Struct):
+    """What the folder holds, and what it does not."""
+
+    gathered: int
+    run: str
+    hosts: List[GatheredHost] = []
+    lacking: List[str] = []  # What did not come, and why; one sentence each.
+
+
+def read(folder: str) -> Gathered:
+    """Return what a folder holds. Raises OSError and ValueError."""
+    path = os.path.join(folder, NAME)
+    if os.path.getsize(path) > _LARGEST:
+        raise ValueError("%s is too large" % NAME)
+    with open(path, "rb") as file:
+        try:
+            found = msgspec.json.decode(file.read(), type=Gathered)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+            raise ValueError(str(exc)) from exc
+    if found.gathered != VERSION:
+        raise ValueError("it is of version %d, and this ddp_probe reads version %d" % (found.gathered, VERSION))
+    return found
+
+
+def note(run: Run, paths: Sequence[str]) -> None:
+    """Say in the run what the folders that were read say."""
+    for folder in _folders(paths):
+        with contextlib.suppress(OSError, ValueError):
+            say(run, read(folder).lacking)
+
+
+def say(run: Run, lacking: List[str]) -> None:
+    """Say in the run what gather could not bring: ranks without a file here may have files there."""
+    run.inventory.notes = [text for text in run.inventory.notes if not text.startswith(_NOT)]
+    run.inventory.notes += [_NOT + sentence for sentence in lacking]
+    run.not_gathered = list(lacking)
+    if lacking:
+        known = shape.of_nodes_seen(run)
+        run.elsewhere = sorted({*run.elsewhere, *(rank for rank in run.missing if rank not in known)})
+
+
+def _folders(paths: Sequence[str]) -> Iterator[str]:
+    for path in paths:
+        plain = path if os.path.isdir(path) else re.sub(r":[1-9][0-9]{0,6}$", "", path)
+        found = next((each for each in (plain, os.path.join(find.root(), plain)) if os.path.isfile(os.path.join(each, NAME))), "")
+        if found:
+            yield found

@@ -1,0 +1,46 @@
+"""Reads the job's own source: from the disk, or from the bundle that is open. What was read can be noted, so that a bundle can hold it."""
+
+import contextlib
+import os
+from typing import Dict, Iterator, List, NamedTuple, Optional
+
+from ddp_probe.reading import bundled
+
+_LARGEST = 2_000_000  # Bytes; hand-written files are smaller.
+
+
+class JobFile(NamedTuple):
+    """One file of the job, in its current state."""
+
+    text: str
+    changed: float  # In seconds since 1970.
+
+
+_NOTING: List[Dict[str, JobFile]] = []
+
+
+def read(path: str) -> Optional[JobFile]:
+    """Return a file of the job; None if it is not here. A path in a log cannot be trusted: only regular files of a plausible size are read."""
+    bundle = bundled.current()
+    place = bundle.source(path) if bundle is not None else path
+    try:
+        if not place or not os.path.isfile(place) or os.path.getsize(place) > _LARGEST:
+            return None
+        with open(place, encoding="utf-8") as file:
+            found = JobFile(file.read(), os.stat(place).st_mtime)
+    except (OSError, ValueError):  # UnicodeDecodeError is a ValueError
+        return None
+    for noted in _NOTING:
+        noted[path] = found
+    return found
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[Dict[str, JobFile]]:
+    """Yield the files that are read meanwhile, by path."""
+    found: Dict[str, JobFile] = {}
+    _NOTING.append(found)
+    try:
+        yield found
+    finally:
+        _NOTING.remove(found)

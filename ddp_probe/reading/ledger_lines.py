@@ -1,0 +1,195 @@
+"""The file of a ledger as lines of JSON, which are small, can be searched, and can be given away once names are taken out of them.
+
+The lines hold all that the file holds: its header, then each text, phase, sum, step and record, with the names of shared/ledger_schema.py. A
+field with its usual value is left out, an operation or a kind has its name, and ``left`` is two fields, ``left_ns`` and ``state``. The first line
+counts the others.
+"""
+
+import json
+import struct
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
+
+from ddp_probe.shared import ledger_schema as schema
+
+_START = b'{"ledger":'
+_ORDER = {schema.BYTE_ORDER.to_bytes(4, "little"): "<", schema.BYTE_ORDER.to_bytes(4, "big"): ">"}
+_Row = Dict[str, Any]
+
+_HEAD: _Row = {
+    "magic": schema.MAGIC,
+    "version": schema.VERSION,
+    "byte_order": schema.BYTE_ORDER,
+    **schema.SIZES,
+    "boot": b"",
+}
+_WITHOUT_SUMS: _Row = {"sum_size": 0, "sums": 0, "step_size": 0, "steps": 0}
+"""A file of version 1."""
+_RECORD: _Row = {"peer": -1}
+_FIXED = ("magic", "version", "byte_order", "header_size", "phase_size", "record_size", "sum_size", "step_size")
+_NAMES = {"op": schema.names(schema.OPERATIONS), "kind": schema.names(schema.TEXTS), "state": schema.names(schema.STATES)}
+_CODES = {field: {name: code for code, name in names.items()} for field, names in _NAMES.items()}
+_PHASES = schema.names(schema.PHASES)
+_PLACES = {name: code - 1 for code, name in _PHASES.items()}
+
+
+def is_text(data: bytes) -> bool:
+    """Return whether these bytes are a ledger as text."""
+    return data.startswith(_START)
+
+
+def written(data: bytes) -> str:
+    """Return the ledger of a process that has ended as text; a ValueError says that this is not one, or of another version."""
+    order = _ORDER.get(data[12:16], "")
+    if data[:8] != schema.MAGIC or not order:
+        raise ValueError("This is not a ledger of ddp_probe.")
+    head = _named(schema.HEADER, schema.layout(schema.HEADER, order).unpack_from(data))
+    usual = _usual(head["version"])
+    if any(head[name] != usual.get(name) for name in _FIXED):
+        raise ValueError("The ledger is of another version.")
+    rows = [row for area in (_texts, _phases, _sums, _steps, _records) for row in area(data, head, order)]
+    head["missing"] = max(0, schema.places(head).end - len(data))
+    first = {"ledger": head["version"], "lines": len(rows), **_short(_opened(head), usual)}
+    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in (first, *rows))
+
+
+def packed(text: bytes) -> bytes:
+    """Return the bytes of the file that this text is of; a ValueError names a line that is not valid."""
+    rows: List[_Row] = []
+    for number, line in enumerate(text.split(b"\n")[:-1], 1):
+        try:
+            rows.append(dict(json.loads(line)))
+        except (ValueError, TypeError, RecursionError):
+            raise ValueError("Line %d of the ledger is not valid." % number) from None
+    try:
+        return _packed(rows)
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, struct.error) as exc:
+        raise ValueError("The text of the ledger is not valid: %s." % exc) from None
+
+
+def _usual(version: Any) -> _Row:
+    """Return the header of a version; empty for one that is not known."""
+    if version not in schema.READS:
+        return {}
+    return {**_HEAD, **(_WITHOUT_SUMS if version == 1 else {}), "version": version}
+
+
+def _packed(rows: List[_Row]) -> bytes:
+    head = {**_usual(rows[0]["ledger"]), **rows[0]}
+    if head["ledger"] not in schema.READS:
+        raise ValueError("it is of version %s, and this ddp_probe reads versions up to %d" % (head["ledger"], schema.VERSION))
+    if head["lines"] != len(rows) - 1:
+        raise ValueError("it has %d lines after the first, and says %s" % (len(rows) - 1, head["lines"]))
+    texts = b"".join(_text_bytes(row) for row in rows if "text" in row)
+    head.update(text_used=len(texts), text_size=max(head["text_size"], len(texts)), boot=bytes.fromhex(head["boot"] or ""))
+    bounds = {name: schema.SIZES[name] for name in ("records", "phases", "sums", "steps")}
+    for name, most in {**bounds, "text_size": max(schema.TEXT_BYTES, len(texts))}.items():
+        if not 0 <= head[name] <= most:
+            raise ValueError("%s is %s, and this ddp_probe writes at most %d" % (name, head[name], most))
+    data = bytearray(schema.places(head).end)
+    schema.layout(schema.HEADER, "<").pack_into(data, 0, *(head.get(field.name, 0) for field in schema.HEADER))
+    data[schema.HEADER_BYTES : schema.HEADER_BYTES + len(texts)] = texts
+    for row in rows:
+        _place(data, row, head)
+    return bytes(data[: len(data) - head.get("missing", 0)])
+
+
+def _place(data: bytearray, row: _Row, head: _Row) -> None:
+    """Write a row where it belongs."""
+    at = schema.places(head)
+    if "record" in row:
+        index = row["record"]
+        known = {**_RECORD, "index": index, "index_again": index, **row, "op": _code("op", row.get("op", 0))}
+        _write(data, schema.RECORD, at.records, row.get("place", index % head["records"]), known)
+    elif "phase" in row:
+        _write(data, schema.PHASE, at.phases, _place_of(row["phase"]), {"stamp_again": row["stamp"], **row})
+    elif "sum" in row:
+        _write(data, schema.SUM, at.sums, row["sum"], {**row, "op": _code("op", row.get("op", 0))})
+    elif "step" in row:
+        index = row["step"]
+        _write(data, schema.STEP, at.steps, row.get("place", index % head["steps"]), {"index": index, "index_again": index, **row})
+
+
+def _place_of(phase: Any) -> int:
+    return _PLACES[phase] if phase in _PLACES else int(phase)
+
+
+def _write(data: bytearray, fields: Sequence[schema.Field], start: int, place: int, row: _Row) -> None:
+    row["left"] = row.get("left_ns", 0) << 2 | _code("state", row.get("state", "open"))
+    layout = schema.layout(fields, "<")
+    layout.pack_into(data, start + place * layout.size, *(row.get(field.name, 0) for field in fields))
+
+
+def _code(field: str, name: Any) -> int:
+    return int(_CODES[field].get(name, name))
+
+
+def _text_bytes(row: _Row) -> bytes:
+    data = str(row["is"]).encode("utf-8", "surrogateescape")
+    return schema.layout(schema.TEXT, "<").pack(len(data), _code("kind", row["kind"]), row["text"]) + data + b"\0" * (-len(data) % 8)
+
+
+def _opened(head: _Row) -> _Row:
+    return {name: value.hex() if name == "boot" else value for name, value in head.items() if name not in (*_FIXED, "text_used")}
+
+
+def _short(row: _Row, usual: _Row) -> _Row:
+    """Leave out what is as usual. A rank of 0 is there: nobody looks for it in what is missing."""
+    return {name: value for name, value in row.items() if value != usual.get(name, 0) or name in ("rank", "text")}
+
+
+def _texts(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
+    entry, at = schema.layout(schema.TEXT, order), schema.HEADER_BYTES
+    end = min(at + head["text_used"], len(data))
+    while at + entry.size <= end:
+        size, kind, number = entry.unpack_from(data, at)
+        at += entry.size
+        if at + size > end:
+            return
+        text = data[at : at + size].decode("utf-8", "surrogateescape")
+        yield {"text": number, "kind": _NAMES["kind"].get(kind, kind), "is": text}
+        at += -(-size // 8) * 8
+
+
+def _phases(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
+    for place, row in _rows(data, schema.PHASE, order, schema.places(head).phases, head["phases"]):
+        again = {"stamp_again": row.pop("stamp_again")} if row["stamp_again"] != row["stamp"] else {}
+        row.pop("stamp_again", 0)
+        yield {"phase": _PHASES.get(place + 1, place), **_short(row, {}), "stamp": row["stamp"], **again}
+
+
+def _records(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
+    rows = sorted(_rows(data, schema.RECORD, order, schema.places(head).records, head["records"]), key=lambda found: int(found[1]["index"]))
+    for place, row in rows:
+        index, again = row.pop("index"), row.pop("index_again")
+        odd = {"place": place} if index % head["records"] != place else {}
+        op = _NAMES["op"].get(row["op"], row["op"])
+        yield {"record": index, **_short(dict(row, op=op), _RECORD), **odd, **({"index_again": again} if again != index else {})}
+
+
+def _sums(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
+    for place, row in _rows(data, schema.SUM, order, schema.places(head).sums, head["sums"]):
+        yield {"sum": place, **_short(dict(row, op=_NAMES["op"].get(row["op"], row["op"])), {})}
+
+
+def _steps(data: bytes, head: _Row, order: str) -> Iterator[_Row]:
+    for place, row in _rows(data, schema.STEP, order, schema.places(head).steps, head["steps"]):
+        index, again = row.pop("index"), row.pop("index_again")
+        odd = {"place": place} if index % head["steps"] != place else {}
+        yield {"step": index, **_short(row, {}), **odd, **({"index_again": again} if again != index else {})}
+
+
+def _rows(data: bytes, fields: Sequence[schema.Field], order: str, start: int, count: int) -> Iterator[Tuple[int, _Row]]:
+    """Yield the rows of an area in which anything was written."""
+    layout = schema.layout(fields, order)
+    for place in range(max(0, min(count, (len(data) - start) // layout.size))):
+        at = start + place * layout.size
+        if data[at : at + layout.size].strip(b"\0"):
+            row = _named(fields, layout.unpack_from(data, at))
+            if "left" in row:
+                left = row.pop("left")
+                row = {**row, "left_ns": left >> 2, "state": _NAMES["state"][left & 3]}
+            yield place, row
+
+
+def _named(fields: Sequence[schema.Field], values: Sequence[Any]) -> _Row:
+    return {field.name: value for field, value in zip(fields, values)}

@@ -1,0 +1,189 @@
+"""Ledgers written as text, one call a line, for the examples of rules and for tests.
+
+Three lines of one:
+
+    ledger 0-2 all_reduce 16 float32 at train.py:12
+    ledger 0-2 barrier at train.py:20 open
+    ledger 3 validate at val.py:7 open
+
+After the ranks comes an operation, or a phase, of ddp_probe/shared/ledger_schema.py. Then, in any order: a number of elements, a data type,
+`root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` (in quotes if it holds a space),
+`on DEVICE`, `x200` (200 times), `async`, `thread` (not of the main thread), `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside),
+and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
+
+A line of steps has the milliseconds of their parts: `ledger 0-2 step x60 dataloader 2 forward 50 backward 30`. Steps of several ranks end together
+if their parts add up to the same.
+"""
+
+import json
+import re
+import shlex
+from hashlib import blake2b
+from typing import Any, Dict, Iterable, List, Tuple
+
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ledger_schema import ranks_of
+
+WORD = "ledger "
+START = 1000.0
+_STEP = 10**7
+_STATES = {state.name: state.code for state in schema.STATES}
+_OPERATIONS = {one.name: one.code for one in schema.OPERATIONS}
+_PHASES = {one.name: one.code for one in schema.PHASES}
+_STEP_WORD = "step"
+_PARTS = [field.name[: -len("_ns")] for field in schema.STEP if field.name.endswith("_ns") and field.name not in ("began_ns", "ended_ns")]
+_WITH_VALUE = ("root", "to", "from", "of", "at", "on", "after", "takes")
+
+
+def written(lines: Iterable[str], world_size: int = 0, start: float = START) -> Dict[int, bytes]:
+    """Return the bytes of each rank's ledger; each line is 10 ms after the one before."""
+    parsed = [_parse(line, number) for number, line in enumerate(lines)]
+    size = max([world_size, *(rank + 1 for ranks, _ in parsed for rank in ranks)])
+    files: Dict[int, _File] = {}
+    for number, (ranks, words) in enumerate(parsed):
+        for rank in ranks:
+            file = files.setdefault(rank, _File(rank, size, int(start * 1e9)))
+            file.add(words, int(start * 1e9) + (number + 1) * _STEP)
+    return {rank: file.data() for rank, file in files.items()}
+
+
+def _parse(line: str, number: int) -> Tuple[List[int], Dict[str, Any]]:
+    words = shlex.split(line) if "'" in line else line.split()
+    if len(words) < 3 or words[0] != WORD.strip() or words[2] not in (*_OPERATIONS, *_PHASES, _STEP_WORD, "closed"):
+        raise ValueError("Line %d: %r is not a line of a ledger; ddp_probe/reading/ledger_text.py says how to write one." % (number + 1, line))
+    told: Dict[str, Any] = {
+        "name": words[2],
+        "state": "returned",
+        "times": 1,
+        "elements": 0,
+        "dtype": "",
+        "async": False,
+        "thread": False,
+        "on": "cpu",
+    }
+    rest = iter(words[3:])
+    for word in rest:
+        if word in _WITH_VALUE:
+            told[word] = next(rest)
+        elif word in _STATES:
+            told["state"] = word
+        elif word in ("async", "thread"):
+            told[word] = True
+        elif words[2] == _STEP_WORD and word in _PARTS:
+            told[word] = float(next(rest))
+        elif word.isdigit():
+            told["elements"] = int(word)
+        elif re.fullmatch(r"x\d+", word):
+            told["times"] = int(word[1:])
+        else:
+            told["dtype"] = word
+    return ranks_of(words[1]), told
+
+
+class _File:
+    """One rank's ledger as it grows."""
+
+    def __init__(self, rank: int, size: int, start: int) -> None:
+        self.rank, self.size, self.start = rank, size, start
+        self.texts: List[bytes] = []
+        self.known: Dict[Tuple[int, str], int] = {}
+        self.numbers: Dict[Any, int] = {}
+        self.records: List[bytes] = []
+        self.phases: Dict[int, Tuple[int, ...]] = {}
+        self.steps: List[Tuple[int, ...]] = []
+        self.sums: Dict[Tuple[int, int, int], List[int]] = {}
+        self.moved = start
+        self.closed = 0
+        self.text(schema.HOST, "node1")
+        self.group("0-%d" % (size - 1))
+
+    def text(self, kind: int, text: str) -> int:
+        found = self.known.get((kind, text))
+        if found is None:
+            found = self.known[(kind, text)] = len(self.known) + 1
+            data = text.encode("utf-8")
+            self.texts.append(schema.layout(schema.TEXT).pack(len(data), kind, found) + data + b"\0" * (-len(data) % 8))
+        return found
+
+    def group(self, ranks: str) -> int:
+        members = tuple(ranks_of(ranks))
+        name = blake2b(repr((members, 1)).encode(), digest_size=8).hexdigest()
+        return self.text(schema.GROUP, json.dumps({"id": name, "size": len(members), "ranks": ranks, "nth": 1, "backends": {"cpu": "gloo"}}))
+
+    def add(self, words: Dict[str, Any], now: int) -> None:
+        if words["name"] == "closed":
+            self.closed = now
+        for _ in range(words["times"]):
+            now += 1000
+            self.moved = now
+            if words["name"] == _STEP_WORD:
+                self._step(words)
+            elif words["name"] in _PHASES:
+                self._phase(words, now)
+            elif words["name"] in _OPERATIONS:
+                self._record(words, now)
+
+    def _left(self, words: Dict[str, Any], now: int) -> int:
+        if words["state"] == "open":
+            return now << 2 if words["async"] else 0
+        return now << 2 | _STATES[words["state"]]
+
+    def _site(self, words: Dict[str, Any]) -> int:
+        file, _, line = words.get("at", "").rpartition(":")
+        return self.text(schema.SITE, "%s\n%s\nmain" % (file, line)) if file else 0
+
+    def _phase(self, words: Dict[str, Any], now: int) -> None:
+        place = _PHASES[words["name"]] - 1
+        count = self.phases[place][3] + 1 if place in self.phases else 1
+        self.phases[place] = (count, now, self._left(words, now + 100), count, self._site(words), 0, count)
+
+    def _step(self, words: Dict[str, Any]) -> None:
+        """Add a step that begins when the one before it ended, with a noise of up to 1 % that each rank and step has its own of."""
+        number = len(self.steps) + 2
+        noise = 1 + (hash((self.rank * 7919 + number) * 104729) % 1000 - 500) * 2e-5
+        times = {name: int(words.get(name, 0) * 1e6 * (noise if name != "backward" else 1)) for name in _PARTS}
+        began = self.steps[-1][2] if self.steps else self.start
+        took = sum(times.values())
+        self.steps.append((number, began, began + took, *(times[name] for name in _PARTS), number))
+
+    def _step_ring(self) -> bytes:
+        row = schema.layout(schema.STEP)
+        ring = [bytes(row.size)] * (schema.STEPS if self.steps else 0)
+        for step in self.steps:
+            ring[step[0] % schema.STEPS] = row.pack(*step)
+        return b"".join(ring)
+
+    def _record(self, words: Dict[str, Any], now: int) -> None:
+        op = _OPERATIONS[words["name"]]
+        peer = int(words.get("root", words.get("to", words.get("from", -1))))
+        group = 0 if schema.ABOUT_GROUPS <= op < schema.BATCH else self.group(words.get("of", "0-%d" % (self.size - 1)))
+        key = (group, peer, "to" in words) if op >= schema.POINT_TO_POINT else group
+        self.numbers[key] = seq = self.numbers.get(key, 0) + 1
+        index = len(self.records) + 1
+        dtype = self.text(schema.DTYPE, words["dtype"]) if words["dtype"] else 0
+        now, inside = now + int(float(words.get("after", 0)) * 1e6), int(float(words.get("takes", 0)) * 1e6) or 100
+        if words["state"] == "returned" and op < schema.ABOUT_GROUPS:
+            self._sum((op, group, self._site(words)), now, inside)
+        device, flags = self.text(schema.DEVICE, words["on"]), schema.ASYNC * words["async"] + schema.SIDE_THREAD * words["thread"]
+        values = (index, now, 0, self._left(words, now + inside), seq, words["elements"], 0, group, self._site(words), peer)
+        self.moved = max(self.moved, now, values[3] >> 2)
+        self.records.append(schema.layout(schema.RECORD).pack(*values, int(bool(words["elements"])), op, dtype, device, flags, index))
+
+    def _sum(self, key: Tuple[int, int, int], now: int, inside: int) -> None:
+        row = self.sums.setdefault(key, [0] * 4)
+        row[:] = row[0] + 1, row[1] + inside, max(row[2], inside), (row[3] + now) % (1 << 64)
+
+    def data(self) -> bytes:
+        texts = b"".join(self.texts)
+        clocks = (self.start, self.start, self.moved, len(texts), 0, self.closed)
+        places = min(schema.RECORDS, max(64, 1 << len(self.records).bit_length()))  # A power of two; sixty-four ranks are read a thousand times.
+        shape = dict(schema.SIZES, text_size=len(texts), records=places, sums=len(self.sums), steps=schema.STEPS if self.steps else 0)
+        sizes = list(shape.values())
+        head = (schema.MAGIC, schema.VERSION, schema.BYTE_ORDER, *sizes[:6], self.rank, self.size, 0, 0, 0, b"", *clocks, *sizes[6:])
+        phase = schema.layout(schema.PHASE)
+        phases = b"".join(phase.pack(*self.phases.get(place, (0,) * 7)) for place in range(schema.PHASE_ROWS))
+        sums = b"".join(schema.layout(schema.SUM).pack(*key, 0, *row) for key, row in self.sums.items())
+        ring = [b"\0" * schema.layout(schema.RECORD).size] * places
+        for index, record in enumerate(self.records, 1):
+            ring[index % places] = record
+        return b"".join((schema.layout(schema.HEADER).pack(*head).ljust(schema.HEADER_BYTES, b"\0"), texts, phases, sums, self._step_ring(), *ring))

@@ -1,0 +1,389 @@
+"""At which call the ranks part, and which side is to blame.
+
+Two things part them: other calls at one number of a group, or a call that some wait in and others do not come to. The rank that has left the
+sequence of calls that all make is to blame (shared/alignment.py). If there is none, the majority of the group tells, or both are named. Who waits
+for a rank that waits itself is a consequence.
+"""
+
+from collections import Counter
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
+
+from ddp_probe.reading.ledger import Group, Record
+from ddp_probe.reading.rank_ledger import LedgerCall, made
+from ddp_probe.reading.standing import LedgerStanding, RanksSeen
+from ddp_probe.shared import alignment
+from ddp_probe.shared.alignment import Departure
+from ddp_probe.shared.ledger_schema import PAIRED, SENDS
+
+# Each kind of split is one rule's.
+DIFFER, MISSING, LEFT, ALONE, PEER, CIRCLE = "differ", "missing", "left", "alone", "peer", "circle"
+WORKING, HALTED, UNKNOWN = "working", "halted", "unknown"
+_SAME_SIZE = frozenset(
+    "all_reduce all_reduce_coalesced broadcast reduce _all_gather_base all_gather_into_tensor all_gather_single _reduce_scatter_base "
+    "reduce_scatter_tensor reduce_scatter_single".split()
+)
+BACKWARD, FORWARD = "backward", "forward"
+PASSES = {BACKWARD: "backward", FORWARD: "DDP's forward"}
+_APART = 2.0  # Seconds by which ranks may be apart without being slow.
+
+
+class Split(NamedTuple):
+    """The call at which the ranks part. `here` wait, or make the usual call; `there` do not come, or make another; `blame` are the guilty."""
+
+    kind: str
+    group: Optional[Group]
+    number: int
+    here: Tuple[int, ...]
+    there: Tuple[int, ...]
+    blame: Tuple[int, ...]
+    when: float
+    calls: Tuple[Tuple[LedgerCall, Tuple[int, ...]], ...] = ()  # If the calls differ: each with its ranks, the most frequent first.
+    unknown: Tuple[int, ...] = ()
+    is_sure: bool = True
+    what: str = ""  # What `here` wait in, if it is not a collective.
+    branch: int = 0  # The line of the `if` that tells who is wrong.
+    circle: Tuple["Split", ...] = ()  # If groups wait for each other: each wait, for ranks that are in the next one.
+    departure: Optional[Departure] = None  # The call at which the guilty rank left the sequence of calls that all make.
+
+
+class _Stall(NamedTuple):
+    group: Optional[Group]
+    number: int
+    here: Dict[int, LedgerStanding]
+    there: List[int]
+    unknown: List[int]
+    size: int
+    what: str = ""
+
+    @property
+    def when(self) -> float:
+        return min(standing.since() for standing in self.here.values())
+
+
+def split(seen: RanksSeen, halted: Mapping[int, str] = {}) -> Optional[Split]:
+    """Return where the ranks part first, by their ledgers; None if they do not. `halted` are ranks that do not run."""
+    parted = differing(seen)
+    return narrowed(seen, parted) if parted is not None else halt(seen, halted) or stalled(seen)
+
+
+def differing(seen: RanksSeen) -> Optional[Split]:
+    """Return the first number at which ranks of a group made other calls."""
+    return min(_differences(seen), key=lambda one: one.when, default=None)
+
+
+# --- other calls at one number
+
+
+def signature(call: Optional[LedgerCall], strict: bool = True) -> Optional[Tuple[object, ...]]:
+    """Return what has to be the same on all ranks; None if it is not known."""
+    if call is None or (call.tensors and not call.dtype):
+        return None
+    elements = call.elements if call.op in _SAME_SIZE or (not strict and not call.op.startswith("all_to_all")) else 0
+    return call.op, elements, call.dtype, call.root, call.tensors if call.op.endswith("_coalesced") else 0
+
+
+def _differences(seen: RanksSeen) -> Iterator[Split]:
+    """Yield the first number of each group at which ranks made other calls."""
+    for name, (group, members) in seen.groups.items():
+        classes = _alike(seen, name, members)
+        if len(classes) < 2:  # all made the same calls
+            continue
+        for number in _numbers(name, classes):
+            found = _at(seen, name, number, classes)
+            if found:
+                yield _differ(seen, group, number, found)
+                break
+
+
+def _numbers(name: str, classes: List[Tuple[int, LedgerStanding, List[int]]]) -> Iterator[int]:
+    """Yield each number that a ledger holds, in order. A file may claim any number: what lies between two of them is not walked through."""
+    spans = sorted((first, standing.count(name)) for first, standing, _ in classes)
+    reached = 0
+    for first, last in spans:
+        yield from range(max(first, reached), last + 1)
+        reached = max(reached, last + 1)
+
+
+def _alike(seen: RanksSeen, name: str, members: Set[int]) -> List[Tuple[int, LedgerStanding, List[int]]]:
+    """Return the ranks of a group by what their ledgers hold of it: the first number, one of the ranks, and all of them."""
+    found: Dict[Tuple[int, bytes, str], List[int]] = {}
+    for rank in sorted(members):
+        calls = seen.ranks[rank].calls(name) if rank in seen.ranks else None
+        if calls is not None and calls.numbers and calls.last is not None:
+            found.setdefault((calls.first, calls.numbers.tobytes(), calls.last.state), []).append(rank)
+    return [(key[0], seen.ranks[ranks[0]], ranks) for key, ranks in found.items()]
+
+
+def _at(seen: RanksSeen, name: str, number: int, classes: List[Tuple[int, LedgerStanding, List[int]]]) -> List[Tuple[LedgerCall, Tuple[int, ...]]]:
+    """Return the different calls at a number with their ranks, the most frequent first; an empty list if there is one at most."""
+    sides: Dict[Tuple[object, ...], Tuple[LedgerCall, List[int]]] = {}
+    stuck = any(_stuck(seen, standing, name, number) for _, standing, _ in classes)
+    for _, standing, ranks in classes:
+        calls = standing.calls(name)
+        call = calls.call(number) if calls is not None else None
+        key = signature(call, not stuck)
+        if key is not None and call is not None:
+            sides.setdefault(key, (call, []))[1].extend(ranks)
+    if len(sides) < 2:  # no two calls to compare
+        return []
+    return [(call, tuple(sorted(ranks))) for call, ranks in sorted(sides.values(), key=lambda side: (-len(side[1]), side[1]))]
+
+
+def _stuck(seen: RanksSeen, standing: LedgerStanding, name: str, number: int) -> bool:
+    """Tell whether a rank came to no end in a call: then sizes count that some backends let differ."""
+    inside = standing.inside
+    here = inside is not None and inside.group is not None and inside.group.id == name and inside.seq == number
+    return here and (_is_long(seen, standing) or (inside is not None and not inside.is_open))
+
+
+def _differ(seen: RanksSeen, group: Group, number: int, sides: List[Tuple[LedgerCall, Tuple[int, ...]]]) -> Split:
+    usual = sides[0][1]
+    others = tuple(sorted(rank for _, ranks in sides[1:] for rank in ranks))
+    when = min(_entered(seen.ranks[rank], group.id, number) for rank in (usual[0], others[0]))
+    blame = others if len(usual) * 2 > group.size else tuple(sorted((*usual, *others)))
+    return Split(DIFFER, group, number, usual, others, blame, when, tuple(sides))
+
+
+def record(standing: LedgerStanding, group: str, number: int) -> Optional[Record]:
+    """Return the record of a call; for one that is not the last the ledger is read again."""
+    calls = standing.calls(group)
+    if calls is not None and calls.last is not None and calls.last.seq == number:
+        return calls.last
+    own = (one for one in standing.records() if not one.is_inner and one.group is not None)
+    return next((one for one in own if one.group is not None and one.group.id == group and one.seq == number), None)
+
+
+def _entered(standing: LedgerStanding, group: str, number: int) -> float:
+    found = record(standing, group, number)
+    return standing.wall(found.entered_ns) if found is not None else standing.since()
+
+
+# --- a process that does not run
+
+
+def halt(seen: RanksSeen, there: Mapping[int, str]) -> Optional[Split]:
+    """Return the ranks that do not run, if others wait: it does not matter what for."""
+    waiting = [one for rank, one in seen.ranks.items() if rank not in there and one.left is None and (one.inside is not None or one.in_backward)]
+    long = {one.rank: one for one in waiting if _is_long(seen, one)}
+    if not there or not long:
+        return None
+    first = min(long.values(), key=LedgerStanding.since)
+    inside = first.inside
+    here = {rank: one for rank, one in long.items() if (one.inside is None) == (inside is None)}
+    number = inside.seq if inside is not None else first.times(BACKWARD)
+    stall = _Stall(
+        inside.group if inside is not None else None, number, here, sorted(there), [], len(seen.ranks), "" if inside is not None else BACKWARD
+    )
+    return _made(stall, HALTED, sorted(there), sorted(there))
+
+
+# --- a call that some do not come to
+
+
+def stalled(seen: RanksSeen) -> Optional[Split]:
+    """Return the call that some ranks wait in and others do not come to."""
+    stalls = [*_in_collectives(seen), *_in_pairs(seen), *_in_pass(seen, BACKWARD), *_in_pass(seen, FORWARD)]
+    stalls = [stall for stall in stalls if stall.there or stall.unknown]
+    if not stalls:
+        return None
+    departed = _departed(seen, stalls)
+    if departed is not None:
+        return departed
+    stuck = {rank: stall for stall in stalls for rank in stall.here}
+    free = [stall for stall in stalls if any(rank not in stuck for rank in stall.there)]
+    if free:
+        stall = max(free, key=lambda one: (len(one.here), -one.when))
+        return _judged(seen, stall, [rank for rank in stall.there if rank not in stuck])
+    known = [stall for stall in stalls if stall.there and not stall.unknown]
+    if not known or any(stall.unknown and not stall.there for stall in stalls):
+        return _unknown(stalls)
+    pairs = [stall for stall in known if stall.what in PAIRED]
+    if pairs:
+        return _unpaired(pairs)
+    known.sort(key=lambda one: (-len(one.here), one.when))
+    first = known[0]
+    if len(first.here) * 2 > first.size and len(first.there) < len(first.here):
+        return _made(first, MISSING, first.there, first.there)
+    around = _around(first, stuck)
+    if len({stall.group.id for stall in around if stall.group is not None and not stall.what}) == len(around) > 1:
+        waits = tuple(
+            _made(stall, CIRCLE, [rank for rank in stall.there if rank in after.here], []) for stall, after in zip(around, around[1:] + around)
+        )
+        return _made(around[0], CIRCLE, around[0].there, [rank for wait in waits for rank in wait.here])._replace(circle=waits)
+    return _circle(first, MISSING)
+
+
+def _departed(seen: RanksSeen, stalls: List[_Stall]) -> Optional[Split]:
+    """Return the wait for the one rank that has left the sequence of calls that all make, or its own if nobody waits for it alone."""
+    standings = {rank: one for stall in stalls for rank, one in stall.here.items()}
+    free = [seen.ranks[rank] for stall in stalls for rank in stall.there if rank not in standings]
+    if any(one.left is None for one in free) or not any(_is_long(seen, one) for one in standings.values()):
+        return None  # Who is in no call may yet come.
+    found = _departure(seen, stalls)
+    if found is None:
+        return None
+    waited_for = [stall for stall in stalls if found.rank in stall.there] or [stall for stall in stalls if found.rank in stall.here]
+    if not waited_for:
+        return None
+    stall = max(waited_for, key=lambda one: (len(one.here), -one.when))
+    kind = PEER if stall.what in PAIRED else MISSING if found.rank in stall.there else ALONE
+    return _made(stall, kind, stall.there, [found.rank])._replace(departure=found)
+
+
+def _departure(seen: RanksSeen, stalls: List[_Stall]) -> Optional[Departure]:
+    """Return the departure of one rank; of very many, those are compared that few wait for, or that wait with few."""
+    rare = [rank for stall in sorted(stalls, key=lambda one: len(one.here)) for rank in (*stall.there, *stall.here)]
+    chosen = list(dict.fromkeys(rank for rank in [*rare, *sorted(seen.ranks)] if rank not in seen.unknown))[: alignment.MOST_RANKS]
+    calls = {rank: made(seen.ranks[rank].records()) for rank in sorted(chosen)}
+    return alignment.departure({rank: found for rank, found in calls.items() if found})
+
+
+def narrowed(seen: RanksSeen, parted: Split) -> Split:
+    """Return the split with one guilty rank if nothing but the sequence of calls tells which it is."""
+    if len(parted.blame) < 2:
+        return parted
+    found = _departure(seen, [])
+    if found is None or found.rank not in parted.blame:
+        return parted
+    if found.rank in parted.here:
+        parted = parted._replace(here=parted.there, there=parted.here, calls=parted.calls[::-1])
+    return parted._replace(blame=(found.rank,), departure=found)
+
+
+def _unpaired(pairs: List[_Stall]) -> Split:
+    """Blame the pair whose partner is in no such call itself; who waits for one of the two is a consequence. If there is none: all of the circle."""
+    waiting = {rank: stall for stall in pairs for rank in stall.here}
+    last = [stall for stall in pairs if not any(rank in waiting for rank in stall.there)]
+    if last:
+        return _circle(min(last, key=lambda one: one.when), PEER)
+    around = _around(pairs[0], waiting)
+    return _made(around[0], PEER, around[0].there, [rank for stall in around for rank in stall.here])
+
+
+def _around(start: _Stall, stuck: Dict[int, _Stall]) -> List[_Stall]:
+    """Follow who waits for whom until that comes round, and return the circle; an empty list if it ends somewhere."""
+    path: List[_Stall] = []
+    stall: Optional[_Stall] = start
+    while stall is not None and stall not in path:
+        path.append(stall)
+        stall = next((stuck[rank] for rank in stall.there if rank in stuck), None)
+    return path[path.index(stall) :] if stall is not None else []
+
+
+def _circle(stall: _Stall, kind: str) -> Split:
+    """Blame both: each waits for the other."""
+    return _made(stall, kind, stall.there, [*stall.here, *stall.there])
+
+
+def _unknown(stalls: List[_Stall]) -> Split:
+    stall = max(stalls, key=lambda one: len(one.here))
+    return _made(stall, UNKNOWN, stall.there, [])
+
+
+def _made(stall: _Stall, kind: str, there: List[int], blame: List[int], is_sure: bool = True) -> Split:
+    here, unknown = tuple(sorted(stall.here)), tuple(sorted(stall.unknown))
+    return Split(kind, stall.group, stall.number, here, tuple(sorted(there)), tuple(sorted(set(blame))), stall.when, (), unknown, is_sure, stall.what)
+
+
+def _judged(seen: RanksSeen, stall: _Stall, there: List[int]) -> Optional[Split]:
+    """Say which side is to blame if the ranks that do not come are in no collective themselves."""
+    missing = [seen.ranks[rank] for rank in there]
+    left = [standing for standing in missing if standing.left is not None]
+    sure = len(left) == len(missing) or any(_is_long(seen, standing) for standing in stall.here.values())
+    if not sure:
+        running = any(standing.runs for standing in stall.here.values())
+        return None if running else _made(stall, UNKNOWN, there, [], is_sure=False)
+    many = len(stall.here) * 2 > stall.size
+    if any(standing.is_joining for standing in missing):
+        return _made(stall, UNKNOWN, there, [])
+    if stall.unknown and not (many and len(there) < len(stall.here) and not any(one.in_backward for one in missing)):
+        return _made(stall, UNKNOWN, there, [])
+    if all(standing.is_working or _still_moves(seen, standing, stall) for standing in missing):
+        return _made(stall, WORKING, there, there)
+    if stall.what in PAIRED:
+        return _made(stall, LEFT if left else PEER, there, there)
+    if len(there) > len(stall.here):
+        return _made(stall, ALONE, there, list(stall.here), is_sure=len(left) == len(missing) or all(one.in_backward for one in missing))
+    if left and len(left) == len(missing):
+        return _made(stall, LEFT, there, there)
+    return _made(stall, MISSING, there, there)
+
+
+def _still_moves(seen: RanksSeen, standing: LedgerStanding, stall: _Stall) -> bool:
+    """Tell whether a rank has gone on for most of the time since the others began to wait: batches of a validation, saves, calls in another group."""
+    moved = standing.moved()
+    quiet = max(standing.until, *(one.until for one in stall.here.values())) - moved
+    return standing.left is None and quiet < seen.patience and moved - stall.when > max(quiet, _APART)
+
+
+def _is_long(seen: RanksSeen, standing: LedgerStanding) -> bool:
+    return standing.waited_out or standing.lasted() >= seen.patience
+
+
+def _in_collectives(seen: RanksSeen) -> Iterator[_Stall]:
+    waiting: Dict[str, Dict[int, LedgerStanding]] = {}
+    for rank, standing in seen.ranks.items():
+        inside = standing.inside
+        if inside is not None and inside.group is not None and standing.left is None and inside.op not in PAIRED:
+            waiting.setdefault(inside.group.id, {})[rank] = standing
+    for name, (group, members) in seen.groups.items():
+        inside_it = waiting.get(name) or _issued(seen, name, members)
+        for number in sorted({_number(standing, name) for standing in inside_it.values()}):
+            here = {rank: standing for rank, standing in inside_it.items() if _number(standing, name) == number}
+            unknown = [rank for rank in members & seen.unknown if rank not in here and not _came(seen, rank, name, number)]
+            there = [rank for rank in members - seen.unknown - set(here) if seen.ranks[rank].count(name) < number]
+            if there or unknown:
+                yield _Stall(group, number, here, sorted(there), sorted(unknown), group.size)
+                break
+
+
+def _number(standing: LedgerStanding, group: str) -> int:
+    inside = standing.inside
+    return inside.seq if inside is not None and inside.group is not None and inside.group.id == group else standing.count(group)
+
+
+def _came(seen: RanksSeen, rank: int, group: str, number: int) -> bool:
+    return rank in seen.ranks and seen.ranks[rank].count(group) >= number
+
+
+def _issued(seen: RanksSeen, name: str, members: Set[int]) -> Dict[int, LedgerStanding]:
+    """Return the ranks that have queued a call on a device, on which it may hang, and have been idle since."""
+    found = {}
+    for rank in members:
+        standing = seen.ranks.get(rank)
+        calls = standing.calls(name) if standing is not None else None
+        if standing is None or standing.inside is not None or standing.left is not None or calls is None or calls.last is None:
+            continue
+        quiet = standing.until - standing.moved()
+        if calls.last.device not in ("", "cpu") and quiet >= seen.patience and not standing.is_working:
+            found[rank] = standing
+    ahead = max((standing.count(name) for standing in found.values()), default=0)
+    return {rank: standing for rank, standing in found.items() if standing.count(name) == ahead}
+
+
+def _in_pairs(seen: RanksSeen) -> Iterator[_Stall]:
+    """Yield the point-to-point calls whose partner has not made the other half."""
+    for rank, standing in seen.ranks.items():
+        inside = standing.inside
+        if inside is None or inside.op not in PAIRED or inside.group is None or inside.peer < 0 or standing.left is not None:
+            continue
+        peer = seen.ranks.get(inside.peer)
+        made = peer.ledger.pairs.get((inside.group.id, rank, inside.op not in SENDS), 0) if peer is not None else 0
+        if made >= inside.seq:
+            continue
+        unknown = [inside.peer] if inside.peer in seen.unknown or peer is None else []
+        there = [] if unknown else [inside.peer]
+        yield _Stall(inside.group, inside.seq, {rank: standing}, there, unknown, 2, inside.op)
+
+
+def _in_pass(seen: RanksSeen, name: str) -> Iterator[_Stall]:
+    """Yield the pass in which ranks wait for others. No record is made in C++: in forward DDP sends the buffers of rank 0, in backward it reduces."""
+    here = {rank: standing for rank, standing in seen.ranks.items() if standing.is_in(name) and _is_long(seen, standing)}
+    if not here:
+        return
+    number = Counter(standing.times(name) for standing in here.values()).most_common(1)[0][0]
+    here = {rank: standing for rank, standing in here.items() if standing.times(name) == number}
+    there = [rank for rank, one in seen.ranks.items() if rank not in seen.unknown and not one.is_in(name) and one.times(name) < number]
+    unknown = sorted(seen.unknown - set(here))
+    if there or unknown:
+        yield _Stall(None, number, here, sorted(there), unknown, len(set(seen.ranks) | seen.unknown), name)

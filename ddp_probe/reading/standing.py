@@ -1,0 +1,154 @@
+"""The place where one rank stands, from its ledger: in a call that has not come to an end, in a phase, or gone; since when, and for how long.
+
+For a job that runs and for one that has ended. What only the logs tell is added in diagnose/ledgers.py.
+"""
+
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Set, Tuple
+
+from ddp_probe.reading.ledger import Group, Phase, Record
+from ddp_probe.reading.rank_ledger import GroupCalls, RankLedger
+from ddp_probe.shared.ledger_schema import ranks_of
+
+LONG = frozenset(("validate", "test", "checkpoint", "save", "load"))
+_AROUND = frozenset(("train",))  # It holds whole steps: it does not tell where a rank is.
+
+
+class Left(NamedTuple):
+    """That a rank takes part no more: how, since when, and its own exception, if it had one."""
+
+    how: str
+    when: float
+    failure: Any = None  # A Failed; watch reads no logs.
+    site: Any = None  # The line of the job that it left from: of its exception, or of its exit call.
+
+
+class LedgerStanding:
+    """One rank: its ledger, the call or the phase that it is in, and until when that is known. Times are on the clock of its host, plus `offset`."""
+
+    __slots__ = ("inside", "ledger", "left", "offset", "phase", "rank", "runs", "until", "waited_out")
+
+    def __init__(self, rank: int, ledger: RankLedger, offset: float, inside: Optional[Record], phase: Optional[Phase]) -> None:
+        self.rank = rank
+        self.ledger = ledger
+        self.offset = offset
+        self.inside = inside
+        self.phase = phase
+        self.left: Optional[Left] = None
+        self.waited_out = False
+        self.runs = True
+        self.until = 0.0
+
+    def records(self) -> List[Record]:
+        """Return the calls that the ledger holds."""
+        raise NotImplementedError
+
+    @property
+    def is_working(self) -> bool:
+        """Tell whether it is in a phase that is known to take long."""
+        return self.inside is None and self.left is None and self.phase is not None and self.phase.name in LONG
+
+    @property
+    def is_joining(self) -> bool:
+        """Tell whether it is in init_process_group, or gave up there: the others may be past it."""
+        return self.left is None and self.inside is not None and self.inside.op == "init_process_group"
+
+    @property
+    def in_backward(self) -> bool:
+        """Tell whether it is in the backward pass, in which DDP reduces the gradients."""
+        return self.is_in("backward")
+
+    def is_in(self, phase: str) -> bool:
+        """Tell whether it is in a phase, and in no call."""
+        return self.inside is None and self.left is None and self.phase is not None and self.phase.name == phase
+
+    def count(self, group: str) -> int:
+        """Return the number of the last collective that it began in a group."""
+        calls = self.ledger.groups.get(group)
+        return calls.count if calls is not None else 0
+
+    def calls(self, group: str) -> Optional[GroupCalls]:
+        """Return its collectives in a group."""
+        return self.ledger.groups.get(group)
+
+    def times(self, phase: str) -> int:
+        """Return how often it has entered a phase."""
+        return next((one.times for one in self.ledger.phases if one.name == phase), 0)
+
+    def wall(self, mono_ns: int) -> float:
+        """Return a time of its ledger on the run's common clock."""
+        return self.ledger.when(mono_ns) + self.offset
+
+    def moved(self) -> float:
+        """Return when its ledger has changed last, on the run's common clock."""
+        return self.ledger.moved + self.offset
+
+    def since(self) -> float:
+        """Return since when it has stood where it stands."""
+        if self.inside is not None:
+            return self.wall(self.inside.waited_ns or self.inside.entered_ns)
+        if self.left is not None:
+            return self.left.when
+        return self.wall(self.phase.entered_ns) if self.phase is not None else self.moved()
+
+    def lasted(self) -> float:
+        """Return for how many seconds it has stood there, as far as that is known."""
+        if self.inside is not None and not self.inside.is_open:
+            return (self.inside.left_ns - self.inside.entered_ns) * 1e-9
+        if self.inside is None and self.left is None and self.phase is not None and not self.phase.is_open:
+            return (self.phase.left_ns - self.phase.entered_ns) * 1e-9
+        return max(0.0, self.until - self.since())
+
+
+def inside(ledger: RankLedger, gave_up: bool) -> Optional[Record]:
+    """Return the call that a rank is in: one that has not returned, one whose work it waits for, or the last, if that raised and ended it."""
+    entered = [record for record in ledger.open if not record.is_issued or record.waited_ns]
+    own = [record for record in entered if not record.in_side_thread] or entered
+    if own:
+        return max(own, key=lambda record: record.waited_ns or record.entered_ns)
+    return ledger.last if gave_up and ledger.last is not None and ledger.last.state == "raised" else None
+
+
+def open_phase(ledger: RankLedger) -> Optional[Phase]:
+    """Return the innermost phase that it is in."""
+    found = [phase for phase in ledger.phases if phase.is_open and phase.name not in _AROUND and not phase.in_side_thread]
+    return max(found, key=lambda phase: phase.entered_ns) if found else None
+
+
+class RanksSeen(Protocol):
+    """All ranks that have a ledger, the groups, and the ranks without one."""
+
+    @property
+    def ranks(self) -> Mapping[int, LedgerStanding]:
+        """Return them."""
+
+    @property
+    def groups(self) -> Dict[str, Tuple[Group, Set[int]]]:
+        """Return each group with its ranks."""
+
+    @property
+    def unknown(self) -> Set[int]:
+        """Return the ranks without a ledger, or with one that lacks something."""
+
+    @property
+    def patience(self) -> float:
+        """Return after how many seconds a wait is a hang."""
+
+
+def groups_of(standings: Iterable[LedgerStanding]) -> Dict[str, Tuple[Group, Set[int]]]:
+    """Return the groups of these ranks, each with its ranks as far as they are known."""
+    groups: Dict[str, Tuple[Group, Set[int]]] = {}
+    for standing in standings:
+        for name, calls in standing.ledger.groups.items():
+            groups.setdefault(name, (calls.group, set()))[1].add(standing.rank)
+    for group, members in groups.values():
+        members.update(_members(group))
+    return groups
+
+
+def _members(group: Group) -> Set[int]:
+    """Return the ranks of a group; a list that was cut is not believed."""
+    try:
+        found = set(ranks_of(group.ranks)) if len(group.ranks) < 1000 and group.size <= 1 << 17 else set()  # the writer cuts there
+    except ValueError:
+        return set()
+    return found if len(found) == group.size else set()

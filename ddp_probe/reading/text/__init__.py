@@ -1,0 +1,201 @@
+"""Reads a plain log: what a job printed, without the probe. A short log is kept whole, a long one only near signs of trouble."""
+
+import re
+from collections import deque
+from itertools import islice
+from typing import Deque, Dict, Iterable, Iterator, List, Optional, Set, Tuple, Union
+
+from ddp_probe.reading.model import TextLog
+from ddp_probe.reading.text._clean import clean
+from ddp_probe.reading.text._kept import Failures, Text
+from ddp_probe.reading.text._prefix import Origin, Prefixes
+from ddp_probe.reading.text._signs import signs
+from ddp_probe.reading.text._stream import Stream
+
+LONGEST = 1 << 16
+_BLOCK = 200  # Lines read together; a log with at most this many is short.
+_SHORT = 1 << 18  # Maximum bytes of a short log.
+_STREAMS = 5000  # Sources open at a time: ranks of a large job.
+_TAIL, _BEFORE = 50, 3  # Lines kept without a sign: the last ones of the log, and those before a line with a sign.
+_ALIKE, _PATTERNS = 200, 20000  # Maximum lines of one source that differ only in numbers, and maximum kinds of such lines.
+_ROOM, _END_ROOM = 4 << 20, 1 << 20  # Characters of lines with signs, from the beginning and from the end; lines in between are only counted.
+_LONGEST_LINE = 8000  # Characters; the rest of a line is cut.
+_DIGITS = b"0123456789"
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
+_APART = re.compile(r"\brank\s*: (\d{1,6}) \(local_rank: (\d{1,6})\)")
+_ONE_NODE = re.compile(r"\bgroup_world_size=1\b")
+
+
+def read(lines: Iterable[bytes], file: str) -> TextLog:
+    """Return the failures in a plain log, and the part of its text that may matter."""
+    rest = iter(lines)
+    head = list(islice(rest, _BLOCK + 1))
+    whole = len(head) <= _BLOCK and sum(map(len, head)) <= _SHORT
+    reader = _Reader(file, whole)
+    reader.block(head)
+    while not whole:
+        block = list(islice(rest, _BLOCK))
+        if not block:
+            break
+        reader.block(block)
+    return reader.log()
+
+
+def left_out(log: TextLog) -> Iterator[str]:
+    """Yield sentences about the parts of a log that were not read."""
+    if log.passed:
+        read = "only the first %d MB and the last %d MB of such lines are read" % (_ROOM >> 20, _END_ROOM >> 20)
+        yield "%s has too many lines with signs of trouble: %d lines in the middle were skipped (%s)." % (log.file, log.passed, read)
+    if log.dropped:
+        yield "%s has more failures than are kept: %d in the middle were dropped." % (log.file, log.dropped)
+
+
+class _Reader:
+    """Reads one log, block by block."""
+
+    def __init__(self, file: str, whole: bool) -> None:
+        self._file = file
+        self._whole = whole
+        self._prefixes = Prefixes()
+        self._streams: Dict[str, Stream] = {}  # In the order of their first line.
+        self._busy: Set[str] = set()
+        self._failures = Failures()
+        self._text = Text()
+        self._tail: Deque[Tuple[int, Union[bytes, str]]] = deque(maxlen=_TAIL)
+        self._apart: Set[int] = set()  # rank minus local rank
+        self._alike: Dict[str, int] = {}
+        self._number = 0
+        self._room = _ROOM
+        self._held: Deque[Tuple[int, List[bytes]]] = deque()  # The last blocks, after the room for the first ones is used up.
+        self._held_bytes = 0
+        self._passed = 0
+        self._dull: Set[bytes] = set()  # Lines without new information, with their digits removed.
+        self._signs: List[bytes] = []  # The signs in the current block.
+
+    def block(self, lines: List[bytes]) -> None:
+        """Read some lines."""
+        before, self._number = self._number, self._number + len(lines)
+        self._signs = self._new_signs(lines)
+        if before and not self._signs and (self._room <= 0 or not self._busy):
+            self._tail.extend(zip(range(self._number - len(lines[-_TAIL:]) + 1, self._number + 1), lines[-_TAIL:]))
+        elif self._room > 0:
+            self._read(before, lines)
+        else:
+            self._hold(before, lines)
+
+    def _hold(self, before: int, lines: List[bytes]) -> None:
+        """Hold a block back: only the last blocks of a long log are read."""
+        self._held.append((before, lines))
+        self._held_bytes += sum(map(len, lines))
+        while self._held_bytes > _END_ROOM and len(self._held) > 1:
+            _, dropped = self._held.popleft()
+            self._held_bytes -= sum(map(len, dropped))
+            self._passed += len(dropped)
+
+    def _read(self, before: int, lines: List[bytes]) -> None:
+        first = not before
+        cleaned = [clean(raw) for raw in lines]
+        parts = [(before + index, part[:_LONGEST_LINE]) for index, seen in enumerate(cleaned, 1) for part in seen]
+        self._prefixes.learn(part for _, part in parts)
+        if first:
+            parts = self._prefixes.completed(parts)
+        for number, part in parts:
+            dull, index = self._line(number, part, first), number - before - 1
+            if dull and len(cleaned[index]) == 1 and len(lines[index]) < 1000 and len(self._dull) < _PATTERNS:
+                self._dull.add(lines[index].translate(None, _DIGITS))
+
+    def _line(self, number: int, text: str, always: bool) -> bool:
+        """Read one line; return whether it, and later lines like it, can be skipped."""
+        self._measure(text)
+        origin, text = self._prefixes.split(text)
+        stream = self._stream(origin)
+        dull = not self._whole and not stream.tracing and self._is_dull(text, origin)
+        if dull:
+            kept = stream.skip(number, text)
+        else:
+            self._room -= len(text) + 1
+            kept = stream.feed(number, text)
+        self._note(stream)
+        if kept or always:
+            self._catch_up(number)
+            self._text.add(number, text)
+        else:
+            self._tail.append((number, text))
+        return dull
+
+    def _catch_up(self, number: int) -> None:
+        """Keep the lines directly before a kept line."""
+        before: List[Tuple[int, str]] = []
+        while self._tail and self._tail[-1][0] >= number - _BEFORE:
+            at, line = self._tail.pop()
+            before.extend((at, part) for part in (clean(line) if isinstance(line, bytes) else [line]))
+        for at, text in reversed(before):
+            self._text.add(at, text)
+
+    def _is_dull(self, text: str, origin: Origin) -> bool:
+        """Return whether a line has no sign, or there were too many lines like it."""
+        low = text.lower().encode("utf-8", "replace")
+        if not any([word in low for word in self._signs]):  # noqa: C419  # A list is faster than one generator per line.
+            return True
+        kind = origin.key + _NUMBER.sub("#", text[:200])
+        seen = self._alike.get(kind, 0)
+        if seen or len(self._alike) < _PATTERNS:
+            self._alike[kind] = seen + 1
+        return seen >= _ALIKE
+
+    def _stream(self, origin: Origin) -> Stream:
+        stream = self._streams.get(origin.key)
+        if stream is None:
+            stream = self._streams[origin.key] = Stream(origin, self._file, self._whole)
+            if len(self._streams) > _STREAMS:
+                self._close(next(iter(self._streams)))
+        return stream
+
+    def _note(self, stream: Stream) -> None:
+        (self._busy.add if stream.busy else self._busy.discard)(stream.origin.key)
+        for failed in stream.ready():
+            self._failures.add(failed, stream.origin.local_rank)
+
+    def _close(self, key: str) -> None:
+        stream = self._streams.pop(key)
+        stream.end()
+        self._note(stream)
+        self._busy.discard(key)
+
+    def _measure(self, text: str) -> None:
+        """Note text that relates local ranks to ranks."""
+        if "local_rank: " in text:
+            self._apart.update(int(found.group(1)) - int(found.group(2)) for found in _APART.finditer(text))
+        elif "group_world_size=1" in text and _ONE_NODE.search(text):
+            self._apart.add(0)
+
+    def log(self) -> TextLog:
+        """Return the result."""
+        if self._held:
+            self._close_all()
+        for before, lines in self._held:
+            self._signs = self._new_signs(lines)
+            self._read(before, lines)
+        self._close_all()
+        for number, line in self._tail:
+            for text in clean(line) if isinstance(line, bytes) else [line]:
+                self._text.add(number, text)
+        offset: Optional[int] = next(iter(self._apart)) if len(self._apart) == 1 else None
+        return TextLog(self._file, self._number, self._failures.all(offset), self._text.all(), self._passed, self._failures.passed)
+
+    def _close_all(self) -> None:
+        for stream in self._streams.values():
+            stream.end()
+        last = [(failed, stream.origin.local_rank) for stream in self._streams.values() for failed in stream.ready()]
+        for failed, local_rank in sorted(last, key=lambda each: each[0].when):
+            self._failures.add(failed, local_rank)
+        self._streams.clear()
+        self._busy.clear()
+
+    def _new_signs(self, lines: List[bytes]) -> List[bytes]:
+        """Return the signs of trouble in these lines. A training log has few kinds of lines, differing only in numbers: each is checked once."""
+        kinds = {line.translate(None, _DIGITS) for line in lines} - self._dull
+        found = signs(b"".join(kinds).lower().replace(b"\0", b"")) if kinds else []
+        if not found and len(self._dull) < _PATTERNS:
+            self._dull.update(kind for kind in kinds if len(kind) < 1000)
+        return found

@@ -1,0 +1,160 @@
+"""Reads the lines of one source: a rank, a host, or all lines without a prefix, in which tracebacks of several ranks may be interleaved."""
+
+import re
+from typing import Dict, List, Optional, Tuple
+
+from ddp_probe.reading.model import Failed
+from ddp_probe.reading.text._lines import FINAL, FRAME, HEADER, LINK, TextLine, line
+from ddp_probe.reading.text._passage import Passages
+from ddp_probe.reading.text._prefix import Origin
+from ddp_probe.reading.text._tangle import Tangle
+from ddp_probe.reading.text._trace import Trace
+
+_AT_ONCE = 16  # Maximum open tracebacks in one source.
+_KNOWN = 2000  # Maximum source lines whose text is remembered.
+_STALE = 200  # After this many lines an open traceback is closed: its last line is missing.
+_SURVIVED = re.compile(r"Exception ignored in|--- Logging error ---")
+_SUMMED_UP = re.compile(r"\s*rank\s*: (\d{1,6}) \(local_rank: \d+\)")
+_IN_SUMMARY = re.compile(r"\s*traceback : Traceback")
+
+
+class Stream:
+    """The state of one source."""
+
+    def __init__(self, origin: Origin, file: str, whole: bool) -> None:
+        self.origin = origin
+        self._file = file
+        self._open: List[Trace] = []
+        self._finished: Optional[Trace] = None  # The last finished traceback; its message may continue.
+        self._passages = Passages(whole)
+        self._tangle = Tangle()
+        self._known: Dict[Tuple[str, int], str] = {}
+        self._count = 0
+        self._in_group = False
+        self._survived = False
+        self._summed_up: Optional[int] = None
+        self._ready: List[Failed] = []
+
+    @property
+    def busy(self) -> bool:
+        """Return whether the next line matters whatever it contains."""
+        return self.tracing or self._passages.open
+
+    @property
+    def tracing(self) -> bool:
+        """Return whether the next line may belong to a traceback or a message, whatever it contains."""
+        return bool(self._open or self._finished is not None)
+
+    def skip(self, number: int, text: str) -> bool:
+        """Take a line without new information, only while no traceback is open; return whether it is kept."""
+        return self._passages.skip(number, text, self._file)
+
+    def feed(self, number: int, text: str) -> bool:
+        """Take one line; return whether it is kept."""
+        kept = [self._feed(number, part) for part in (self._tangle.untangled(text) if len(self._open) > 1 else [text])]
+        return any(kept)
+
+    def _feed(self, number: int, text: str) -> bool:
+        self._count += 1
+        if "Exception Group Traceback" in text:
+            self._in_group = True
+        elif self._in_group and text.strip()[:1] not in ("|", "+", ""):
+            self._in_group = False
+        found = line(number, text, self._in_group)
+        self._give_up(_STALE)
+        if found.kind == HEADER:
+            self._begin(found)
+        elif not (self._continues(found) or self._says_more(found)):
+            return self._starts(found)
+        return True
+
+    def _begin(self, found: TextLine) -> None:
+        self._flush()
+        self._passages.end(self._file)
+        if len(self._open) >= _AT_ONCE:
+            self._ready.append(self._failed(self._open.pop(0)))
+        for _ in range(min(found.text.count("Traceback (most recent call last)"), _AT_ONCE)):  # Two ranks wrote without a line break in between.
+            trace = self._trace(found)
+            trace.raw.append(found.text)
+            trace.fatal = not self._survived
+            trace.rank = self._summed_up if _IN_SUMMARY.match(found.text) else None
+            self._open.append(trace)
+        self._survived = False
+
+    def _trace(self, found: TextLine) -> Trace:
+        if len(self._known) > _KNOWN:
+            self._known.clear()
+        for other in self._open:
+            other.tangled = True
+        trace = Trace(found.number, self._count, self._known)
+        trace.tangled = bool(self._open)
+        return trace
+
+    def _continues(self, found: TextLine) -> bool:
+        """Add a line to the open traceback that it fits best; the older one if they are equal."""
+        scored = [(trace.accepts(found, self._count, len(self._open)), -index, trace) for index, trace in enumerate(self._open)]
+        score, _, trace = max(scored, default=(0.0, 0, None), key=lambda each: each[:2])
+        if trace is None or score <= 0:
+            return False
+        if trace.take(found, self._count):
+            self._flush()
+            self._open.remove(trace)
+            self._finished = trace
+        return True
+
+    def _says_more(self, found: TextLine) -> bool:
+        if self._finished is None:
+            return False
+        summed_up = _SUMMED_UP.match(found.text)
+        if summed_up:
+            self._summed_up = int(summed_up.group(1))
+        if self._finished.goes_on(found):
+            return True
+        self._flush()
+        return False
+
+    def _starts(self, found: TextLine) -> bool:
+        """Begin a traceback without a header, or treat the line as ordinary text."""
+        if found.kind in (FRAME, FINAL):
+            self._passages.end(self._file)
+            trace = self._trace(found)
+            if trace.take(found, self._count):
+                self._finished = trace
+            else:
+                self._open.append(trace)
+            return True
+        if found.kind == LINK:
+            return True
+        self._survived = _SURVIVED.search(found.text) is not None or (self._survived and not found.text.strip())
+        return self._passages.add(found.number, found.text, self._file)
+
+    def _give_up(self, age: int) -> None:
+        for trace in [trace for trace in self._open if self._count - trace.touched > age]:
+            self._open.remove(trace)
+            self._ready.append(self._failed(trace))
+
+    def _flush(self) -> None:
+        if self._finished is not None:
+            self._ready.append(self._failed(self._finished))
+            self._finished = None
+
+    def _failed(self, trace: Trace) -> Failed:
+        return trace.failed(self._file, self.origin.rank)
+
+    def end(self) -> None:
+        """Close everything that is open."""
+        self._count += 1
+        self._give_up(0)
+        self._flush()
+        self._passages.end(self._file)
+
+    def ready(self) -> List[Failed]:
+        """Return the failures closed since the last call."""
+        if not self._ready and not self._passages.ready:
+            return []
+        found = self._ready + self._passages.ready
+        self._ready, self._passages.ready = [], []
+        for failed in found:
+            if self.origin.rank is not None:
+                failed.rank = self.origin.rank
+        return found

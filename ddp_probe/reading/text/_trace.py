@@ -1,0 +1,182 @@
+"""Collects one traceback: its frames, the exception's last line, and further lines of its message."""
+
+import re
+from typing import Dict, List, Optional, Tuple
+
+from ddp_probe.reading.inside import inside
+from ddp_probe.reading.job_line import job_line
+from ddp_probe.reading.logged_call import LogLine
+from ddp_probe.reading.model import Failed
+from ddp_probe.reading.text._lines import BLANK, FINAL, FRAME, HEADER, LINK, PERHAPS_FINAL, SOURCE, TextLine, is_listing
+from ddp_probe.shared.schema import Site
+
+_FRAMES = 200  # Maximum frames, for infinite recursion: the first half stays, newer frames replace the rest.
+_LINES, _LETTERS = 300, 1 << 16  # Maximum lines and characters of a message.
+_LOOSE = 40  # Maximum lines that belong to a message only because they follow it.
+_RECENT = 4  # A traceback without a new line for this many lines, times the open tracebacks, is no longer being printed.
+_RECORD = re.compile(  # The beginning of other output, never part of a message.
+    r"\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d(?:/\d{4})? \d\d:|[IWEF]\d{4} |\[[IWEF][ \d\]]|\[?(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)\b|!!! |ddp_probe: "
+    r"|\S+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL|\S+:\d+(?::\d+)?\] |terminate called|\S+\.py:\d+: |\w*Warning: |usage: |\S+\.py: error:|Fatal Python error"
+    r"|[^%|]{0,80}?\d{1,3}%\||srun: |slurmstepd|Killed|Aborted|Segmentation fault|.*: line \d+: |\*{10}|(?:Current t|T)hread 0x|THCudaCheck|Epoch"
+)
+_GOES_ON = re.compile(
+    r"Exception raised from|frame #|CUDA kernel errors|For debugging|Compile with|Last error|\[?\d+\]?[:.]|\(\d\)|Parameter|Please|Device-side"
+    r"|Original |The |If |This |Check |=====|-----|Root Cause|Failures:|\[\d+\]:|To execute|\* |- "
+)
+_SUMMARY = ("ChildFailedError", "CalledProcessError", "ProcessRaisedException")
+
+
+class Trace:
+    """One traceback, complete or not."""
+
+    def __init__(self, number: int, counted: int, known: Dict[Tuple[str, int], str]) -> None:
+        self.number = number
+        self.known = known  # The text of source lines seen in other tracebacks of the same source.
+        self.tangled = False  # Another traceback was open at the same time: several ranks print into one pipe.
+        self.touched = counted
+        self.frames: List[Site] = []
+        self.source: Dict[Tuple[str, int], str] = {}
+        self.raw: List[str] = []
+        self.expects_source = False
+        self.listing = False  # The form of IPython or rich.
+        self.type = ""
+        self.message: List[str] = []
+        self.done = 0  # Line number of the exception's last line.
+        self.fatal = True
+        self.rank: Optional[int] = None
+        self._column = 2  # The indentation of frames; the exception's last line is indented less.
+        self._letters = 0
+        self._loose = 0
+        self._blanks = 0
+
+    # --- frames
+
+    def accepts(self, line: TextLine, counted: int, at_once: int) -> float:
+        """Return how well a line continues this traceback; 0 if it does not."""
+        recent = counted - self.touched <= _RECENT * at_once
+        if line.kind == FRAME:
+            return self._accepts_frame(line, recent)
+        if line.kind in (HEADER, LINK) or not (self.frames or line.kind == FINAL):
+            return 0.0
+        if self._is_final(line):
+            # An ambiguous last line is accepted only while this traceback is being printed.
+            return 2.0 + recent - 0.5 * self.expects_source if recent or line.kind == FINAL else 0.0
+        if self.listing:
+            return 2.0 if line.kind in (SOURCE, BLANK) or is_listing(line.text) else 0.0
+        return self._accepts_source(line, recent, counted - self.touched == 1) if line.kind != BLANK else 0.0
+
+    def _accepts_frame(self, line: TextLine, recent: bool) -> float:
+        assert line.site is not None
+        if self.frames and not self.listing and abs(line.indent - self._column) > 1:
+            return 0.0
+        score = 2.0 + recent - self.expects_source
+        if self.frames:
+            last = self.frames[-1]
+            if last == line.site:
+                score -= 1.5  # More likely the same frame of another rank.
+            elif line.site.function and line.site.function + "(" in self.source.get((last.file, last.line), ""):
+                score += 1.0
+        return score
+
+    def _accepts_source(self, line: TextLine, recent: bool, fresh: bool) -> float:
+        if "[Previous line repeated" in line.text:
+            return 2.0 * recent
+        if not self.expects_source:
+            return 1.0 * recent * (line.indent > self._column)
+        score = 2.0 + recent if line.indent > self._column else 1.5 * recent * (self._flat or (self.tangled and line.indent == 0))
+        if score and self.tangled:
+            # Old Pythons write indentation and text separately: with another rank in between, one line has both indentations and a later one none.
+            score += 0.5 * fresh * ((line.indent >= self._column + 6) - (line.indent == 0))
+            known = self.known.get((self.frames[-1].file, self.frames[-1].line))
+            score += 0.0 if known is None else 2.0 if known == line.text.strip() else -1.4
+        return score
+
+    def _is_final(self, line: TextLine) -> bool:
+        if line.kind not in (FINAL, PERHAPS_FINAL) or (not self.listing and line.indent >= max(self._column, 1)):
+            return False
+        return not ((self._flat or (self.tangled and not line.message)) and self.expects_source and line.kind == PERHAPS_FINAL)
+
+    @property
+    def _flat(self) -> bool:
+        """Return whether the lines lost their indentation when copied."""
+        return self._column == 0 and not self.listing
+
+    def take(self, line: TextLine, counted: int) -> bool:
+        """Add a line; return whether it was the exception's last line."""
+        self.touched = counted
+        if line.kind == FRAME:
+            self._frame(line)
+        elif self._is_final(line):
+            self.finish(line)
+            return True
+        elif line.kind == SOURCE and line.site is not None:
+            last = self.frames[-1]
+            self.frames[-1] = Site(last.file, last.line or line.site.line, last.function)
+            self._source(line.message.strip())
+        elif self.expects_source:
+            self._source(line.text.strip())
+        if len(self.raw) < _LINES:
+            self.raw.append(line.text)
+        return False
+
+    def _frame(self, line: TextLine) -> None:
+        assert line.site is not None
+        if not self.frames:
+            self._column = line.indent
+        self.listing = self.listing or 'File "' not in line.text
+        if len(self.frames) >= _FRAMES:
+            del self.frames[_FRAMES // 2]
+        self.frames.append(line.site)
+        self.expects_source = not self.listing
+
+    def _source(self, text: str) -> None:
+        last = self.frames[-1]
+        self.source[last.file, last.line] = self.known[last.file, last.line] = text[:500]
+        self.expects_source = False
+
+    # --- the exception and its message
+
+    def finish(self, line: TextLine) -> None:
+        """Add the exception's last line, which is the first line of its message."""
+        self.type, self.done = line.type[:500], line.number
+        self._say(line.message)
+
+    def goes_on(self, line: TextLine) -> bool:
+        """Return whether a line still belongs to the message, and add it if so."""
+        if line.kind in (HEADER, LINK, FRAME) or (line.kind == FINAL and line.indent < max(self._column, 1)) or self._loose > _LOOSE:
+            return False
+        if line.kind == BLANK:
+            self._blanks += 1
+            return self._blanks < 3
+        tied = line.indent > 0 or _GOES_ON.match(line.text) is not None or self._in_summary()
+        announced = self.message[-1].rstrip().endswith(":")  # The announced text may be a separate paragraph.
+        if not tied and ((self._blanks and not announced) or _RECORD.match(line.text)):
+            return False
+        self._loose += not tied
+        for _ in range(self._blanks):
+            self._say("")
+        self._blanks = 0
+        self._say(line.text)
+        return True
+
+    def _in_summary(self) -> bool:
+        """Return whether torchrun's block of ==== has begun and not ended."""
+        return self.type.endswith(_SUMMARY) and sum(1 for text in self.message if text.lstrip().startswith("=====")) == 1
+
+    def _say(self, text: str) -> None:
+        while self.message[1:] and (len(self.message) >= _LINES or self._letters > _LETTERS):
+            self._letters -= len(self.message.pop(len(self.message) // 2))
+        self.message.append(text[:8000])
+        self._letters += min(len(text), 8000)
+
+    def failed(self, file: str, rank: Optional[int]) -> Failed:
+        """Return it as a failure; without a last line, the message is the frames as printed."""
+        number = self.done or self.number
+        message = "\n".join(self.message if self.done else self.raw).rstrip()
+        failed = Failed(rank=self.rank if rank is None else rank, when=float(number), at=LogLine(file, number), type=self.type, message=message)
+        failed.frames, failed.source = self.frames, self.source
+        failed.site = job_line(self.frames)
+        failed.inside = inside(message) if self.done else ""
+        failed.uncaught = bool(self.done) and self.fatal
+        failed.fatal = self.fatal
+        return failed

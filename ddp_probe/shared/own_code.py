@@ -1,0 +1,82 @@
+"""Tells the job's own files from everybody else's by their paths: the line that a report names has to be one that a person can change."""
+
+import os
+import re
+from types import CodeType
+from typing import Dict, Optional, Sequence, Tuple
+
+from ddp_probe.shared.accelerators import PLUGINS
+
+# Libraries of training and what starts programs; also if they run from a clone, as the name of the module is known.
+_FRAMEWORKS = frozenset(
+    "torch mmengine mmcv accelerate transformers lightning pytorch_lightning lightning_fabric"
+    " lightning_utilities deepspeed hydra fire click typer ray horovod runpy pytest _pytest pluggy".split()
+)
+_STARTERS = _FRAMEWORKS | frozenset(
+    "torchrun composer coverage ddtrace ddtrace-run opentelemetry opentelemetry-instrument debugpy IPython ipython ipykernel jupyter".split()
+)
+
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]([^/\\.]+)")
+_COMMAND = re.compile(r"[/\\](?:bin|Scripts)[/\\]([^/\\.]+)$")
+_FOREIGN = re.compile(r"%s|%s|[/\\]lib(?:64)?[/\\]python\d[\d.]*t?[/\\]|^<frozen " % (_INSTALLED.pattern, _COMMAND.pattern))
+_FILES = 10_000
+_TASK = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|valid|validate|validation|predict|inference|save|checkpoint|ckpt)(?:_|$)", re.IGNORECASE)
+_INNERMOST = 3  # The task is in the name of one of the innermost functions: the outermost ones hold the whole job.
+_IMPORT, _DEBUGGER = "<frozen importlib._bootstrap", re.compile(r"[/\\](?:bdb|pydevd)\.py$")
+_STARTS_CHILDREN = ("multiprocessing.spawn", "multiprocessing.forkserver")
+
+_known: Dict[str, bool] = {}
+
+
+def framework(name: str) -> bool:
+    """Tell whether a top-level module is a library of training, or a vendor's plugin."""
+    return name in _FRAMEWORKS or name in PLUGINS
+
+
+def foreign(file: str) -> bool:
+    """Return whether a file is not the job's own: it is installed, of the standard library, or an installed command."""
+    found = _known.get(file)
+    if found is None:
+        found = file.startswith(_STANDARD) or _FOREIGN.search(file) is not None
+        if len(_known) < _FILES:
+            _known[file] = found
+    return found
+
+
+def starts_a_child(code: CodeType) -> bool:
+    """Return whether this is the command line with which multiprocessing starts an interpreter: a line that nobody has written."""
+    return code.co_filename == "<string>" and any(name in code.co_names for name in _STARTS_CHILDREN)
+
+
+def task(frames: Sequence[Tuple[str, str]]) -> str:
+    """Return what a stack, file and function of each frame, outermost first, is busy with that may take long and end.
+
+    That is a function that evaluates or saves, as its name says; "import", in a line of the job or in a module that it imports; or "debugger".
+    """
+    own = [index for index, (file, _) in enumerate(frames) if not foreign(file)]
+    names = [frames[index][1].rpartition(".")[2] for index in own[-_INNERMOST:]]
+    named = next((name for name in reversed(names) if _TASK.search(name)), "")
+    inside = own[-1] if own and names[-1] != "<module>" else 0
+    if not named and own and any(file.startswith(_IMPORT) for file, _ in frames[inside:]):
+        return "import"
+    return named or ("debugger" if any(_DEBUGGER.search(file) for file, _ in frames) else "")
+
+
+def package(file: str) -> str:
+    """Return the installed package that a file is of; empty for any other file."""
+    found = _INSTALLED.search(file)
+    return found.group(1) if found else ""
+
+
+def of_installed_program(files: Sequence[str]) -> Optional[int]:
+    """Return which of these files, innermost first and none of them the job's own, stands for the job: where all of its program is installed.
+
+    That is the innermost one of the package that was started, be it by python -m; else the command that was started.
+    """
+    packages = [package(file) for file in files]
+    program = next((name for name in reversed(packages) if name and name not in _STARTERS and name not in PLUGINS), "")
+    if program:
+        return packages.index(program)
+    commands = (index for index, file in enumerate(files) for found in [_COMMAND.search(file)] if found and found.group(1) not in _STARTERS)
+    return next(commands, None)

@@ -1,0 +1,310 @@
+"""Every DDP_PROBE_* variable: its name, default, parser and meaning, declared once.
+
+Every interpreter of a job imports it, so it must be cheap: importing typing alone would cost 5 ms per start.
+``docs/settings.md`` is printed from it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ddp_probe.shared import declared
+from ddp_probe.shared.ours import ours
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+
+_OFF = ("", "0", "off", "false", "no")
+
+
+def _switch(text: str) -> bool:
+    return text.strip().lower() not in _OFF
+
+
+def _text(text: str) -> str:
+    return text.strip()
+
+
+def _folder(text: str) -> str:
+    """Parse a path; a shell does not expand the ~ of NAME=~/x in quotes, in a file, or after `env`."""
+    return os.path.expanduser(text.strip())
+
+
+def _choice(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        word = text.strip().lower()
+        if word not in allowed:
+            raise ValueError("one of " + ", ".join(allowed))
+        return word
+
+    return parse
+
+
+def _language(text: str) -> str:
+    """Parse en or zh; an empty string leaves the choice to the locale."""
+    return _choice("en", "zh")(text) if text.strip() else ""
+
+
+def _ledger(text: str) -> bool:
+    """Parse records or off; 1 and 0 are accepted too."""
+    word = text.strip().lower()
+    if word not in ("records", "1", *_OFF):
+        raise ValueError("records or off")
+    return word not in _OFF
+
+
+def _size(text: str) -> int:
+    """Parse a number of bytes, optionally with the suffix k, m or g."""
+    word = text.strip().lower()
+    factor = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(word[-1:], 1)
+    try:
+        value = int(word if factor == 1 else word[:-1]) * factor
+    except ours(ValueError):
+        value = 0
+    if value <= 0:
+        raise ValueError("a positive number of bytes, or one with k, m or g")
+    return value
+
+
+def _umask(text: str) -> Optional[int]:
+    """Parse a umask, as octal digits."""
+    if not text.strip():
+        return None
+    try:
+        value = int(text.strip(), 8)
+    except ours(ValueError):
+        value = -1
+    if not 0 <= value <= 0o777:
+        raise ValueError("octal digits such as 027")
+    return value
+
+
+REMEDIES: Tuple[str, ...] = declared.REMEDIES
+"""Every remedy, in the order in which they are applied to one call; each declares itself in its file in ddp_probe/traced/remedies."""
+
+
+def _remedies(text: str) -> Tuple[str, ...]:
+    """Parse a comma-separated list of names; auto means all of them."""
+    names = [word.strip().lower() for word in text.split(",") if word.strip()]
+    if names in ([], ["off"], ["0"]):
+        return ()
+    if any(name not in REMEDIES and name != "auto" for name in names):
+        raise ValueError("auto, or some of " + ", ".join(REMEDIES))
+    return REMEDIES if "auto" in names else tuple(name for name in REMEDIES if name in names)
+
+
+def _seconds(text: str) -> Optional[float]:
+    """Parse a number of seconds, optionally with the suffix s, m or h."""
+    word = text.strip().lower()
+    if not word:
+        return None
+    factor = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(word[-1:])
+    try:
+        value = float(word if factor is None else word[:-1]) * (factor or 1.0)
+    except ours(ValueError):
+        value = 0.0
+    if not 0.0 < value < 1e9:
+        raise ValueError("a positive number of seconds, or one with s, m or h")
+    return value
+
+
+def _patience(text: str) -> Optional[float]:
+    """Parse a number of seconds; None for off."""
+    if text.strip().lower() in _OFF:
+        return None
+    return _seconds(text)
+
+
+class Setting:
+    """One environment variable, set by the user or by the probe itself."""
+
+    __slots__ = ("default", "doc", "internal", "name", "parse")
+
+    def __init__(self, name: str, default: str, parse: Callable[[str], Any], doc: str, internal: bool = False) -> None:
+        self.name = name
+        self.default = default
+        self.parse = parse
+        self.doc = doc
+        self.internal = internal
+
+
+PROBE = Setting(
+    "DDP_PROBE",
+    "",
+    _switch,
+    "1 turns the probe on in every Python process with this environment; unset, 0 or off: nothing happens.",
+)
+DIR = Setting(
+    "DDP_PROBE_DIR",
+    "",
+    _folder,
+    "Folder of all runs. Default: ddp_probe_runs in the folder from which the job is launched.",
+)
+ECHO = Setting(
+    "DDP_PROBE_ECHO",
+    "warn",
+    _choice("off", "warn", "all"),
+    "What to print to stderr: off, warn (a placement that is about to fail), or all (one line per event).",
+)
+REPORT = Setting(
+    "DDP_PROBE_REPORT",
+    "brief",
+    _choice("off", "brief"),
+    "What the launcher prints to stderr after a failed launch and while its ranks hang: brief (one line per finding), or off.",
+)
+STRICT = Setting(
+    "DDP_PROBE_STRICT",
+    "",
+    _switch,
+    "1 lets internal faults of the probe raise into the job. For the project's own tests.",
+)
+MAX_BYTES = Setting(
+    "DDP_PROBE_MAX_BYTES",
+    "64m",
+    _size,
+    "Maximum bytes that one process writes; then its file ends with a note. A number, optionally with k, m or g.",
+)
+UMASK = Setting(
+    "DDP_PROBE_UMASK",
+    "",
+    _umask,
+    "Who else may read the files: a umask such as 027. Default: nobody, or the group if the folder of runs has the set-group-ID bit.",
+)
+FIX = Setting(
+    "DDP_PROBE_FIX",
+    "",
+    _remedies,
+    "Remedies to apply at start-up: auto, or a comma-separated list of names. Unset: nothing is ever changed.",
+)
+DEVICE = Setting("DDP_PROBE_DEVICE", "", _text, "For the remedies: the device type of the cards, such as gcu or xla. Default: detected.")
+BACKEND = Setting(
+    "DDP_PROBE_BACKEND",
+    "",
+    _text,
+    "For the remedies: the backend of the process group. Default: the vendor's if it is registered, else gloo.",
+)
+TIMEOUT = Setting("DDP_PROBE_TIMEOUT", "", _seconds, "For the remedies: the process group's timeout in seconds, or with s, m or h.")
+LEDGER = Setting(
+    "DDP_PROBE_LEDGER",
+    "records",
+    _ledger,
+    "records: each rank keeps a record of every collective in a small file beside its log. off: it keeps none.",
+)
+HANG_AFTER = Setting(
+    "DDP_PROBE_HANG_AFTER",
+    "60",
+    _patience,
+    "If a rank makes no progress for this long, it writes hang.suspected with all stacks; if none does, the launcher says so on stderr. Seconds, or "
+    "with s, m or h; off: nothing watches.",
+)
+STATE_EVERY = Setting(
+    "DDP_PROBE_STATE_EVERY",
+    "30",
+    _patience,
+    "How often each rank writes device.state while nothing else happens, if something has changed; sooner at first. Seconds, or with s, m or h; "
+    "off: no device.state at all.",
+)
+CARDS = Setting(
+    "DDP_PROBE_CARDS",
+    "off",
+    _patience,
+    "How often the launcher asks the vendor's tool (efsmi, nvidia-smi, npu-smi and others) for the load of the cards, once for each host. Seconds, "
+    "or with s, m or h; off: it starts no such program.",
+)
+LANG = Setting(
+    "DDP_PROBE_LANG",
+    "",
+    _language,
+    "The language that report, explain and doctor print for a person: en or zh. Unset: zh if the first of LC_ALL, LC_MESSAGES and LANG that is set "
+    "begins with zh, else en. Logs, JSON and the other forms for programs are in English.",
+)
+RUN = Setting("DDP_PROBE_RUN", "", _text, "The run's folder. The launcher sets it for its children.", internal=True)
+ORIGIN = Setting(
+    "DDP_PROBE_ORIGIN",
+    "",
+    _text,
+    "The run's folder for children of multiprocessing. Set by a program without a launcher.",
+    internal=True,
+)
+ARMED = Setting(
+    "DDP_PROBE_ARMED",
+    "",
+    _text,
+    "The armed process, as pid:RANK:LOCAL_RANK, so that processes that it starts know that they are helpers.",
+    internal=True,
+)
+HOLDER = Setting(
+    "DDP_PROBE_HOLDER",
+    "",
+    _text,
+    "The launcher that holds the memory of its ranks' ledgers, by its pid.",
+    internal=True,
+)
+BROKEN = Setting(
+    "DDP_PROBE_BROKEN",
+    "",
+    _switch,
+    "The probe failed to start in a parent process, which reported it; child processes do not report it again.",
+    internal=True,
+)
+HOME = Setting(
+    "DDP_PROBE_HOME",
+    "",
+    _text,
+    "The folder of the package, for interpreters in which it is not installed. Set by `run`.",
+    internal=True,
+)
+
+SETTINGS: Tuple[Setting, ...] = (
+    PROBE,
+    DIR,
+    ECHO,
+    REPORT,
+    STRICT,
+    MAX_BYTES,
+    UMASK,
+    FIX,
+    DEVICE,
+    BACKEND,
+    TIMEOUT,
+    LEDGER,
+    HANG_AFTER,
+    STATE_EVERY,
+    CARDS,
+    LANG,
+    RUN,
+    ORIGIN,
+    ARMED,
+    HOLDER,
+    BROKEN,
+    HOME,
+)
+
+
+def get(setting: Setting, environ: Optional[Mapping[str, str]] = None) -> Any:
+    """Return the parsed value, or the default if the variable is unset or invalid."""
+    text = (os.environ if environ is None else environ).get(setting.name)
+    if text is None or not text.strip():
+        text = setting.default
+    try:
+        return setting.parse(text)
+    except ours(ValueError):
+        return setting.parse(setting.default)
+
+
+def mistakes(environ: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
+    """Return the mistakes in the variables that are set: name to sentence."""
+    env = os.environ if environ is None else environ
+    known = {setting.name: setting for setting in SETTINGS}
+    found = {}
+    for name in sorted(n for n in env if n.startswith("DDP_PROBE")):
+        if name not in known:
+            found[name] = "No setting has this name."
+            continue
+        try:
+            if env[name].strip():
+                known[name].parse(env[name])
+        except ours(ValueError) as exc:
+            found[name] = "The value must be %s." % exc
+    return found

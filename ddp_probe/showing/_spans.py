@@ -1,0 +1,159 @@
+"""Makes spans of one process: of the calls in its log, of the phases and collectives in its ledger, of the times in which nothing moved."""
+
+from typing import Any, Collection, Dict, Iterator, List, Optional
+
+from ddp_probe.judging.ledgers import as_site
+from ddp_probe.reading.ledger import Phase, Record
+from ddp_probe.reading.ledger_extract import LedgerExtract
+from ddp_probe.reading.logged_call import LoggedCall, LogLine
+from ddp_probe.reading.model import LoggedProcess
+from ddp_probe.shared import schema
+from ddp_probe.showing._lane import COLLECTIVE, DEVICE, HANG, INIT, LOAD, PHASE, SAVE, START, WRAP, MemoryMark, TimeSpan
+
+KIND_OF: Dict[str, str] = {
+    "mmengine.init_dist": INIT,
+    "dist.init_process_group": INIT,
+    "dist.new_group": INIT,
+    "dist.destroy_process_group": INIT,
+    "device.set": DEVICE,
+    "module.move": DEVICE,
+    "mmengine.wrap_model": WRAP,
+    "ddp.init": WRAP,
+    "checkpoint.load": LOAD,
+    "checkpoint.save": SAVE,
+}
+"""The events that are calls of the job, and the kind of their spans."""
+_LONGEST = 1e8  # Seconds that a call may have taken: three years.
+_END_OF_DATA = "dataloader"  # It raises StopIteration when there are no more batches.
+
+
+def of_calls(process: LoggedProcess, seen: float, told: Collection[int]) -> Iterator[TimeSpan]:
+    """Yield the calls of the log that are kept; those that never returned last until the process was last seen. Findings point at these lines."""
+    for name, kind in KIND_OF.items():
+        for call in process.kept.of(name, process.offset):
+            begin, until = _began(call), call.until
+            # An end without a time: its line is missing, and the process went on.
+            end = until if until is not None else seen if call.open else begin
+            failed = call.failure is not None
+            guilty = call.line in told or (failed and call.line_after in told)
+            yield TimeSpan(begin, max(begin, end), not call.open, kind, name, call.site, call.at, failed, guilty, 0, _given(call))
+
+
+def _began(call: LoggedCall[schema.Event]) -> float:
+    """Return when a call began; if only the line after it is there, by what that says of its length."""
+    alone, seconds, when = call.begin is call.end, call.begin.seconds, call.when
+    return when - seconds if alone and seconds is not None and 0 <= seconds < _LONGEST else when
+
+
+def _given(call: "LoggedCall[Any]") -> str:
+    """Return what a call was given: the file, the device, the device_ids, the backend."""
+    begin = call.begin
+    if isinstance(begin, schema.Load):
+        return begin.file.path if begin.file is not None else ""
+    if isinstance(begin, schema.Save):
+        return begin.path
+    if isinstance(begin, schema.Wrap):
+        return "%s, device_ids %s" % (begin.model, "none" if begin.device_ids is None else "[%s]" % ", ".join(begin.device_ids))
+    if isinstance(begin, (schema.InitProcessGroup, schema.InitDist)):
+        return begin.backend
+    return begin.destination if isinstance(begin, schema.ModuleMove) else begin.device if isinstance(begin, schema.SetDevice) else ""
+
+
+def of_ledger(found: LedgerExtract, seen: float, told: Collection[int]) -> Iterator[TimeSpan]:
+    """Yield the phases and the collectives of a ledger; findings point at the records with these numbers."""
+    for phase in found.phases:
+        if phase.entered_ns:
+            yield _phase(phase, found, seen)
+    for record in found.records:
+        if record.entered_ns:
+            yield _collective(record, found, seen)._replace(guilty=record.number in told)
+
+
+def _phase(phase: Phase, found: LedgerExtract, seen: float) -> TimeSpan:
+    begin = found.when(phase.entered_ns)
+    end = seen if phase.is_open else found.when(phase.left_ns)
+    failed = phase.state == "raised" and phase.name != _END_OF_DATA
+    detail = "the latest of %d" % phase.times if phase.times > 1 else ""
+    return TimeSpan(begin, max(begin, end), not phase.is_open, PHASE, phase.name, as_site(phase.site), None, failed, False, phase.times, detail)
+
+
+def _collective(record: Record, found: LedgerExtract, seen: float) -> TimeSpan:
+    begin = found.when(record.entered_ns)
+    # Asynchronous work that nobody waits for: the call itself has returned.
+    is_left = not record.is_open or (record.is_issued and record.waited_ns < record.left_ns)
+    end = found.when(record.left_ns) if is_left else seen
+    name = "%s %d" % (record.op, record.seq) if record.group is not None else record.op
+    site, failed = as_site(record.site), record.state == "raised"
+    return TimeSpan(begin, max(begin, end), is_left, COLLECTIVE, name, site, None, failed, False, record.seq, _described(record, is_left))
+
+
+def _described(record: Record, is_left: bool) -> str:
+    """Return what was sent, in which group, and how asynchronous work went."""
+    group = record.group
+    parts = [
+        "%d elements of %s" % (record.elements, record.dtype) if record.elements else "",
+        "peer or root %d" % record.peer if record.peer >= 0 else "",
+        "group %s of ranks %s" % (group.description or group.name or group.id, group.ranks) if group is not None else "",
+        "asynchronous" if record.is_async else "",
+        "nobody has waited for it" if record.is_open and is_left else "its work was thrown away" if record.state == "dropped" else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def of_hangs(process: LoggedProcess, seen: float) -> Iterator[TimeSpan]:
+    """Yield the times in which nothing moved: from what the first hang.suspected says until hang.over, or until the process was last seen."""
+    told: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.HangOver)]
+    first: Optional[LoggedCall[Any]] = None
+    free = 0.0  # Two clocks tell begin and end: one time ends before the next begins.
+    for call in sorted(told, key=lambda one: one.line):
+        if isinstance(call.begin, schema.HangSuspected):
+            first = first or call
+            continue
+        begin = max(free, _still(call.begin.lasted if first is None else first.begin.since, first or call, process))
+        free = max(begin, min(call.when, begin + (call.begin.lasted or call.when)))
+        yield _hang(first or call, begin, free, ended=True)
+        first = None
+    if first is not None:
+        yield _hang(first, max(free, _still(first.begin.since, first, process)), seen, ended=process.end is not None)
+
+
+def _still(seconds: Optional[float], call: "LoggedCall[Any]", process: LoggedProcess) -> float:
+    """Return since when nothing had moved at a line that tells for how long."""
+    lasted = seconds if seconds is not None and 0 <= seconds < _LONGEST else 0.0
+    return max(call.when - lasted, min(process.start_when, call.when))
+
+
+def _hang(call: "LoggedCall[Any]", begin: float, end: float, *, ended: bool) -> TimeSpan:
+    told, name, detail, number = call.begin, "hang", "", 0
+    if isinstance(told, schema.HangSuspected):
+        number = told.number or 0
+        name = ("hang in %s %s" % (told.operation, told.number or "")).rstrip() if told.operation else "hang"
+        detail = "during %s" % told.during if told.during else ""
+    return TimeSpan(begin, max(begin, end), ended, HANG, name, call.site, call.at, False, False, number, detail)
+
+
+def start(process: LoggedProcess, spans: List[TimeSpan], seen: float) -> Optional[TimeSpan]:
+    """Return the time from the first line until the first thing that the process did."""
+    if process.start is None:
+        return None
+    begin = process.start_when
+    first = min((span.begin for span in spans if span.begin >= begin), default=None)
+    end = first if first is not None else seen
+    ended = first is not None or process.end is not None
+    return TimeSpan(begin, max(begin, end), ended, START, "process.start", None, _first_line(process), False, False, 0, process.started.launcher)
+
+
+def _first_line(process: LoggedProcess) -> Optional[LogLine]:
+    call = process.first(schema.ProcessStart)
+    return call.at if call is not None else None
+
+
+def memory(process: LoggedProcess) -> Iterator[MemoryMark]:
+    """Yield what the process held, as far as the reader keeps its lines."""
+    for call in process.calls(schema.DeviceState):
+        for one in call.begin.devices:
+            sizes = {name: size for name, size in (("allocated", one.allocated), ("reserved", one.reserved)) if size is not None}
+            if sizes:
+                yield MemoryMark(call.when, one.device, sizes)
+        if call.begin.system is not None and call.begin.system.rss:
+            yield MemoryMark(call.when, "host", {"resident": call.begin.system.rss})

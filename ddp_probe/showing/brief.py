@@ -1,0 +1,49 @@
+"""The brief form: one line per finding, or one line with clear, or with undecided and the reasons. Without a path, one more says which run it is."""
+
+import sys
+from typing import List
+
+from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
+from ddp_probe.judging.open_questions import unseen
+from ddp_probe.judging.rule import ERROR, Finding
+from ddp_probe.judging.words import named
+from ddp_probe.showing import inventory, safe
+
+LONGEST = 500
+GOOD_ORDER = "clear: %s ended in good order, and no rule found anything."
+_REASONS = 3
+
+
+def show(diagnosis: Diagnosis) -> None:
+    """Print the lines."""
+    sys.stdout.write("".join(line + "\n" for line in lines(diagnosis)))
+
+
+def lines(diagnosis: Diagnosis) -> List[str]:
+    """Return the lines."""
+    if diagnosis.verdict == FOUND:
+        shown = [finding(one) for one in diagnosis.findings]
+    else:
+        shown = [clear(diagnosis) if diagnosis.verdict == CLEAR else _undecided(diagnosis)]
+    run = diagnosis.run
+    if run.is_newest and (run.processes or run.launchers):
+        shown.append(safe.line("run %s: %s" % (run.name or "without a name", inventory.since(run)), LONGEST))
+    return shown + ([safe.line("not seen: %s" % unseen(run).next, LONGEST)] if run.elsewhere else [])
+
+
+def clear(diagnosis: Diagnosis) -> str:
+    """Return the sentence for a run without problems."""
+    return GOOD_ORDER % named(sorted(diagnosis.run.ranks)).lower()
+
+
+def finding(one: Finding) -> str:
+    """Return the line of one finding."""
+    ranks = " [%s]" % named(one.ranks) if one.ranks else ""
+    mark = "" if one.severity == ERROR else " %s" % one.severity
+    return safe.line("%s %s%s%s: %s" % (one.id, one.slug, ranks, mark, one.verdict), LONGEST)
+
+
+def _undecided(diagnosis: Diagnosis) -> str:
+    reasons = [reason.because for reason in diagnosis.undecided]
+    more = " And %d more." % (len(reasons) - _REASONS) if len(reasons) > _REASONS else ""
+    return "undecided because: " + " ".join(safe.line(reason, LONGEST) for reason in reasons[:_REASONS]) + more

@@ -1,0 +1,185 @@
+"""One finding in the report: the verdict, the job's own line, what to change, and the evidence, grouped over the ranks."""
+
+import re
+import shlex
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.judging.rule import ERROR, HIGH, Evidence, Finding, Rule
+from ddp_probe.judging.rules import modules, rule_of
+from ddp_probe.judging.words import named
+from ddp_probe.reading import bundled
+from ddp_probe.reading.logged_call import LogLine
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.shared.schema import Site
+from ddp_probe.showing import inventory, own_change, ranks, safe, source
+from ddp_probe.showing.language import ENGLISH, Language
+from ddp_probe.showing.layout import StyledLine, item, more, paragraph, sentence
+from ddp_probe.showing.paint import ADDED, BAD, GOOD, QUIET, REMOVED, STRONG, WARN
+from ddp_probe.showing.paths import Paths
+
+_CONSEQUENCES = 6  # Maximum consequences shown.
+_GROUPS = 8  # Maximum groups of evidence shown.
+_NUMBER = re.compile(r"\d+")
+_SiteKey = Optional[Tuple[str, int, str]]
+
+
+def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say: Language = ENGLISH) -> Iterator[StyledLine]:
+    """Yield the lines of a finding."""
+    warning = "" if finding.severity == ERROR else "  %s" % say(finding.severity)
+    who = "  %s%s" % (say.who(named(finding.ranks)), hosts_of(finding, diagnosis.run, say)) if finding.ranks else ""
+    yield from sentence("%s %s%s%s" % (finding.id, finding.slug, who, warning), width, style=WARN if warning else BAD)
+    yield from cause(finding, diagnosis, width, paths, say=say)
+    own = source.own_line(finding)
+    shown = (own.file, own.line) if own is not None and source.of(own, diagnosis.run) is not None else None
+    if finding.evidence:
+        yield StyledLine("  " + say("evidence"), STRONG)
+        yield from _evidence(finding, diagnosis.run, width, paths, shown, say)
+    if finding.consequences:
+        yield StyledLine("  " + say("what followed from it"), STRONG)
+        for text in finding.consequences[:_CONSEQUENCES]:
+            yield from item(paths(text), width)
+        yield from more(len(finding.consequences) - _CONSEQUENCES, say)
+    command = "  " + say("more: %s") % "python -m ddp_probe explain %s" % finding.id
+    bundle = bundled.current()
+    places = diagnosis.run.folders if bundle is None else [bundle.name]
+    with_run = safe.line(" ".join([command, *(shlex.quote(inventory.near(place)) for place in places)]))
+    yield StyledLine(with_run if safe.width(with_run) <= width else command, QUIET)  # On one line, so that it can be copied.
+
+
+def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, context: int = 0, say: Language = ENGLISH) -> Iterator[StyledLine]:
+    """Yield what the user needs first: the verdict, the line, and the change. The rule's title comes first if the verdict is in another language."""
+    rule = _rule(finding)
+    if say is not ENGLISH and rule is not None:
+        yield from sentence(say.of(rule, "title"), width, style=STRONG)
+    yield from sentence(paths(finding.verdict), width)
+    if finding.confidence != HIGH:
+        yield from sentence(weaker(finding, diagnosis, say), width, style=QUIET)
+    yield StyledLine("")
+    own = source.own_line(finding)
+    found = source.of(own, diagnosis.run) if own is not None else None
+    if own is not None and found is not None:
+        yield StyledLine("  %s" % safe.line(_at(own, paths, say)), STRONG)
+        yield from source.frame(own, found, say)
+    yield StyledLine("  " + say("change"), GOOD)
+    general = rule is not None and finding.remedy == rule.remedy
+    yield from paragraph(say.of(rule, "remedy") if general else paths(finding.remedy), width, 4, GOOD)
+    if found is None or not found.newer:
+        yield from _diff(finding, context)
+    if finding.fix:
+        yield from paragraph(say("Or, for one run without editing: DDP_PROBE_FIX=%s") % finding.fix, width, 4)
+
+
+def _rule(finding: Finding) -> Optional[Rule]:
+    return next((rule for rule in map(rule_of, modules()) if rule.slug == finding.slug), None)
+
+
+def _at(site: Site, paths: Paths, say: Language) -> str:
+    return "%s:%d%s" % (paths.name(site.file), site.line, say(" in %s") % site.function if site.function else "")
+
+
+def _diff(finding: Finding, context: int) -> Iterator[StyledLine]:
+    """Yield the change of the job's own source; without context, only the removed and added lines."""
+    for text in own_change.diff(finding, context):
+        style = REMOVED if text.startswith("-") else ADDED if text.startswith("+") else ""
+        if context or (style and not text.startswith(("--- ", "+++ "))):
+            yield StyledLine("    " + "\t".join(map(safe.line, text.split("\t"))), style)
+    yield from (StyledLine("    $ " + safe.line(text), ADDED) for text in own_change.shell(finding))
+
+
+def hosts_of(finding: Finding, run: Run, say: Language = ENGLISH) -> str:
+    """Name the hosts of the guilty ranks if the run has other hosts."""
+    of = {process.host for process in run.processes}
+    own = [process.host for process in run.processes if process.rank in finding.ranks]
+    return say(" on %s") % ranks.hosts(own) if len(of) > 1 and any(own) else ""
+
+
+def weaker(finding: Finding, diagnosis: Diagnosis, say: Language = ENGLISH) -> str:
+    """Say why a finding is less than certain."""
+    texts = {log.file for log in diagnosis.run.texts}
+    if not all(one.file in texts for one in finding.evidence):
+        return say("Confidence: %s.") % say(finding.confidence)
+    rule = _rule(finding)
+    weaker = say("Based on the printed text alone, which is weaker evidence.")
+    return weaker + (say(" A run with DDP_PROBE=1 would add %s.") % ", ".join(rule.needs) if rule is not None and rule.needs else "")
+
+
+# --- the evidence
+
+
+class EvidenceGroup(NamedTuple):
+    """What several lines of the logs show in common."""
+
+    text: str
+    ranks: List[int]
+    at: List[LogLine]
+
+
+def _evidence(finding: Finding, run: Run, width: int, paths: Paths, shown: Optional[Tuple[str, int]], say: Language) -> Iterator[StyledLine]:
+    """Yield each line of the job once, unless the frame has shown it, and below it the evidence, once for equal ranks."""
+    sites: Dict[_SiteKey, List[Evidence]] = {}
+    for one in finding.evidence:
+        sites.setdefault((one.site.file, one.site.line, one.site.function) if one.site else None, []).append(one)
+    left = _GROUPS
+    for site, items in sorted(sites.items(), key=lambda pair: pair[0] is None or pair[0][:2] != shown):  # the line in the frame needs no heading
+        groups = grouped(items, run, paths)
+        framed = site is not None and site[:2] == shown
+        if site is not None and not framed and left > 0:
+            yield from sentence(say("at %s") % _at(Site(*site), paths, say), width, 4, STRONG)
+        for group in groups[: max(left, 0)]:
+            who = "%s  " % say.who(named(group.ranks)) if group.ranks else ""
+            indent = 6 if site and not framed else 4
+            yield from sentence(who + paths(group.text), width, indent)
+            yield from sentence(_logs(group.at, run, say), width, indent + 2, QUIET)
+        left -= len(groups)
+    yield from more(-left, say)
+
+
+def _logs(at: List[LogLine], run: Run, say: Language) -> str:
+    return log_line(at[0], run) + (say(" and %d more like it") % (len(at) - 1) if len(at) > 1 else "")
+
+
+def log_line(at: LogLine, run: Run) -> str:
+    """Return a line of a log as the report names it."""
+    return "%s:%d" % (inventory.near(at.file, run), at.line)
+
+
+def grouped(items: Sequence[Evidence], run: Run, paths: Optional[Paths] = None) -> List[EvidenceGroup]:
+    """Merge texts that differ only in each rank's own number, which is then shown as LOCAL_RANK or RANK."""
+    own = {process.file: process for process in run.processes if process.rank is not None}
+    templates: Dict[str, List[Evidence]] = {}
+    for one in items:
+        templates.setdefault(_NUMBER.sub("#", one.text), []).append(one)
+    found: List[EvidenceGroup] = []
+    for alike in templates.values():
+        for text, those in _folded(alike, own).items():
+            numbers = {own[one.file].rank or 0 for one in those if one.file in own}
+            if paths is not None:
+                paths.log(those[0].file, run)  # The others are not shown.
+            found.append(EvidenceGroup(text, sorted(numbers), [LogLine(one.file, one.line) for one in those]))
+    return found
+
+
+def _folded(alike: List[Evidence], own: Dict[str, LoggedProcess]) -> Dict[str, List[Evidence]]:
+    """Return each text with its evidence; a single text if they differ only in each rank's own number."""
+    exact: Dict[str, List[Evidence]] = {}
+    for one in alike:
+        exact.setdefault(one.text, []).append(one)
+    if len(exact) < 2 or not all(one.file in own for one in alike):
+        return exact
+    columns = list(zip(*[_NUMBER.findall(one.text) for one in alike]))
+    words = [_word(column, alike, own) for column in columns]
+    if "" in words:
+        return exact
+    replacements = iter(words)
+    return {_NUMBER.sub(lambda _: next(replacements), alike[0].text): alike}
+
+
+def _word(column: Sequence[str], alike: List[Evidence], own: Dict[str, LoggedProcess]) -> str:
+    """Return the number common to all, or LOCAL_RANK or RANK if it is each rank's own number, else an empty string."""
+    if len(set(column)) == 1:
+        return column[0]
+    for word, field in (("LOCAL_RANK", "local_rank"), ("RANK", "rank")):
+        if all(number == str(getattr(own[one.file], field)) for number, one in zip(column, alike)):
+            return word
+    return ""

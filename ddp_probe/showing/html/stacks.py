@@ -1,0 +1,72 @@
+"""The stacks that the ranks have left, merged into one tree."""
+
+from typing import Collection, List, NamedTuple, Optional, Tuple
+
+from ddp_probe.reading import stack_tree, stacks
+from ddp_probe.reading.held_files import place
+from ddp_probe.reading.model import Run
+from ddp_probe.reading.stack_tree import Branch, Step
+from ddp_probe.showing import ranks, stack_page
+
+_BRANCHES = 12  # Of one line.
+_DEEP = 200
+
+
+class StackLine(NamedTuple):
+    """A line of the tree, and whether it is the job's own."""
+
+    text: str
+    own: bool
+
+
+class StackBranch(NamedTuple):
+    """Ranks, the lines that all of them are in, and the branches where they part."""
+
+    who: str
+    size: int
+    lines: List[StackLine]
+    here: str  # Ranks that are at the last of these lines while others have gone on.
+    branches: List["StackBranch"]
+    more: str  # Ranks in branches that are left out.
+
+
+class StackPart(NamedTuple):
+    """The tree, and from what the stacks were taken."""
+
+    sources: List[str]
+    tree: Optional[StackBranch]
+
+
+def part(run: Run) -> StackPart:
+    """Return the stacks of the main threads."""
+    logs = [process.file for process in run.processes if _has_stacks(process.kept.kinds, process.file)]
+    found = [one for one in map(stacks.recorded, logs) if one is not None]
+    root = stack_tree.tree((one.rank, thread) for one in found for thread in one.threads if thread.main)
+    return StackPart(list(stack_page.sources(found)), _branch(root, 0) if root.ranks else None)
+
+
+def _has_stacks(kinds: Collection[str], log: str) -> bool:
+    """Return whether a process left stacks, without reading its log again."""
+    import os
+
+    return "hang.suspected" in kinds or "stacks" in kinds or os.path.exists(place(stacks.dump_of(log)))
+
+
+def _branch(branch: Branch, depth: int) -> StackBranch:
+    whole, lines = branch, [] if branch.step is None else [_line(branch.step)]
+    while len(branch.branches) == 1 and not branch.ends_here:
+        (branch,) = branch.branches
+        lines += [_line(branch.step)] if branch.step is not None else []
+    chosen, rest = _cut(branch.branches, depth)
+    here = ranks.who(branch.ends_here) if branch.branches and branch.ends_here else ""
+    more = ranks.who(sorted({rank for each in rest for rank in each.ranks})) if rest else ""
+    return StackBranch(ranks.who(sorted(whole.ranks)), len(whole.ranks), lines, here, [_branch(each, depth + 1) for each in chosen], more)
+
+
+def _cut(branches: List[Branch], depth: int) -> Tuple[List[Branch], List[Branch]]:
+    most = _BRANCHES if depth < _DEEP else 0
+    return branches[:most], branches[most:]
+
+
+def _line(step: Step) -> StackLine:
+    return StackLine(stack_page.step_text(step), step.own)

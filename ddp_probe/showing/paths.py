@@ -1,0 +1,52 @@
+"""Short paths: relative to the current folder, in full the first time, then only the file name."""
+
+import os
+import re
+from typing import Dict, Match, Set
+
+from ddp_probe.reading import job_source
+from ddp_probe.reading.model import Run
+from ddp_probe.showing import inventory
+from ddp_probe.showing.places import Places
+
+# The absolute path of a Python file, with or without a line. Other paths in a log stay as they are.
+_SOURCE = re.compile(r"(?<![\w/.:-])/[^\s'\"(),;:]+\.py\b")
+# Words between two of these can only be a path if there is such a file.
+_SPACED = re.compile(r"(?<![\w/.:-])/[^'\"(),;:\n]*? [^'\"(),;:\n]*?\.py\b")
+
+
+class Paths:
+    """The paths that one report has printed so far."""
+
+    def __init__(self, run: Run, space: str = " ") -> None:
+        self.places = Places(run)
+        self._space = space  # What stands for a space in a path: layout.GLUE if the text will be wrapped.
+        self._named: Dict[str, str] = {}  # File name to its full path.
+        self._printed: Set[str] = set()
+
+    def __call__(self, text: str) -> str:
+        """Return the text with its paths shortened."""
+        parts, begin, found = [], 0, _SPACED.search(text)
+        while found is not None:
+            if job_source.read(found.group()) is not None:
+                parts += [_SOURCE.sub(self._short, text[begin : found.start()]), self._short(found)]
+                begin = found.end()
+            found = _SPACED.search(text, max(begin, found.start() + 1))
+        return "".join([*parts, _SOURCE.sub(self._short, text[begin:])])
+
+    def name(self, path: str) -> str:
+        """Return the path the first time, then only the file name, unless another file of that name was printed."""
+        name = os.path.basename(path)
+        if path in self._printed and self._named[name] == path:
+            return name
+        self._printed.add(path)
+        self._named.setdefault(name, path)
+        self.places.add(name, path)
+        return self.places.add(inventory.near(path), path)
+
+    def log(self, path: str, run: Run) -> None:
+        """Remember a log that is printed."""
+        self.places.add(inventory.near(path, run), os.path.abspath(path))
+
+    def _short(self, found: "Match[str]") -> str:
+        return self.name(found.group()).replace(" ", self._space)

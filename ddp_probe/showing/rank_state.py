@@ -1,0 +1,195 @@
+"""The state of one rank, from its own events: its devices, its progress, its last event and how it ended."""
+
+import os
+from statistics import median_low
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+from ddp_probe.judging import late_ranks
+from ddp_probe.judging.memory import main_device, near
+from ddp_probe.judging.words import size
+from ddp_probe.reading.ledger import LedgerSite, Record
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import Death, LoggedProcess, Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.schema import Site
+
+ENDED, RUNNING, NO_END, NO_FILE = "ended", "running", "no end line", "no file"
+_STOP_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
+# The phase of a rank during a call or after it failed, and after it returned.
+_PHASES = {
+    "mmengine.init_dist": ("init", "grouped"),
+    "dist.init_process_group": ("init", "grouped"),
+    "mmengine.wrap_model": ("wrapping", "wrapped"),
+    "ddp.init": ("wrapping", "wrapped"),
+    "checkpoint.load": ("loading", ""),
+    "checkpoint.save": ("saving", ""),
+    "dist.destroy_process_group": ("closing", "closed"),
+}
+_OURS = ("process.", "probe.", "launcher.", "hang.", "stacks", "device.state")
+
+
+class RankState(NamedTuple):
+    """The state of one rank, as in the table."""
+
+    rank: Optional[int]
+    local_rank: Optional[int]
+    host: str
+    devices: str  # Devices of the parameters.
+    device_ids: str
+    card: str  # The current card.
+    phase: str
+    last: str  # What it did last: an event, or a call of its ledger.
+    site: str  # The line of the job that did it.
+    end: str
+    memory: str = ""  # The most that it has held on its card, if that tells ranks apart.
+    waited: str = ""  # How much longer it waits in a step than a rank that is late, if one is.
+    near: str = ""  # Which limit of memory is near: of its card, its host or /dev/shm.
+
+
+def rank_states(run: Run) -> List[RankState]:
+    """Return the state of each rank, including ranks without a file."""
+    peaks = _peaks(run)
+    waited = late_ranks.waited(run)
+    limits = near(run)
+    found = [
+        _rank_state(process, run)._replace(
+            memory=peaks.get(process.file, ""),
+            waited=waited.get(-1 if process.rank is None else process.rank, ""),
+            near=limits.get(process.file, ""),
+        )
+        for process in run.processes
+    ]
+    found += [_absent(rank, run.death(rank)) for rank in run.missing]
+    return sorted(found, key=lambda state: -1 if state.rank is None else state.rank)
+
+
+def _peaks(run: Run) -> Dict[str, str]:
+    """Return the peak of each rank's card by its file, if one of them is a quarter above the usual and 64 MiB; else nothing."""
+    most = {process.file: found[1] for process in run.processes for found in [main_device(process)] if found is not None}
+    usual = median_low(most.values()) if most else 0
+    differ = any(peak > 1.25 * usual + (64 << 20) for peak in most.values())
+    return {file: size(peak) for file, peak in most.items()} if differ else {}
+
+
+def last_files(run: Run) -> Iterator[str]:
+    """Yield the file of the job that each rank was in last."""
+    for process in run.processes:
+        site = _last(process)[1]
+        if site is not None:
+            yield site.file
+
+
+def _rank_state(process: LoggedProcess, run: Run) -> RankState:
+    last, site = _last(process)
+    wrap = process.final(schema.Wrap)
+    return RankState(
+        process.rank,
+        process.local_rank,
+        process.host,
+        _few(parameters_on(process)),
+        "" if wrap is None else "none" if wrap.begin.device_ids is None else "[%s]" % ", ".join(wrap.begin.device_ids),
+        _card(process),
+        _phase(process),
+        last,
+        "" if site is None else "%s:%d" % (os.path.basename(site.file), site.line),
+        ending(process, run),
+    )
+
+
+def _absent(rank: int, death: Optional[Death]) -> RankState:
+    end = _dead(death) if death is not None else ""
+    return RankState(rank, None if death is None else death.local_rank, death.host if death else "", "", "", "", "", "", "", end or NO_FILE)
+
+
+def parameters_on(process: LoggedProcess) -> Dict[str, int]:
+    """Return how many parameters are on each device: at the last wrap, else before mmengine's wrap, else after the last move."""
+    for wrap in (process.final(schema.Wrap), process.final(schema.WrapModel)):
+        if wrap is not None and wrap.begin.placement is not None:
+            return {device: tally.count for device, tally in wrap.begin.placement.devices.items()}
+    move = process.final(schema.ModuleMove)
+    return dict(move.end.devices) if move is not None and move.end is not None else {}
+
+
+def _few(devices: Iterable[str]) -> str:
+    names = sorted(devices)
+    return ", ".join(names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
+
+
+def _card(process: LoggedProcess) -> str:
+    """Return the current card: at the end, else at the last wrap, else as last set."""
+    wraps = (process.final(schema.Wrap), process.final(schema.WrapModel))
+    seen = [process.ended.accelerators] if process.ended is not None else []
+    for cards in (*seen, *(wrap.begin.accelerators for wrap in wraps if wrap is not None)):
+        for card in cards:
+            if card.current is not None:
+                return str(card.current) + _visible(card)
+    done = [call for call in process.calls(schema.SetDevice) if call.end is not None and call.failure is None]
+    return done[-1].begin.device if done else ""
+
+
+def _visible(card: schema.Card) -> str:
+    """Return the visible cards if they are few: card numbers count only visible cards."""
+    text = next(iter(card.visible.values()), "")
+    return " (sees %s)" % text if 0 < len(text) <= 5 else ""
+
+
+def _phase(process: LoggedProcess) -> str:
+    """Return the phase that the last call tells that tells one."""
+    told = [(call.line, word) for name in _PHASES if name in process.kept.kinds for call, word in _told(process, name)]
+    return max(told)[1] if told else "starting"
+
+
+def _told(process: LoggedProcess, name: str) -> "Iterator[Tuple[LoggedCall[Any], str]]":
+    """Yield the calls of a kind that tell a phase: the last one, or if a call tells none once it has returned, each that has not."""
+    doing, done = _PHASES[name]
+    calls = process.kept.of(name, process.offset) if not done else filter(None, [process.kept.one(name, -1, process.offset)])
+    for call in calls:
+        word = done if call.end is not None and call.failure is None else doing
+        if word:
+            yield call, word
+
+
+def _last(process: LoggedProcess) -> Tuple[str, Optional[Union[Site, LedgerSite]]]:
+    """Return what the job did last, by its log or by its ledger, and its line."""
+    own = [name for name in process.kept.kinds if not name.startswith(_OURS)]
+    call = process.waiting or process.kept.latest(own, process.offset)
+    record = _record_after(process, call)
+    if record is not None:
+        return _how(record.op, record.is_open, record.state == "raised"), record.site
+    return ("", None) if call is None else (_how(call.name, call.open, call.failure is not None), call.site)
+
+
+def _record_after(process: LoggedProcess, call: "Optional[LoggedCall[Any]]") -> Optional[Record]:
+    """Return the last call of the ledger, if the log has nothing later and does not have that call itself."""
+    kept = process.ledger
+    if kept is None or kept.last is None or (call is not None and call.name.endswith(".%s" % kept.last.op)):
+        return None
+    return kept.last if call is None or kept.when(kept.last.entered_ns) + process.offset > call.when else None
+
+
+def _how(name: str, is_open: bool, has_failed: bool) -> str:
+    return "in %s" % name if is_open else "%s failed" % name if has_failed else name
+
+
+def ending(process: LoggedProcess, run: Run) -> str:
+    """Return how the rank ended. Its own events take precedence: its launcher may stop a rank that is already failing."""
+    end = process.ended
+    if end is not None and end.uncaught:
+        return "failed" if end.failure is None else "failed %s" % end.failure.type.rpartition(".")[2]
+    fatal = [failed for failed in process.failures if failed.fatal and failed.type]
+    if fatal and end is not None:
+        return "failed %s" % fatal[0].type.rpartition(".")[2]
+    reported = _dead(process.death) if process.death is not None else ""
+    if reported:
+        return reported
+    if end is not None:
+        return "exit %d" % end.exit_code if end.exit_code else ENDED
+    if process.death is not None and process.death.exit_code == 0:
+        return ENDED
+    return RUNNING if process.rank in run.running else NO_END
+
+
+def _dead(death: Death) -> str:
+    if death.signal:
+        return "%s %s" % ("stopped" if death.signal in _STOP_SIGNALS else "killed", death.signal)
+    return "exit %d" % death.exit_code if death.exit_code else ""

@@ -1,0 +1,54 @@
+"""What DDP_PROBE_FIX changed in a run and what it declined, with equal changes of several ranks merged."""
+
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+
+from ddp_probe.judging.words import named
+from ddp_probe.reading.model import Run
+from ddp_probe.shared import schema
+from ddp_probe.shared.schema import Site
+
+
+class Made(NamedTuple):
+    """One applied or declined change."""
+
+    remedy: str
+    ranks: List[int]
+    applied: bool
+    site: Optional[Site]
+    before: Dict[str, str]
+    after: Dict[str, str]
+    because: str
+
+
+def made(run: Run) -> List[Made]:
+    """Return the changes in the order of the first rank."""
+    found: Dict[Tuple[str, bool, str, str], Made] = {}
+    for process in run.processes:
+        events: List[Union[schema.Remedied, schema.Declined]] = [call.begin for call in process.calls(schema.Remedied)]
+        events += [call.begin for call in process.calls(schema.Declined)]
+        for event in events:
+            site = "%s:%d" % (event.site.file, event.site.line) if event.site else ""
+            applied = isinstance(event, schema.Remedied)
+            before, after = (event.before, event.after) if isinstance(event, schema.Remedied) else ({}, {})
+            key = (event.remedy, applied, site, event.because)
+            one = found.setdefault(key, Made(event.remedy, [], applied, event.site, before, after, event.because))
+            if process.rank is not None and process.rank not in one.ranks:
+                one.ranks.append(process.rank)
+    return list(found.values())
+
+
+def sentences(run: Run) -> List[str]:
+    """Return a sentence for each change."""
+    return [_sentence(one) for one in made(run)]
+
+
+def _sentence(one: Made) -> str:
+    who = named(sorted(one.ranks)) if one.ranks else "the process"
+    where = " at %s:%d" % (one.site.file, one.site.line) if one.site is not None else ""
+    if not one.applied:
+        return "%s did nothing on %s%s: %s." % (one.remedy, who, where, one.because)
+    return "%s on %s%s: %s became %s, because %s." % (one.remedy, who, where, _words(one.before), _words(one.after), one.because)
+
+
+def _words(values: Dict[str, str]) -> str:
+    return ", ".join("%s=%s" % pair for pair in values.items()) or "nothing"

@@ -1,0 +1,62 @@
+"""Makes text from a log safe to print: it must not control the reader's terminal, and no secret that somebody has logged is shown once more."""
+
+import functools
+import unicodedata
+from typing import Any
+
+from ddp_probe.shared.masking.secrets import mask
+
+# Control and format characters (escapes, bidirectional overrides, zero-width), line separators, surrogates, and private-use characters.
+_HARMFUL = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+_STACKED = 4  # Maximum combining marks on one character; more would cover the lines above.
+
+
+def line(text: str, limit: int = 0) -> str:
+    """Return the text on one line with only visible characters, masked; a text over the limit is cut and says by how much."""
+    if limit and len(text) > limit:
+        return "%s ... (%d more characters)" % (visible(masked(text[: 2 * limit])[:limit]), len(text) - limit)
+    return visible(masked(text))
+
+
+def fields(value: Any) -> Any:
+    """Return an event, or what is printed as JSON, with each string masked on its own: beside its name, a digest looks like a secret."""
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, dict):
+        return {name: one if name == "ts" else fields(one) for name, one in value.items()}
+    return [fields(one) for one in value] if isinstance(value, list) else value
+
+
+def visible(text: str) -> str:
+    """Return the text on one line with only visible characters: for what is masked already, and for the reader's own source."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _marks("".join(_shown(char) for char in text))
+
+
+masked = functools.lru_cache(maxsize=4096)(mask)  # A page says the same of many ranks.
+
+
+def _shown(char: str) -> str:
+    if char in "\n\r\t":
+        return " "
+    if unicodedata.category(char) not in _HARMFUL:
+        return char
+    number = ord(char)
+    return ("\\x%02x" if number < 0x100 else "\\u%04x" if number < 0x10000 else "\\U%08x") % number
+
+
+def _marks(text: str) -> str:
+    kept, stacked = [], 0
+    for char in text:
+        stacked = stacked + 1 if unicodedata.combining(char) else 0
+        if stacked <= _STACKED:
+            kept.append(char)
+    return "".join(kept)
+
+
+def width(text: str) -> int:
+    """Return the width of the text in a terminal, in columns."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

@@ -1,0 +1,155 @@
+"""Prints the stacks of many ranks as one tree: equal stacks are one path, and each branch names the ranks that are in it."""
+
+import os
+import re
+from collections import Counter
+from typing import Dict, Iterator, List, Sequence, Tuple
+
+from ddp_probe.judging.words import clock, counted
+from ddp_probe.reading import stack_tree
+from ddp_probe.reading.stack_tree import Branch, Step
+from ddp_probe.reading.stacks import DUMP, HANG, RankStacks
+from ddp_probe.shared.own_code import foreign, package
+from ddp_probe.shared.schema import Site, ThreadStack
+from ddp_probe.showing import inventory, ranks, safe
+from ddp_probe.showing.layout import StyledLine, wrap
+from ddp_probe.showing.paint import QUIET, STRONG, WARN
+from ddp_probe.showing.places import linked
+from ddp_probe.showing.watch.ask import Collected, Silence
+
+_BRANCHES = 12  # Most branches of one line; the rest is in --raw.
+_INSTALLED = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
+_NUMBER = re.compile(r"\d+")
+_PID = re.compile(r"(?<=-CONT )\d+")
+
+
+def lines(collected: Collected, width: int, *, all_threads: bool) -> Iterator[StyledLine]:
+    """Yield the page: where the stacks are from, the tree of the main threads, those of other threads, who is missing."""
+    yield from _sources(collected.found, width)
+    yield from _tree("", stack_tree.tree(_main(collected.found)))
+    if all_threads:
+        for name, members in _others(collected.found).items():
+            yield StyledLine("")
+            yield from _tree("thread %s, " % name, stack_tree.tree(members))
+    yield from _silent(collected.silent, width)
+
+
+def raw(collected: Collected, width: int) -> Iterator[StyledLine]:
+    """Yield every frame of every thread of every rank."""
+    for one in collected.found:
+        yield StyledLine("rank %d, from %s at %s" % (one.rank, one.source, clock(one.when)), STRONG)
+        for thread in one.threads:
+            yield StyledLine(safe.line("  thread %s%s" % (thread.name or "without a name", " (main)" if thread.main else "")))
+            for frame in thread.frames:
+                place = safe.line("%s:%d" % (frame.file, frame.line))
+                yield linked(StyledLine(safe.line("    %s in %s" % (place, frame.function))), place, frame.file)
+    yield from _silent(collected.silent, width)
+
+
+def _main(found: Sequence[RankStacks]) -> Iterator[Tuple[int, ThreadStack]]:
+    for one in found:
+        yield from ((one.rank, thread) for thread in one.threads if thread.main)
+
+
+def _others(found: Sequence[RankStacks]) -> Dict[str, List[Tuple[int, ThreadStack]]]:
+    """Return the other threads by name; numbers in a name count threads, and differ from rank to rank."""
+    named: Dict[str, List[Tuple[int, ThreadStack]]] = {}
+    for one in found:
+        for thread in one.threads:
+            if not thread.main:
+                named.setdefault(_NUMBER.sub("N", thread.name) or "without a name", []).append((one.rank, thread))
+    return dict(sorted(named.items()))
+
+
+def _sources(found: Sequence[RankStacks], width: int) -> Iterator[StyledLine]:
+    for text in sources(found):
+        for one in wrap(text, width, "", "  "):
+            yield StyledLine(one, QUIET)
+
+
+def sources(found: Sequence[RankStacks]) -> Iterator[str]:
+    """Yield a sentence if stacks are earlier ones and not answers."""
+    for source in (HANG, DUMP):
+        those = [one for one in found if one.source == source]
+        if those:
+            latest = max(one.when for one in those)
+            moved = [one.rank for one in those if one.moved_on]
+            text = "%s: stacks of %s, at %s" % (ranks.who([one.rank for one in those]), source, clock(latest))
+            text += (
+                "; %s moved on since" % ("it has" if len(those) == 1 else "all have" if len(moved) == len(those) else ranks.who(moved))
+                if moved
+                else ""
+            )
+            yield text
+
+
+def _tree(title: str, root: Branch) -> Iterator[StyledLine]:
+    if root.ranks:
+        yield from _branch(root, "", title)
+
+
+def _branch(branch: Branch, indent: str, title: str = "") -> Iterator[StyledLine]:
+    """Yield the ranks, the lines that all of them are in, and the branches where they part."""
+    count = len(branch.ranks)
+    yield StyledLine("%s%s%s%s" % (indent, safe.line(title), ranks.who(sorted(branch.ranks)), " (%d)" % count if count > 2 else ""), STRONG)
+    indent += "  "
+    if branch.step is not None:
+        yield _step(branch.step, indent)
+    while len(branch.branches) == 1 and not branch.ends_here:
+        (branch,) = branch.branches
+        if branch.step is not None:
+            yield _step(branch.step, indent)
+    if branch.branches and branch.ends_here:
+        yield StyledLine("%s%s: at this line" % (indent, ranks.who(branch.ends_here)), STRONG)
+    for each in branch.branches[:_BRANCHES]:
+        yield from _branch(each, indent)
+    rest = branch.branches[_BRANCHES:]
+    if rest:
+        those = sorted({rank for each in rest for rank in each.ranks})
+        yield StyledLine("%s%s in %s more; --raw has them" % (indent, ranks.who(those), counted(len(rest), "branch", "branches")), QUIET)
+
+
+def _step(step: Step, indent: str) -> StyledLine:
+    if step.own:
+        return linked(StyledLine(safe.line(indent + step_text(step)), STRONG), safe.line(_place(step.site)), step.site.file)
+    return StyledLine(safe.line(indent + step_text(step)))
+
+
+def step_text(step: Step) -> str:
+    """Return a step; of library lines the innermost, and before it that of an installed library if it waits in the standard library."""
+    if step.own:
+        return _line(step.site)
+    installed = next((Site(*frame) for frame in reversed(step.frames) if package(frame[0])), step.site)
+    text = _line(step.site) if installed == step.site else "%s ... %s" % (_line(installed), _line(step.site))
+    return text + (" (%d library lines)" % step.folded if step.folded > 1 else "")
+
+
+def _line(site: Site) -> str:
+    return "%s %s" % (_place(site), site.function)
+
+
+def _place(site: Site) -> str:
+    installed = _INSTALLED.sub("", site.file)
+    file = installed if installed != site.file else inventory.near(site.file)
+    if os.path.isabs(file) and foreign(site.file):
+        file = os.path.basename(file)
+    return "%s:%d" % (file, site.line)
+
+
+def _silent(silent: Dict[int, Silence], width: int) -> Iterator[StyledLine]:
+    """Yield who gave no stacks now, why, and what to do next; the number of a process is shown for a single rank alone."""
+    alike: Dict[Tuple[str, str], List[int]] = {}
+    counts = Counter(_kind(why) for why in silent.values())
+    for rank, why in sorted(silent.items()):
+        several = counts[_kind(why)] > 1
+        shown = (_kind(why), _PID.sub("PID", why.what_to_do)) if several else (why.why, why.what_to_do)
+        alike.setdefault(shown, []).append(rank)
+    for (text, what_to_do), those in alike.items():
+        for one in wrap(ranks.sentence(those, text) + ".", width, "", "  "):
+            yield StyledLine(one, WARN)
+        for one in wrap(what_to_do, width, "  next: ", "    "):
+            yield StyledLine(one)
+
+
+def _kind(why: Silence) -> str:
+    return why.why.partition(":")[0]

@@ -1,0 +1,136 @@
+"""The run over time: one lane for each process, with spans for what it did and marks for its failures, what the findings point at, and its end.
+
+Its size is bounded: a lane has what the reader keeps of the log, and the last and the longest calls of the ledger. It says how many are left out.
+"""
+
+from operator import attrgetter
+from typing import Dict, Iterator, List, Optional, Set, Tuple
+
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.reading.ledger_extract import LedgerExtract, extract
+from ddp_probe.reading.logged_call import LogLine
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.showing import _spans, rank_state
+from ddp_probe.showing._lane import COLLECTIVE, END, FAILURE, FINDING, HANG, KINDS, PHASE, Lane, Mark, Timeline
+from ddp_probe.showing._lane import TimeSpan as Span
+
+__all__ = ["CALLS", "COLLECTIVE", "END", "FAILURE", "FINDING", "HANG", "KINDS", "LANES", "PHASE", "Lane", "Mark", "Span", "Timeline", "timeline"]
+
+
+LANES = 1024
+CALLS = 256  # Calls of one ledger, at most; if there are many lanes, fewer.
+_ALL, _FEW = 1 << 16, 16  # Calls of all ledgers, and how many each lane may have anyway.
+_MARKS = 64  # Marks of one lane.
+
+
+def timeline(diagnosis: Diagnosis, limit: int = 0, calls: int = CALLS) -> Timeline:
+    """Return at most this many lanes (0: LANES), with at most this many calls of each ledger. Guilty ranks are kept first, then the lowest."""
+    run = diagnosis.run
+    guilty = {rank for finding in diagnosis.findings for rank in finding.ranks}
+    candidates = _candidates(run, guilty)
+    kept = candidates[: limit or LANES]
+    each = min(calls, max(_FEW, _ALL // max(len(kept), 1)))
+    lanes = _Lanes(diagnosis, guilty, each)
+    found = [lanes.lane(process) for _, process in kept if process is not None]
+    begin = min((lane.begin for lane in found), default=0.0)
+    end = max((lane.end for lane in found), default=0.0)
+    found += [_absent(run, rank, begin) for rank, process in kept if process is None]
+    found.sort(key=lambda lane: (lane.rank is None, lane.rank or 0, lane.host, lane.pid))
+    return Timeline(begin, end, found, len(found), len(candidates))
+
+
+def _candidates(run: Run, guilty: Set[int]) -> List[Tuple[int, Optional[LoggedProcess]]]:
+    """Return the processes, and the guilty ranks without one: the guilty first, then by rank; those without a rank come last."""
+    last = len(run.processes) + max(guilty, default=0)
+    found: List[Tuple[int, Optional[LoggedProcess]]] = [(last if process.rank is None else process.rank, process) for process in run.processes]
+    found += [(rank, None) for rank in sorted(guilty.intersection(run.missing))]
+    return sorted(found, key=lambda pair: (pair[0] not in guilty, pair[0]))
+
+
+def _absent(run: Run, rank: int, begin: float) -> Lane:
+    """Return the empty lane of a guilty rank that wrote no file."""
+    death = run.death(rank)
+    return Lane(rank, death.host if death is not None else "", 0, True, [], begin, begin, rank_state.NO_FILE)
+
+
+class _Lanes:
+    """Makes the lanes of one run."""
+
+    def __init__(self, diagnosis: Diagnosis, guilty: Set[int], calls: int) -> None:
+        self._run, self._guilty, self._calls = diagnosis.run, guilty, calls
+        self._told: Dict[str, List[Mark]] = {}
+        for finding in diagnosis.findings:
+            for one in filter(attrgetter("file"), finding.evidence):
+                mark = Mark(0.0, FINDING, "%s %s: %s" % (finding.id, finding.slug, one.text), LogLine(one.file, one.line), one.site)
+                self._told.setdefault(one.file, []).append(mark)
+
+    def lane(self, process: LoggedProcess) -> Lane:
+        found = extract(process, self._calls)
+        seen = self._seen(process, found.moved if found is not None else process.last_when)
+        is_guilty = process.rank in self._guilty
+        spans = _with_last(self._spans(process, found, seen), is_guilty)
+        times = [process.start_when or seen, seen, *(span.begin for span in spans), *(span.end for span in spans)]
+        ending = rank_state.ending(process, self._run)
+        left_out = _unkept(process) + (found.left_out if found is not None else 0)
+        marks = sorted(self._marks(process, found, seen, ending), key=attrgetter("when"))
+        held = list(_spans.memory(process))
+        return Lane(process.rank, process.host, process.pid, is_guilty, spans, min(times), max(times), ending, marks, left_out, held)
+
+    def _seen(self, process: LoggedProcess, moved: float) -> float:
+        """Return when the process was last seen: when it last wrote, when its launcher saw it gone, or now."""
+        times = [process.last_when, moved]
+        if process.end is None and process.death is not None:
+            times.append(process.death.when + process.offset)
+        if process.rank is not None and process.rank in self._run.running:
+            times.append(self._run.read_at)
+        return max(times)
+
+    def _spans(self, process: LoggedProcess, found: Optional[LedgerExtract], seen: float) -> List[Span]:
+        """Return what the process did, by time; what lasts longer comes first."""
+        spans = list(_spans.of_calls(process, seen, self._lines(process.file)))
+        if found is not None:
+            spans += _spans.of_ledger(found, seen, self._lines(process.ledger_file))
+        first = _spans.start(process, spans, seen)
+        spans += [*([first] if first is not None else []), *_spans.of_hangs(process, seen)]
+        return sorted(spans, key=lambda span: (span.begin, -span.end))
+
+    def _lines(self, file: str) -> Set[int]:
+        """Return the lines of a log, or the records of a ledger, that the findings point at."""
+        return {mark.at.line for mark in self._told.get(file, ()) if mark.at is not None}
+
+    def _marks(self, process: LoggedProcess, found: Optional[LedgerExtract], seen: float, ending: str) -> Iterator[Mark]:
+        for failed in process.failures[:_MARKS]:
+            yield Mark(failed.when, FAILURE, failed.said(300), failed.at, failed.site)
+        told = [*self._told.get(process.file, ()), *self._told.get(process.ledger_file, ())][:_MARKS]
+        times = _times(process, found) if told else {}
+        for mark in told:
+            yield mark._replace(when=times.get(mark.at, seen))
+        if process.end is not None or process.death is not None:
+            yield Mark(seen, END, ending, process.last_at if process.end is not None else None)
+
+
+def _with_last(spans: List[Span], is_guilty: bool) -> List[Span]:
+    """Mark the last thing that a guilty rank did: what never ended, else what began last."""
+    own = [place for place, span in enumerate(spans) if span.kind != HANG]
+    if is_guilty and own:
+        last = max(own, key=lambda place: (not spans[place].ended, spans[place].begin))
+        spans[last] = spans[last]._replace(guilty=True)
+    return spans
+
+
+def _times(process: LoggedProcess, found: Optional[LedgerExtract]) -> Dict[Optional[LogLine], float]:
+    """Return the time of each line of the log that is kept, and of each record of the ledger, whose number findings give as a line."""
+    times: Dict[Optional[LogLine], float] = {}
+    for call in process.every():
+        times[call.at] = call.when
+        if call.ended_at is not None and call.until is not None:
+            times[call.ended_at] = call.until
+    if found is not None:
+        times.update((LogLine(process.ledger_file, record.number), found.when(record.entered_ns)) for record in found.records)
+    return times
+
+
+def _unkept(process: LoggedProcess) -> int:
+    """Return how many calls of the log the reader has counted and not kept."""
+    kinds = [process.kept.kinds[name] for name in _spans.KIND_OF if name in process.kept.kinds]
+    return sum(kind.all - kind.kept for kind in kinds)

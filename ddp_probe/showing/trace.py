@@ -1,0 +1,172 @@
+"""The run over time as JSON in the Trace Event Format, for Perfetto and chrome://tracing: a process for each rank, a track for each kind of span.
+
+Times are whole microseconds since the run began, so that no reader's rounding makes two spans of one track overlap. The text is ASCII.
+"""
+
+import json
+from datetime import datetime, timezone
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set
+
+import ddp_probe
+from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.judging.rule import Evidence
+from ddp_probe.judging.words import counted
+from ddp_probe.reading.logged_call import LogLine
+from ddp_probe.reading.model import Run
+from ddp_probe.shared.schema import Site
+from ddp_probe.showing import inventory, safe
+from ddp_probe.showing._tracks import Track, micros, tracks
+from ddp_probe.showing.timeline import Lane, Span, Timeline, timeline
+from ddp_probe.showing.written_file import Chunks
+
+CALLS = 2048  # Of one rank, as many as its ledger holds, if few ranks are shown.
+_LONGEST = 300  # Characters of a name.
+_STEPS, _FEWEST_STEPS = 4096, 16  # Steps of all ranks, and of each rank anyway.
+_TRACKS = 100  # Numbers for the tracks of one process.
+_RUN = 1  # The number of the process that stands for the whole run if there is none.
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+_Event = Dict[str, Any]
+
+
+def chunks(diagnosis: Diagnosis) -> Chunks:
+    """Yield the text; return what is left out of it."""
+    found = timeline(diagnosis, calls=CALLS)
+    yield '{"otherData":%s,"traceEvents":[' % _ENCODE(_about(diagnosis, found))
+    between = "\n"
+    for event in _events(diagnosis, found):
+        yield between + _ENCODE(event)
+        between = ",\n"
+    yield "\n]}\n"
+    return _left_out(found)
+
+
+def _about(diagnosis: Diagnosis, found: Timeline) -> Dict[str, str]:
+    began = datetime.fromtimestamp(found.begin, tz=timezone.utc).isoformat() if 0 <= found.begin < 1e11 else ""
+    told = {"run": safe.line(diagnosis.run.name), "verdict": diagnosis.verdict, "begin": began, "left out": _left_out(found)}
+    return {"form": "ddp_probe trace", "version": ddp_probe.__version__, **{name: text for name, text in told.items() if text}}
+
+
+def _left_out(found: Timeline) -> str:
+    ranks = "%d of %d ranks are in it" % (found.shown, found.of) if found.shown < found.of else ""
+    calls = sum(lane.left_out for lane in found.lanes)
+    return "; ".join(filter(None, [ranks, "%s not shown" % counted(calls, "earlier call") if calls else ""]))
+
+
+def _events(diagnosis: Diagnosis, found: Timeline) -> Iterator[_Event]:
+    told: Set[str] = set()
+    numbers = _numbers(found.lanes)
+    args = _Args(diagnosis.run)
+    for order, (lane, number) in enumerate(zip(found.lanes, numbers)):
+        yield from _process(number, order, lane)
+        for place, track in enumerate(tracks(lane, found.begin)):
+            yield from _thread(number, number * _TRACKS + min(place + 1, _TRACKS - 1), place, track, args)
+        yield from _counters(diagnosis.run, lane, number, found)
+        for mark in lane.marks:
+            told.add(mark.name)
+            when = micros(mark.when - found.begin)
+            yield {**_instant(mark.kind, mark.name, when, number), "s": "p", "args": args.places(mark.site, mark.at)}
+        for held in lane.memory:
+            name = safe.line("memory of %s" % held.what, _LONGEST)
+            yield {"ph": "C", "name": name, "cat": "memory", "ts": micros(held.when - found.begin), "pid": number, "args": held.sizes}
+    yield from _findings(diagnosis, found, told, numbers, args)
+
+
+def _numbers(lanes: Sequence[Lane]) -> List[int]:
+    """Return the number of each process: its own, unless two hosts have used the same one or it is not known."""
+    own = [lane.pid for lane in lanes]
+    return own if len(set(own)) == len(own) and min(own, default=1) > 0 else [place + 1 for place in range(len(own))]
+
+
+def _process(number: int, order: int, lane: Lane) -> Iterator[_Event]:
+    """Yield the name and the place of a process."""
+    rank = "rank %d" % lane.rank if lane.rank is not None else "a process without a rank"
+    name = ", ".join(
+        filter(None, [rank, lane.host, "pid %d" % lane.pid if lane.pid else "", "named by a finding" if lane.guilty else "", lane.ending])
+    )
+    yield _metadata("process_name", number, {"name": safe.line(name, _LONGEST)})
+    yield _metadata("process_sort_index", number, {"sort_index": order})
+    if lane.left_out:
+        yield _metadata("process_labels", number, {"labels": "%s not shown" % counted(lane.left_out, "earlier call")})
+
+
+def _thread(number: int, thread: int, place: int, track: Track, args: "_Args") -> Iterator[_Event]:
+    yield {**_metadata("thread_name", number, {"name": track.name}), "tid": thread}
+    yield {**_metadata("thread_sort_index", number, {"sort_index": place}), "tid": thread}
+    for begin, end, span in track.placed:
+        event: _Event = {"ph": "X", "name": _named(span), "cat": span.kind, "ts": begin, "dur": end - begin, "pid": number, "tid": thread}
+        if span.guilty or span.failed:
+            event["cname"] = "terrible"
+        yield {**event, "args": args.of_span(span)}
+
+
+def _counters(run: Run, lane: Lane, number: int, found: Timeline) -> Iterator[_Event]:
+    """Yield what the latest steps of a rank took, by their parts, and how long it waited in them: two counter tracks in milliseconds."""
+    process = run.ranks.get(-1 if lane.rank is None else lane.rank)
+    kept = process.ledger if process is not None else None
+    if process is None or kept is None or not kept.steps.numbers:
+        return
+    steps = kept.steps.latest(max(_FEWEST_STEPS, _STEPS // max(found.shown, 1)))
+    when = kept.when(steps.ended_ns) + process.offset - sum(steps.took) / 1e6 - found.begin
+    for place, (took, elsewhere) in enumerate(zip(steps.took, steps.elsewhere())):
+        times = {name: column[place] / 1e3 for name, column in steps.parts.items()}
+        about = {"ph": "C", "cat": "steps", "ts": max(0, micros(when)), "pid": number}
+        yield {**about, "name": "step, ms", "args": {**times, "elsewhere": elsewhere / 1e3}}
+        yield {**about, "name": "waiting, ms", "args": {"in collectives and backward": times["backward"] + times["waiting"]}}
+        when += took / 1e6
+
+
+def _metadata(name: str, number: int, args: Dict[str, Any]) -> _Event:
+    return {"ph": "M", "name": name, "pid": number, "args": args}
+
+
+def _named(span: Span) -> str:
+    return safe.line(span.name, _LONGEST) + ("" if span.ended else " (has not returned)")
+
+
+class _Args:
+    """Makes what viewers show of one event besides its times."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._names: Dict[str, str] = {}  # Thousands of events are of one file.
+
+    def of_span(self, span: Span) -> Dict[str, Any]:
+        """Return what is known of a span; what is as usual is left out."""
+        args: Dict[str, Any] = self.places(span.site, span.at)
+        if span.number:
+            args["number"] = span.number
+        if span.detail:
+            args["detail"] = safe.line(span.detail, _LONGEST)
+        if not span.ended:
+            args["ended"] = False
+        args.update({name: True for name in ("failed", "guilty") if getattr(span, name)})
+        return args
+
+    def places(self, site: Optional[Site], at: Optional[LogLine]) -> Dict[str, Any]:
+        """Return the line of the job and the line of the log."""
+        found = {}
+        if site is not None and site.file:
+            found["site"] = safe.line("%s:%d%s" % (site.file, site.line, " in %s" % site.function if site.function else ""))
+        if at is not None and at.file:
+            if at.file not in self._names:
+                self._names[at.file] = safe.line(inventory.near(at.file, self._run))
+            found["log"] = "%s:%d" % (self._names[at.file], at.line)
+        return found
+
+
+def _instant(kind: str, name: str, when: int, number: int) -> _Event:
+    return {"ph": "i", "name": safe.line(name, _LONGEST), "cat": kind, "ts": when, "pid": number, "tid": number * _TRACKS + 1}
+
+
+def _findings(diagnosis: Diagnosis, found: Timeline, told: Set[str], numbers: List[int], args: _Args) -> Iterator[_Event]:
+    """Yield the findings that point at no process that is shown: as moments of the whole run."""
+    number = numbers[0] if numbers else _RUN
+    if not numbers and diagnosis.findings:
+        yield _metadata("process_name", number, {"name": "the run, which has no times"})
+    for finding in diagnosis.findings:
+        name = "%s %s: " % (finding.id, finding.slug)
+        if not any(one.startswith(name) for one in told):
+            when = micros(min(max(finding.when, found.begin), found.end) - found.begin)
+            first = next(iter(finding.evidence), Evidence())
+            places = args.places(first.site, LogLine(first.file, first.line))
+            yield {**_instant("finding", name + finding.verdict, when, number), "s": "g", "args": places}

@@ -1,0 +1,157 @@
+"""Asks running ranks for their stacks: a file in the run's folder is the request, an event in each rank's log the answer. No signal, no ptrace.
+
+Ranks that do not answer are named with why; what they left earlier stands in for it.
+"""
+
+import os
+import re
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+
+from ddp_probe.reading import alive, ends, stacks
+from ddp_probe.showing.watch import files
+
+_FOLDER = "ask"
+_REQUEST = re.compile(r"stacks\.(\d{1,9})$")
+_PAUSE = 0.1
+_PIECE = 1 << 24
+
+
+class Silence(NamedTuple):
+    """Why a rank gave no stacks, and what to do about it."""
+
+    why: str
+    what_to_do: str
+
+
+class Collected(NamedTuple):
+    """The stacks of the ranks, and why the others gave none."""
+
+    found: List[stacks.RankStacks]
+    silent: Dict[int, Silence]  # Also ranks of which only earlier stacks are there.
+
+
+class _Rank:
+    """One rank that may be asked."""
+
+    def __init__(self, log: str) -> None:
+        first = ends.first(log)
+        self.log = log
+        self.rank = files.rank_of(log)
+        self.host, self.pid = str(first.get("host", "")), _number(first, "pid")
+        self._same = (_number(first, "born"), str(first.get("boot", "")))
+        self.offset = _size(log)
+
+    def state(self) -> str:
+        """Return ended, gone, stopped, or an empty string if it may answer."""
+        kernel = alive.kernel_state(self.pid, self.host, *self._same) if self.pid else None
+        if ends.last(self.log).get("event") == "process.end":
+            return "ended"
+        return "" if kernel is None else "gone" if not kernel else "stopped" if kernel in "Tt" else ""
+
+    def added(self) -> bytes:
+        """Return the complete lines that were added since the last call."""
+        try:
+            with open(self.log, "rb") as stream:
+                stream.seek(self.offset)
+                data = stream.read(_PIECE)
+        except OSError:
+            return b""
+        whole = data[: data.rfind(b"\n") + 1]
+        self.offset += len(whole)
+        return whole
+
+
+def collect(folders: List[str], wanted: Callable[[int], bool], wait: float) -> Collected:
+    """Ask the ranks that run, wait for their answers, and take what the others have left."""
+    ranks = [_Rank(log) for log in _latest(files.logs(folders)) if wanted(files.rank_of(log))]
+    states = {each.rank: each.state() for each in ranks}
+    running = [each for each in ranks if not states[each.rank]]
+    answers, fault = _answers(folders, running, wait) if running and wait > 0 else ({}, "")
+    found, silent = list(answers.values()), {}
+    for each in ranks:
+        if each.rank in answers:
+            continue
+        left = stacks.recorded(each.log)
+        found += [left] if left is not None else []
+        if left is None or not states[each.rank]:
+            silent[each.rank] = _silence(each, states[each.rank] or each.state(), wait, fault)
+    return Collected(sorted(found, key=lambda one: one.rank), silent)
+
+
+def _latest(logs: Sequence[str]) -> List[str]:
+    """Return one log for each rank: of a rank that was started again, the latest."""
+    chosen = {files.rank_of(log): log for log in sorted(logs, key=_written)}
+    return [chosen[rank] for rank in sorted(chosen)]
+
+
+def _answers(folders: List[str], ranks: Sequence[_Rank], wait: float) -> Tuple[Dict[int, stacks.RankStacks], str]:
+    """Return the answers that come in time, by rank, and why nothing could be asked."""
+    try:
+        request = _request(folders)
+    except OSError as exc:
+        return {}, "the request cannot be written to %s: %s" % (folders[0], exc.strerror)
+    answers: Dict[int, stacks.RankStacks] = {}
+    end = time.monotonic() + wait
+    while True:
+        pending = [each for each in ranks if each.rank not in answers]
+        for each in pending:
+            answer = stacks.answer(each.added(), each.log, request)
+            if answer is not None:
+                answers[each.rank] = answer
+        if all(each.rank in answers or each.state() for each in pending) or time.monotonic() >= end:
+            return answers, ""
+        time.sleep(_PAUSE)
+
+
+def _request(folders: List[str]) -> int:
+    """Write the request into each folder, under a number that was not used before; return the number."""
+    for folder in folders:
+        os.makedirs(os.path.join(folder, _FOLDER), exist_ok=True)
+    used = [int(found[1]) for folder in folders for name in os.listdir(os.path.join(folder, _FOLDER)) for found in [_REQUEST.match(name)] if found]
+    number = max(used, default=0) + 1
+    while True:
+        try:
+            for folder in folders:
+                os.close(os.open(os.path.join(folder, _FOLDER, "stacks.%d" % number), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+        except FileExistsError:  # Somebody else asks at the same moment.
+            number += 1
+        else:
+            return number
+
+
+def _silence(rank: _Rank, state: str, wait: float, fault: str) -> Silence:
+    where = "process %d on %s" % (rank.pid, rank.host or "an unknown host")
+    if state == "ended":
+        return Silence("has ended, and left no stacks", "'report' says how it ended.")
+    if state == "gone":
+        return Silence("is gone without an end line, and left no stacks", "'report' says what it did last.")
+    if state == "stopped":
+        return Silence("is stopped: %s" % where, "'kill -CONT %d' there lets it go on; then ask again." % rank.pid)
+    if fault:
+        return Silence("was not asked: %s" % fault, "Ask as the user who runs the job.")
+    if wait <= 0:
+        return Silence("was not asked, and left no stacks", "Ask without --wait 0.")
+    return Silence(
+        "did not answer within %g s: %s" % (wait, where),
+        "Native code may hold Python's lock, or its watcher does not run; 'watch' shows the call that it is in, and --wait 60 asks for longer.",
+    )
+
+
+def _number(event: Dict[str, Any], name: str) -> int:
+    value = event.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size
+    except OSError:
+        return 0
+
+
+def _written(file: str) -> float:
+    try:
+        return os.stat(file).st_mtime
+    except OSError:
+        return 0.0

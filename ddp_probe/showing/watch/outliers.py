@@ -1,0 +1,165 @@
+"""Which ranks stand out, as read/splits.py tells it, and why in a few words; only once others have waited for a while."""
+
+import os
+from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
+
+from ddp_probe.reading import ledger, standing
+from ddp_probe.reading.ledger import Group, Record
+from ddp_probe.reading.rank_ledger import LedgerCall, RankLedger
+from ddp_probe.reading.splits import ALONE, DIFFER, PASSES, Split, split
+from ddp_probe.reading.standing import LedgerStanding, Left
+from ddp_probe.shared.alignment import AlignedCall, Departure
+from ddp_probe.shared.ledger_schema import PAIRED
+from ddp_probe.showing.watch.position import ELSEWHERE, GONE, OFF, OVER, RUNNING, STOPPED, Position
+
+PATIENCE = 3.0
+"""Seconds that others must have waited before a rank stands out: a rank may always be a moment behind."""
+
+
+class LiveStanding(LedgerStanding):
+    """One rank of a job that runs."""
+
+    __slots__ = ("position",)
+
+    def __init__(self, position: Position, kept: RankLedger) -> None:
+        super().__init__(position.rank, kept, 0.0, standing.inside(kept, gave_up=False), standing.open_phase(kept))
+        self.position = position
+        self.until = kept.when(position.since_ns) + position.seconds if position.since_ns else self.moved()
+        self.runs = position.state not in OVER
+        self.left = None if self.runs else Left(position.state, self.moved())
+
+    def records(self) -> List[Record]:
+        """Return the calls that the ledger holds, read again."""
+        return ledger.read(self.ledger.path).records
+
+
+class LiveRanks(NamedTuple):
+    """The ranks of a job that runs, as RanksSeen."""
+
+    ranks: Dict[int, LiveStanding]
+    groups: Dict[str, Tuple[Group, Set[int]]]
+    unknown: Set[int]
+    patience: float = PATIENCE
+
+
+def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: Sequence[int]) -> Dict[int, str]:
+    """Return why each rank that stands out does so."""
+    found = _not_running(positions)
+    if any(each.state == STOPPED for each in positions if each.rank in found) or not any(map(_waits, positions)):
+        return found
+    ranks = {each.rank: LiveStanding(each, kept[each.rank]) for each in positions}
+    unknown = {*absent, *(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)}
+    parted = split(LiveRanks(ranks, standing.groups_of(ranks.values()), unknown))
+    if parted is None or not parted.blame:
+        return found
+    told = _Reasons(parted, {each.rank: each for each in positions})
+    return {rank: found.get(rank) or told.of(rank) for rank in parted.blame}
+
+
+def _waits(position: Position) -> bool:
+    return (position.waits or position.phase in PASSES) and position.seconds >= PATIENCE
+
+
+def _not_running(positions: Sequence[Position]) -> Dict[int, str]:
+    """Ranks that do not run while others do."""
+    if not any(each.state in (RUNNING, ELSEWHERE) for each in positions):
+        return {}
+    return {each.rank: _process(each) for each in positions if each.state in (STOPPED, *OVER)}
+
+
+def _process(position: Position) -> str:
+    if position.state == STOPPED:
+        return "is stopped, by a signal such as SIGSTOP or by a debugger"
+    return "is gone without an end line: killed, or crashed" if position.state == GONE else "has %s while others run" % position.state
+
+
+class _Reasons:
+    """Why the ranks stand out that are to blame for a split."""
+
+    def __init__(self, parted: Split, positions: Dict[int, Position]) -> None:
+        self._parted = parted
+        self._positions = positions
+
+    def of(self, rank: int) -> str:
+        """Return why this rank does."""
+        parted = self._parted
+        if parted.departure is not None:
+            return _departs(parted.departure)
+        if parted.kind == DIFFER:
+            return self._unlike(rank)
+        if rank in parted.here:
+            return self._stays(self._positions[rank])
+        if parted.what in PAIRED:
+            return "does not make the other half of %s %d of rank %d" % (parted.what, parted.number, parted.here[0])
+        return "is %s" % self._elsewhere(self._positions[rank])
+
+    def _stays(self, position: Position) -> str:
+        """Say of a rank that waits why it may be wrong itself."""
+        parted = self._parted
+        if parted.what in PAIRED:
+            return "is in %s %d with rank %d, which does not make the other half" % (position.op, position.number, position.peer)
+        where = "%s of step %d" % (position.phase, position.step) if parted.what in PASSES else _call(position)
+        if parted.kind == ALONE:
+            return "is in %s, and most of its group is not" % where
+        wait = next((one for one in parted.circle if position.rank in one.here), parted)
+        return "is in %s, to which %s not come" % (where, "rank %d does" % wait.there[0] if len(wait.there) == 1 else "%d ranks do" % len(wait.there))
+
+    def _elsewhere(self, position: Position) -> str:
+        """Say how the place of a rank differs from the call or the pass in which others are."""
+        parted = self._parted
+        many = _counted(len(parted.here))
+        if parted.what in PASSES:
+            there = "%s of step %d, in which %s %s" % (parted.what, parted.number, many, "is" if len(parted.here) == 1 else "are")
+        else:
+            op = self._positions[parted.here[0]].op
+            there = "%s %d, in which %s wait%s" % (op, parted.number, many, "s" if len(parted.here) == 1 else "")
+        if not position.waits:
+            return "not in %s" % there
+        return "in %s, %s %s" % (_call(position), "behind" if _is_in(position, parted) else "not in", there)
+
+    def _unlike(self, rank: int) -> str:
+        """Say how a rank's call differs from that of others."""
+        parted = self._parted
+        mine = next(call for call, ranks in parted.calls if rank in ranks)
+        other, ranks = next((call, ranks) for call, ranks in parted.calls if rank not in ranks)
+        ends = "s" if len(ranks) == 1 else ""
+        wait = all(self._is_there(one) for one in ranks)
+        tail = "in which %s wait%s" % (_counted(len(ranks)), ends) if wait else "which %s call%s" % (_counted(len(ranks)), ends)
+        verb, comma = ("is in", "not in") if self._is_there(rank) else ("has called", "not")
+        return "%s %s, %s %s, %s" % (verb, _shape(mine, other, parted.number), comma, _shape(other, mine, parted.number), tail)
+
+    def _is_there(self, rank: int) -> bool:
+        """Tell whether a rank waits in the call at which the ranks part."""
+        position = self._positions[rank]
+        return position.waits and position.number == self._parted.number and _is_in(position, self._parted)
+
+
+def _departs(one: Departure) -> str:
+    others = "%s called" % _counted(len(one.others)) if one.others else "it had always called"
+    return "has called %s when %s %s" % (_site(one.made), others, _site(one.usual))
+
+
+def _is_in(position: Position, parted: Split) -> bool:
+    """Tell whether a rank's call is one of the group in which the ranks part."""
+    return position.group is not None and parted.group is not None and position.group.id == parted.group.id
+
+
+def _counted(many: int) -> str:
+    return "%d rank%s" % (many, "" if many == 1 else "s")
+
+
+def _call(position: Position) -> str:
+    return "%s %d" % (position.op, position.number)
+
+
+def _site(call: AlignedCall) -> str:
+    return "%s at %s:%d" % (call.op, os.path.basename(call.file), call.line) if call.file else call.op
+
+
+def _shape(made: LedgerCall, other: LedgerCall, number: int) -> str:
+    """Return a call with what tells it from another one."""
+    text = "%s %d" % (made.op, number)
+    if made.op != other.op:
+        return text
+    size = " of %d %s" % (made.elements, made.dtype) if (made.elements, made.dtype) != (other.elements, other.dtype) else ""
+    return text + size + (" from root %d" % made.root if made.root != other.root else "")

@@ -1,0 +1,64 @@
+"""When a process was started, by whom, and by which command, according to the kernel; available on Linux only."""
+
+import os
+from typing import List, Optional
+
+from ddp_probe.shared.masking.secrets import mask_argv
+from ddp_probe.shared.ours import ours
+
+_STATE, _PARENT, _START_TIME = 0, 1, 19  # Among the fields after the name in brackets, which may contain spaces and brackets.
+_GONE = (b"Z", b"X", b"x")
+_GENERATIONS = 64
+_MOST = 1 << 16
+
+
+def born() -> Optional[int]:
+    """Return the start time of this process in clock ticks since boot."""
+    try:
+        return int(_fields("self")[_START_TIME])
+    except ours(IndexError, ValueError):
+        return None
+
+
+def is_alive(pid: int, started: int) -> bool:
+    """Tell whether the process with this number runs, and was started then; 0 for a start that is not known."""
+    try:
+        fields = _fields(str(pid))
+        return fields[_STATE] not in _GONE and started in (0, int(fields[_START_TIME]))
+    except ours(IndexError, ValueError):
+        return False
+
+
+def ancestors(pid: int) -> List[int]:
+    """Return a process, its parent, and so on upwards."""
+    found: List[int] = []
+    while pid > 0 and len(found) < _GENERATIONS:
+        found.append(pid)
+        try:
+            pid = int(_fields(str(pid))[_PARENT])
+        except ours(IndexError, ValueError):
+            break
+    return found
+
+
+def boot() -> str:
+    """Return the kernel's ID of this boot."""
+    return _read("/proc/sys/kernel/random/boot_id").decode("ascii", "replace").strip()[:64]
+
+
+def parent() -> List[str]:
+    """Return the command line of the parent process, secrets masked."""
+    words = _read("/proc/%d/cmdline" % os.getppid()).decode("utf-8", "replace").rstrip("\0")
+    return mask_argv(words.split("\0")) if words else []
+
+
+def _fields(pid: str) -> List[bytes]:
+    return _read("/proc/%s/stat" % pid).rpartition(b")")[2].split()
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_MOST)
+    except ours(OSError):
+        return b""

@@ -1,0 +1,113 @@
+"""Whether the ranks of this host stand still together, what is said of it, and that they move on: for a launcher, or for a rank without one."""
+
+import time
+from typing import Callable, List, NamedTuple, Tuple
+
+from ddp_probe.shared import schema
+from ddp_probe.traced.hangs._hang import Hang
+from ddp_probe.traced.hangs._others import Others, Owner
+from ddp_probe.traced.hangs._places import Whereabouts, named, together
+from ddp_probe.traced.record import Recorder, brief, stderr
+
+Owners = List[Tuple[Owner, int]]
+"""Ledgers of running processes, each with the time when it has moved last."""
+
+
+class Seen(NamedTuple):
+    """All ranks of this host at one moment in which none of them has moved for long."""
+
+    owners: Owners
+    places: List[Tuple[int, Whereabouts]]
+    has_lowest: bool  # Of all ranks that have a ledger in the folder, on any host.
+
+    @property
+    def ranks(self) -> List[int]:
+        """Return their ranks."""
+        return [owner.rank for owner, _ in self.owners]
+
+    @property
+    def is_all(self) -> bool:
+        """Tell whether these are all ranks of the job."""
+        return all(owner.world_size == len(self.owners) for owner, _ in self.owners)
+
+    @property
+    def calm(self) -> str:
+        """Say that nothing may be wrong: who is waited for evaluates, saves, imports or is in a debugger, or may still start."""
+        free = [one for _, one in self.places if not one.waits]
+        if free and all(one.task for one in free):
+            return " Nothing is wrong if that takes so long."
+        joining = not free and not self.is_all and all(one.words.startswith("in init_process_group") for _, one in self.places)
+        return " Nothing is wrong if the ranks that have not come there still start or import." if joining else ""
+
+
+class Standstill:
+    """Looks; says why nothing moves by `verdict`, which may answer with nothing; says it again at growing intervals."""
+
+    def __init__(self, others: Others, after: float, recorder: Recorder, verdict: Callable[[Seen], str]) -> None:
+        self._others = others
+        self._after = after
+        # The ranks' own watchers look every quarter: their stacks are written first, and the verdict names their lines.
+        self._grace = 2 * min(1.0, after / 4)
+        self._recorder = recorder
+        self._verdict = verdict
+        self._is_silent = not brief.is_wanted()
+        self._hang = Hang(after)
+        self._told: Owners = []
+
+    def look(self) -> None:
+        """Say that the ranks stand still, or that they move on."""
+        self.tell_over()
+        newest = self._others.newest(time.monotonic_ns() - int(self._after * 1e9))
+        self._hang.over(newest)
+        if newest and self._hang.is_due(_since(newest) - self._grace):
+            self._hang.pass_on(told=self._tell(newest))
+            while self._hang.is_due(_since(newest) - self._grace):  # It was said late.
+                self._hang.pass_on(told=False)
+
+    def tell_over(self) -> None:
+        """Say that ranks move on, if it was told that they do not."""
+        moved = [(owner, then, owner.moved()) for owner, then in self._told]
+        moved = [(owner, then, now) for owner, then, now in moved if now > then]
+        if not moved:
+            return
+        lasted = (min(now for _, _, now in moved) - max(then for _, then in self._told)) / 1e9
+        self._told = []
+        ranks = [owner.rank for owner, _, _ in moved]
+        self._recorder.point(schema.LauncherResumed(lasted=lasted, ranks=ranks))
+        verb = "moves" if len(ranks) == 1 else "move"
+        self._say("%s %s on after %.0f s." % (named(ranks).capitalize(), verb, lasted))
+
+    def _tell(self, newest: int) -> bool:
+        owners = self._others.alive()
+        seen = Seen(owners, [(owner.rank, one) for owner, _ in owners for one in [owner.place()] if one is not None], self._is_lowest(owners))
+        if any(one.waits for _, one in seen.places):
+            text = self._verdict(seen)
+        elif seen.places and all(one.still >= self._after / 2 for _, one in seen.places):
+            text = "No call of torch.distributed says why. %s Read on: %s" % (together(seen.places), brief.command("stacks", self._others.folder))
+        else:
+            return False
+        if not text or any(owner.moved() != then for owner, then in owners):
+            return False
+        since = _since(newest)
+        head = "No rank%s has moved for %.0f s." % ("" if seen.is_all else " on this host", since)
+        said = "%s %s" % (head, text)
+        self._told = owners
+        self._recorder.point(schema.LauncherHang(since=since, ranks=seen.ranks, said=said))
+        self._say(said)
+        return True
+
+    def _is_lowest(self, owners: Owners) -> bool:
+        return any(owner.rank <= self._others.lowest for owner, _ in owners)
+
+    def _say(self, text: str) -> None:
+        if not self._is_silent:
+            stderr.say(text)
+
+
+def _since(when: int) -> float:
+    return (time.monotonic_ns() - when) / 1e9
+
+
+def read_on(folder: str) -> str:
+    """Return how to read on, to end a line with."""
+    return "Read on: %s" % brief.command("report", folder)

@@ -1,0 +1,184 @@
+"""The ledger of collectives: from the first init_process_group on, every public collective and point-to-point call of torch.distributed.
+
+Functional collectives (torch.distributed._functional_collectives), what DistributedDataParallel's reducer does in C++, and what a compiled graph
+calls are not seen: Python does not pass through a function there that could be watched without changing what torch.compile makes of it.
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Protocol, Tuple
+
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared import settings
+from ddp_probe.shared.ours import ours
+from ddp_probe.traced.facts.birth import boot, born
+from ddp_probe.traced.hangs import StateNotes, Watcher, is_held, phase_and_step
+from ddp_probe.traced.ledger import phases
+from ddp_probe.traced.ledger._calls import NO_PEER, hooks
+from ddp_probe.traced.ledger._groups import Groups
+from ddp_probe.traced.ledger._steps import StepRing
+from ddp_probe.traced.ledger._sums import Sums
+from ddp_probe.traced.ledger._threads import CALL, Frames, Here
+from ddp_probe.traced.ledger._works import Works
+from ddp_probe.traced.patching import Entry, PatchRegistry, Switch, Target
+from ddp_probe.traced.patching.guard import guard
+from ddp_probe.traced.patching.intercept.code_swap import Hooks, Swap, innermost, swap
+from ddp_probe.traced.patching.undo.code_swaps import put_back
+from ddp_probe.traced.record.ledger import Author, LedgerFile, create
+
+if TYPE_CHECKING:
+    from ddp_probe.activation.this_process import ThisProcess
+    from ddp_probe.traced.record import Recorder
+
+
+class LedgerSession(Protocol):
+    """The session as the ledger sees it."""
+
+    process: "ThisProcess"
+    recorder: "Recorder"
+    registry: PatchRegistry
+    states: StateNotes
+
+
+_MODULE = "torch.distributed.distributed_c10d"
+
+# The argument whose elements are counted; of the names before a blank the first that the function has.
+_PAYLOADS: Dict[str, str] = {
+    "all_gather": "tensor",
+    "all_to_all": "input_tensor_list",
+    "all_to_all_single": "input",
+    "all_gather_coalesced": "input_tensor_list",
+    "all_gather_multigpu": "input_tensor_list",
+    "reduce_scatter_multigpu": "output_tensor_list",
+}
+_PAYLOAD = "tensor tensors tensor_list input_tensor output"
+
+
+class Collectives:
+    """The ledger of this process: its file, and what has been swapped for it."""
+
+    def __init__(self, session: LedgerSession) -> None:
+        self._session = session
+        self._switch = Switch()
+        self._works: Optional[Works] = None
+        self._phases: Dict[int, Hooks] = {}
+        self._swaps: List[Swap] = []
+        self._frames = Frames()
+        self.file: Optional[LedgerFile] = None
+        self.watcher = Watcher(session.registry)
+        if session.process.role.name != "launcher":
+            self.watcher.attend()
+
+    def open(self) -> None:
+        """Make the file and swap in what writes to it; to be called when a process group is about to be made."""
+        if self.file is not None or not settings.get(settings.LEDGER) or not hasattr(os, "posix_fallocate"):
+            return
+        try:
+            self.file = create(self._base(), self._author(), in_memory=is_held())
+        except ours(OSError) as exc:
+            self._session.recorder.warn("There is no ledger of collectives: %s." % (exc.strerror or exc))
+            return
+        self._put_back()
+        self._swap()
+        guard.run("watcher", self.watcher.start, self.file, self._session)
+
+    def stands(self) -> Dict[str, Any]:
+        """Return the phase that this process is in, and its step, as far as the ledger knows; for the job's own logs, so it looks at few words."""
+        if self.file is None:
+            return {}
+        during, step = phase_and_step(self.file)
+        return {"during": during, "step": step}
+
+    def _base(self) -> str:
+        recorder = self._session.recorder
+        recorder.start()
+        if recorder.path is None:
+            raise OSError("the log could not be opened")
+        return recorder.path[: -len(".jsonl")]
+
+    def _author(self) -> Author:
+        process = self._session.process
+        rank, world_size = process.rank, process.rank_info.world_size
+        return Author(-1 if rank is None else rank, -1 if world_size is None else world_size, born() or 0, boot(), os.uname().nodename)
+
+    def _swap(self) -> None:
+        assert self.file is not None
+        self._switch = Switch()
+        groups = Groups(self.file)
+        here, sums = Here(), Sums(self.file.map)
+        self._frames = Frames()
+        self._works = Works(self.file, self._switch, here)
+        self.file.before_flush = sums.put
+        calls, about_groups = hooks(self.file, self._switch, groups, self._works.issued, sums, here, self._frames)
+        self._phases = phases.hooks(self.file, self._switch, StepRing(self.file.map), here, self._frames)
+        for (op, name, doc), target in zip(schema.OPERATIONS, targets()):
+            around = about_groups if schema.ABOUT_GROUPS <= op < schema.BATCH else calls
+            self._take(target, around, *_arguments(op, name, doc), kind=CALL if op < schema.BATCH else None)
+        self.modules()
+        for name, module, qualname in phases.WRAPPED:
+            target = Target(module, qualname)
+            self._frames.know(getattr(innermost(target), "__code__", None), phases.CODES[name])
+            self._session.registry.apply(target, phases.PhaseObserver(name, lambda: self._phases))
+
+    def _take(self, target: Target, around: Hooks, constants: List[int], wanted: List[Any], kind: Optional[int]) -> None:
+        function = innermost(target)
+        if function is not None and all(function is not one.function for one in self._swaps):
+            made = guard.run("ledger", swap, target, function, around, constants, wanted)
+            if made is not None:
+                self._swaps.append(made)
+                self._frames.know(made.code, kind)
+
+    def modules(self) -> None:
+        """Further modules may have been imported: watch the phases in them."""
+        there = {str(one.target) for one in self._swaps}
+        if self.file is None:
+            return
+        for phase, target in phases.targets():
+            if phase in self._phases and target.module in sys.modules and str(target) not in there:
+                self._take(target, self._phases[phase], [], [], kind=phase)
+
+    def rank_known(self, rank: Optional[int], world_size: Optional[int]) -> None:
+        """Write who this process is, once a process group has told it."""
+        if self.file is not None:
+            self.file.bind(rank, world_size)
+
+    def fall_silent(self) -> None:
+        """In the child of a fork: nothing is written to the parent's file, which the child has mapped as well."""
+        self._switch.on = False
+        self.watcher.fall_silent()
+        if self.file is not None:
+            self.file.close(said=False)
+            self.file = None
+
+    def undo(self) -> List[Entry]:
+        """Put every original back and let go of the file."""
+        entries = self._put_back()
+        self._switch.on = False
+        self.watcher.stop()
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+        return entries
+
+    def _put_back(self) -> List[Entry]:
+        swaps, self._swaps = self._swaps, []
+        self._phases = {}
+        works, self._works = self._works, None
+        return [put_back(one) for one in swaps] + (works.undo() if works is not None else [])
+
+
+def targets() -> List[Target]:
+    """Return the function of each operation; torch may not have it."""
+    return [Target(_MODULE, name) for _, name, _ in schema.OPERATIONS]
+
+
+def _arguments(op: int, name: str, doc: str) -> Tuple[List[int], List[Any]]:
+    """Return the constants and the names of the arguments that begin is called with."""
+    if op >= schema.ABOUT_GROUPS:
+        return [op], [None, NO_PEER, None, "group" if name == "destroy_process_group" else None, False]
+    is_object = "object" in name
+    payload = None if is_object or "barrier" in name else _PAYLOADS.get(name, _PAYLOAD)
+    if op >= schema.POINT_TO_POINT:
+        return [op], [payload, "dst src", "group_dst group_src", "group", name in ("isend", "irecv")]
+    peer, group_peer = ("dst src", "group_dst group_src") if "root" in doc else (NO_PEER, None)
+    return [op], [payload, peer, group_peer, "group", "async_op"]

@@ -1,0 +1,192 @@
+"""Phases: what a rank is in while it is in no collective; one row of the ledger each, with the latest time and a count."""
+
+import sys
+import time
+from typing import Any, Callable, Dict, List, Optional, Tuple, cast
+
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared.ours import is_a_handlers_overflow, ours
+from ddp_probe.traced.ledger._calls import broken
+from ddp_probe.traced.ledger._groups import Numbers
+from ddp_probe.traced.ledger._sites import finder
+from ddp_probe.traced.ledger._steps import BACKWARD, StepRing
+from ddp_probe.traced.ledger._threads import Frames, Here, LedgerThread
+from ddp_probe.traced.patching import Call, Observer, Switch, Target
+from ddp_probe.traced.patching.guard import FRAGILE
+from ddp_probe.traced.patching.intercept.code_swap import Hooks
+from ddp_probe.traced.record.ledger import PLACES, LedgerFile, word
+
+CODES = {code.name: code.code for code in schema.PHASES}
+_Inside = Dict[LedgerThread, Tuple[LedgerThread, int, int]]
+"""The token of each thread that is in a phase."""
+INNER = ()
+"""The token of a phase inside itself."""
+
+_OPTIMIZERS = (
+    ("adadelta", "Adadelta"),
+    ("_adafactor", "Adafactor"),
+    ("adagrad", "Adagrad"),
+    ("adam", "Adam"),
+    ("adamw", "AdamW"),
+    ("adamax", "Adamax"),
+    ("asgd", "ASGD"),
+    ("lbfgs", "LBFGS"),
+    ("_muon", "Muon"),
+    ("nadam", "NAdam"),
+    ("radam", "RAdam"),
+    ("rmsprop", "RMSprop"),
+    ("rprop", "Rprop"),
+    ("sgd", "SGD"),
+    ("sparse_adam", "SparseAdam"),
+)
+
+SWAPPED: Tuple[Tuple[str, str, str], ...] = (
+    ("dataloader", "torch.utils.data.dataloader", "_BaseDataLoaderIter.__next__"),
+    ("backward", "torch.autograd", "backward"),
+    ("forward", "torch.nn.parallel.distributed", "DistributedDataParallel.forward"),
+    ("train", "mmengine.runner.loops", "EpochBasedTrainLoop.run"),
+    ("train", "mmengine.runner.loops", "IterBasedTrainLoop.run"),
+    ("validate", "mmengine.runner.loops", "ValLoop.run"),
+    ("test", "mmengine.runner.loops", "TestLoop.run"),
+    ("checkpoint", "mmengine.hooks.checkpoint_hook", "CheckpointHook._save_checkpoint"),
+    ("checkpoint", "mmengine.runner.runner", "Runner.save_checkpoint"),
+    *(("optimizer", "torch.optim." + module, name + ".step") for module, name in _OPTIMIZERS),
+)
+"""What is a phase, by the name of its row. An optimizer of the job's own is not: its class is not known."""
+
+WRAPPED: Tuple[Tuple[str, str, str], ...] = (("save", "torch.serialization", "save"), ("load", "torch.serialization", "load"))
+"""Wrapped and not swapped: their warnings name the caller's line (stacklevel=2), and pass over the wrapper's frame alone."""
+
+
+class PhaseObserver(Observer):
+    """One phase that is seen through the wrapper of its function."""
+
+    def __init__(self, name: str, current: Callable[[], Dict[int, Hooks]]) -> None:
+        self.name = "phase_" + name
+        self._code = CODES[name]
+        self._current = current
+
+    def before(self, call: Call) -> None:
+        """Enter the phase."""
+        current = self._current().get(self._code)
+        if current is not None:
+            call.note = current, current.begin()
+
+    def after(self, call: Call, result: Any) -> None:
+        """Leave it."""
+        if call.note is not None:
+            call.note[0].end(call.note[1], None)
+
+    def error(self, call: Call, exc: BaseException) -> None:
+        """Leave it by an exception."""
+        if call.note is not None:
+            call.note[0].failed(call.note[1])
+
+
+def targets() -> List[Tuple[int, Target]]:
+    """Return each target with the code of its phase."""
+    return [(CODES[name], Target(module, qualname)) for name, module, qualname in SWAPPED]
+
+
+def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames: Frames) -> Dict[int, Hooks]:  # noqa: C901, PLR0915  # Flat.
+    """Return for each phase what writes its row when it is entered, and one word of it when the last thread that is in it has left.
+
+    As with the calls, an exception may come after any instruction, and the stack decides which phases a thread is in.
+    """
+    site = finder(file)
+    layout = schema.layout(schema.PHASE)
+    pack, size, start = layout.pack_into, layout.size, PLACES.phases
+    left, counted = (schema.offset(schema.PHASE, name) // 8 for name in ("left", "count"))
+    mapped, words, moved, clock, frame_of = file.map, file.words, word("moved_ns"), time.monotonic_ns, sys._getframe
+    rows = {code.code: (start + (code.code - 1) * size >> 3, Numbers(), cast(_Inside, {})) for code in schema.PHASES}
+
+    def of(phase: int) -> Hooks:  # noqa: C901  # Closures with what is known of one phase, for a microsecond.
+        at, numbers, threads = rows[phase]
+        row, left_at, counted_at, ends_step = at << 3, at + left, at + counted, phase == BACKWARD
+
+        def begin() -> Any:
+            if not switch.on:
+                return None
+            count = 0
+            thread = None
+            try:
+                now = clock()
+                thread = here.thread
+                count = numbers.next()
+                if threads and (thread not in threads or frames.around(frame_of(1).f_back, phase)):
+                    token: Any = INNER
+                    if thread not in threads:  # The row tells of the first thread.
+                        threads[thread] = token = thread, now, thread.waited
+                    words[counted_at] = count
+                else:
+                    threads[thread] = token = thread, now, thread.waited
+                    pack(mapped, row, count, now, 0, count, site(), thread.flags, count)
+                numbers.used = count
+                words[moved] = now
+                return token
+            except RecursionError as exc:
+                if not FRAGILE and not is_a_handlers_overflow(exc):
+                    return None
+                unmade(phase, thread, count)
+                raise
+            except ours(Exception) as exc:
+                broken(switch, exc)
+                return None
+            except BaseException:
+                unmade(phase, thread, count)
+                raise
+
+        def end(token: Any, _: Any) -> None:
+            if not token or not switch.on:
+                return
+            try:
+                now = clock()
+                thread, entered, waited = token
+                _, _, _, times, trains = steps.step
+                if trains is thread or trains is None:
+                    times[phase] += now - entered
+                    if ends_step:
+                        steps.end(thread, now, waited)
+                threads.pop(thread, None)
+                if not threads:
+                    words[left_at] = now << 2 | 1
+                words[moved] = now
+            except ours(Exception) as exc:
+                broken(switch, exc)
+
+        def failed(token: Any) -> None:
+            over(phase, token)
+
+        return Hooks(begin, end, failed)
+
+    def unmade(phase: int, thread: Optional[LedgerThread], count: int) -> None:
+        at, numbers, _ = rows[phase]
+        if count and words[at + counted] == count:
+            numbers.used = count
+        numbers.back()
+        if thread is not None and not frames.around(frame_of(2).f_back, phase):
+            leave(phase, thread, clock())
+
+    def leave(phase: int, thread: LedgerThread, now: int) -> None:
+        at, _, threads = rows[phase]
+        token = threads.pop(thread, None)
+        _, _, _, times, trains = steps.step
+        if token is not None and trains in (thread, None):
+            times[phase] += now - token[1]
+        if not threads and not words[at + left]:
+            words[at + left] = now << 2 | schema.RAISED
+
+    def over(phase: int, token: Any) -> None:
+        """Leave every phase that this thread is in no more, once one was left by an exception."""
+        if token == INNER or not switch.on:
+            return
+        try:
+            words[moved] = now = clock()
+            thread, frame = here.thread, frame_of(3).f_back
+            for other in rows:
+                if (thread in rows[other][2] or (token and other == phase)) and not frames.around(frame, other):
+                    leave(other, thread, now)
+        except ours(Exception) as exc:
+            broken(switch, exc)
+
+    return {phase: of(phase) for phase in rows}

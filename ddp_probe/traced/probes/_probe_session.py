@@ -1,0 +1,48 @@
+"""What the parts of an armed process need of its session: they are written against this, so that only the session knows them all."""
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Protocol
+
+from ddp_probe.activation.targets import TargetRow
+from ddp_probe.activation.this_process import ThisProcess
+from ddp_probe.shared import schema
+from ddp_probe.traced.hangs import LaunchWatcher
+from ddp_probe.traced.ledger import Collectives
+from ddp_probe.traced.patching import Patch
+from ddp_probe.traced.patching.switch import Switch
+from ddp_probe.traced.record import Recorder
+
+if TYPE_CHECKING:
+    from ddp_probe.traced.probes._states import DeviceStates
+
+
+class ProbeSession(Protocol):
+    """The session as a probe, the coverage and the ending see it."""
+
+    process: ThisProcess
+    recorder: Recorder
+    collectives: Collectives
+    launch: LaunchWatcher
+    states: "DeviceStates"
+    switch: Switch
+    rows: List[TargetRow]
+    patches: Dict[str, Patch]
+    missed: Dict[str, List[str]]
+    group_called: Callable[[Dict[str, Any]], None]
+
+    def was_late(self, row: TargetRow) -> bool:
+        """Tell whether the target's module had been imported before the probe was there."""
+
+    def loaded(self, name: str) -> Any:
+        """Return the probe of that name, if it has been loaded."""
+
+    def last(self, name: str) -> str:
+        """Return, in words, the last call that the probe of that name remembers."""
+
+    def rank_known(self, rank: Optional[int], world_size: Optional[int]) -> None:
+        """Take in who this process is, as a process group says."""
+
+    def act_as_launcher(self, watches: bool = True) -> None:
+        """Take the part of a launcher: the program starts ranks itself; it watches them, unless they are about to end."""
+
+    def warn(self, problem: str, event: schema.Event) -> None:
+        """Say one line on stderr, and record it."""

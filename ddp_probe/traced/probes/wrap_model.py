@@ -1,0 +1,82 @@
+"""mmengine's Runner.wrap_model and its strategies': what it assumes, the model's devices, and the result."""
+
+from typing import Any, List, Optional, Tuple
+
+from ddp_probe.shared import schema
+from ddp_probe.traced.facts.accelerator_state import accelerators, mmengine_device
+from ddp_probe.traced.facts.describe import class_name, describe, describe_mapping
+from ddp_probe.traced.facts.groups import default_group
+from ddp_probe.traced.facts.loaded import contents
+from ddp_probe.traced.facts.placement import snapshot
+from ddp_probe.traced.patching import Call
+from ddp_probe.traced.probes import _warnings
+from ddp_probe.traced.probes._probe import Begun, Probe
+
+
+class WrapModel(Probe):
+    """Records the placement before and after; DDP.__init__ never runs when launcher is 'none', so this has to notice."""
+
+    name = "wrap_model"
+    targets = (
+        "mmengine.runner.runner:Runner.wrap_model",
+        "mmengine._strategy.single_device:SingleDeviceStrategy._wrap_model",
+        "mmengine._strategy.distributed:DDPStrategy._wrap_model",
+    )
+    optional = ("mmengine._strategy.fsdp:FSDPStrategy._wrap_model", "mmengine._strategy.deepspeed:DeepSpeedStrategy._wrap_model")
+    events = (schema.WrapModel,)
+    outermost = True
+    cost = "Two passes over the parameters, once."
+
+    def begin(self, call: Call) -> schema.WrapModel:
+        """Record the model before it is moved and wrapped."""
+        model = call.arguments().get("model")
+        placement, rows = snapshot(model)
+        self.session.recorder.model(placement.digest, rows)
+        cfg = call.arguments().get("model_wrapper_cfg", contents(call.instance).get("_model_wrapper"))
+        device, because = mmengine_device()
+        launcher, distributed = _believes(call.instance)
+        return schema.WrapModel(
+            target=str(call.target),
+            launcher=launcher,
+            distributed=distributed,
+            wrapper_cfg=describe_mapping(cfg) if issubclass(type(cfg), dict) else {},
+            get_device=device,
+            get_device_because=because,
+            placement=placement,
+            accelerators=accelerators(),
+        )
+
+    def began(self, call: Call, begun: Begun) -> None:
+        """Warn where each process is about to train alone."""
+        assert isinstance(begun.event, schema.WrapModel)
+        text = _warnings.alone(begun.event, self.session.process.rank_info)
+        if text:
+            self.session.warn(text, begun.event)
+
+    def end(self, call: Call, begun: Begun, result: Any) -> schema.WrapModel:
+        """Record what came back and where it is."""
+        placement, rows = snapshot(result)
+        self.session.recorder.model(placement.digest, rows)
+        return schema.WrapModel(wrapper=class_name(result), device_ids=device_ids_of(result), placement=placement)
+
+    def failed(self, call: Call, begun: Begun, exc: BaseException) -> schema.WrapModel:
+        """Record where the model is after the move that came before the failure."""
+        placement, rows = snapshot(call.arguments().get("model"))
+        self.session.recorder.model(placement.digest, rows)
+        return schema.WrapModel(placement=placement)
+
+
+def device_ids_of(wrapper: Any) -> Optional[List[str]]:
+    """Return the device_ids that a wrapper keeps, described."""
+    ids: Any = contents(wrapper).get("device_ids")
+    return [describe(each) for each in ids] if type(ids) in (list, tuple) else None
+
+
+def _believes(runner: Any) -> Tuple[str, Optional[bool]]:
+    """Read launcher and distributed as a runner keeps them; a strategy keeps neither and goes by the group."""
+    state = contents(runner)
+    launcher, distributed = state.get("_launcher"), state.get("_distributed")
+    return (launcher if type(launcher) is str else ""), (distributed if type(distributed) is bool else default_group()[2] is not None)
+
+
+PROBE = WrapModel

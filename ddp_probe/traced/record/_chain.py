@@ -1,0 +1,153 @@
+"""The structlog chain of every line: stamp, name the thread, order, ask the site's processors, number, render; one sink at its end.
+
+The loggers differ in their last steps alone: JSON for the log, text for stderr, rows for a model's list of parameters. structlog is a copy of the
+probe's own (_structlog.py), so the job's configuration and this one never meet.
+"""
+
+import contextlib
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, MutableMapping
+
+from ddp_probe.shared import schema, settings
+from ddp_probe.shared.schema import ENVELOPE
+
+from . import _site_processors
+from ._json import fields, render, rows, through
+from ._structlog import copy
+
+if TYPE_CHECKING:
+    import structlog
+else:
+    structlog = copy()
+
+_Line = MutableMapping[str, Any]
+_second: List[Any] = [-1, ""]
+
+
+class LineLogger(structlog.BoundLoggerBase):
+    """A logger whose context is the envelope; it hands whole lines to its sink."""
+
+    def line(self, event: schema.Event, phase: str, more: Dict[str, Any]) -> bool:
+        """Write one line, and tell whether no processor has dropped it; ``more`` is what the envelope gains for this line alone."""
+        told = {"phase": phase, "seq": -1, **more}
+        for name, value in fields(event).items():
+            if name not in told and name not in self._context:
+                told[name] = value
+        return self._proxy_to_logger("write", told.pop("event"), **told) is not None
+
+
+def line_logger(sink: Any, envelope: Dict[str, Any]) -> LineLogger:
+    """Return the logger of a process's file; ``sink`` takes whole lines and has their ``numbers``."""
+    logger: LineLogger = _wrapped(sink, _STRICT_LINES if settings.get(settings.STRICT) else _LINES, LineLogger).bind(**envelope)
+    return logger
+
+
+def text_logger(sink: Any) -> Any:
+    """Return a logger that hands each text to its sink as one line."""
+    return _wrapped(sink, [_text], structlog.BoundLogger).bind()
+
+
+def rows_logger(sink: Any) -> Any:
+    """Return a logger that hands a list to its sink as one JSON array, a row a line, so that two ranks' lists can be compared by diff."""
+    return _wrapped(sink, [_rows], structlog.BoundLogger).bind()
+
+
+@contextlib.contextmanager
+def captured() -> Iterator[List[Any]]:
+    """Collect lines as dicts in place of writing them; for the tests of people who write a probe. The numbers go on where they were."""
+    found: Any = structlog.testing.LogCapture()
+    kept = [list(processors) for processors in (_LINES, _STRICT_LINES)]
+    for processors in (_LINES, _STRICT_LINES):
+        processors[:] = [_stamp, _name_thread, _order, found]
+    try:
+        yield found.entries
+    finally:
+        _LINES[:], _STRICT_LINES[:] = kept
+
+
+def _wrapped(sink: Any, processors: List[Any], kind: Any) -> Any:
+    return structlog.wrap_logger(sink, processors=processors, wrapper_class=kind, context_class=dict)
+
+
+def now() -> Dict[str, Any]:
+    """Return the two clocks as a line carries them."""
+    return {"ts": timestamp(time.time_ns()), "mono_ns": time.monotonic_ns()}
+
+
+def timestamp(ns: int) -> str:
+    """Return Unix time as RFC 3339 in UTC with microseconds; the calendar is worked out once a second."""
+    second, rest = divmod(ns, 1000000000)
+    known = _second[:]  # one copy: another thread may change the list between two reads
+    if known[0] != second:
+        known = [second, "%04d-%02d-%02dT%02d:%02d:%02d" % time.gmtime(second)[:6]]
+        _second[:] = known
+    return "%s.%06dZ" % (known[1], rest // 1000)
+
+
+# --- the processors -------------------------------------------------------------------------------------------------
+
+
+def _stamp(_: Any, __: str, line: _Line) -> _Line:
+    if "ts" not in line:  # a line that is written later has it already
+        line.update(now())
+    return line
+
+
+def _name_thread(_: Any, __: str, line: _Line) -> _Line:
+    ident = threading.get_ident()
+    if ident != threading.main_thread().ident:
+        line["thread"] = _thread_name(ident)
+    return line
+
+
+def _thread_name(ident: int) -> str:
+    # threading.current_thread() would add a thread made by C++ (autograd's) to threading.enumerate(), for good.
+    thread = getattr(threading, "_active", {}).get(ident)
+    return str(getattr(thread, "name", "")) or "thread-%d" % ident
+
+
+def _order(_: Any, __: str, line: _Line) -> _Line:
+    """Put the event's own fields after the envelope, and what went wrong last, so that a person can read along."""
+    flat = {"event": line.pop("event")}
+    failure = line.pop("failure") if isinstance(line.get("failure"), schema.Failure) else None
+    for name in ENVELOPE:
+        if name in line:
+            flat[name] = line.pop(name)
+    flat.update(line)
+    if failure is not None:
+        flat["failure"] = fields(failure)
+    return flat
+
+
+def _check(_: Any, __: str, line: _Line) -> _Line:
+    from ._strict import check
+
+    check(render(dict(line)))
+    return line
+
+
+def _ask_site(_: Any, method: str, line: _Line) -> _Line:
+    return _site_processors.asked(method, line, structlog.DropEvent) if _site_processors.added else line
+
+
+def _number(sink: Any, __: str, line: _Line) -> _Line:
+    """Number the lines that are written; what a site's processor has dropped leaves no gap."""
+    line["seq"] = next(sink.numbers)
+    return line
+
+
+def _render(_: Any, __: str, line: _Line) -> bytes:
+    return render(line if type(line) is dict else dict(line)) + b"\n"
+
+
+def _text(_: Any, __: str, line: _Line) -> bytes:
+    return ("ddp_probe: %s\n" % through(" ".join(str(line["event"]).split()))).encode("utf-8", "backslashreplace")
+
+
+def _rows(_: Any, __: str, line: _Line) -> bytes:
+    return rows(line["event"])
+
+
+_LINES = [_stamp, _name_thread, _order, _ask_site, _number, _render]
+_STRICT_LINES = [_stamp, _name_thread, _order, _check, _ask_site, _number, _render]

@@ -1,0 +1,78 @@
+"""A model that is still on the CPU when it is wrapped, on a host with cards."""
+
+import gc
+import sys
+from typing import Any, Optional, Set
+
+from ddp_probe.shared.ours import ours
+from ddp_probe.traced.patching import Call, Change
+from ddp_probe.traced.remedies._card import Cards, cards, no_card, own_index, usable_cuda, wanted
+from ddp_probe.traced.remedies._remedy import Remedy
+
+
+class MoveModel(Remedy):
+    """The module is moved to this rank's card before it is wrapped."""
+
+    word = "move-model"
+    order = 50
+    targets = ("torch.nn.parallel.distributed:DistributedDataParallel.__init__",)
+    when = "An accelerator is present, the process group can carry its tensors, and all parameters are on the CPU."
+    for_good = "model.to(device) after the last layer is made and before DistributedDataParallel and the optimizer."
+
+    def prepare(self, call: Call) -> Optional[Change]:
+        """Move in place, as Module.to does; the wrapped module stays the same object."""
+        module = call.arguments().get("module")
+        if module is None or not _all_on_cpu(module):
+            return None
+        found = cards() or _cuda()
+        if found is None or not _carried(call, found):
+            return None
+        index = own_index(self.session, found)
+        if index is None:
+            self.declined(call, no_card(found))
+            return None
+        if _in_an_optimizer(module):
+            self.declined(call, "an optimizer already holds these parameters, and moving them may leave it with the old ones")
+            return None
+        target = "%s:%d" % (found.device_type, index)
+        if not self._moved(call, module, target):
+            return None
+        because = "the model had not been moved to a card"
+        return Change({"parameters on": "cpu"}, {"parameters on": target}, because, revert=lambda: module.to("cpu"))
+
+    def _moved(self, call: Call, module: Any, target: str) -> bool:
+        """Move; if the card takes only a part of the model, move that part back."""
+        try:
+            module.to(target)
+        except ours(Exception) as exc:
+            module.to("cpu")
+            self.declined(call, "%s does not take the model: %s" % (target, type(exc).__name__))
+            return False
+        return True
+
+
+def _all_on_cpu(module: Any) -> bool:
+    places = {parameter.device.type for parameter in module.parameters()}
+    return places == {"cpu"}
+
+
+def _cuda() -> Optional[Cards]:
+    return Cards("cuda", sys.modules["torch"].cuda, ["nccl"]) if wanted() in ("", "cuda") and usable_cuda() else None
+
+
+def _carried(call: Call, found: Cards) -> bool:
+    """Tell whether the group moves tensors of these cards: a gloo group may be an intended CPU run."""
+    c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
+    if not c10d.is_initialized():
+        return False
+    return str(c10d.get_backend(call.arguments().get("process_group"))).lower() in found.backends
+
+
+def _in_an_optimizer(module: Any) -> bool:
+    kind: Any = sys.modules["torch"].optim.Optimizer
+    held: Set[int] = {id(parameter) for parameter in module.parameters()}
+    optimizers = [found for found in gc.get_objects() if issubclass(type(found), kind)]
+    return any(id(parameter) in held for found in optimizers for group in found.param_groups for parameter in group["params"])
+
+
+REMEDY = MoveModel
