@@ -7,6 +7,7 @@ from typing import Any, Dict, List
 import pytest
 from style_table import STYLES, Style
 
+from ddp_probe.judging import examples
 from ddp_probe.judging.change import NAMED, Import
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rule import Finding
@@ -32,7 +33,7 @@ def _moved(node: Any, was: Dict[str, Any], now: Dict[str, Any]) -> Any:
 
 def _of_the_program(style: Style, file: Path) -> Finding:
     """Return what the rule says of its example, as if its call were at the line of this program."""
-    log = _RULES[style.rule].EXAMPLES[style.example].log
+    log = examples.of(_RULES[style.rule].RULE.slug)[style.example].log
     site = next(edit.site for edit in _found(log, style.rule).edits if isinstance(edit, (*NAMED, Import)) and edit.site is not None)
     was, now = {"file": site.file, "line": site.line}, {"file": str(file), "line": style.line}
     lines = [json.dumps(_moved(json.loads(line), was, now)) if line.startswith("{") else line for line in log.strip().splitlines()]

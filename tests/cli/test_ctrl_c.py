@@ -17,7 +17,8 @@ at, calls, home = int(sys.argv[1]), 0, os.path.dirname(ddp_probe.__file__) + os.
 
 def count(frame, event, _):
     global calls
-    if event == "call" and frame.f_code.co_filename.startswith(home):
+    # A generator that is put aside half read is called once more to be closed, and Python reports and drops what is raised there.
+    if event == "call" and frame.f_code.co_filename.startswith(home) and not frame.f_code.co_flags & 0x20:
         calls += 1
         if calls == at:
             sys.setprofile(None)
@@ -66,4 +67,4 @@ def test_each_command_ends_with_130(
     calls = int(whole.stderr.split()[-1])
     for share in (0.1, 0.5, 0.9):
         done = run_python(["-c", _CODE, str(max(3, int(calls * share))), *command], env=env, cwd=tmp_path)
-        assert (done.returncode, done.stderr) == (130, ""), (share, calls)
+        assert (done.returncode, done.stderr) == (130, ""), (share, calls, done.stderr)

@@ -121,6 +121,7 @@ def plain(armed: Any, free_port: Any, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.slow
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "attacks", [[one] for one in _ATTACKS[:2]] + [_ATTACKS[:-1], _ATTACKS], ids=["cut", "halved", "any file", "any file and the folder"]
 )

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Callable, Dict, List
 
 import pytest
@@ -300,8 +299,7 @@ def test_who_evaluates_is_told_calmly_without_a_launcher(book: _Make, tmp_path: 
         event = {"event": "hang.suspected", "since": 30.0, "still": 30.0, "mono_ns": time.monotonic_ns()}
         event["threads"] = [{"frames": [{"file": "/job/val.py", "line": 7, "function": function}]}]
         Path(str(second.path)[: -len(".ledger")] + ".jsonl").write_text(json.dumps(event, separators=(",", ":")) + "\n", encoding="utf-8")
-        file: Any = SimpleNamespace(path=str(first.path))
-        Unled(file, str(tmp_path), 5.0, Log()).look(1, time.monotonic_ns())
+        Unled(str(first.path), str(tmp_path), 5.0, Log()).look(1, time.monotonic_ns())
         said = capfd.readouterr().err
         assert "rank 1 is in forward at val.py:7 in %s" % function in said
         assert ("Nothing is wrong if" in said) == calm

@@ -44,7 +44,7 @@ def test_a_slot_without_its_activator_is_silent(make_venv):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("settings.py", "def\n"),
+        ("shared/settings.py", "def\n"),
         ("__init__.py", "import no_such_dependency\n"),
         ("__init__.py", "raise SystemExit(3)\n"),
         ("__init__.py", "raise RuntimeError('two\\nlines')\n"),
@@ -105,9 +105,9 @@ def test_an_unreadable_package_says_one_line(nobodys_venv, via, what):
         templates = venv.path / "templates"
         shutil.copytree(home / "sitecustomize_templates", templates)
         env = {"PYTHONPATH": str(templates), "DDP_PROBE_HOME": str(venv.site)}
-    (home if what == "folder" else home / "settings.py").chmod(0)
+    (home if what == "folder" else home / "shared" / "settings.py").chmod(0)
     if what == "file":  # a bytecode file would not need it
-        shutil.rmtree(home / "__pycache__")
+        shutil.rmtree(home / "shared" / "__pycache__")
     try:
         _is_untouched(venv.as_nobody(["-c", _PROGRAM], DDP_PROBE="1", **env), 1)
     finally:

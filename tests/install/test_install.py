@@ -354,7 +354,9 @@ def test_the_activator_removes_itself_without_the_package(make_venv, via):
     assert venv.tree() == before
 
 
-@pytest.mark.parametrize("name", ["activation/__init__.py", "settings.py", "activation/installer/_child.py", "schema.py", "cli/status.py"])
+@pytest.mark.parametrize(
+    "name", ["activation/__init__.py", "shared/settings.py", "activation/installer/_child.py", "shared/schema.py", "cli/status.py"]
+)
 def test_uninstall_works_with_a_broken_package(make_venv, name):
     """A syntax error in the package does not keep uninstall from removing the activator."""
     venv = make_venv()

@@ -108,8 +108,8 @@ class Launcher(Probe):
     def after(self, call: Call, result: Any) -> None:
         """Record each child's exit code where the group has been closed."""
         super().after(call, result)
-        if result and call.target.qualname.endswith(_LOOK):
-            self._lost(vars(call.instance).get("pid"), result)
+        if call.target.qualname.endswith(_LOOK):
+            self._lost(contents(call.instance).get("pid"), result)
         if call.target.qualname.endswith(".close"):
             for event in _ended(call.instance):
                 if event.child_pid not in self._told:  # torch closes a group more than once
@@ -118,7 +118,7 @@ class Launcher(Probe):
 
     def _lost(self, pid: Any, code: Any) -> None:
         """Record a child that has not ended well, if it has become a rank."""
-        if type(pid) is not int or type(code) is not int or pid in self._told or self.session.process.role.name not in LAUNCH:
+        if type(pid) is not int or type(code) is not int or not code or pid in self._told or self.session.process.role.name not in LAUNCH:
             return
         self._told.add(pid)
         if str(pid) in self._pids_with_a_file():
