@@ -56,7 +56,7 @@ COMMANDS: List[List[str]] = [
 ]
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_each_command_ends_with_130(
     command: List[str], run_python: Callable[..., Any], tmp_path: Path, clean_env: Callable[..., Dict[str, str]]
