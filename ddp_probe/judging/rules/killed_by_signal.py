@@ -2,11 +2,13 @@
 
 from typing import Iterator, List, Tuple, Union
 
+from ddp_probe.judging._split_words import of_kind
 from ddp_probe.judging._waits import PEER_GONE, last_seen, waited
 from ddp_probe.judging._who import deaths, ranks
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.judging.words import capital, clock, named, subject
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
+from ddp_probe.reading.splits import LEFT
 
 _CRASH = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")  # These come from a crash, not from another process.
 _KILL = "SIGKILL"
@@ -104,7 +106,8 @@ def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
         return
     guilty = ranks(gone)
     ended = "no last line: rank %s %s;%s" % (gone[0].rank, last_seen(gone[0]), _loss(lost).rstrip("."))
-    if not _ended_there(gone, lost) or len(guilty) * 2 > max(len(run.ranks), run.expected or 0):
+    told_by_ledger = of_kind(run, LEFT) is not None  # Rank-left-while-others-wait has the line as well.
+    if told_by_ledger or not _ended_there(gone, lost) or len(guilty) * 2 > max(len(run.ranks), run.expected or 0):
         yield RULE.undecided(
             "%s wrote %s. No launcher's file says whether a signal ended it." % (capital(named(guilty)), ended), explains=lost, then=_WHO
         )
