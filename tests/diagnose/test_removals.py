@@ -85,6 +85,9 @@ def _wrong(whole: Diagnosis, part: Diagnosis, removal: Removal) -> str:
     if "host_out_of_memory" in _causes(whole):  # Without the kernel's count it is a SIGKILL.
         dark = dark | {"rank_stopped_participating"}
     other = _causes(part) - _causes(whole) - (dark & {"rank_stopped_participating"})
+    named = [finding.ranks for finding in whole.findings]
+    if all(finding.ranks in named for finding in part.findings):  # The same failure of the same ranks: nobody else is left who lost them.
+        other -= {"own_exception"}
     if other:
         return "names %s" % ", ".join(sorted(other))
     if whole.findings and removal.file.startswith("launcher") and {finding.severity for finding in whole.findings} == {"warning"}:

@@ -2,13 +2,11 @@
 
 from typing import Iterator, List, Tuple, Union
 
-from ddp_probe.judging._split_words import of_kind
 from ddp_probe.judging._waits import PEER_GONE, last_seen, waited
 from ddp_probe.judging._who import deaths, ranks
-from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Printed, Rule, Undecided, failed, line
+from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.judging.words import capital, clock, named, subject
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
-from ddp_probe.reading.splits import LEFT
 
 _CRASH = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")  # These come from a crash, not from another process.
 _KILL = "SIGKILL"
@@ -93,7 +91,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     )
 
 
-def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
+def _vanished(run: Run) -> Iterator[Undecided]:
     """Report ranks that wrote no last line, if no launcher's file says how they ended."""
     told = deaths(run)
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
@@ -104,33 +102,13 @@ def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
     ]
     if not lost or not gone or _own_failure(run):
         return
-    guilty = ranks(gone)
-    ended = "no last line: rank %s %s;%s" % (gone[0].rank, last_seen(gone[0]), _loss(lost).rstrip("."))
-    told_by_ledger = of_kind(run, LEFT) is not None  # Rank-left-while-others-wait has the line as well.
-    if told_by_ledger or not _ended_there(gone, lost) or len(guilty) * 2 > max(len(run.ranks), run.expected or 0):
-        yield RULE.undecided(
-            "%s wrote %s. No launcher's file says whether a signal ended it." % (capital(named(guilty)), ended), explains=lost, then=_WHO
-        )
-        return
-    yield RULE.found(
-        ranks=guilty,
-        verdict="%s wrote %s. A process that ends so was ended by a signal or by native code; no launcher's file says which."
-        % (subject(guilty), ended),
-        evidence=[
-            *(line(process.last_at, "the last line of rank %s" % process.rank) for process in gone[:2]),
-            *(failed(failure) for failure in lost[:2]),
-        ],
-        when=min(process.last_when for process in gone),
+    who = named([process.rank for process in gone if process.rank is not None])
+    yield RULE.undecided(
+        "%s wrote no last line: rank %s %s; %s lost it. No launcher's file says whether a signal ended it."
+        % (capital(who), gone[0].rank, last_seen(gone[0]), _losers(lost)),
         explains=lost,
-        confidence=MEDIUM,
-        remedy=_WHO + " Start the ranks with torchrun or with `python -m ddp_probe run`, and the signal is known.",
+        then=_WHO,
     )
-
-
-def _ended_there(gone: List[LoggedProcess], lost: List[Failed]) -> bool:
-    """Tell whether each is on the host of a rank that lost it: between hosts the network, too, cuts a connection, and a file may be an old copy."""
-    hosts = {failure.process.host for failure in lost if failure.process is not None}
-    return all(process.host in hosts for process in gone)
 
 
 def _deaths(run: Run) -> List[Tuple[LoggedProcess, Death]]:
