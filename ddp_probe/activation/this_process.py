@@ -49,13 +49,13 @@ class ThisProcess:
         """Take the role of a rank, with the arguments that init_process_group was called with."""
         self.rank_info = rank_info(os.environ)
         if any(word.startswith("from multiprocessing.") for word in self.argv):  # sys.argv has the words of the program by now.
-            self.argv = [sys.executable, *map(str, sys.argv)]
+            self.argv = [sys.executable, *(word for word in sys.argv if type(word) is str)]
         if self.rank_info.rank is None:
             self.rank_info.launcher = "multiprocessing"
         rank, world_size = given.get("rank"), given.get("world_size")
-        if isinstance(rank, int) and rank >= 0:
+        if type(rank) is int and rank >= 0:
             self.rank_info.rank = rank
-        if isinstance(world_size, int) and world_size > 0:
+        if type(world_size) is int and world_size > 0:
             self.rank_info.world_size = world_size
         self.joined = True
         self.role = roles.Role(roles.RANK, "A child that calls init_process_group.")

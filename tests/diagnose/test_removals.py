@@ -15,6 +15,7 @@ from ddp_probe.reading.load import assemble
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.process_reader import ProcessReader
 from ddp_probe.reading.shared import SharedParts
+from ddp_probe.showing.source import own_line
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 FAULTS = ("", "model_on_cpu", "killed", "missing", "other_model", "env_skew")
@@ -85,8 +86,9 @@ def _wrong(whole: Diagnosis, part: Diagnosis, removal: Removal) -> str:
     if "host_out_of_memory" in _causes(whole):  # Without the kernel's count it is a SIGKILL.
         dark = dark | {"rank_stopped_participating"}
     other = _causes(part) - _causes(whole) - (dark & {"rank_stopped_participating"})
-    named = [finding.ranks for finding in whole.findings]
-    if all(finding.ranks in named for finding in part.findings):  # The same failure of the same ranks: nobody else is left who lost them.
+    # The same failure at the same line of the same ranks, told as their own exception: nobody is left who lost them.
+    named = [(finding.ranks, own_line(finding)) for finding in whole.findings]
+    if all((finding.ranks, own_line(finding)) in named for finding in part.findings):
         other -= {"own_exception"}
     if other:
         return "names %s" % ", ".join(sorted(other))
