@@ -1,4 +1,4 @@
-"""At which call the ranks of a run part, as read/splits.py tells it, with what the logs and the job's own source know besides."""
+"""At which call the ranks of a run part, as reading/splits.py tells it, with what the logs and the job's own source know besides."""
 
 from typing import Optional, Tuple
 from weakref import WeakKeyDictionary

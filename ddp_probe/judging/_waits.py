@@ -10,7 +10,7 @@ from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import foreign
 
-PEER_GONE = "a peer is gone"  # What read/failures.py calls it.
+PEER_GONE = "a peer is gone"  # What reading/failures.py calls it.
 TIMED_OUT = re.compile(
     r"Timed out waiting (?P<ms>\d+) ?ms for (?:recv|send) operation"
     r"|[Cc]ollective operation timeout:[^\n]{0,400}?Timeout\(ms\)=(?P<ms2>\d+)"

@@ -1,6 +1,6 @@
 """The position of each rank, by its ledger: in which collective, at which number of its group; in which phase; or that it has left.
 
-A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in read/splits.py.
+A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in reading/splits.py.
 """
 
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple

@@ -1,6 +1,6 @@
 """The place where one rank stands, from its ledger: in a call that has not come to an end, in a phase, or gone; since when, and for how long.
 
-For a job that runs and for one that has ended. What only the logs tell is added in diagnose/ledgers.py.
+For a job that runs and for one that has ended. What only the logs tell is added in judging/ledgers.py.
 """
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Set, Tuple

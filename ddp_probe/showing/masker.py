@@ -1,7 +1,7 @@
 """Masks what is given away: the fields of events, texts line by line, paths. It counts where it masked, and never keeps what.
 
 Events, ledgers and models stay JSON, and a text keeps its lines, so that a report over the bundle names the same lines. What needs no mask keeps
-its bytes. Besides the forms of masking/, the values that this host's environment has under the names of secrets are masked wherever they stand.
+its bytes. Besides what looks like a secret, the values that this host's environment has under the names of secrets are masked wherever they stand.
 """
 
 import json

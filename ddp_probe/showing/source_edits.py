@@ -1,4 +1,4 @@
-"""Applies edits of diagnose/change.py to lines of Python, one after the other; the result is None if one cannot be made exactly."""
+"""Applies edits of judging/change.py to lines of Python, one after the other; the result is None if one cannot be made exactly."""
 
 import ast
 import re

@@ -88,12 +88,12 @@ def _rules() -> Iterator[str]:
     ids: Dict[str, str] = {}
     for path, module in declarations.files("judging/rules"):
         if not hasattr(module, "RULE"):
-            yield "%s has no RULE. Write it as diagnose/rules/submodule_left_behind.py does." % path
+            yield "%s has no RULE. Write it as judging/rules/submodule_left_behind.py does." % path
             continue
         if not hasattr(module, "check") and not module.RULE.printed:
             yield "%s has neither a check nor printed texts. Write check(run), or printed=(Printed(…),) in RULE if words decide alone." % path
         yield from _named(path, module.RULE, ids)
-        yield from _examples(module.RULE.slug)
+        yield from _examples(_stem(path).replace("_", "-"))
 
 
 def _examples(slug: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which ranks stand out, as read/splits.py tells it, and why in a few words; only once others have waited for a while."""
+"""Which ranks stand out, as reading/splits.py tells it, and why in a few words; only once others have waited for a while."""
 
 import os
 from typing import Dict, List, NamedTuple, Sequence, Set, Tuple

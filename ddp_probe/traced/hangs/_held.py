@@ -1,7 +1,7 @@
 """The memory of the ranks' ledgers, held by their launcher: it is read while they live, and written into their files if they were killed.
 
 Only a launcher holds it: in a rank it would be a descriptor that the job does not expect. It tells its ranks so by a variable of the environment,
-which nobody can delete as one can a file. This cannot lie in record/ledger.py, which knows of one ledger alone.
+which nobody can delete as one can a file. This cannot lie in traced/record/ledger.py, which knows of one ledger alone.
 """
 
 import os
