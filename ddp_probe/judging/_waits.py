@@ -67,9 +67,14 @@ def since(failure: Failed) -> str:
 
 
 def last_seen(process: LoggedProcess) -> str:
-    """Say what a process did last in its log, and how it ended."""
-    call = _last_call(process)
+    """Say what a process did last by its log and its ledger, and how it ended."""
+    call, collective = _last_call(process), process.ledger.last if process.ledger is not None else None
     how = " and was ended by its launcher" if process.signal == "SIGTERM" else " and was ended by %s" % process.signal if process.signal else ""
+    if collective is not None and collective.site is not None and process.ledger is not None:
+        moved = process.ledger.when(max(collective.entered_ns, collective.left_ns)) + process.offset
+        if moved > (call.until or call.when if call is not None else process.start_when):
+            state = {"open": "began", "raised": "failed"}.get(collective.state, "ended")
+            return "wrote nothing after %s %s at %s (%s)%s" % (collective.op, state, clock(moved), place(schema.Site(*collective.site)), how)
     if call is None:
         return "wrote nothing after its start at %s%s" % (clock(process.start_when), how)
     state = "began" if call.open else "failed" if call.failure is not None else "ended"
