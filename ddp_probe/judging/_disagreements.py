@@ -91,8 +91,9 @@ def _counts(record: Record) -> bool:
 def _tried(seen: View, record: Record) -> bool:
     if record.group is None or record.op in PAIRED:
         return False
-    group, members = seen.groups[record.group.id]
-    return len(members) == group.size and all(_went_on(seen.ranks[rank], group.id, record.seq) for rank in members)
+    group, members = seen.groups.get(record.group.id, (record.group, set()))
+    known = [seen.ranks[rank] for rank in members if rank in seen.ranks]
+    return len(known) == group.size and all(_went_on(standing, group.id, record.seq) for standing in known)
 
 
 def _went_on(standing: Standing, group: str, number: int) -> bool:

@@ -252,9 +252,11 @@ def _view(run: Run) -> View:
         kept = process.ledger
         if kept is not None and (kept.groups or not kept.problem):
             found[rank] = Standing(run, process, kept)
-    unknown = {rank for rank in {*range(run.expected or 0), *run.ranks} if rank not in found or not found[rank].known} if found else set()
+    groups = standing.groups_of(found.values())
+    everyone = {*range(run.expected or 0), *run.ranks, *standing.members_of(groups)}
+    unknown = {rank for rank in everyone if rank not in found or not found[rank].known} if found else set()
     _note(run, found)
-    return View(found, standing.groups_of(found.values()), unknown, _patience(run))
+    return View(found, groups, unknown, _patience(run))
 
 
 def _patience(run: Run) -> float:

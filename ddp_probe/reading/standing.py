@@ -145,6 +145,11 @@ def groups_of(standings: Iterable[LedgerStanding]) -> Dict[str, Tuple[Group, Set
     return groups
 
 
+def members_of(groups: Dict[str, Tuple[Group, Set[int]]]) -> Set[int]:
+    """Return the ranks of these groups, also those that left no file."""
+    return {rank for _, members in groups.values() for rank in members}
+
+
 def _members(group: Group) -> Set[int]:
     """Return the ranks of a group; a list that was cut is not believed."""
     try:

@@ -4,7 +4,7 @@ import json
 import random
 import shutil
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 import pytest
 from registry import JOBS, label
@@ -19,9 +19,8 @@ _HEALTHY = [(stack, label(job)) for job in JOBS for stack in job.stacks if job.c
 _EACH = [(stack, name) for stack, name in _HEALTHY if len(list((_RECORDED / stack / name).glob("*.ledger.txt"))) > 1]
 
 
-def _judged(ledgers: str, world: int = 2) -> Diagnosis:
-    ranks = range(world)
-    events: List[Dict[str, Any]] = [{"event": "process.start", "rank": rank, "world_size": world, "role": "rank"} for rank in ranks]
+def _judged(ledgers: str, ranks: Sequence[int] = (0, 1)) -> Diagnosis:
+    events: List[Dict[str, Any]] = [{"event": "process.start", "rank": rank, "world_size": len(ranks), "role": "rank"} for rank in ranks]
     events += [{"event": "process.end", "rank": rank, "exit_code": 0} for rank in ranks]
     lines = ["ledger %s" % line.strip() for line in ledgers.strip().splitlines()]
     return judge(from_lines("\n".join([*map(json.dumps, events), *lines])))
@@ -69,6 +68,14 @@ def test_a_failure_that_was_caught_is_not_clear(what: str) -> None:
     assert answer.slug == "caught-failure"
     assert said in answer.because
     assert answer.next
+
+
+@pytest.mark.parametrize("how", ["raised", "open", ""])
+def test_a_rank_of_the_group_that_left_no_file_is_unknown(how: str) -> None:
+    """A group may hold ranks that no file and no world size tells of: what they did is not known, and nothing falls over them."""
+    diagnosis = _judged("1 forward at train.py:9 x10\n1 all_reduce 16 float32 of 0-1 at train.py:12 %s" % how, ranks=[1])
+    assert diagnosis.verdict != "clear"
+    assert not diagnosis.findings
 
 
 def _plant(folder: Path, drawn: random.Random) -> str:

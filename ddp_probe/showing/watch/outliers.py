@@ -48,8 +48,10 @@ def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: 
     if any(each.state == STOPPED for each in positions if each.rank in found) or not any(map(_waits, positions)):
         return found
     ranks = {each.rank: LiveStanding(each, kept[each.rank]) for each in positions}
-    unknown = {*absent, *(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)}
-    parted = split(LiveRanks(ranks, standing.groups_of(ranks.values()), unknown))
+    groups = standing.groups_of(ranks.values())
+    unknown = {*absent, *(standing.members_of(groups) - set(ranks))}
+    unknown.update(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)
+    parted = split(LiveRanks(ranks, groups, unknown))
     if parted is None or not parted.blame:
         return found
     told = _Reasons(parted, {each.rank: each for each in positions})
