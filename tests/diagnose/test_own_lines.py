@@ -2,8 +2,9 @@
 
 import json
 import os
+import platform
 from pathlib import Path
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
@@ -134,3 +135,20 @@ def test_a_rank_that_does_not_come_is_told_while_the_others_wait(seconds: float,
     found = [(one.ranks, one.verdict) for one in judge(run).findings if one.id == "DDP419"]
     told = "Rank 1 of 2 has not come: rank 0 has waited 6 s in init_process_group at /job/t.py:3."
     assert found == ([([1], told)] if late else [])
+
+
+@pytest.mark.parametrize(("host", "severity"), [("", "warning"), ("elsewhere", "error")])
+def test_a_rank_whose_process_runs_may_only_be_slow(host: str, severity: str) -> None:
+    """A missing rank that its launcher has started and that runs is told with its process, as a warning; of another host nothing is known."""
+    start = {"event": "process.start", "rank": 0, "world_size": 2, "environment": {"DDP_PROBE_HANG_AFTER": "5"}}
+    joins = {"event": "dist.init_process_group", "phase": "begin", "rank": 0, "span": 1, "site": {"file": "/job/t.py", "line": 3, "function": "main"}}
+    launcher: Dict[str, Any] = {"role": "launcher", "pid": 7, "host": host or platform.node()}
+    children = {"0": 1, "1": os.getpid()}
+    told = [{"event": "launcher.start"}, {"event": "launcher.group", "phase": "begin", "span": 1}]
+    told.append({"event": "launcher.group", "phase": "end", "span": 1, "children": children})
+    run = from_lines("\n".join(map(json.dumps, (start, joins, *({**one, **launcher} for one in told)))))
+    run.running = {0}
+    run.read_at = run.ranks[0].final(schema.InitProcessGroup).when + 6
+    (found,) = judge(run).findings
+    assert (found.id, found.ranks, found.severity) == ("DDP419", [1], severity)
+    assert ("Its process (%d) runs and has not imported torch yet." % os.getpid() in found.verdict) == (not host)

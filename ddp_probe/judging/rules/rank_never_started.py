@@ -7,6 +7,7 @@ from ddp_probe.judging import _next
 from ddp_probe.judging.ledgers import view
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.judging.words import at, by_number, capital, named
+from ddp_probe.reading.alive import kernel_state
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -19,6 +20,11 @@ _TOO_MANY = r"world_size=(?:%s|9, \w+=\d\d|\d\d, \w+=\d\d\d)" % "|".join(r"%d, \
 _LATER = (
     "Look at what the ranks with a file did before init_process_group: python -m ddp_probe logs. If they were still loading, "
     "wait for the end of the job and run the report again."
+)
+
+_WAIT = (
+    "Nothing is wrong if it still imports or reads something large: wait. If it stays so, see where it stands: py-spy dump --pid %d; a stale lock, a "
+    "disk that does not answer and a question on the terminal look the same from outside."
 )
 
 RULE = Rule(
@@ -91,9 +97,10 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         for death in run.deaths
         if death.rank in missing and death.exit_code
     ]
+    starting = {} if is_over else _starting(run, missing)
     yield RULE.found(
         ranks=missing,
-        verdict="%s of %s %s%s: %s %s %.0f s in init_process_group%s."
+        verdict="%s of %s %s%s: %s %s %.0f s in init_process_group%s.%s"
         % (
             capital(named(missing)),
             run.expected,
@@ -103,20 +110,41 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
             told,
             seconds,
             at(site),
+            " %s and %s not imported torch yet." % (_processes(starting), "has" if len(starting) == 1 else "have") if starting else "",
         ),
         evidence=first_of(
             [failed(failure) for failure in failures[:4]]
             or [shown(each, "rank %s waits for the others" % waiting.rank) for waiting, each, _ in waited]
         ),
         when=min(each.when for _, each, _ in waited),
-        remedy=(
+        remedy=_WAIT % next(iter(starting.values()))
+        if starting
+        else (
             "Start %s (WORLD_SIZE is %s), with the same MASTER_ADDR and MASTER_PORT; if it was started, look at what it printed before the probe "
             "was loaded."
         )
         % (named(missing), run.expected),
         explains=failures,
         confidence=MEDIUM if ended or not is_over else HIGH,
+        severity="warning" if starting else "",
     )
+
+
+def _starting(run: Run, missing: List[int]) -> Dict[int, int]:
+    """Return the processes of the missing ranks, if one launcher of this host has started the whole job and all of these run."""
+    for launcher in run.launchers:
+        group = launcher.final(schema.LauncherGroup)
+        children = group.end.children if group is not None and group.end is not None else {}
+        if len(children) == run.expected:
+            pids = {rank: children.get(str(rank), 0) for rank in missing}
+            if all(pid > 0 and kernel_state(pid, launcher.host, 0, "") for pid in pids.values()):
+                return pids
+    return {}
+
+
+def _processes(pids: Dict[int, int]) -> str:
+    shown = ", ".join(str(pid) for pid in list(pids.values())[:4])
+    return "Its process (%s) runs" % shown if len(pids) == 1 else "Their processes (%s%s) run" % (shown, ", ..." if len(pids) > 4 else "")
 
 
 def _waited(run: Run) -> "List[Tuple[LoggedProcess, LoggedCall[schema.InitProcessGroup], List[Failed]]]":
