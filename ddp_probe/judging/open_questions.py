@@ -9,7 +9,7 @@ from ddp_probe.judging._disagreements import disagreements
 from ddp_probe.judging._waits import joined, stood
 from ddp_probe.judging.ledgers import view
 from ddp_probe.judging.rule import Undecided
-from ddp_probe.judging.words import by_number, clock, counted, place, subject
+from ddp_probe.judging.words import by_number, clock, counted, named, place, subject
 from ddp_probe.reading import inside as carried
 from ddp_probe.reading.failures import INTERRUPTED
 from ddp_probe.reading.job_line import job_line
@@ -126,7 +126,11 @@ def _missing(run: Run) -> Iterator[Undecided]:
 
 
 def _without_ledger(run: Run) -> Iterator[Undecided]:
-    """Yield the ranks that joined a group and whose ledger is not here, if others have theirs: calls that differ may be silent."""
+    """Yield the ranks of a group without a file, or without a ledger if others have theirs: calls that differ may be silent."""
+    absent = sorted(view(run).unknown - set(run.ranks))
+    if absent:
+        told = "%s left no file, and the ledgers of others hold a group with %s." % (subject(absent), named(absent))
+        yield Undecided("missing-ranks", told, next=_next.MISSING)
     own = [process for process in run.processes if process.rank is not None and joined(process)]
     lost = [process.rank for process in own if process.rank is not None and (process.ledger is None or process.ledger.problem)]
     if lost and len(lost) < len(own):

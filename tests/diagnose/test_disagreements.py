@@ -70,7 +70,7 @@ def test_a_failure_that_was_caught_is_not_clear(what: str) -> None:
     assert answer.next
 
 
-@pytest.mark.parametrize("how", ["raised", "open"])
+@pytest.mark.parametrize("how", ["raised", "open", ""])
 def test_a_rank_of_the_group_that_left_no_file_is_unknown(how: str) -> None:
     """A group may hold ranks that no file and no world size tells of: what they did is not known, and nothing falls over them."""
     diagnosis = _judged("0 forward at train.py:9 x10\n0 all_reduce 16 float32 of 0-1 at train.py:12 %s" % how, ranks=[0])
