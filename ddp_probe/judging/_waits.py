@@ -71,7 +71,7 @@ def last_seen(process: LoggedProcess) -> str:
     call, collective = _last_call(process), process.ledger.last if process.ledger is not None else None
     how = " and was ended by its launcher" if process.signal == "SIGTERM" else " and was ended by %s" % process.signal if process.signal else ""
     if collective is not None and collective.site is not None and process.ledger is not None:
-        moved = process.ledger.when(max(collective.entered_ns, collective.left_ns)) + process.offset
+        moved = process.ledger.when(collective.entered_ns if collective.is_open else collective.left_ns) + process.offset
         if moved > (call.until or call.when if call is not None else process.start_when):
             state = {"open": "began", "raised": "failed"}.get(collective.state, "ended")
             return "wrote nothing after %s %s at %s (%s)%s" % (collective.op, state, clock(moved), place(schema.Site(*collective.site)), how)

@@ -95,6 +95,17 @@ def test_a_rank_without_a_last_line_is_named_by_the_loss_of_the_others() -> None
     assert answer.undecided == []
 
 
+@pytest.mark.parametrize(("state", "said"), [("", "ended"), ("raised", "failed"), ("open", "began")])
+def test_a_killed_rank_was_seen_last_where_its_ledger_says(state: str, said: str) -> None:
+    """A rank that a signal ended is told with its last call by the ledger, which is later than the last line of its log."""
+    child = '{"event":"launcher.child","child_rank":1,"child_local_rank":1,"exit_code":-9,"signal":"SIGKILL"}'
+    ledger = ["ledger 0-1 all_reduce 4 float32 at /train/train.py:40", "ledger 1 broadcast 4 float32 root 0 at /train/train.py:41 %s" % state]
+    lines = [*_joined(0, 1), _lost(0), '{"event":"launcher.start","launcher":"torchrun"}', child, *ledger]
+    found = next(one for one in judge(from_lines("\n".join(lines))).findings if one.slug == "killed-by-signal")
+    assert "rank 1 wrote nothing after broadcast %s at" % said in found.verdict
+    assert "/train/train.py:41" in found.verdict
+
+
 def test_ranks_without_a_last_line_were_not_all_killed() -> None:
     """A pool ends its workers without a last line: the reason names where each rank was, and what to do first is to read what the pool printed."""
     ledger = ["ledger 0-1 all_reduce 4 float32 at /train/train.py:40", "ledger 0 all_reduce 4 float32 at /train/train.py:44 open"]

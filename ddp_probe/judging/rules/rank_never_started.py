@@ -110,7 +110,10 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
             told,
             seconds,
             at(site),
-            " %s and %s not imported torch yet." % (_processes(starting), "has" if len(starting) == 1 else "have") if starting else "",
+            " %s and %s written nothing: torch is not imported there yet, or the probe was not loaded."
+            % (_processes(starting), "has" if len(starting) == 1 else "have")
+            if starting
+            else "",
         ),
         evidence=first_of(
             [failed(failure) for failure in failures[:4]]
