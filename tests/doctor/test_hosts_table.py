@@ -20,7 +20,7 @@ def _said(name, identity, failed=False):
 
 def _met():
     came = {"0": _said("one", "x", True), "1": {**_said("one", "x"), "facts": {}}, "2": _said("two", "y", True), "4": _said("two", "z")}
-    everything = {"ranks": came, "found": {}, "strangers": []}
+    everything = {"ranks": came, "found": {}, "strangers": [], "unknown": ""}
     return made_of(ChildAnswer([{"meeting": everything}], 0, "", 1.0), 0, 5, "10.0.0.9:29500")
 
 

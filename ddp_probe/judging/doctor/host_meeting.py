@@ -41,6 +41,7 @@ class HostMeeting(NamedTuple):
     hosts: List[MetHost]  # By first rank.
     absent: List[int]
     strangers: List[Dict[str, Any]]  # Ranks that came twice, or from another launch.
+    unknown: str  # How many connections did not know the launch; empty if there was none.
     cut: List[CutLink]
     clocks: Dict[str, Tuple[float, float]]  # Seconds by which a host's clock is ahead of rank 0's, and how far that may be off.
     error: str  # Why this rank met nobody; empty if it did.
@@ -61,12 +62,12 @@ def made_of(told: ChildAnswer, rank: int, world: int, place: str) -> HostMeeting
     found = {int(each): said["links"] for each, said in all_said["found"].items()}
     names = {each: host.name for host in hosts for each in host.ranks}
     absent = [each for each in range(world) if each not in ranks]
-    return HostMeeting(rank, world, place, hosts, absent, all_said["strangers"], _cut(found, names), _clocks(found, names), "")
+    return HostMeeting(rank, world, place, hosts, absent, all_said["strangers"], all_said["unknown"], _cut(found, names), _clocks(found, names), "")
 
 
 def alone(rank: int, world: int, place: str, why: str) -> HostMeeting:
     """Return the meeting of a rank that met nobody."""
-    return HostMeeting(rank, world, place, [], [], [], [], {}, why)
+    return HostMeeting(rank, world, place, [], [], [], "", [], {}, why)
 
 
 def _why(told: ChildAnswer) -> str:

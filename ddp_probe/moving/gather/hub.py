@@ -5,8 +5,7 @@ import resource
 import socket
 import threading
 import time
-from collections import Counter
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 from ddp_probe.judging.words import spans
 from ddp_probe.moving.gather import choice
@@ -15,13 +14,14 @@ from ddp_probe.moving.gather.keep import Keep
 from ddp_probe.moving.gather.line import GatherLine
 from ddp_probe.moving.gather.messages import VERSION, ExitCode, Hello, RunOnHost, Wanted
 from ddp_probe.moving.gather.session import HostSession, Shared
+from ddp_probe.shared.meeting.door import Door
 from ddp_probe.shared.meeting.guests import Guests, refusal
 from ddp_probe.shared.meeting.place import MeetingPlace
 from ddp_probe.showing.bundle_page import size as human
 
 _HELLO = 10.0  # Seconds that a new connection has for its first message.
 _LEAVE = 5.0  # Seconds that ranks have to take the exit code.
-_PENDING = 64  # Connections that have not said yet who they are, and strangers that are named.
+_MOST_NAMED = 64  # Ranks of other launches that are named.
 _TURN = 0.2
 _REFUSED = "a rank that does not belong to this gather came from %s: RANK %s of %s"
 
@@ -35,7 +35,8 @@ class GatherHub:
 
     def __init__(self, listening: socket.socket, place: MeetingPlace, seconds: float, *, logs: bool, most: int) -> None:
         _allow_many_connections()
-        self._listening, self._place, self._seconds, self._logs = listening, place, seconds, logs
+        self._place, self._seconds, self._logs = place, seconds, logs
+        self._door = Door(listening, place.token, self._enter)
         self._changed = threading.Condition()
         self._guests = Guests(place.world, place.run)
         self.token = self._guests.token
@@ -46,12 +47,10 @@ class GatherHub:
         self._keep: Optional[Keep] = None
         self._code: Optional[int] = None
         self._connected = 0
-        self._pending: Dict[GatherLine, str] = {}  # The oldest first, with their addresses.
-        self._nobody: Dict[str, Tuple[int, float, float]] = {}  # By address: how many did not say who they are, the first and the last when.
 
     def open(self) -> None:
         """Let ranks come from now on."""
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._door.open()
 
     def chosen(self, alive: Callable[[], bool]) -> Optional[RunOnHost]:
         """Return the run to gather: the one of rank 0's host, or the newest of the others if it has none."""
@@ -85,7 +84,7 @@ class GatherHub:
         until = time.monotonic() + _LEAVE
         while self._connected and time.monotonic() < until:
             self._wait(lambda: not self._connected)
-        self._listening.close()
+        self._door.close()
 
     def _wait(self, done: Callable[[], bool]) -> bool:
         """Wait a moment; return whether it is still to be waited for."""
@@ -121,52 +120,23 @@ class GatherHub:
         return "%s to %s:%d within %g s" % (who, self._place.address, self._place.port, self._seconds)
 
     def strangers(self) -> List[str]:
-        """Return who was refused, one sentence each."""
+        """Return who was refused, one sentence each, and how many did not know the launch, in one."""
+        unknown = self._door.strangers()
         with self._changed:
-            return [_REFUSED % (one["host"], one["rank"], one["world"]) for one in self._guests.strangers[:_PENDING]] + list(self._silent())
-
-    def _silent(self) -> Iterator[str]:
-        for address, (count, first, last) in self._nobody.items():
-            yield "%d connection%s from %s did not say who they are, within %.0f s" % (count, "" if count == 1 else "s", address, last - first)
+            refused = [_REFUSED % (one["host"], one["rank"], one["world"]) for one in self._guests.strangers[:_MOST_NAMED]]
+        return refused + ([unknown] if unknown else [])
 
     # --- the connections, each in a thread of its own
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connected, address = self._listening.accept()
-            except OSError:
-                return
-            with contextlib.suppress(OSError):  # It is gone already.
-                line = GatherLine(connected, self._seconds)
-                with self._changed:
-                    self._turn_away()
-                    self._pending[line] = str(address[0])
-                    self._connected += 1
-                threading.Thread(target=self._serve, args=(line,), daemon=True).start()
-
-    def _turn_away(self) -> None:
-        """Make room for one more: whoever has the most connections that have said nothing loses the oldest of them. A rank comes again."""
-        if len(self._pending) >= _PENDING:
-            crowd = Counter(self._pending.values()).most_common(1)[0][0]
-            line = next(line for line, address in self._pending.items() if address == crowd)
-            self._said_nothing(line)
-            line.shut()
-
-    def _said_nothing(self, line: GatherLine) -> None:
-        """Count a connection that has ended without a word of this gather."""
+    def _enter(self, connected: socket.socket) -> None:
+        line = GatherLine(connected, self._seconds)
         with self._changed:
-            address = self._pending.pop(line, "")
-            if address and (address in self._nobody or len(self._nobody) < _PENDING):
-                now = time.monotonic()
-                count, first, _ = self._nobody.get(address, (0, now, now))
-                self._nobody[address] = count + 1, first, now
+            self._connected += 1
+        threading.Thread(target=self._serve, args=(line,), daemon=True).start()
 
     def _serve(self, line: GatherLine) -> None:
         try:
             hello = line.hear_first(_HELLO)
-            with self._changed:
-                self._pending.pop(line, "")
             files = self._admitted(hello)
             if files is None:
                 line.say(Wanted(self._why_refused(hello)))
@@ -175,8 +145,8 @@ class GatherHub:
             self._when(lambda: self._code is not None)
             if not files.cut:
                 line.say(ExitCode(self._code or 0))
-        except (OSError, ValueError):  # a port scanner, or a rank that has ended while it waited
-            self._said_nothing(line)
+        except (OSError, ValueError):  # a rank that has ended while it waited
+            pass
         finally:
             with contextlib.suppress(OSError):
                 line.close()

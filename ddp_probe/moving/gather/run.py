@@ -8,7 +8,6 @@ import signal
 import socket
 import sys
 import tempfile
-import time
 from typing import Callable, Iterator, List, Mapping, NamedTuple, Optional
 
 from ddp_probe.judging.doctor import children
@@ -20,13 +19,11 @@ from ddp_probe.reading import find
 from ddp_probe.reading import gathered as gathered_folder
 from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
 from ddp_probe.shared.meeting import wire
-from ddp_probe.shared.meeting.place import MeetingPlace, agent_key, is_launch, leads_host, missing, of_slurm_step, place
+from ddp_probe.shared.meeting.place import MeetingPlace, agent_key, fresh_token, is_launch, leads_host, missing, of_slurm_step, place
 from ddp_probe.shared.rank_info import rank_info
 
 _MARGIN = 180.0  # Seconds that the store of torchrun's agent has besides waiting for rank 0; its child imports torch.
 _LEAVE = 5.0  # Seconds that the process of rank 0's own host has to end.
-_AGAIN = 0.2
-_STILL_THERE = 2.0  # Seconds in which a rank 0 that has turned this rank away must be reached again; after them it has ended.
 UNDECIDED = 3
 
 
@@ -65,7 +62,7 @@ def where(environ: Mapping[str, str]) -> MeetingPlace:
     if here.rank is not None and here.world_size is None:
         raise UsageError("This is rank %d of an unknown number." % here.rank, "Set WORLD_SIZE to the number of processes of gather on all hosts.")
     if not is_launch(environ):
-        return MeetingPlace(0, 1, "127.0.0.1", 0, "")
+        return MeetingPlace(0, 1, "127.0.0.1", 0, "", fresh_token())
     lacking = missing(environ)
     address, port = of_slurm_step(environ)
     if lacking and not address:
@@ -81,9 +78,9 @@ def bring(request: GatherRequest, environ: Mapping[str, str]) -> int:
     at = where(environ)
     try:
         key = agent_key(environ, "gather")
-        port = _shared_port(at, key, request.seconds, environ) if key else at.port
-        return _brought(at, port, request, leads=leads_host(environ))
-    except (OSError, ValueError, sender.RefusedError) as exc:
+        at = _told(at, key, request.seconds, environ) if key else at
+        return _brought(at, request, leads=leads_host(environ))
+    except (OSError, ValueError, wire.RefusedError) as exc:
         raise _not_ended(at, "%s." % str(exc).rstrip(".")) from exc
 
 
@@ -95,34 +92,23 @@ def _not_ended(at: MeetingPlace, why: str) -> NotGatheredError:
     )
 
 
-def _brought(at: MeetingPlace, port: int, request: GatherRequest, *, leads: bool, token: str = "") -> int:
-    """Bring what this host has; come again if strangers crowd this rank out before rank 0 has heard it."""
-    until, patience = time.monotonic() + request.seconds, request.seconds
-    while True:
-        with contextlib.closing(_connected(at.address, port, patience, request.seconds)) as line:
-            try:
-                return sender.bring(line, at, request.run, leads=leads, token=token)
-            except sender.TurnedAwayError:
-                if time.monotonic() > until:
-                    raise
-        time.sleep(_AGAIN)
-        patience = _STILL_THERE
+def _brought(at: MeetingPlace, request: GatherRequest, *, leads: bool, token: str = "") -> int:
+    """Bring what this host has."""
+    with contextlib.closing(GatherLine(wire.entered(at.address, at.port, at.token, request.seconds), request.seconds)) as line:
+        return sender.bring(line, at, request.run, leads=leads, token=token)
 
 
-def _connected(address: str, port: int, patience: float, seconds: float) -> GatherLine:
-    return GatherLine(wire.connected(address, port, patience), seconds)
-
-
-def _shared_port(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str], meet_at: int = 0) -> int:
-    """Tell the others the port by the store of torchrun's agent, or return what rank 0 has told."""
+def _told(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str], meet_at: int = 0) -> MeetingPlace:
+    """Tell the others the port and the token by the store of torchrun's agent, or return the place that rank 0 has told."""
+    task = {"address": at.address, "port": at.port, "key": key, "seconds": seconds, "meet_at": meet_at, "token": at.token}
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        json.dump({"address": at.address, "port": at.port, "key": key, "seconds": seconds, "meet_at": meet_at}, file)
+        json.dump(task, file)
         file.flush()
         told = children.together([("agent_port", (file.name,), environ)], seconds + _MARGIN)[0]
     if "port" not in told.last:
         why = "The store of torchrun's agent does not tell: %s." % (told.last.get("error") or told.how())
         raise _not_ended(at, why)
-    return int(told.last["port"])
+    return at._replace(port=int(told.last["port"]), token=str(told.last["token"]))
 
 
 @contextlib.contextmanager
@@ -130,15 +116,16 @@ def gathered(request: GatherRequest, environ: Mapping[str, str], draw: Callable[
     """Act as rank 0: yield what has come. The ranks wait until they are told the exit code, which is to be set."""
     at = where(environ)
     key = agent_key(environ, "gather")
+    at = at._replace(token=fresh_token()) if key else at
     listening = _listening(at, anywhere=bool(key))
     port = int(listening.getsockname()[1])
     hub = GatherHub(listening, at._replace(port=at.port or port), request.seconds, logs=request.logs, most=request.most)
-    own = _own_host(listening, at, port, request, hub.token)
+    own = _own_host(listening, at._replace(address="127.0.0.1", port=port), request, hub.token)
     hub.open()
     came: Optional[Came] = None
     try:
         if key:
-            _shared_port(at, key, request.seconds, environ, port)
+            _told(at, key, request.seconds, environ, port)
         came = _taken(hub, request, own.is_alive, draw)
         yield came
     finally:
@@ -187,20 +174,20 @@ def _listening(at: MeetingPlace, *, anywhere: bool) -> socket.socket:
         ) from exc
 
 
-def _own_host(listening: socket.socket, at: MeetingPlace, port: int, request: GatherRequest, token: str) -> multiprocessing.process.BaseProcess:
+def _own_host(listening: socket.socket, at: MeetingPlace, request: GatherRequest, token: str) -> multiprocessing.process.BaseProcess:
     """Start a process that brings the files of rank 0's own host, as every other host does."""
-    own = multiprocessing.get_context("fork").Process(target=_bring_own, args=(listening, at, port, request, token))
+    own = multiprocessing.get_context("fork").Process(target=_bring_own, args=(listening, at, request, token))
     sys.stdout.flush()
     sys.stderr.flush()
     own.start()
     return own
 
 
-def _bring_own(listening: socket.socket, at: MeetingPlace, port: int, request: GatherRequest, token: str) -> None:
+def _bring_own(listening: socket.socket, at: MeetingPlace, request: GatherRequest, token: str) -> None:
     listening.close()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # rank 0 says it
-    with contextlib.suppress(OSError, ValueError, sender.RefusedError):
-        _brought(at._replace(address="127.0.0.1"), port, request, leads=True, token=token)
+    with contextlib.suppress(OSError, ValueError, wire.RefusedError):
+        _brought(at, request, leads=True, token=token)
 
 
 def _end(own: multiprocessing.process.BaseProcess) -> None:

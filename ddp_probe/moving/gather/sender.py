@@ -30,19 +30,12 @@ from ddp_probe.moving.gather.messages import (
 from ddp_probe.reading import find, fold
 from ddp_probe.shared.errors import ProbeError
 from ddp_probe.shared.meeting.place import MeetingPlace
+from ddp_probe.shared.meeting.wire import RefusedError
 
 _LONGEST = 1000  # Characters of an error that are said.
 _EVERY = 1.0  # Seconds between two messages that the fold goes on.
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _Digest = Any  # hashlib's objects have no public type on Python 3.8.
-
-
-class RefusedError(Exception):
-    """Rank 0 does not take this rank."""
-
-
-class TurnedAwayError(ConnectionError):
-    """Rank 0 has closed the connection before it said anything: it has too many."""
 
 
 class RunFile(NamedTuple):
@@ -55,11 +48,8 @@ class RunFile(NamedTuple):
 def bring(line: GatherLine, place: MeetingPlace, named: str, *, leads: bool, token: str = "") -> int:
     """Send what this host has; return the exit code of the report. Raises OSError and ValueError if the connection ends before."""
     own = choice.here(named) if leads else choice.LocalRun(None, "", "")
-    try:
-        line.say(Hello(VERSION, place.rank, place.world, place.run, token, socket.gethostname(), leads, own.run, own.why))
-        wanted = line.wait(Wanted)
-    except ConnectionError as exc:
-        raise TurnedAwayError(str(exc)) from exc
+    line.say(Hello(VERSION, place.rank, place.world, place.run, token, socket.gethostname(), leads, own.run, own.why))
+    wanted = line.wait(Wanted)
     if wanted.refused:
         raise RefusedError(wanted.refused)
     if leads and wanted.run is not None:

@@ -1,11 +1,13 @@
 """Who this process is in its launch, and at which address the ranks of the launch meet."""
 
+import hashlib
 import os
 import re
 from typing import List, Mapping, NamedTuple, Tuple
 
 from ddp_probe.shared.rank_info import rank_info
 
+_NAMES = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "LSB_JOBID", "PBS_JOBID")
 _PORTS, _FIRST_PORT = 10000, 20000  # Below the ports that Linux hands out.
 
 
@@ -17,6 +19,7 @@ class MeetingPlace(NamedTuple):
     address: str  # Of the host of rank 0.
     port: int
     run: str  # Launches with another name do not meet.
+    token: str  # What the ranks of the launch know, and others do not.
 
 
 def is_launch(environ: Mapping[str, str]) -> bool:
@@ -40,7 +43,19 @@ def place(environ: Mapping[str, str]) -> MeetingPlace:
     """Return the place of a process whose environment has all the variables; see `missing`."""
     here = rank_info(environ)
     run = environ.get("TORCHELASTIC_RUN_ID") or environ.get("SLURM_JOB_ID") or ""
-    return MeetingPlace(here.rank or 0, here.world_size or 1, environ["MASTER_ADDR"], int(environ["MASTER_PORT"]), run)
+    port = int(environ["MASTER_PORT"])
+    return MeetingPlace(here.rank or 0, here.world_size or 1, environ["MASTER_ADDR"], port, run, _token(environ, port))
+
+
+def fresh_token() -> str:
+    """Return a new token, from the random source of the system."""
+    return os.urandom(32).hex()
+
+
+def _token(environ: Mapping[str, str], port: int) -> str:
+    """Make a token of what a launcher gives all its ranks: the name of the launch, if there is one, and MASTER_PORT."""
+    name = next((environ[variable] for variable in _NAMES if environ.get(variable)), "")
+    return hashlib.sha256(b"ddp_probe meets\0%s\0%d" % (os.fsencode(name), port)).hexdigest()
 
 
 def of_slurm_step(environ: Mapping[str, str]) -> Tuple[str, int]:

@@ -4,6 +4,7 @@ Not through torch's store: a client of torch 1.12 and a store of torch 2.13 rese
 """
 
 import contextlib
+import errno
 import json
 import socket
 import time
@@ -12,6 +13,31 @@ from typing import Any, Dict, Optional
 _LONGEST = 64 << 20  # Bytes of one message.
 _AGAIN = 0.2  # Seconds between two tries to connect: rank 0 may not listen yet.
 _ONE_TRY = 15.0
+_STILL_THERE = 2.0  # Seconds in which a rank 0 that has turned this rank away must be reached again; after them it has ended.
+_LONGEST_ANSWER = 1000
+_GREETING = b"ddp_probe "  # Before the token, in the first line of a connection.
+
+NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+COME_IN = b"{}\n"
+REFUSED = b'{"refused": "this rank does not belong to this meeting: it has not the token of the launch, or another version of ddp_probe"}\n'
+
+
+class RefusedError(Exception):
+    """Rank 0 does not take this rank."""
+
+
+class TurnedAwayError(ConnectionError):
+    """Rank 0 has closed the connection before it said anything: it has too many, or another version."""
+
+
+def word(token: str) -> bytes:
+    """Return what a rank of the launch says first."""
+    return b"%s%s\n" % (_GREETING, token.encode())
+
+
+def begins(said: bytes) -> bool:
+    """Return whether this may be the beginning of such a word."""
+    return said.startswith(_GREETING[: len(said)])
 
 
 def listen(port: int) -> socket.socket:
@@ -31,6 +57,50 @@ def connected(address: str, port: int, seconds: float) -> socket.socket:
             if time.monotonic() > until:
                 raise
         time.sleep(_AGAIN)
+
+
+def entered(address: str, port: int, token: str, seconds: float) -> socket.socket:
+    """Return a connection that rank 0 has let in; comes again if strangers crowd this rank out before rank 0 has heard it."""
+    until, patience = time.monotonic() + seconds, seconds
+    while True:
+        one = connected(address, port, patience)
+        try:
+            _say_token(one, token, seconds)
+        except TurnedAwayError:
+            one.close()
+            if time.monotonic() > until:
+                raise
+        except BaseException:
+            one.close()
+            raise
+        else:
+            return one
+        time.sleep(_AGAIN)
+        patience = _STILL_THERE
+
+
+def _say_token(one: socket.socket, token: str, seconds: float) -> None:
+    """Say the token, and hear whether it is the right one."""
+    one.settimeout(seconds)
+    answer = b""
+    try:
+        one.sendall(word(token))
+        while not answer.endswith(b"\n") and len(answer) < _LONGEST_ANSWER:
+            piece = one.recv(1)  # nothing beyond the line: what follows is the meeting's
+            if not piece:
+                raise ConnectionError("the other side closed the connection")
+            answer += piece
+    except ConnectionError as exc:
+        raise TurnedAwayError(str(exc)) from exc
+    if answer != COME_IN:
+        raise RefusedError(_refusal(answer))
+
+
+def _refusal(answer: bytes) -> str:
+    try:
+        return str(json.loads(answer)["refused"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return "what listens there is not rank 0 of this launch"
 
 
 class Line:

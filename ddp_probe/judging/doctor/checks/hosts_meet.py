@@ -31,9 +31,10 @@ def check(host: Host) -> Answer:
         return _alone(met)
     hosts = ", ".join("%s (%s)" % (each.name, named(each.ranks)) for each in met.hosts)
     wrong = [*_strangers(met), *_absent(met, host.request.seconds)]
+    unknown = " %s." % met.unknown if met.unknown else ""
     if wrong:
-        return CHECK.fail("%s There were %s." % (" ".join(wrong), hosts), _remedy(met))
-    return CHECK.ok("%s on %s met at %s: %s." % (counted(met.world, "rank"), counted(len(met.hosts), "host"), met.place, hosts))
+        return CHECK.fail("%s There were %s.%s" % (" ".join(wrong), hosts, unknown), _remedy(met))
+    return CHECK.ok("%s on %s met at %s: %s.%s" % (counted(met.world, "rank"), counted(len(met.hosts), "host"), met.place, hosts, unknown))
 
 
 def _absent(met: HostMeeting, seconds: float) -> Iterator[str]:

@@ -4,6 +4,7 @@ import socket
 import threading
 from typing import Any, Callable, Dict
 
+from ddp_probe.shared.meeting.door import Door
 from ddp_probe.shared.meeting.guests import Guests, refusal
 from ddp_probe.shared.meeting.wire import Line
 
@@ -15,8 +16,8 @@ _FOREVER = 24 * 3600.0  # doctor ends its children long before
 class Hub:
     """The meeting, from the first rank that comes to the last that leaves."""
 
-    def __init__(self, listening: socket.socket, world: int, run: str) -> None:
-        self._listening, self._world = listening, world
+    def __init__(self, listening: socket.socket, world: int, run: str, token: str) -> None:
+        self._world = world
         self._changed = threading.Condition()
         self._guests = Guests(world, run)
         self.token = self._guests.token
@@ -24,7 +25,8 @@ class Hub:
         self._left = 0
         self._roster: Dict[str, Any] = {}
         self._all: Dict[str, Any] = {}
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._door = Door(listening, token, lambda one: threading.Thread(target=self._serve, args=(one,), daemon=True).start())
+        self._door.open()
 
     def hold(self, seconds: float) -> None:
         """Wait for the ranks, at most this long after rank 0 itself; then for what they find, and until they have left."""
@@ -39,21 +41,13 @@ class Hub:
         rounds = 1 + len(came) // _LINKS_AT_A_TIME
         self._until(lambda: len(self._found) == len(came), _LINKS * rounds + 2 * _LEAVE)
         with self._changed:
-            self._all = {"ranks": came, "found": self._found, "strangers": self._guests.strangers}
+            self._all = {"ranks": came, "found": self._found, "strangers": self._guests.strangers, "unknown": self._door.strangers()}
             self._changed.notify_all()
         self._until(lambda: self._left >= len(self._found), _LEAVE)
 
     def _until(self, done: Callable[[], bool], seconds: float) -> None:
         with self._changed:
             self._changed.wait_for(done, seconds)
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connected, _ = self._listening.accept()
-            except OSError:  # the process is about to end
-                return
-            threading.Thread(target=self._serve, args=(connected,), daemon=True).start()
 
     def _serve(self, connected: socket.socket) -> None:
         line = Line(connected)
@@ -72,7 +66,7 @@ class Hub:
             line.send(self._all)
             with self._changed:
                 self._left += 1
-        except (OSError, ValueError, KeyError, TypeError):  # a port scanner, or a rank that has died: it is absent
+        except (OSError, ValueError, KeyError, TypeError):  # a rank that has died: it is absent
             pass
         finally:
             line.close()

@@ -1,4 +1,4 @@
-"""Tells the other ranks of a launch of torchrun at which port rank 0 listens, or says what rank 0 has told."""
+"""Tells the other ranks of a launch of torchrun at which port rank 0 listens, with the token of the meeting, or says what rank 0 has told."""
 
 import json
 import os
@@ -13,8 +13,8 @@ def main(path: str) -> None:
     with open(path, encoding="utf-8") as file:
         task = json.load(file)
     with stage("store"):
-        port = share_port(**task)
-    say(port=port)
+        port, token = share_port(**task)
+    say(port=port, token=token)
     os._exit(0)  # the store's threads end with the process
 
 
