@@ -308,6 +308,7 @@ class LauncherHang(Event, tag="launcher.hang", kw_only=True, omit_defaults=True)
 
     since: Annotated[Optional[float], _doc("Seconds since any of them has moved.")] = None
     ranks: Annotated[List[int], _doc("The ranks of this host, none of which has moved.")] = []
+    gone: Annotated[List[int], _doc("The ranks of this host whose process was no more.")] = []
     said: Annotated[str, _doc("The line on stderr, unless that is switched off.")] = ""
 
 

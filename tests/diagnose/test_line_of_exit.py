@@ -95,6 +95,18 @@ def test_a_rank_without_a_last_line_is_named_by_the_loss_of_the_others() -> None
     assert answer.undecided == []
 
 
+def test_a_rank_without_a_last_line_is_named_where_no_ledger_tells() -> None:
+    """Without a launcher a rank without a last line is named if the others lost it, or it was gone while they stood; two of three are not."""
+    hang = _line("launcher.hang", 0, since=20.0, ranks=[0], gone=[1], said="No rank on this host has moved for 20 s.")
+    for sign, seen in ((_lost(0), "rank 0 lost it"), (hang, "while rank 0 stood")):
+        answer = judge(_over([*_joined(0, 1), sign]))
+        assert [(finding.slug, finding.ranks, finding.confidence) for finding in answer.findings] == [("first-to-fail", [1], "medium")]
+        assert seen in answer.findings[0].verdict
+        assert "no launcher's file says whether a signal ended it" in answer.findings[0].verdict
+        assert answer.undecided == []
+        assert judge(_over([*_joined(0, 1, 2), sign.replace("[1]", "[1, 2]")])).verdict == "undecided"
+
+
 @pytest.mark.parametrize(("state", "said"), [("", "ended"), ("raised", "failed"), ("open", "began")])
 def test_a_killed_rank_was_seen_last_where_its_ledger_says(state: str, said: str) -> None:
     """A rank that a signal ended is told with its last call by the ledger, which is later than the last line of its log."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
-from ledger_books import Book, Call, Phase
+from ledger_books import Book, Call, Phase, born
 from parted_jobs import draw, log, simulated
 from schedule import seed
 
@@ -66,6 +66,22 @@ def test_a_standstill_is_said_once_and_then_its_end(book: _Make, others: Others,
     standstill.look()
     assert [re.sub(r"after 3\d s", "after 30 s", line) for line in _said(capfd)] == ["ddp_probe: Rank 1 moves on after 30 s."]
     assert [event.ranks for event in log.events] == [[0, 1], [1]]
+
+
+def test_a_process_that_is_no_more_is_named(book: _Make, others: Others, tmp_path: Path, capfd: Any) -> None:
+    """While the others stand, a rank of this host with a log and without a process is told, unless it was started again."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    book(0, Call(seq=7, site="/job/train.py:20:main"), world=3)
+    book(2, Call(seq=7, site="/job/train.py:20:main"), world=3)
+    for rank, pid in ((1, ended.pid), (2, ended.pid), (2, os.getpid())):
+        start = {"event": "process.start", "rank": rank, "world_size": 3, "pid": pid, "born": born(os.getpid())}
+        (tmp_path / ("rank%05d.here.%d.jsonl" % (rank, pid))).write_text(json.dumps(start) + "\n")
+    log = Log()
+    _standstill(others, log).look()
+    (said,) = _said(capfd)
+    assert re.search(r"for 3\d s\. The process of rank 1 has ended\. Ranks 0, 2 are in all_reduce", said)
+    assert (log.events[0].ranks, log.events[0].gone) == ([0, 2], [1])
 
 
 def test_the_rank_that_left_the_sequence_is_named(tmp_path: Path) -> None:

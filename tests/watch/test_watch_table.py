@@ -436,6 +436,8 @@ def test_memory_is_that_of_the_last_device_state(book: Any, folder: Path, shown:
     assert "2.0 GiB" in shown().stdout
     log = next(folder.glob("rank00000.*.jsonl"))
     log.write_text(log.read_text() + _HELD % (0, 0, 5 << 30) + "\n")
+    with open(str(log), "ab") as damaged:
+        damaged.write((_HELD % (0, 0, 7 << 30)).encode().replace(b"gcu:", b"\xbf\xff") + b"\n")
     assert live.look().memory == {0: 5 << 30, 1: 2 << 30}
     assert [each["memory"] for each in json.loads(shown("--json").stdout)["ranks"]] == [5 << 30, 2 << 30]
     for path in folder.glob("*.jsonl"):

@@ -1,17 +1,26 @@
 """One rank failed first and the others lost it: which rank, if no other rule knows why."""
 
 import re
-from typing import Iterator, List, Set
+from typing import Iterator, List, Set, Union
 
-from ddp_probe.judging._waits import PEER_GONE, starting, waited
-from ddp_probe.judging._who import ranks
-from ddp_probe.judging.rule import MEDIUM, Finding, Printed, Rule, failed
-from ddp_probe.judging.words import capital, named, place, spans
-from ddp_probe.reading.model import Failed, Run
+from ddp_probe.judging._split_words import of_kind
+from ddp_probe.judging._waits import PEER_GONE, last_seen, starting, waited
+from ddp_probe.judging._who import deaths, ranks
+from ddp_probe.judging.rule import MEDIUM, Finding, Printed, Rule, Undecided, failed, line
+from ddp_probe.judging.words import capital, clock, named, place, spans
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.reading.splits import LEFT
+from ddp_probe.shared import schema
 
 # A rank that says this compared itself with another one: it did not fail before that one.
 _COMPARED = re.compile(r"DDP expects same model across all ranks|appears not to match (?:sizes|strides) of the same param")
 _MEMORY = re.compile(r"out of memory|can't allocate memory|Cannot allocate memory|MemoryError", re.IGNORECASE)
+
+_UNSEEN = (
+    "Find out what ended %s: what started it may print its exit code; the kernel's log tells of memory that ran out "
+    "(dmesg -T | grep -i 'out of memory'; memory.events of the container); a crash in a native library prints its line with PYTHONFAULTHANDLER=1. "
+    "If you start the job with torchrun, the signal is recorded."
+)
 
 RULE = Rule(
     id="DDP621",
@@ -19,8 +28,8 @@ RULE = Rule(
     cause="rank_stopped_participating",
     title="One rank failed first, and the others lost it.",
     symptom="Different tracebacks on different ranks; most of them report a closed connection.",
-    evidence="The earliest exception that does not report the loss of another rank, on a minority of the ranks.",
-    remedy="Fix the exception of the rank that failed first; the others are its consequences.",
+    evidence="The earliest exception that does not report the loss of another rank, on a minority of the ranks; or the one rank without a last line.",
+    remedy="Fix the exception of the rank that failed first; the others are its consequences. Find out what ended a rank without a last line.",
     needs=("process.end",),
     printed=(
         Printed(
@@ -46,9 +55,11 @@ RULE = Rule(
 )
 
 
-def check(run: Run) -> Iterator[Finding]:
-    """Find the first exception that a minority of the ranks raised by themselves, if the others report a loss."""
+def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
+    """Find the first exception that a minority of the ranks raised by themselves, if the others report a loss; else who left no last line."""
     own = [failure for failure in run.failures if _own(failure)]
+    if run.outside is None and not any(failure.fatal and not failure.consequence for failure in run.failures):
+        yield from _vanished(run)
     guilty = ranks(failure.process for failure in own)
     size = max(run.expected or 0, len(run.ranks))
     if not guilty or size < 2 or len(guilty) * 2 > size:
@@ -69,6 +80,43 @@ def check(run: Run) -> Iterator[Finding]:
         confidence=MEDIUM,
         remedy=_remedy(first),
     )
+
+
+def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
+    """Name the ranks that wrote no last line, if no launcher's file says how they ended, and no ledger who waits for them."""
+    lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
+    stand = sorted((call for process in run.processes for call in process.calls(schema.LauncherHang) if call.begin.gone), key=lambda call: call.when)
+    seen = {rank for call in stand for rank in call.begin.gone}
+    gone = [process for process in _unended(run) if lost or process.rank in seen]
+    if not gone or of_kind(run, LEFT) is not None:
+        return
+    guilty = ranks(gone)
+    known = "%s lost it" % named(ranks(failure.process for failure in lost))
+    if not lost:
+        known = "its process had ended by %s, while %s stood" % (clock(stand[0].when), named(stand[0].begin.ranks))
+    which = "it" if len(guilty) == 1 else "rank %s" % gone[0].rank
+    said = "%s left no last line: %s %s; %s. A killed process ends like this" % (capital(named(guilty)), which, last_seen(gone[0]), known)
+    said += "; no launcher's file says whether a signal ended it."
+    if len(guilty) * 2 > max(len(run.ranks), run.expected or 0):
+        yield RULE.undecided(said, explains=lost, then=_UNSEEN % named(guilty))
+        return
+    last = [line(process.last_at, "the last line of rank %s" % process.rank) for process in gone[:2]]
+    yield RULE.found(
+        ranks=guilty,
+        verdict=said,
+        evidence=[*last, *map(failed, lost[:2]), *(line(call.at, call.begin.said) for call in stand[:1] if not lost)],
+        when=min(process.last_when for process in gone),
+        confidence=MEDIUM,
+        explains=lost,
+        remedy=_UNSEEN % named(guilty),
+    )
+
+
+def _unended(run: Run) -> List[LoggedProcess]:
+    """Return the ranks that neither run nor have a last line, and of whose end no launcher tells."""
+    told = deaths(run)
+    unknown = [process for process in run.processes if process.end is None and process.rank is not None and process.rank not in run.running]
+    return [process for process in unknown if process.rank not in told]
 
 
 def _own(failure: Failed) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Iterator, List, Tuple, Union
 
-from ddp_probe.judging._waits import PEER_GONE, last_seen, waited
+from ddp_probe.judging._waits import last_seen, waited
 from ddp_probe.judging._who import deaths, ranks
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.judging.words import capital, clock, named, subject
@@ -69,7 +69,6 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     signals = _CRASH if _own_failure(run) else (*_CRASH, _KILL)
     killed = [(process, death) for process, death in _deaths(run) if death.signal in signals]
     if not killed:
-        yield from _vanished(run)
         return
     guilty = ranks(process for process, _ in killed)
     names = sorted({death.signal for _, death in killed})
@@ -88,26 +87,6 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         when=min(process.last_when for process, _ in killed),
         explains=lost,
         remedy=_remedy(names[0], guilty),
-    )
-
-
-def _vanished(run: Run) -> Iterator[Undecided]:
-    """Report ranks that wrote no last line, if no launcher's file says how they ended."""
-    told = deaths(run)
-    lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
-    gone = [
-        process
-        for process in run.processes
-        if process.end is None and process.rank is not None and process.rank not in told and process.rank not in run.running
-    ]
-    if not lost or not gone or _own_failure(run):
-        return
-    who = named([process.rank for process in gone if process.rank is not None])
-    yield RULE.undecided(
-        "%s wrote no last line: rank %s %s; %s lost it. No launcher's file says whether a signal ended it."
-        % (capital(who), gone[0].rank, last_seen(gone[0]), _losers(lost)),
-        explains=lost,
-        then=_WHO,
     )
 
 

@@ -38,6 +38,6 @@ def _last(data: bytes, held: Optional[int]) -> Optional[int]:
         if _SIGN in line:
             try:
                 return max((one.allocated or 0 for one in _decode(line).devices), default=held)
-            except msgspec.MsgspecError:  # a line whose beginning or end is missing, or another event that quotes this one
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # A line with a part missing, or another event that quotes this one.
                 continue
     return held

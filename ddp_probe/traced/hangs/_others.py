@@ -119,16 +119,23 @@ class Others:
         now = [((_owner(owner.path) or owner)._replace(held=self._held), owner.moved()) for owner in self._owners() if owner.is_alive()]
         return sorted(now or [(owner, owner.moved()) for owner in self._joining()], key=lambda found: found[0].rank)
 
+    def gone(self) -> List[int]:
+        """Return the ranks of this host that have a log and whose process is no more."""
+        running = {owner.rank: owner.is_alive() for owner in sorted(self._logged(), key=Owner.is_alive)}
+        return sorted(rank for rank, runs in running.items() if not runs)
+
     def _joining(self) -> List[Owner]:
         """Return the ranks that have a log and run, if there is no ledger of any rank."""
-        if self.lowest >= 0:
-            return []
+        return [] if self.lowest >= 0 else [owner for owner in self._logged() if owner.is_alive() and self._counts(owner.pid)]
+
+    def _logged(self) -> List[Owner]:
+        """Return the ranks of this host that have a log."""
         try:
             names = [name for name in os.listdir(self.folder) if name.startswith("rank") and name.endswith(".jsonl")]
         except ours(OSError):
             return []
         found = [_without_ledger(os.path.join(self.folder, name)) for name in names if name.split(".")[1] == self._host]
-        return [owner for owner in found if owner is not None and owner.is_alive() and self._counts(owner.pid)]
+        return [owner for owner in found if owner is not None]
 
     def _owners(self) -> List[Owner]:
         return [owner for owner in self._found.values() if owner is not None]

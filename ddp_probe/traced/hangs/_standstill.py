@@ -61,7 +61,7 @@ class Standstill:
         self._hang.over(newest)
         if newest and self._hang.is_due(_since(newest) - self._grace):
             self._hang.pass_on(told=self._tell(newest))
-            while self._hang.is_due(_since(newest) - self._grace):  # It was said late.
+            while self._hang.is_due(_since(newest)):  # It was said late.
                 self._hang.pass_on(told=False)
 
     def tell_over(self) -> None:
@@ -89,10 +89,12 @@ class Standstill:
         if not text or any(owner.moved() != then for owner, then in owners):
             return False
         since = _since(newest)
+        gone = [] if seen.is_all else self._others.gone()
         head = "No rank%s has moved for %.0f s." % ("" if seen.is_all else " on this host", since)
-        said = "%s %s" % (head, text)
+        ended = (" The process of %s has ended." if len(gone) == 1 else " The processes of %s have ended.") % named(gone) if gone else ""
+        said = "%s%s %s" % (head, ended, text)
         self._told = owners
-        self._recorder.point(schema.LauncherHang(since=since, ranks=seen.ranks, said=said))
+        self._recorder.point(schema.LauncherHang(since=since, ranks=seen.ranks, gone=gone, said=said))
         self._say(said)
         return True
 
