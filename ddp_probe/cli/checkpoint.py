@@ -74,9 +74,9 @@ def run(args: argparse.Namespace) -> int:
     """Judge, print."""
     if hasattr(sys.stdout, "reconfigure"):  # A name in a file may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
-    from ddp_probe.reading.checkpoints import find
+    from ddp_probe.reading.checkpoints import judge_path
 
-    found = _judged(find.paths(args.paths), deep=args.deep)
+    found = _judged(judge_path.paths_of(args.paths), deep=args.deep)
     if args.against is not None:
         _compare(found, args.against)
     if args.json:
@@ -102,7 +102,7 @@ def _compare(found: List[Any], path: str) -> None:
 
 
 def _judged(paths: List[str], *, deep: bool) -> List[Any]:
-    from ddp_probe.reading.checkpoints.judge import judge
+    from ddp_probe.reading.checkpoints.judge_path import judge
     from ddp_probe.showing.progress import Bar
 
     bar = Bar()

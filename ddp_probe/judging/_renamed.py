@@ -4,8 +4,8 @@ import re
 from typing import List, Optional
 
 from ddp_probe.judging import change
-from ddp_probe.reading.checkpoints import names
-from ddp_probe.reading.checkpoints.names import Renaming
+from ddp_probe.reading.checkpoints import tensor_names
+from ddp_probe.reading.checkpoints.tensor_names import Renaming
 from ddp_probe.shared.schema import Site
 
 _LIST = r"%s key\(s\) in (?:source )?state_dict: (?P<names>\"[^\"]+\"(?:, \"[^\"]+\")*)\."
@@ -20,7 +20,7 @@ def renaming(message: str) -> Optional[Renaming]:
     """Return the renaming that explains all names of both lists; None if there is none, or if a list was cut."""
     if "size mismatch" in message:
         return None
-    return names.renaming(_names("Unexpected", message), _names("Missing", message))
+    return tensor_names.renaming(_names("Unexpected", message), _names("Missing", message))
 
 
 def _names(which: str, message: str) -> List[str]:

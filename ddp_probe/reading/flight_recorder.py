@@ -12,11 +12,10 @@ from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, NamedTuple, Op
 import msgspec
 
 from ddp_probe.reading import held_files
-from ddp_probe.reading.checkpoints.machine import Machine
-from ddp_probe.reading.checkpoints.model import BrokenError, UnknownError
-from ddp_probe.reading.checkpoints.pickle_stream import PickleStream
-from ddp_probe.reading.checkpoints.source import FileRange
-from ddp_probe.reading.checkpoints.values import Mapping
+from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
+from ddp_probe.reading.checkpoints.judged import BrokenError, UnknownError
+from ddp_probe.reading.checkpoints.pickle_machine import Machine
+from ddp_probe.reading.checkpoints.pickle_stream import Mapping, PickleStream
 from ddp_probe.shared.schema import Site
 
 _NAME = re.compile(r"rank_?(\d{1,7})(?:\.(?:json|pickle|pkl))?$")

@@ -17,9 +17,9 @@ import pytest
 from changed_files import for_changed_files
 from corpus_table import CORPUS, truth
 
-from ddp_probe.reading.checkpoints import machine
-from ddp_probe.reading.checkpoints.judge import judge
-from ddp_probe.reading.checkpoints.model import BROKEN, UNKNOWN, WHOLE, Judged
+from ddp_probe.reading.checkpoints import pickle_machine
+from ddp_probe.reading.checkpoints.judge_path import judge
+from ddp_probe.reading.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, Judged
 
 STATE = CORPUS / "new" / "state-zip-2.pt"
 PID = b"ctorch\nFloatStorage\n"
@@ -137,7 +137,7 @@ def test_a_bomb_has_a_verdict_in_bounded_memory(
 _MANY = 1_000_000
 _PEAK = """
 import resource, sys
-from ddp_probe.reading.checkpoints.judge import judge
+from ddp_probe.reading.checkpoints.judge_path import judge
 found = judge(sys.argv[1])
 print(found.verdict, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, found.because)
 """
@@ -179,7 +179,7 @@ def test_more_than_the_limits_is_unknown_and_not_whole(tmp_path: Path, monkeypat
     """A pickle with more opcodes, values, texts or marks than are followed cannot be judged, and the reason is given."""
     for limit, pickled in (("OPCODES", b"N0" * 900), ("VALUES", b"]" * 900), ("TEXT", b"X\x02\x00\x00\x00ab" * 900), ("_MARKS", b"(" * 900)):
         with monkeypatch.context() as patched:
-            patched.setattr(machine, limit, 500)
+            patched.setattr(pickle_machine, limit, 500)
             found = one(tmp_path, archive(b"\x80\x02" + pickled + b"N."))
         assert (found.verdict, limit) == (UNKNOWN, limit)
         assert "larger than what is followed" in found.because
@@ -282,7 +282,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_unknown(tmp_path: Path, monkeyp
             os.truncate(str(path), 10)
         return read(fd, length, offset)
 
-    monkeypatch.setattr("ddp_probe.reading.checkpoints.source.os.pread", pread)
+    monkeypatch.setattr("ddp_probe.reading.checkpoints.checkpoint_file.os.pread", pread)
     found = judge(str(path))
     assert (found.verdict, found.because) == (UNKNOWN, "The file became shorter while it was read.")
 
@@ -320,7 +320,7 @@ def test_a_hundred_gigabytes_are_judged_without_being_read(tmp_path: Path, monke
         counted[0] += length
         return read(fd, length, offset)
 
-    monkeypatch.setattr("ddp_probe.reading.checkpoints.source.os.pread", pread)
+    monkeypatch.setattr("ddp_probe.reading.checkpoints.checkpoint_file.os.pread", pread)
     for file in (path, other):
         found = judge(str(file))
         assert (found.verdict, found.elements, found.bytes) == (WHOLE, size, size * 4), found

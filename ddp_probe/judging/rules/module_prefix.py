@@ -8,7 +8,7 @@ from ddp_probe.judging._renamed import edit, renaming
 from ddp_probe.judging._who import ranks, told
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.words import place
-from ddp_probe.reading.checkpoints.names import Renaming
+from ddp_probe.reading.checkpoints.tensor_names import Renaming
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema
 

@@ -6,9 +6,9 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import msgspec
 
-from ddp_probe.reading.checkpoints import names
-from ddp_probe.reading.checkpoints.judge import judge
-from ddp_probe.reading.checkpoints.model import Comparison, Judged
+from ddp_probe.reading.checkpoints import tensor_names
+from ddp_probe.reading.checkpoints.judge_path import judge
+from ddp_probe.reading.checkpoints.judged import Comparison, Judged
 from ddp_probe.shared.errors import UnusableError
 
 _BYTES = 1 << 26  # A list longer than this is not read.
@@ -53,14 +53,14 @@ def _model(path: str) -> Optional[List[Tuple[str, Tuple[int, ...], str, bool, st
 
 def shapes(judged: Judged) -> Dict[str, Tuple[int, ...]]:
     """Return the shapes of a checkpoint's model, by the names that load_state_dict takes."""
-    return {name: tensor.shape for name, tensor in names.model_state(judged.names, judged.states).items()}
+    return {name: tensor.shape for name, tensor in tensor_names.model_state(judged.names, judged.states).items()}
 
 
 def compare(judged: Judged, other: Other) -> Comparison:
     """Compare names and shapes, and find the renaming that explains all differences, if there is one."""
     mine = shapes(judged)
     found = _compared(mine, other)
-    renamed = names.explain(mine, other.shapes, exact=not other.is_model) if found.missing else None
+    renamed = tensor_names.explain(mine, other.shapes, exact=not other.is_model) if found.missing else None
     if renamed is not None:
         found.renaming, found.explains = renamed.expression("state"), renamed.names
         found.load = _load(judged)
@@ -84,7 +84,7 @@ def _load(judged: Judged) -> str:
     if judged.kind == "safetensors":
         return "safetensors.torch.load_file(%r)" % judged.path
     refused = ", weights_only=False" if judged.weights_only is not None and not judged.weights_only.accepted and _has_weights_only() else ""
-    inside = "".join("[%r]" % part for part in names.chosen(judged.states).split(".") if part)
+    inside = "".join("[%r]" % part for part in tensor_names.chosen(judged.states).split(".") if part)
     return "torch.load(%r, map_location='cpu'%s)%s" % (judged.path, refused, inside)
 
 

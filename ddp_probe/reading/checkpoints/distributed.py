@@ -4,13 +4,12 @@ import os
 import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from ddp_probe.reading.checkpoints import _fill, names, torch_zip, writers
-from ddp_probe.reading.checkpoints.contents import Storage
-from ddp_probe.reading.checkpoints.machine import Machine
-from ddp_probe.reading.checkpoints.model import BROKEN, WHOLE, BrokenError, Damage, Judged, Tensor
-from ddp_probe.reading.checkpoints.pickle_stream import PickleStream
-from ddp_probe.reading.checkpoints.source import FileRange, Progress, ReadMeter, open_file
-from ddp_probe.reading.checkpoints.values import Global, Mapping, PickledCall
+from ddp_probe.reading.checkpoints import checkpoint_file, fill, tensor_names, torch_zip
+from ddp_probe.reading.checkpoints.checkpoint_file import FileRange, Progress, ReadMeter, open_file
+from ddp_probe.reading.checkpoints.judged import BROKEN, WHOLE, BrokenError, Damage, Judged, Tensor
+from ddp_probe.reading.checkpoints.pickle_machine import Machine
+from ddp_probe.reading.checkpoints.pickle_stream import Global, Mapping, PickledCall, PickleStream
+from ddp_probe.reading.checkpoints.stored_tensors import Storage
 
 METADATA = ".metadata"
 _FAULTS = 100
@@ -64,7 +63,7 @@ def _sizes(folder: str, held: List[str], judged: Judged) -> None:
 
 def _writers(folder: str, held: List[str], judged: Judged) -> None:
     for name in held[:50]:
-        judged.writers.extend(writers.writers(os.stat(os.path.join(folder, name))))
+        judged.writers.extend(checkpoint_file.writers(os.stat(os.path.join(folder, name))))
 
 
 def _metadata(folder: str, name: str, judged: Judged, progress: Optional[Progress]) -> None:
@@ -118,15 +117,15 @@ def _tensors(described: Mapping, stored: Set[str], pieces: int, judged: Judged) 
         chunks += parts
         if tensor is not None:
             found.append(tensor)
-            elements = _fill.product(tensor.shape)
+            elements = fill.product(tensor.shape)
             if covered != elements:
                 _broken(judged, Damage("The chunks of %s have %d elements of %d." % (name[:200], covered, elements), name[:200]))
     if chunks > pieces:
         _broken(judged, Damage("The metadata describes %d chunks, and says where %d are." % (chunks, pieces), METADATA))
-    _fill.tensors(judged, found, [Storage(each.name, "uint8", "", _fill.size_of(each)) for each in found])
+    fill.tensors(judged, found, [Storage(each.name, "uint8", "", fill.size_of(each)) for each in found])
     judged.devices = {}
     judged.keys = list(dict.fromkeys(each.name.partition(".")[0] for each in found))[:1000]
-    judged.prefixes = names.prefixes({each.name: each for each in found})
+    judged.prefixes = tensor_names.prefixes({each.name: each for each in found})
 
 
 def _tensor(name: str, value: PickledCall) -> Tuple[Optional[Tensor], int, int]:
@@ -137,7 +136,7 @@ def _tensor(name: str, value: PickledCall) -> Tuple[Optional[Tensor], int, int]:
     if shape is None or type(chunks) is not list:
         return None, 1, 0
     dtype = _dtype(properties)
-    covered = sum(_fill.product(_shape(_member(_state(chunk), "sizes")) or (0,)) if shape else 1 for chunk in chunks)
+    covered = sum(fill.product(_shape(_member(_state(chunk), "sizes")) or (0,)) if shape else 1 for chunk in chunks)
     return Tensor(name, shape, dtype, ""), len(chunks), covered
 
 

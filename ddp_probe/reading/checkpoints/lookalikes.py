@@ -3,13 +3,12 @@
 import re
 from typing import NamedTuple, Optional
 
-from ddp_probe.reading.checkpoints import _fill, contents
-from ddp_probe.reading.checkpoints.machine import Machine
-from ddp_probe.reading.checkpoints.model import UNKNOWN, WHOLE, BrokenError, Damage, Judged
-from ddp_probe.reading.checkpoints.pickle_stream import PickleStream
-from ddp_probe.reading.checkpoints.source import FileRange
-from ddp_probe.reading.checkpoints.values import Blob
-from ddp_probe.reading.checkpoints.zip_directory import find_end
+from ddp_probe.reading.checkpoints import fill, stored_tensors
+from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
+from ddp_probe.reading.checkpoints.judged import UNKNOWN, WHOLE, BrokenError, Damage, Judged
+from ddp_probe.reading.checkpoints.pickle_machine import Machine
+from ddp_probe.reading.checkpoints.pickle_stream import Blob, PickleStream
+from ddp_probe.reading.checkpoints.zip_archive import find_end
 
 _LFS = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n.*?oid sha256:(?P<oid>[0-9a-f]{64})\nsize (?P<size>[0-9]{1,18})", re.S)
 
@@ -111,7 +110,7 @@ def pickle(source: FileRange, judged: Judged) -> None:
     machine, stream = Machine(), PickleStream(source)
     try:
         root = machine.run(stream)
-        _fill.from_pickle(judged, root, machine, contents.read(root, machine.persistent))
+        fill.from_pickle(judged, root, machine, stored_tensors.read(root, machine.persistent))
     except BrokenError as exc:
         judged.broken(exc.fault)
         return
@@ -142,7 +141,7 @@ def numpy(source: FileRange, judged: Judged) -> None:
         return
     shape = tuple(int(part) for part in found.group("shape").replace(b" ", b"").split(b",") if part)
     digits = re.sub(rb"[^0-9]", b"", found.group("descr"))
-    needed = start + _fill.product(shape) * int(digits or b"0")
+    needed = start + fill.product(shape) * int(digits or b"0")
     if digits and needed > source.size:
         judged.broken(Damage("The file was cut off: it has %d bytes of %d." % (source.size, needed), "", source.size))
     judged.because = "It is an array of numpy; torch.load does not read it."

@@ -4,10 +4,10 @@ from typing import Dict, List, Tuple
 
 import msgspec
 
-from ddp_probe.reading.checkpoints import _fill, dtypes, names
-from ddp_probe.reading.checkpoints.contents import Storage
-from ddp_probe.reading.checkpoints.model import WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
-from ddp_probe.reading.checkpoints.source import FileRange
+from ddp_probe.reading.checkpoints import fill, stored_tensors, tensor_names
+from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
+from ddp_probe.reading.checkpoints.judged import WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
+from ddp_probe.reading.checkpoints.stored_tensors import Storage
 
 LONGEST = 100 << 20  # Of a header; the format's own limit is 100 million bytes.
 _FOLLOWED = 32 << 20
@@ -80,9 +80,9 @@ def _fill_from(entries: Dict[str, _Entry], judged: Judged) -> None:
         dtype = _DTYPES.get(entry.dtype, entry.dtype)
         found.append(Tensor(name, entry.shape, dtype, "cpu"))
         storages.append(Storage(name, "uint8", "cpu", max(entry.data_offsets[1] - entry.data_offsets[0], 0)))
-    _fill.tensors(judged, found, storages)
+    fill.tensors(judged, found, storages)
     judged.devices = {}
-    judged.prefixes = names.prefixes(names.model_state(found, {}))
+    judged.prefixes = tensor_names.prefixes(tensor_names.model_state(found, {}))
 
 
 def _offsets(entries: Dict[str, _Entry], start: int, size: int, judged: Judged) -> None:
@@ -90,7 +90,7 @@ def _offsets(entries: Dict[str, _Entry], start: int, size: int, judged: Judged) 
     at = 0
     for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
         begin, end = entry.data_offsets
-        expected = _fill.product(entry.shape) * (dtypes.size(_DTYPES.get(entry.dtype, "")) or 0)
+        expected = fill.product(entry.shape) * (stored_tensors.dtype_size(_DTYPES.get(entry.dtype, "")) or 0)
         if begin != at or end < begin:
             judged.broken(
                 Damage("The tensor %s is said to be in bytes %d to %d, and the one before it ends at %d." % (name, begin, end, at), name, start)

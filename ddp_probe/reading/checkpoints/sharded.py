@@ -5,9 +5,9 @@ from typing import Any, Callable, Dict, List, Optional
 
 import msgspec
 
-from ddp_probe.reading.checkpoints import names
-from ddp_probe.reading.checkpoints.model import BROKEN, UNKNOWN, WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
-from ddp_probe.reading.checkpoints.source import FileRange
+from ddp_probe.reading.checkpoints import tensor_names
+from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
+from ddp_probe.reading.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
 
 _LONGEST = 32 << 20
 _SHARDS = 4096
@@ -40,7 +40,7 @@ def judge(path: str, source: FileRange, judged: Judged, judge_one: JudgeOne) -> 
         raise UnknownError("The index names %d files; at most %d are judged." % (len(expected), _SHARDS))
     judged.files = sorted(expected)
     _shards(os.path.dirname(path), expected, judged, judge_one)
-    judged.prefixes = names.prefixes({tensor.name: tensor for tensor in judged.names})
+    judged.prefixes = tensor_names.prefixes({tensor.name: tensor for tensor in judged.names})
 
 
 def _shards(folder: str, expected: Dict[str, List[str]], judged: Judged, judge_one: JudgeOne) -> None:

@@ -2,13 +2,12 @@
 
 from typing import Any, Sequence
 
-from ddp_probe.reading.checkpoints import _fill, contents, dtypes, weights_only
-from ddp_probe.reading.checkpoints.contents import Contents, Storage
-from ddp_probe.reading.checkpoints.machine import Machine
-from ddp_probe.reading.checkpoints.model import WHOLE, BrokenError, Damage, Judged
-from ddp_probe.reading.checkpoints.pickle_stream import PickleStream
-from ddp_probe.reading.checkpoints.source import FileRange
-from ddp_probe.reading.checkpoints.values import Mapping, PickledSet
+from ddp_probe.reading.checkpoints import fill, stored_tensors
+from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
+from ddp_probe.reading.checkpoints.judged import WHOLE, BrokenError, Damage, Judged
+from ddp_probe.reading.checkpoints.pickle_machine import Machine
+from ddp_probe.reading.checkpoints.pickle_stream import Mapping, PickledSet, PickleStream
+from ddp_probe.reading.checkpoints.stored_tensors import Contents, Storage
 
 MAGIC = 0x1950A86A20F9469CFC6C
 _PROTOCOL = 1001
@@ -22,12 +21,12 @@ def judge(source: FileRange, judged: Judged) -> None:
     try:
         _preface(machine, stream, judged)
         root = machine.run(stream, "the object")
-        found = contents.read(root, machine.persistent)
-        _fill.from_pickle(judged, root, machine, found)
+        found = stored_tensors.read(root, machine.persistent)
+        fill.from_pickle(judged, root, machine, found)
         for fault in found.faults:
             judged.broken(fault)
         keys = machine.run(stream, "the list of storages")
-        judged.weights_only = weights_only.judge(machine)
+        judged.weights_only = fill.weights_only_answer(machine)
         _storages(source, stream.tell(), keys, found, judged)
     except BrokenError as exc:
         judged.broken(exc.fault)
@@ -79,7 +78,7 @@ def _storage(source: FileRange, at: int, storage: Storage, so_far: str) -> int:
     if len(head) == 8 and elements != storage.elements:
         text = "The object asks for %d elements of this storage, and it has %d." % (storage.elements, elements)
         raise BrokenError(text, "storage " + storage.key, at)
-    end = at + 8 + storage.elements * (dtypes.size(storage.dtype) or 1)
+    end = at + 8 + storage.elements * (stored_tensors.dtype_size(storage.dtype) or 1)
     if len(head) < 8 or end > source.size:
         text = "The file was cut off, or its writer has not finished. %s; the file has %d bytes of at least %d." % (so_far, source.size, end)
         raise BrokenError(text, "storage " + storage.key, at)

@@ -1,15 +1,187 @@
-"""Checks the records of a zip archive: where they are, that they do not overlap, and their checksums. zlib inflates them, up to a limit."""
+"""Reads a zip archive: the directory at its end as torch's reader (miniz) does, in parts, refusing what it refuses, and then the records.
+
+Python's zipfile reads the whole directory into memory, whatever size the file claims, keeps an object for each entry, and accepts what torch does
+not (bytes before the archive).
+"""
 
 import struct
 import zlib
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading.checkpoints.model import BrokenError, Damage
-from ddp_probe.reading.checkpoints.source import FileRange
-from ddp_probe.reading.checkpoints.zip_directory import MAX32, ZipDirectory, ZipEntry
+from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
+from ddp_probe.reading.checkpoints.judged import BrokenError, Damage, UnknownError
+
+ENTRIES = 250_000
+MAX32 = 0xFFFFFFFF
+_MAX16 = 0xFFFF
+_TAIL = (1 << 16) + 22  # The longest comment, and the record before it.
+_PART = 1 << 20
+_LONGEST = 46 + 3 * _MAX16  # Of an entry.
+_CENTRAL, _END = b"PK\x01\x02", b"PK\x05\x06"
+
+
+class ZipEntry(NamedTuple):
+    """One record, as the directory has it."""
+
+    name: str
+    method: int
+    flags: int
+    crc: int
+    packed: int
+    size: int
+    offset: int  # Of its local header.
+    disk: int
+
+
+class End(NamedTuple):
+    """The record that ends an archive."""
+
+    at: int
+    disk: int
+    directory_disk: int
+    here: int  # Entries on this disk.
+    entries: int
+    size: int
+    offset: int
+
+
+class ZipDirectory(NamedTuple):
+    """The records in the directory's order, the directory's offset, and what torch does not look for."""
+
+    entries: List[ZipEntry]
+    offset: int
+    behind: int  # Bytes after the end record.
+    faults: List[Damage]
+
+
+def find_end(source: FileRange) -> Optional[End]:
+    """Return the record that ends an archive: the last one, with anything after it, as torch's reader takes it."""
+    start = max(source.size - _TAIL, 0)
+    tail = source.read(start, source.size - start)
+    found = tail.rfind(_END, 0, max(len(tail) - 18, 0))
+    if found < 0:
+        return None
+    end = End(start + found, *struct.unpack_from("<HHHHII", tail, found + 4))
+    return _end64(source, end) or end
+
+
+def _end64(source: FileRange, end: End) -> Optional[End]:
+    locator = source.read(end.at - 20, 20) if end.at >= 20 else b""
+    if locator[:4] != b"PK\x06\x07" or len(locator) < 20:
+        return None
+    at = struct.unpack_from("<Q", locator, 8)[0]
+    if at + 56 > source.size:
+        raise BrokenError("The end of the archive points to byte %d, behind the end of the file." % at, "", end.at)
+    record = source.read(at, 56)
+    if record[:4] != b"PK\x06\x06":
+        return None
+    if struct.unpack_from("<Q", record, 4)[0] < 44 or struct.unpack_from("<I", locator, 16)[0] != 1:
+        raise BrokenError("The end of the archive is not valid: its own size or the number of disks is wrong.", "", at)
+    return End(end.at, *struct.unpack_from("<IIQQQQ", record, 16))
+
+
+def read_directory(source: FileRange, end: End) -> ZipDirectory:
+    """Return all entries; a directory that torch's reader refuses is broken."""
+    wrong = _wrong(end, source.size)
+    if wrong:
+        raise BrokenError("The end of the archive is not valid: %s." % wrong, "", end.at)
+    if end.entries > ENTRIES:
+        raise UnknownError("The archive has %d records; at most %d are read." % (end.entries, ENTRIES))
+    faults = []
+    if end.offset + end.size > end.at:
+        text = "The directory of the archive is said to have %d bytes at byte %d, and reaches into the archive's end." % (end.size, end.offset)
+        faults.append(Damage(text, "", end.at, unnoticed=True))
+    entries: List[ZipEntry] = []
+    for entry in _entries(source, end):
+        _insist(entry, end, source.size)
+        entries.append(entry)
+        if len(entries) == end.entries:
+            break
+    if len(entries) < end.entries:
+        raise BrokenError("The directory of the archive is said to have %d records, and has %d." % (end.entries, len(entries)), "", end.offset)
+    return ZipDirectory(entries, end.offset, source.size - end.at - 22, faults)
+
+
+def _wrong(end: End, size: int) -> str:
+    """Return what torch's reader refuses in the end record."""
+    if end.entries != end.here:
+        return "it has %d records here, and %d in all" % (end.here, end.entries)
+    if (end.disk or end.directory_disk) and (end.disk, end.directory_disk) != (1, 1):
+        return "it is said to be on several disks"
+    if end.size > MAX32:
+        return "its directory is said to have %d bytes" % end.size
+    if end.entries * 46 > end.size:
+        return "its directory has %d bytes for %d records" % (end.size, end.entries)
+    if end.offset > end.at or end.offset + end.size > size:
+        return "its directory is said to have %d bytes at byte %d" % (end.size, end.offset)
+    return ""
+
+
+def _insist(entry: ZipEntry, end: End, size: int) -> None:
+    wrong = ""
+    if entry.disk == _MAX16 or entry.disk not in (end.disk, 1):
+        wrong = "it is said to be on another disk"
+    elif entry.flags & 0x2000:
+        wrong = "it is said to be masked"
+    elif (not entry.method and entry.size != entry.packed) or (entry.size and not entry.packed):
+        wrong = "it is said to have %d bytes in %d" % (entry.size, entry.packed)
+    elif entry.offset + 30 + entry.packed > size:
+        wrong = "it is said to end at byte %d" % (entry.offset + 30 + entry.packed)
+    if wrong:
+        raise BrokenError("The directory of the archive is not valid at this record: %s." % wrong, entry.name, entry.offset)
+
+
+def _entries(source: FileRange, end: End) -> Iterator[ZipEntry]:
+    held, at, last = b"", end.offset, min(end.offset + end.size, end.at)
+    while at < last or held:
+        if len(held) < _LONGEST and at < last:
+            part = source.read(at, min(_PART, last - at))
+            held, at = held + part, at + len(part)
+        used = 0
+        for entry, length in _parse(held):
+            used += length
+            yield entry
+        if not used:
+            return
+        held = held[used:]
+
+
+def _parse(held: bytes) -> Iterator[Tuple[ZipEntry, int]]:
+    at = 0
+    while at + 46 <= len(held) and held[at : at + 4] == _CENTRAL:
+        flags, method, crc, packed, size, name, extra, comment, disk, offset = struct.unpack_from("<HH4xIIIHHHH6xI", held, at + 8)
+        length = 46 + name + extra + comment
+        if at + length > len(held):
+            return
+        raw = held[at + 46 : at + 46 + name]
+        sizes = _sizes64(held[at + 46 + name : at + 46 + name + extra], [size, packed, offset])
+        yield ZipEntry(_name(raw), method, flags, crc, sizes[1], sizes[0], sizes[2], disk), length
+        at += length
+
+
+def _name(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise BrokenError("The name of a record is not valid UTF-8; torch.load refuses it.", raw.decode("utf-8", "backslashreplace")[:200]) from exc
+
+
+def _sizes64(extra: bytes, sizes: List[int]) -> List[int]:
+    """Return sizes and offset, from the extra field if they do not fit in 32 bits."""
+    at = 0
+    while MAX32 in sizes and at + 4 <= len(extra):
+        tag, length = struct.unpack_from("<HH", extra, at)
+        if tag == 1:
+            inside = extra[at + 4 : at + 4 + length]
+            words = [int.from_bytes(inside[begin : begin + 8], "little") for begin in range(0, len(inside) - 7, 8)]
+            return [words.pop(0) if value == MAX32 and words else value for value in sizes]
+        at += 4 + length
+    return sizes
+
+
+# Checks the records of a zip archive: where they are, that they do not overlap, and their checksums. zlib inflates them, up to a limit.
 
 _HEADER = b"PK\x03\x04"
-_PART = 1 << 20
 _FAULTS = 100
 
 

@@ -1,10 +1,13 @@
-"""A file that is read at offsets, never beyond what is asked for. Only regular files are opened: a pipe would wait, and a device has no end."""
+"""How a checkpoint is opened and read, at offsets and never beyond what is asked for, and which processes have it open for writing.
+
+Only regular files are opened: a pipe would wait, and a device has no end.
+"""
 
 import os
 import stat
-from typing import Callable, Optional, Tuple
+from typing import Callable, Iterator, List, Optional, Tuple
 
-from ddp_probe.reading.checkpoints.model import UnknownError
+from ddp_probe.reading.checkpoints.judged import OpenWriter, UnknownError
 
 Progress = Callable[[int, int], None]  # (bytes read, bytes in all)
 
@@ -98,3 +101,64 @@ def open_file(path: str) -> Tuple[int, os.stat_result]:
 def _insist(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise UnknownError("Not a regular file.", "Name the file itself.")
+
+
+# Which processes of this host have a file open for writing, from /proc, as far as this user may read it.
+
+_MOST = 20
+_WRITES = os.O_WRONLY | os.O_RDWR
+
+
+def writers(status: os.stat_result) -> List[OpenWriter]:
+    """Return the processes that have this file open for writing; empty if there are none, or if they may not be seen."""
+    found: List[OpenWriter] = []
+    for pid in _processes():
+        if len(found) >= _MOST:
+            break
+        if pid != os.getpid() and _writes(pid, status):
+            found.append(OpenWriter(pid, _command(pid)))
+    return found
+
+
+def _processes() -> Iterator[int]:
+    try:
+        yield from (int(name) for name in os.listdir("/proc") if name.isdigit())
+    except OSError:
+        return
+
+
+def _writes(pid: int, status: os.stat_result) -> bool:
+    folder = "/proc/%d/fd" % pid
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    return any(_is_it(folder, name, status) and _for_writing(pid, name) for name in names)
+
+
+def _is_it(folder: str, name: str, status: os.stat_result) -> bool:
+    try:
+        # The path of a descriptor is not followed to the file: stat of it is answered by the kernel, also if the file was deleted.
+        found = os.stat(os.path.join(folder, name))
+    except OSError:
+        return False
+    return (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino)
+
+
+def _for_writing(pid: int, name: str) -> bool:
+    try:
+        with open("/proc/%d/fdinfo/%s" % (pid, name), encoding="ascii", errors="replace") as stream:
+            for line in stream:
+                if line.startswith("flags:"):
+                    return bool(int(line.split()[1], 8) & _WRITES)
+    except (OSError, ValueError, IndexError):
+        return False
+    return False
+
+
+def _command(pid: int) -> str:
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as stream:
+            return stream.read(4096).replace(b"\0", b" ").decode("utf-8", "replace").strip()[:200]
+    except OSError:
+        return ""

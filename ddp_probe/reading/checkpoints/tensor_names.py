@@ -2,7 +2,7 @@
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ddp_probe.reading.checkpoints.model import Tensor
+from ddp_probe.reading.checkpoints.judged import Tensor
 
 WRAPPERS = ("module.", "_orig_mod.", "_forward_module.", "_fsdp_wrapped_module.")
 _USUAL = ("state_dict", "model", "model_state_dict", "module", "model_state", "net", "network", "weights", "params", "ema_state_dict", "")

@@ -1,10 +1,51 @@
-"""Finds the tensors in what a pickle describes, and the storages that they are views of."""
+"""Finds the tensors in what a pickle describes, the storages that they are views of, and their data types."""
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from ddp_probe.reading.checkpoints import dtypes
-from ddp_probe.reading.checkpoints.model import Damage, Tensor
-from ddp_probe.reading.checkpoints.values import Global, Mapping, Persistent, PickledCall, PickledSet
+from ddp_probe.reading.checkpoints.judged import Damage, Tensor
+from ddp_probe.reading.checkpoints.pickle_stream import Global, Mapping, Persistent, PickledCall, PickledSet
+
+SIZES: Dict[str, int] = {
+    **dict.fromkeys(("bool", "uint8", "int8", "qint8", "quint8", "quint4x2", "quint2x4", "bits8", "bits1x8", "bits2x4", "bits4x2"), 1),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"), 1),
+    **dict.fromkeys(("int16", "uint16", "float16", "bfloat16", "bits16"), 2),
+    **dict.fromkeys(("int32", "uint32", "float32", "qint32", "complex32"), 4),
+    **dict.fromkeys(("int64", "uint64", "float64", "complex64"), 8),
+    "complex128": 16,
+}
+
+_STORAGES = {
+    "Float": "float32",
+    "Double": "float64",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Long": "int64",
+    "Int": "int32",
+    "Short": "int16",
+    "Char": "int8",
+    "Byte": "uint8",
+    "Bool": "bool",
+    "ComplexFloat": "complex64",
+    "ComplexDouble": "complex128",
+    "QInt8": "qint8",
+    "QUInt8": "quint8",
+    "QInt32": "qint32",
+    "QUInt4x2": "quint4x2",
+    "QUInt2x4": "quint2x4",
+    "Untyped": "uint8",
+    "_Untyped": "uint8",
+}
+
+
+def dtype_of_storage(name: str) -> Optional[str]:
+    """Return the data type of a storage class such as FloatStorage; None if torch has no such class."""
+    return _STORAGES.get(name[: -len("Storage")]) if name.endswith("Storage") else None
+
+
+def dtype_size(dtype: str) -> Optional[int]:
+    """Return the bytes of one element."""
+    return SIZES.get(dtype)
+
 
 _NAME = 500  # Maximum characters of a tensor's name.
 _DEPTH = 60  # Maximum parts of a name.
@@ -24,7 +65,7 @@ class Storage(NamedTuple):
     @property
     def bytes(self) -> int:
         """Return the size of its record."""
-        return self.elements * (dtypes.size(self.dtype) or 1)
+        return self.elements * (dtype_size(self.dtype) or 1)
 
 
 class Contents:
@@ -76,7 +117,7 @@ def _dtype(kind: Any) -> Optional[str]:
     if type(kind) is PickledCall and type(kind.arguments) is tuple and type(kind.function) is Global and kind.function.path in _REBUILD:
         inner = kind.arguments[0] if kind.arguments else None
         kind = inner.identity[1] if type(inner) is Persistent and type(inner.identity) is tuple and len(inner.identity) > 1 else None
-    return dtypes.of_storage(kind.name) if type(kind) is Global else None
+    return dtype_of_storage(kind.name) if type(kind) is Global else None
 
 
 def _is_module_source(identity: Any) -> bool:
@@ -179,7 +220,7 @@ def _add(found: Contents, one: _Found, step: _Step) -> None:
     if step.holder is not None:
         found.states.setdefault(_path(step.holder), []).append(tensor)
     if one.storage is not None:
-        size, own = dtypes.size(one.dtype) or 1, dtypes.size(one.storage.dtype) or 1
+        size, own = dtype_size(one.dtype) or 1, dtype_size(one.storage.dtype) or 1
         found.needed[one.storage.key] = max(found.needed.get(one.storage.key, 0), -(-one.end * size // own))
 
 

@@ -1,0 +1,154 @@
+"""Judges what the arguments of the command name: finds the paths, recognises each format, and says what to do about a broken file."""
+
+import glob
+import os
+import stat
+import time
+import warnings
+from typing import List, Optional
+
+from ddp_probe.reading.checkpoints import checkpoint_file, distributed, lookalikes, safetensors, sharded, torch_legacy, torch_zip
+from ddp_probe.reading.checkpoints.checkpoint_file import FileRange, Progress, ReadMeter, open_file
+from ddp_probe.reading.checkpoints.judged import BROKEN, UNKNOWN, BrokenError, Judged, UnknownError
+from ddp_probe.shared.errors import UnusableError
+
+_SUFFIXES = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".pth.tar", ".pkl", ".npz", ".npy", ".distcp", ".index.json", ".pt2", ".th", ".model")
+_MOST = 10_000
+
+
+def paths_of(arguments: List[str]) -> List[str]:
+    """Return the paths to judge, in order, each once."""
+    found: List[str] = []
+    for argument in arguments:
+        matches = [argument] if os.path.lexists(argument) else sorted(glob.glob(argument, recursive=True))
+        if not matches:
+            raise UnusableError(
+                what="There is no %s." % argument, why="No file, folder or pattern matches.", what_to_do="Name the checkpoint's path."
+            )
+        for match in matches:
+            found.extend(_inside(match) if os.path.isdir(match) and not distributed.is_one(match) else [match])
+    return list(dict.fromkeys(found))
+
+
+def _inside(folder: str) -> List[str]:
+    """Return the checkpoints in a folder and the folders below; links to folders are not followed."""
+    found: List[str] = []
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inner = [name for name in folders if distributed.is_one(os.path.join(at, name))]
+        folders[:] = [name for name in folders if name not in inner]
+        found.extend(os.path.join(at, name) for name in [*inner, *sorted(name for name in files if name.endswith(_SUFFIXES))])
+        if len(found) > _MOST:
+            raise UnusableError(what="%s holds more than %d checkpoints." % (folder, _MOST), why="", what_to_do="Name fewer of them.")
+    if not found:
+        raise UnusableError(
+            what="%s holds no checkpoint." % folder,
+            why="No file in it or below has a name such as %s." % ", ".join("*" + suffix for suffix in _SUFFIXES[:5]),
+            what_to_do="Name the file itself.",
+        )
+    return found
+
+
+# One path: opened, recognised by its first bytes, and handed to the file of that format.
+
+_HEAD = 64
+
+
+def judge(path: str, *, deep: bool = False, progress: Optional[Progress] = None) -> Judged:
+    """Return what can be said of a file, or of the folder of a distributed or sharded checkpoint. Never raises for what is in it."""
+    judged = Judged(path, deep=deep)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pickletools warns about the escapes in a text, which is not ours.
+            if os.path.isdir(path):
+                _folder(path, judged, progress)
+            else:
+                _file(path, judged, progress)
+    except UnknownError as exc:
+        judged.because, judged.what_to_do = exc.because, exc.what_to_do
+        if judged.verdict != BROKEN:
+            judged.verdict = UNKNOWN
+    except BrokenError as exc:
+        judged.broken(exc.fault)
+    except OSError as exc:
+        judged.verdict, judged.because = UNKNOWN, "%s." % (exc.strerror or type(exc).__name__)
+    except (RecursionError, MemoryError) as exc:
+        judged.verdict, judged.because = UNKNOWN, "It is larger or deeper than what is followed (%s)." % type(exc).__name__
+    add_advice(judged)
+    return judged
+
+
+def _folder(path: str, judged: Judged, progress: Optional[Progress]) -> None:
+    if distributed.is_one(path):
+        distributed.judge(path, judged, progress)
+    else:
+        raise UnknownError("The folder holds no checkpoint.", "Name a file in it.")
+
+
+def _file(path: str, judged: Judged, progress: Optional[Progress]) -> None:
+    fd, status = open_file(path)
+    try:
+        judged.size, judged.modified = status.st_size, status.st_mtime
+        judged.age = round(time.time() - status.st_mtime, 3)
+        source = FileRange(fd, 0, status.st_size, ReadMeter(status.st_size if judged.deep else 0, progress))
+        try:
+            by_format(path, source, judged, progress)
+        finally:
+            if judged.verdict != "whole":
+                judged.writers = checkpoint_file.writers(status)
+    finally:
+        os.close(fd)
+
+
+def by_format(path: str, source: FileRange, judged: Judged, progress: Optional[Progress] = None) -> None:
+    """Judge by the first bytes."""
+    head = source.read(0, _HEAD)
+    if not head:
+        lookalikes.empty(judged)
+    elif head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        torch_zip.judge(source, judged)
+    elif torch_legacy.starts(head):
+        torch_legacy.judge(source, judged)
+    elif head[:6] == b"\x93NUMPY":
+        lookalikes.numpy(source, judged)
+    elif head[8:9] == b"{" and 2 <= int.from_bytes(head[:8], "little") <= safetensors.LONGEST:
+        safetensors.judge(source, judged)
+    elif head[:1] == b"\x80" and 2 <= (head[1:2] or b"\0")[0] <= 5:
+        lookalikes.pickle(source, judged)
+    elif head[:1] == b"{" and path.endswith(".index.json"):
+        sharded.judge(path, source, judged, lambda shard: judge(shard, deep=judged.deep, progress=progress))
+    else:
+        lookalikes.judge(source, judged, head)
+
+
+def is_regular(path: str) -> bool:
+    """Tell whether a path is a regular file, following links."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+# What to do about a file that is broken: is it still being written, and would torch.load see it.
+
+_RECENT = 60.0  # Seconds.
+_AGAIN = "Copy it again, or take an earlier checkpoint."
+
+
+def add_advice(judged: Judged) -> None:
+    """Fill what to do, unless the format has said it."""
+    if judged.verdict == BROKEN and not judged.what_to_do:
+        judged.what_to_do = _what_to_do(judged)
+
+
+def _what_to_do(judged: Judged) -> str:
+    if judged.writers:
+        writer = judged.writers[0]
+        name = " (%s)" % writer.command if writer.command else ""
+        return "Process %d%s has it open for writing. Run this again once it has finished." % (writer.pid, name)
+    if not any("has not finished" in fault.text for fault in judged.faults):
+        return _AGAIN
+    nobody = "No process of this host that this user may see has it open for writing."
+    if judged.age is not None and judged.age < _RECENT:
+        return "%s It was changed %.0f s ago: if another host writes it, run this again. Else: %s" % (nobody, max(judged.age, 0), _AGAIN)
+    return "%s %s" % (nobody, _AGAIN)
