@@ -37,6 +37,7 @@ class FoldedLedger(msgspec.Struct, array_like=True):
     steps: Tuple[List[int], int, bytes] = ([], 0, b"")  # Their numbers, the first alone if they follow one another; when the last ended; columns.
     sums: List[_Row] = []
     raised: List[_Row] = []
+    handler: Optional[_Row] = None
 
 
 class LedgerTables(msgspec.Struct):
@@ -75,6 +76,7 @@ class LedgerFolder:
             _folded_steps(found.steps),
             [_replaced(one, {_SUM_GROUP: self._group(one.group), _SUM_SITE: self._site(one.site)}) for one in found.sums],
             self._records(found.raised),
+            self._record(found.handler),
         )
 
     def _records(self, records: Sequence[Record]) -> List[_Row]:
@@ -145,6 +147,7 @@ class LedgerUnfolder:
             _unfolded_steps(*found.steps),
             tuple(self._sum(row) for row in found.sums),
             self._records(found.raised),
+            self._record(found.handler),
         )
 
     def _records(self, rows: Sequence[_Row]) -> Tuple[Record, ...]:

@@ -63,6 +63,7 @@ class Record(NamedTuple):
     is_async: bool
     is_inner: bool
     in_side_thread: bool
+    signal: int = 0  # In the handler of this one, by its number.
 
     @property
     def is_open(self) -> bool:
@@ -366,4 +367,5 @@ def _record(row: Tuple[Any, ...], texts: Dict[int, Any]) -> Record:
         bool(flags & schema.ASYNC),
         bool(flags & schema.INNER),
         bool(flags & schema.SIDE_THREAD),
+        flags >> schema.SIGNAL_BITS,
     )

@@ -8,8 +8,9 @@ Three lines of one:
 
 After the ranks comes an operation, or a phase, of ddp_probe/shared/ledger_schema.py. Then, in any order: a number of elements, a data type,
 `root 0`, `to 3` or `from 3`, `of 0-3` (the ranks of its group; without it, all), `at FILE:LINE` (in quotes if it holds a space),
-`on DEVICE`, `x200` (200 times), `async`, `thread` (not of the main thread), `after 3` (begun 3 ms later than the line), `takes 5` (5 ms inside),
-and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends a ledger.
+`on DEVICE`, `x200` (200 times), `async`, `thread` (not of the main thread), `handler 15` (in the handler of that signal), `after 3` (begun 3 ms later
+than the line), `takes 5` (5 ms inside), and how it went: open, returned (which needs no word), raised or dropped. The line `ledger 3 closed` ends
+a ledger.
 
 A line of steps has the milliseconds of their parts: `ledger 0-2 step x60 dataloader 2 forward 50 backward 30`. Steps of several ranks end together
 if their parts add up to the same.
@@ -32,7 +33,7 @@ _OPERATIONS = {one.name: one.code for one in schema.OPERATIONS}
 _PHASES = {one.name: one.code for one in schema.PHASES}
 _STEP_WORD = "step"
 _PARTS = [field.name[: -len("_ns")] for field in schema.STEP if field.name.endswith("_ns") and field.name not in ("began_ns", "ended_ns")]
-_WITH_VALUE = ("root", "to", "from", "of", "at", "on", "after", "takes")
+_WITH_VALUE = ("root", "to", "from", "of", "at", "on", "after", "takes", "handler")
 
 
 def written(lines: Iterable[str], world_size: int = 0, start: float = START) -> Dict[int, bytes]:
@@ -165,6 +166,7 @@ class _File:
         if words["state"] == "returned" and op < schema.ABOUT_GROUPS:
             self._sum((op, group, self._site(words)), now, inside)
         device, flags = self.text(schema.DEVICE, words["on"]), schema.ASYNC * words["async"] + schema.SIDE_THREAD * words["thread"]
+        flags += int(words.get("handler", 0)) << schema.SIGNAL_BITS
         values = (index, now, 0, self._left(words, now + inside), seq, words["elements"], 0, group, self._site(words), peer)
         self.moved = max(self.moved, now, values[3] >> 2)
         self.records.append(schema.layout(schema.RECORD).pack(*values, int(bool(words["elements"])), op, dtype, device, flags, index))

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple, 
 
 from ddp_probe.reading import rank_ledger
 from ddp_probe.reading.kept_calls import NO_CALLS
-from ddp_probe.reading.ledger import Ledger
+from ddp_probe.reading.ledger import Ledger, Record
 from ddp_probe.reading.logged_call import E, LoggedCall, LogLine
 from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.shared import schema
@@ -267,12 +267,16 @@ def one_line(kind: str, message: str, inside: str, limit: int) -> str:
 
 
 class OutsideEnd(NamedTuple):
-    """The signal from outside that ended the run: its time and name, the process that got it, and the line that shows it."""
+    """The signal from outside that ended the run: its time and name, the process that got it, and the line that shows it.
+
+    `did` is the first call that a handler of the job made for it.
+    """
 
     when: float
     signal: str
     to: str
     at: LogLine
+    did: Optional[Record] = None
 
 
 class TextLog(NamedTuple):
@@ -335,6 +339,7 @@ class Run:
         self.elsewhere: List[int] = []  # Ranks of nodes without any file here: they may have written files elsewhere.
         self.not_gathered: List[str] = []  # What gather could not bring from other hosts, and why.
         self.outside: Optional[OutsideEnd] = None  # The signal from outside that ended it, if nothing had failed before.
+        self.handled: List[OutsideEnd] = []  # Then also: each rank whose handler made a call for it.
         self.running: Set[int] = set()  # Ranks whose process still runs on this host.
         self.is_newest = False  # No path was given, and this is the newest run.
         self.read_at = 0.0  # When the files were read, in seconds since 1970.

@@ -15,13 +15,13 @@ from ddp_probe.reading.steps import StepTimes
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.alignment import AlignedCall
 
-_FIELDS = ("left", "seq", "elements", "outer", "op", "device", "site")
+_FIELDS = ("left", "seq", "elements", "outer", "op", "device", "flags", "site")
 _COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.POINT_TO_POINT)
 _LAST = 64  # Among this many last records is the latest that the job itself made.
 _SUMS = 32  # At most this many sums are kept: those in which most time was spent.
 _OPEN = 32  # At most this many open calls are kept, and calls that raised: the latest.
 _MANY = 1 << 20  # At most this many different calls are told apart.
-_LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE, _SITE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
+_LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE, _FLAGS, _SITE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
 
 
 class LedgerCall(NamedTuple):
@@ -85,6 +85,7 @@ class RankLedger(NamedTuple):
     steps: StepTimes = StepTimes()  # The latest.
     sums: Tuple[CallSum, ...] = ()  # Of collectives.
     raised: Tuple[Record, ...] = ()
+    handler: Optional[Record] = None  # The first of the last calls that was made in a signal's handler.
 
     @property
     def complete(self) -> bool:
@@ -131,8 +132,8 @@ def as_of(path: str, data: Optional[bytes], until: float) -> Optional[bytes]:
 
 
 def made(records: Iterable[Record]) -> List[AlignedCall]:
-    """Return the calls of the job's main thread as they are compared with those of other ranks."""
-    return [_made(one) for one in records if not one.is_inner and not one.in_side_thread]
+    """Return the calls of the job's main thread as they are compared with those of other ranks: not those of a signal's handler."""
+    return [_made(one) for one in records if not (one.is_inner or one.in_side_thread or one.signal)]
 
 
 def _made(record: Record) -> AlignedCall:
@@ -163,6 +164,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
     kept = _Kept(full.groups, texts)
     kept.add(rows)
     own = next((row for row in reversed(rows[-_LAST:]) if not row[_OUTER]), None)
+    handler = next((row for row in rows[-_LAST:] if row[_FLAGS] >> schema.SIGNAL_BITS), None)
     base = (head.wall_ns - head.mono_ns) * 1e-9
     return RankLedger(
         path,
@@ -182,6 +184,7 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         full.steps if full.steps.numbers else steps.of_calls(rows, texts),
         tuple(sorted([one for one in full.sums if one.op in _COLLECTIVES], key=lambda one: -one.inside_ns)[:_SUMS]),
         tuple(ledger._record(row, texts) for row in kept.raised),
+        ledger._record(handler, texts) if handler is not None else None,
     )
 
 

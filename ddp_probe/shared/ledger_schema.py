@@ -88,7 +88,7 @@ RECORD: Tuple[Field, ...] = (
     Field("H", "op", "The operation, see below."),
     Field("H", "dtype", "Text with the data type."),
     Field("H", "device", "Text with the device."),
-    Field("H", "flags", "Sum of the flags below."),
+    Field("H", "flags", "Sum of the flags below; times 256, the number of the signal in whose handler the call was made, 0 for none."),
     Field("Q", "index_again", "The same as index."),
 )
 
@@ -144,6 +144,8 @@ STATES: Tuple[Code, ...] = (
 )
 
 ASYNC, INNER, SIDE_THREAD = 1, 2, 4
+SIGNAL_BITS = 8
+"""The number of a signal begins at this bit of flags."""
 FLAGS: Tuple[Code, ...] = (
     Code(ASYNC, "async", "The call returns work to wait for."),
     Code(INNER, "inner", "Another call of torch.distributed made this one."),

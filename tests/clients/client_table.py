@@ -156,6 +156,15 @@ WIDE_WAYS = ("", "raise", "ddp", "exit1", "_exit", "kill", "swallow", "hang")
 # What --cpu makes of --num_processes 2: one process, started without a word.
 ALONE = Client("accelerate-cpu", "with_accelerate.py", _ACCELERATE + "--cpu with_accelerate.py")
 
+# A scheduler's end of a job that trains: SIGTERM, and SIGKILL 12 s later; with the handler of Lightning, which makes a broadcast.
+_ENDED = """set -m; %s > trained & job=$!; until grep -q "step 1" trained; do kill -0 $job || exit 9; sleep 0.2; done
+ranks=$(pgrep -P $job); kill -TERM -- %s$job; for _ in $(seq 60); do kill -0 $job || break; sleep 0.2; done; kill -KILL -- -$job $ranks; wait $job"""
+ENDED = tuple(
+    Client("lightning-%s-%s" % (name, to), "with_lightning.py", _ENDED % (line + "with_lightning.py ddp", mark))
+    for name, line in (("ddp", "python "), ("torchrun", _TORCHRUN))
+    for to, mark in (("launcher", ""), ("group", "-"))
+)
+
 
 def lines(program: str, way: str) -> List[str]:
     """Name the faulty lines of a program as a report does: FILE:LINE."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
-from client_table import ALONE, CLIENTS, WAYS, Client, lines
+from client_table import ALONE, CLIENTS, ENDED, WAYS, Client, lines
 
 _COMPARED = ("elastic.py", "process_tuto.py")  # Besides the frameworks', these are compared to their run without the probe also without --all.
 _bare: Dict[str, List[Any]] = {}  # By program: how its healthy launch ends and what it prints without the probe.
@@ -24,6 +24,8 @@ def pytest_generate_tests(metafunc: Any) -> None:
         metafunc.parametrize(
             ("client", "way"), [_case(client, way) for client in CLIENTS for way in WAYS if client.has(way) and (whole or way in client.always)]
         )
+    elif "ended" in metafunc.fixturenames:
+        metafunc.parametrize("ended", ENDED, ids=[client.name for client in ENDED])
     elif "client" in metafunc.fixturenames:
         metafunc.parametrize("client", [_case(client) for client in CLIENTS])
 
@@ -77,3 +79,14 @@ def test_fewer_processes_than_asked_for(launch: Callable[..., Any]) -> None:
     done = launch(ALONE)
     assert (done.code, done.report.get("verdict")) == (0, "found"), done.report
     assert "DDP311" in done.named()
+
+
+@pytest.mark.sample(1)
+def test_a_healthy_job_that_is_ended_has_no_guilty_line(ended: Client, launch: Callable[..., Any]) -> None:
+    """A training that SIGTERM ends was ended from outside: the report says who got the signal, although Lightning then makes a broadcast."""
+    done = launch(ended, "goes_on")
+    assert [one["slug"] for one in done.report["findings"]] == ["ended-from-outside"], (done.report, done.err)
+    (found,) = done.report["findings"]
+    to = "The launcher" if "torchrun" in ended.name else "Rank [01]"
+    assert re.match(to + " got SIGTERM at ", found["verdict"]), found["verdict"]
+    assert sorted(found["ranks"]) == [0, 1]

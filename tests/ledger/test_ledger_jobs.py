@@ -175,3 +175,12 @@ def test_a_record_costs_a_few_microseconds(armed: Any, run_python: Any, tmp_path
     assert told["record_us"] < 40 * told["plain_us"], told
     assert told["phase_us"] < 30 * told["plain_us"], told
     assert "probe.fault" not in _files(tmp_path / "runs", ".jsonl")[0].read_text()
+
+
+def test_calls_of_a_signals_handler(run_python: Any, armed: Any, tmp_path: Path) -> None:
+    """A call that is made in a handler has the number of the signal, also the second time; one of the same function without a signal has none."""
+    env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+    done = run_python([str(_PROGRAMS / "in_a_handler.py")], env=env, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = ledger.read(_files(tmp_path / "runs", ".ledger")[0])
+    assert str([one.signal for one in _outer(found) if one.op in ("all_reduce", "barrier")]) == done.stdout.strip()

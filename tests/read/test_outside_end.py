@@ -156,6 +156,61 @@ def test_a_hang_before_the_group_is_known_afterwards() -> None:
     assert "train.py:6" in said[0][2]
 
 
+# Both ranks train, and get SIGTERM. The handler makes a broadcast: rank 0 is its root and goes on, rank 1 waits there, and is killed later.
+STEPS = "ledger 0-1 step x40 backward 30"
+TRAINED = (STEPS, "ledger 0-1 all_reduce 4 float32 at train.py:3", "ledger 0-1 backward at train.py:4")
+HANDLED = (
+    "ledger 0 broadcast 1 int64 root 0 at train.py:3 handler 15 after 1500",
+    "ledger 0 backward at train.py:4 open",
+    "ledger 1 broadcast 1 int64 root 0 at train.py:3 handler 15 after 1500 open",
+)
+
+
+def test_a_call_of_a_signals_handler_ended_the_run() -> None:
+    """Without a launcher, a rank that makes a call in its handler of SIGTERM was ended from outside; no line of the job is blamed."""
+    run = _ended(*STARTS[:2], *TRAINED, *HANDLED)
+    assert run.outside is not None
+    assert (run.outside.signal, run.outside.to) == ("SIGTERM", "rank 0")
+    (found,) = judge(run).findings
+    assert (found.slug, found.ranks) == ("ended-from-outside", [0, 1])
+    assert "Rank 1 then waited in broadcast, which its handler of the signal had called." in found.verdict
+    assert [item.text for item in found.evidence] == [
+        "rank 0 got SIGTERM; its handler then called broadcast",
+        "rank 1 got SIGTERM; its handler then called broadcast, which has not returned",
+    ]
+
+
+def test_a_handlers_call_is_found_in_a_fold(tmp_path: Path) -> None:
+    """A fold keeps what a rank's handler called."""
+    for rank, data in ledger_text.written([*TRAINED, *HANDLED]).items():
+        place = tmp_path / "run" / ("rank%05d.node1.%d" % (rank, rank + 100))
+        place.parent.mkdir(exist_ok=True)
+        place.with_suffix(".%d.jsonl" % (rank + 100)).write_text(STARTS[rank] + "\n")
+        place.with_suffix(".%d.ledger" % (rank + 100)).write_bytes(data)
+    with (tmp_path / "a.fold").open("wb") as file:
+        fold.write([str(tmp_path / "run")], file)
+    run = load([str(tmp_path / "a.fold")])
+    assert run.outside is not None
+    assert [(one.to, one.did.op) for one in run.handled if one.did is not None] == [("rank 0", "broadcast"), ("rank 1", "broadcast")]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [("ledger 0-1 broadcast 1 int64 root 0 at train.py:3 handler 15",), ("ledger 0-1 broadcast 1 int64 root 0 at train.py:3 handler 10 after 2000",)],
+)
+def test_a_rank_that_trains_on_was_told_of_something_else(later: Any) -> None:
+    """A handler's call before many more steps, and one for SIGUSR1, do not end a run."""
+    assert _ended(*STARTS[:2], *TRAINED, *later).outside is None
+
+
+def test_a_rank_whose_peer_was_killed_was_ended_by_its_launcher() -> None:
+    """A handler's call after another rank was killed is what followed from it."""
+    killed = _line("launcher.child", at=2, child_rank=0, child_pid=100, exit_code=-9, signal="SIGKILL")
+    assert _ended(*STARTS, *TRAINED, HANDLED[2], killed).outside is None
+    stopped = _line("launcher.child", at=2, child_rank=0, child_pid=100, exit_code=-15, signal="SIGTERM")
+    assert _ended(*STARTS, *TRAINED, HANDLED[2], stopped).outside is not None
+
+
 @pytest.mark.parametrize(("pid", "slug"), [(101, "rank-does-not-run"), (102, "rank-missing-from-collective")])
 def test_a_process_that_was_stopped_is_known_afterwards(pid: int, slug: str) -> None:
     """What the launcher said of a stopped process while the job hung is known when the process is no more; what it said of another one is not."""
@@ -193,6 +248,14 @@ def test_a_rank_that_had_died_before_is_the_cause() -> None:
     """A launcher that is stopped after a rank crashed has not ended a healthy run."""
     crash = _line("launcher.child", at=10, child_rank=1, child_pid=101, exit_code=-11, signal="SIGSEGV")
     assert _ended(*STARTS, crash, STOPPED).outside is None
+
+
+def test_a_rank_that_crashed_in_its_handler_was_healthy() -> None:
+    """A rank whose handler's own call met another one, for which it was aborted, did not end the run."""
+    crash = _line("launcher.child", at=22, child_rank=1, child_pid=101, exit_code=-6, signal="SIGABRT")
+    later = "ledger 1 broadcast 1 int64 root 0 at train.py:3 after 21000 open"
+    assert _ended(*STARTS, *TRAINED, later, STOPPED, crash).outside is not None
+    assert _ended(*STARTS, *TRAINED, STOPPED, crash).outside is None
 
 
 def test_the_clock_of_another_host() -> None:

@@ -28,9 +28,9 @@ RULE = Rule(
     slug="ended-from-outside",
     cause="ended_from_outside",
     title="A signal from outside ended the job.",
-    symptom="'got signal: 15' of the launcher, or a KeyboardInterrupt on each rank, and no exception before it.",
-    evidence="The launcher's file says that it was told to stop, or a rank was interrupted; nothing had failed before. "
-    "What ranks do after the signal is not taken for the cause.",
+    symptom="'got signal: 15' of the launcher, a KeyboardInterrupt on each rank, or Lightning's 'Received SIGTERM', and no exception before it.",
+    evidence="The launcher's file says that it was told to stop, a rank was interrupted, or a call was made in the job's handler of the signal; "
+    "nothing had failed before. What ranks do after the signal is not taken for the cause.",
     remedy="Find out who sent it: a person's Ctrl-C, a scheduler's time limit, a preemption, the stop of a container, a closed ssh session. "
     "If the job hung, the ranks that stood elsewhere are the ones to look at.",
     needs=("launcher.signal",),
@@ -46,12 +46,27 @@ def check(run: Run) -> Iterator[Finding]:
     stood = [process for process in run.processes if process.stood_until is not None]
     yield RULE.found(
         ranks=sorted(process.rank for process in stood if process.rank is not None),
-        verdict="%s got %s at %s.%s" % (capital(found.to), found.signal or "a signal", clock(found.when), _places(run, stood)),
-        evidence=[line(found.at, "%s got %s" % (found.to, found.signal or "a signal"))],
+        verdict="%s got %s at %s.%s%s" % (capital(found.to), found.signal or "a signal", clock(found.when), _places(run, stood), _handlers(run)),
+        evidence=[line(one.at, "%s got %s%s" % (one.to, one.signal or "a signal", _did(one))) for one in _told(run, found)],
         when=found.when,
         remedy=_remedy(run, found),
         explains=[failure for process in stood for failure in process.failures],
     )
+
+
+def _told(run: Run, found: OutsideEnd) -> List[OutsideEnd]:
+    """Return the first sign, and the ranks whose handlers made a call."""
+    return [found, *(one for one in run.handled if one.at != found.at)]
+
+
+def _did(one: OutsideEnd) -> str:
+    return "; its handler then called %s%s" % (one.did.op, ", which has not returned" if one.did.is_open else "") if one.did is not None else ""
+
+
+def _handlers(run: Run) -> str:
+    """Say that a handler's own call keeps a rank from ending."""
+    waits = [(one.to, one.did.op) for one in run.handled if one.did is not None and one.did.is_open]
+    return " %s then waited in %s, which its handler of the signal had called." % (capital(waits[0][0]), waits[0][1]) if waits else ""
 
 
 def _places(run: Run, stood: List[LoggedProcess]) -> str:

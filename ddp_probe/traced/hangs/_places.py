@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import struct
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -18,6 +19,7 @@ _USED = struct.Struct("@Q")
 _MOST = 4
 _LONG = ("validate", "test", "checkpoint", "save", "load")
 _COMPARED = 512  # Calls of a rank, the latest.
+_COMPARABLE = (0, schema.ASYNC)
 _SUSPECTED, _OVER = b'"event":"hang.suspected"', b'"event":"hang.over"'
 _LOOKED_AT = 1 << 18
 
@@ -131,9 +133,9 @@ def _words(call: AlignedCall) -> str:
 
 
 def _calls(data: bytes) -> Iterator[AlignedCall]:
-    """Yield the last calls of the job's main thread, as they are compared."""
+    """Yield the last calls of the job's main thread, as they are compared: not those of a signal's handler."""
     texts: Dict[int, str] = {}
-    rows = sorted((row for row in records(data) if not row["flags"] & (schema.INNER | schema.SIDE_THREAD)), key=lambda row: int(row["index"]))
+    rows = sorted((row for row in records(data) if row["flags"] in _COMPARABLE), key=lambda row: int(row["index"]))
     for row in rows[-_COMPARED:]:
         for number in (row["site"], row["group"]):
             if number not in texts:
@@ -170,7 +172,14 @@ def _by_number(found: Dict[str, List[int]]) -> "List[tuple[str, List[int]]]":
 
 def _called(data: bytes, row: Dict[str, Any]) -> str:
     number = " number %d" % row["seq"] if row["op"] < schema.POINT_TO_POINT else ""
-    return "%s%s%s" % (_OPERATIONS.get(row["op"], "a call"), number, _at(data, row))
+    return "%s%s%s%s" % (_OPERATIONS.get(row["op"], "a call"), number, _at(data, row), _handling(row["flags"] >> schema.SIGNAL_BITS))
+
+
+def _handling(number: int) -> str:
+    try:
+        return ", in its handler of %s" % signal.Signals(number).name if number else ""
+    except ours(ValueError):
+        return ", in its handler of signal %d" % number
 
 
 def _at(data: bytes, row: Dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Tuple
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.ours import is_a_handlers_overflow, ours
 from ddp_probe.traced.ledger._groups import Groups, Known, Numbers
-from ddp_probe.traced.ledger._sites import finder
+from ddp_probe.traced.ledger._sites import LINE, finder
 from ddp_probe.traced.ledger._sums import Row, Sums, count_call
 from ddp_probe.traced.ledger._threads import CALL, Frames, Here, LedgerThread
 from ddp_probe.traced.patching import Switch
@@ -71,6 +71,9 @@ def hooks(  # noqa: C901, PLR0915  # One flat piece: a call within it would cost
             peer = -1 if peer is NO_PEER else _peer(op, peer, group_peer, known)
             line = site()
             flags = thread.flags
+            if line > LINE:
+                flags |= line >> 32 << schema.SIGNAL_BITS
+                line &= LINE
             if is_async:
                 flags |= 1
             if thread.outer and not frames.around(frame_of(1).f_back, CALL):

@@ -8,7 +8,7 @@ from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.ours import is_a_handlers_overflow, ours
 from ddp_probe.traced.ledger._calls import broken
 from ddp_probe.traced.ledger._groups import Numbers
-from ddp_probe.traced.ledger._sites import finder
+from ddp_probe.traced.ledger._sites import LINE, finder
 from ddp_probe.traced.ledger._steps import BACKWARD, StepRing
 from ddp_probe.traced.ledger._threads import Frames, Here, LedgerThread
 from ddp_probe.traced.patching import Call, Observer, Switch, Target
@@ -120,7 +120,7 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
                     words[counted_at] = count
                 else:
                     threads[thread] = token = thread, now, thread.waited
-                    pack(mapped, row, count, now, 0, count, site(), thread.flags, count)
+                    pack(mapped, row, count, now, 0, count, site() & LINE, thread.flags, count)
                 numbers.used = count
                 words[moved] = now
                 return token
