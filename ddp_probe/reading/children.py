@@ -1,14 +1,16 @@
 """The exceptions of children that launchers report."""
 
 import re
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from ddp_probe.reading import text
+from ddp_probe.reading.failures import consequence
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Failure
 
+_RAY = re.compile(r"\(pid=(\d{1,10})[,)]")
 _WHO = re.compile(r"^-- Process (\d{1,7}) terminated with the following error", re.MULTILINE)
 
 
@@ -23,15 +25,44 @@ def reported(run: Run) -> Dict[int, Failed]:
     for launcher in run.launchers:
         child = first.get(launcher.host)
         for failure, when, at in _raised(launcher):
-            rank = child.rank if child is not None else by_local.get((launcher.host, _named(failure)))
-            if rank is None or not failure.type.endswith("ProcessRaisedException"):
-                continue
-            log = text.read(failure.message.encode("utf-8", "replace").splitlines(keepends=True), launcher.file)
-            raised = [failed for failed in log.failures if failed.type]
-            if raised:  # torch 1.12 reports no pid
-                raised[-1].at, raised[-1].when, raised[-1].rank = at, when, rank
-                found[rank] = raised[-1]
+            carried = _carried(failure, launcher)
+            if failure.type.endswith("ProcessRaisedException"):
+                rank = child.rank if child is not None else by_local.get((launcher.host, _named(failure)))
+            else:
+                rank = _of_pool(carried, failure, [process for process in run.processes if process.host == launcher.host])
+            if rank is not None and carried is not None:  # torch 1.12 reports no pid
+                carried.at, carried.when, carried.rank = at, when, rank
+                found[rank] = carried
     return found
+
+
+def _carried(failure: Failure, launcher: LoggedProcess) -> Optional[Failed]:
+    """Return the exception whose traceback is text in another one: in its message, or in that of its cause, as pools of Python do."""
+    for said in (failure.message, failure.cause_message):
+        raised = [failed for failed in text.read(said.encode("utf-8", "replace").splitlines(keepends=True), launcher.file).failures if failed.type]
+        if raised:
+            return raised[-1]
+    return None
+
+
+def _of_pool(carried: Optional[Failed], failure: Failure, processes: List[LoggedProcess]) -> Optional[int]:
+    """Return the worker of a pool that raised it: the one that Ray names, else the only one that was in no call, or was in one if it lost another."""
+    workers = [process for process in processes if process.started.role == "promoted" and process.end is None and process.rank is not None]
+    named = _RAY.search(failure.message)
+    if named is not None:
+        workers = [process for process in workers if process.pid == int(named.group(1))]
+    elif carried is not None:
+        workers = [process for process in workers if _in_call(process) == bool(consequence(carried.text))]
+    return workers[0].rank if len(workers) == 1 else None
+
+
+def _in_call(process: LoggedProcess) -> bool:
+    """Tell whether the last thing that a process did was a call in which it waited for others, or lost one."""
+    kept = process.ledger
+    if kept is None:
+        return False
+    last = [kept.last.state] if kept.last is not None else []
+    return bool(set(last) & {"open", "raised"}) or any(phase.name == "backward" and phase.state in ("open", "raised") for phase in kept.phases)
 
 
 def _named(failure: Failure) -> int:

@@ -41,7 +41,7 @@ class Failure(msgspec.Struct, omit_defaults=True, gc=False):
     raised_at: Annotated[Optional[Site], _doc("The frame that raised it.")] = None
     frames: Annotated[List[Site], _doc("The traceback, outermost first, without frames of the probe; at most 40.")] = []
     cause: Annotated[str, _doc("Class of the exception that caused this one (`raise … from`, or raised while handling it).")] = ""
-    cause_message: Annotated[str, _doc("At most 500 characters of that exception's text; secrets masked.")] = ""
+    cause_message: Annotated[str, _doc("Like message, of the exception that `raise … from` names.")] = ""
 
 
 class Leaf(msgspec.Struct, omit_defaults=True, gc=False):

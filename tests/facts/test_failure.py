@@ -168,3 +168,18 @@ def test_traceback_is_left_as_it_was():
     before = (exc.__traceback__, exc.args, exc.__context__, sys.getrefcount(exc))
     failure(exc)
     assert (exc.__traceback__, exc.args, exc.__context__, sys.getrefcount(exc)) == before
+
+
+def test_an_exception_of_ray_says_what_its_worker_raised():
+    """It holds the traceback as text, and its own __str__ returns that; the arguments are the job's exception."""
+    kind = type("RayTaskError(ValueError)", (OwnTextError,), {"__module__": "ray.exceptions", "__str__": lambda self: "ValueError: loss is nan"})
+    assert failure(kind(OwnTextError())).message == "ValueError: loss is nan"
+
+
+def test_the_end_of_what_a_cause_says_is_kept():
+    """A pool of Python's passes a worker's traceback on as the text of the cause: its last line names the exception."""
+
+    def fails():
+        raise ValueError("x") from RuntimeError("Traceback\n" + "  a frame\n" * 500 + "ValueError: loss is nan")
+
+    assert failure(caught(fails)).cause_message.endswith("ValueError: loss is nan")

@@ -70,6 +70,94 @@ def test_an_exception_that_no_probe_saw_is_told(spawned: Callable[[str], Diagnos
     assert any("FileNotFoundError" in text and "job.py:" in text for text in told), told
 
 
+_POOL = """
+import multiprocessing
+import sys
+import time
+import torch
+import torch.distributed as dist
+
+
+def work(rank, address):
+    dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 1:
+        store.get("waits")
+        time.sleep(1)
+        raise KeyError("img")
+    store.set("waits", "1")
+    dist.barrier()
+
+
+if __name__ == "__main__":
+    with multiprocessing.Pool(2) as pool:
+        ranks = [pool.apply_async(work, (rank, "tcp://127.0.0.1:" + sys.argv[1])) for rank in (0, 1)]
+        ranks[1].get()
+"""
+
+
+def test_the_exception_that_a_pool_keeps_is_told_by_its_parent(
+    tmp_path: Path, run_python: Callable[..., Any], armed: Callable[..., Dict[str, str]], free_port: Callable[[], int]
+) -> None:
+    """A worker of a pool that raised is named with its exception and its line, which only the parent has."""
+    script = tmp_path / "pool.py"
+    script.write_text(_POOL)
+    done = run_python([script, str(free_port())], env=armed(tmp_path / "runs", DDP_PROBE_REPORT="0"), cwd=tmp_path, timeout=120)
+    assert done.returncode == 1
+    (finding,) = judge(load([str(tmp_path / "runs")])).findings
+    assert (finding.slug, finding.ranks) == ("rank-left-while-others-wait", [1])
+    assert "KeyError: 'img' at %s:%d" % (script, _POOL.split("\n").index('        raise KeyError("img")') + 1) in finding.verdict
+
+
+_PARENT = """
+import os
+import subprocess
+import sys
+import torch
+
+for rank in "01":
+    subprocess.check_call([sys.executable, "-c", "import torch"], env={**os.environ, "RANK": rank, "WORLD_SIZE": "2"})
+raise ValueError("loss is nan")
+"""
+
+
+def test_a_program_that_starts_ranks_in_its_own_way_says_what_it_failed_with(
+    tmp_path: Path, run_python: Callable[..., Any], armed: Callable[..., Dict[str, str]]
+) -> None:
+    """Pools of Ray and joblib start ranks where the probe does not look: their parent writes a file when it fails, and no other program does."""
+    (tmp_path / "job.py").write_text(_PARENT)
+    (tmp_path / "alone.py").write_text("import torch\nraise ValueError\n")
+    for name in ("job", "alone"):
+        assert run_python([tmp_path / (name + ".py")], env=armed(tmp_path / name), cwd=tmp_path, timeout=120).returncode == 1
+    (log,) = tmp_path.glob("job/2*/launcher.*.jsonl")
+    last = json.loads(log.read_text().splitlines()[-1])
+    assert (last["event"], last["failure"]["type"], last["failure"]["message"]) == ("launcher.end", "ValueError", "loss is nan")
+    assert not (tmp_path / "alone").exists()
+
+
+_WORKER = '\n  File "/train/train.py", line 24, in step\n    raise ValueError("loss is nan")\nValueError: loss is nan'
+_OF_RAY = {"type": "ray.exceptions.RayTaskError(ValueError)", "message": "ray::train() (pid=12, ip=127.0.0.1)" + _WORKER}
+_OF_POOL = {"type": "ValueError", "message": "loss is nan", "cause_message": '"""\nTraceback (most recent call last):' + _WORKER + '\n"""'}
+
+
+@pytest.mark.parametrize("failure", [_OF_RAY, _OF_POOL], ids=["Ray", "Python"])
+@pytest.mark.parametrize("known", [True, False])
+def test_who_raised_what_a_pool_passes_on(failure: Dict[str, Any], known: bool) -> None:
+    """Ray names the process; else it is the only worker that was in no call. If that is not known, nobody is named."""
+    events: List[Dict[str, Any]] = [{"event": "launcher.start", "pid": 10}]
+    for rank in (0, 1):
+        of = {"rank": rank, "world_size": 2, "pid": 11 + rank}
+        events += [{"event": "process.start", "role": "promoted", **of}]
+        events += [{"event": "dist.init_process_group", "phase": phase, "span": 1, "backend": "gloo", **of} for phase in ("begin", "end")]
+    lines = [*map(json.dumps, events), json.dumps({"event": "launcher.end", "pid": 10, "exit_code": 1, "uncaught": True, "failure": failure})]
+    if known:
+        lines += ["ledger 0-1 all_reduce 4 float32 at /train/train.py:9", "ledger 0 all_reduce 4 float32 at /train/train.py:9 open"]
+    run = from_lines("\n".join(lines))
+    run.running.clear()
+    named = [finding.ranks for finding in judge(run).findings if "train.py:24" in finding.verdict]
+    assert named == ([[1]] if known or "pid" in failure["message"] else [])
+
+
 def test_children_that_do_well_are_clear(spawned: Callable[[str], Diagnosis]) -> None:
     """Nothing is found if nothing is wrong."""
     assert spawned("fine").verdict == "clear"

@@ -115,8 +115,8 @@ def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
 def _unended(run: Run) -> List[LoggedProcess]:
     """Return the ranks that neither run nor have a last line, and of whose end no launcher tells."""
     told = deaths(run)
-    unknown = [process for process in run.processes if process.end is None and process.rank is not None and process.rank not in run.running]
-    return [process for process in unknown if process.rank not in told]
+    known = {*told, *run.running, *(failure.rank for failure in run.failures if failure.uncaught)}
+    return [process for process in run.processes if process.end is None and process.rank is not None and process.rank not in known]
 
 
 def _own(failure: Failed) -> bool:

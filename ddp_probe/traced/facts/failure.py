@@ -10,12 +10,13 @@ from ddp_probe.traced.facts._classes import bases, class_contents, class_name
 from ddp_probe.traced.facts.call_site import PROBE, module_of, site, within
 from ddp_probe.traced.facts.describe import describe
 
-_MESSAGE, _TAIL, _CUT, _CAUSE = 2000, 900, "\n[...]\n", 500
+_MESSAGE, _TAIL, _CUT = 2000, 900, "\n[...]\n"
 _LINE, _LINE_END, _LINE_CUT, _LINES, _LONGEST_LINE = 700, 200, " [...] ", 200, 20_000
 _FIRST, _LAST = 10, 30
 _WALK = 10_000
 
 # Exceptions of these modules build their text from their own arguments.
+_OF_TEXT = ("ray",)  # Its exceptions hold the traceback of a worker as text.
 _TRUSTED = ("builtins", "torch", "mmengine", "mmcv", "subprocess", "json", "msgspec", "concurrent", "asyncio", "multiprocessing")
 
 _args: Callable[[BaseException], Any] = BaseException.__dict__["args"].__get__
@@ -33,8 +34,9 @@ def _arguments(exc: BaseException) -> Tuple[Any, ...]:
 def _plain(exc: BaseException) -> bool:
     """Return whether str(exc) runs none of the job's code, neither in its class nor in its arguments."""
     owner = next(kind for kind in bases(type(exc)) if "__str__" in class_contents(kind))
-    if not within(str(class_contents(owner).get("__module__", "builtins")), _TRUSTED):
-        return False
+    module = str(class_contents(owner).get("__module__", "builtins"))
+    if not within(module, _TRUSTED):
+        return within(module, _OF_TEXT)
     held = _arguments(exc) + ((exc.filename, exc.filename2) if type(exc) is OSError else ())
     return all(type(item) in (str, int, float, bool, type(None), bytes) for item in held)
 
@@ -101,7 +103,7 @@ def _cause_of(exc: BaseException) -> str:
 def _said_by_cause(exc: BaseException) -> str:
     """Return the message of the exception's explicit cause (raise … from), or an empty string."""
     origin = _cause(exc)
-    return "" if origin is None else masked(_message(origin), _CAUSE)
+    return "" if origin is None else _message(origin)
 
 
 def failure(exc: BaseException) -> Failure:

@@ -91,6 +91,7 @@ class Ending:
 
     def _note(self, exc: BaseException) -> None:
         self._uncaught = exc
+        self._session.speak_for_ranks()
         self.close(failure=failure(exc), uncaught=True, exit_code=130 if issubclass(type(exc), KeyboardInterrupt) else 1)
 
     def _at_once(self, code: int) -> None:

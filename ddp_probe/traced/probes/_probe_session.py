@@ -44,5 +44,8 @@ class ProbeSession(Protocol):
     def act_as_launcher(self, watches: bool = True) -> None:
         """Take the part of a launcher: the program starts ranks itself; it watches them, unless they are about to end."""
 
+    def speak_for_ranks(self) -> None:
+        """Write what the program fails with, if its children have become ranks."""
+
     def warn(self, problem: str, event: schema.Event) -> None:
         """Say one line on stderr, and record it."""

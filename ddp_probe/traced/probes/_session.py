@@ -152,6 +152,12 @@ class Session:
         if watches and self.process.role.name == "launcher":
             guard.run("watcher", self.launch.start, self, _host())
 
+    def speak_for_ranks(self) -> None:
+        """A program of its own fails whose children have become ranks, as with a pool's: only it has their exception, for its pool keeps that."""
+        if self.process.role.name == "solo" and self.recorder.path is None and os.path.isdir(self.process.folder):
+            self.act_as_launcher(watches=False)
+            self.recorder.start()
+
     def warn(self, problem: str, event: schema.Event) -> None:
         """Say one line on stderr, unless DDP_PROBE_ECHO is off, and record it: which rank, which line, what, how to read on."""
         rank = "?" if self.process.rank is None else self.process.rank
