@@ -248,7 +248,7 @@ def lacks() -> Callable[..., List[str]]:
     """What a report over a run says less of than the plain log of the same job."""
     from ddp_probe.judging.causes import group_of
     from ddp_probe.judging.judge import judge
-    from ddp_probe.reading.load import load
+    from ddp_probe.reading.load_run import load
 
     def compare(folders: Sequence[Any], log: Path) -> List[str]:
         told, printed = judge(load([str(folder) for folder in folders])), judge(load([str(log)]))

@@ -59,7 +59,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Take what is there out of the collector's sight, and keep the reader from putting it back."""
     if session.config.getoption("--all"):
         return
-    reader = sys.modules.get("ddp_probe.reading.load")
+    reader = sys.modules.get("ddp_probe.reading.load_run")
     if reader is not None:
         assert reader.without_collector
         reader.without_collector = _collector_off

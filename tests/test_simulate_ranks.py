@@ -10,8 +10,8 @@ import pytest
 from schedule import seed
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading import ledger
-from ddp_probe.reading.load import load
+from ddp_probe.reading import whole_ledger
+from ddp_probe.reading.load_run import load
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.showing.watch import ask, look
 
@@ -91,7 +91,7 @@ def test_the_ledgers_are_those_of_the_package(simulate, tmp_path):
     """Each rank's ledger has the calls that were asked for, numbered in two groups without a gap; more than the ring holds leave the last ones."""
     folder = simulate(4, "--hosts", 2, "--events", 24, "--records", 3000)
     process = load([folder]).ranks[2]
-    found = ledger.read(process.ledger_file)
+    found = whole_ledger.read(process.ledger_file)
     assert (found.problem, found.torn, len(found.records)) == ("", 0, schema.RECORDS)
     assert [record.number for record in found.records] == list(range(3001 - schema.RECORDS, 3001))
     assert found.header is not None

@@ -77,7 +77,7 @@ def _own(module: Any, paths: List[str], width: int, say: Any) -> Iterable[Any]:
     from ddp_probe.judging.judge import judge
     from ddp_probe.judging.rules import rule_of
     from ddp_probe.reading import bundled
-    from ddp_probe.reading.load import load
+    from ddp_probe.reading.load_run import load
     from ddp_probe.showing import found, safe
     from ddp_probe.showing.layout import GLUE, StyledLine
     from ddp_probe.showing.paths import Paths

@@ -73,7 +73,7 @@ def _report(request: Any, args: argparse.Namespace) -> int:
     from ddp_probe.judging.judge import judge
     from ddp_probe.moving.gather import run as gather
     from ddp_probe.reading import gathered
-    from ddp_probe.reading.load import load
+    from ddp_probe.reading.load_run import load
     from ddp_probe.showing import forms
     from ddp_probe.showing.progress import Bar, Steps
 

@@ -156,9 +156,9 @@ def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, qu
 
 def _follow(paths: List[str], read: Dict[str, int], choice: _Choice, show: Callable[[Any], None]) -> None:
     """Print new lines until every process has written its last line and nothing new arrives for a while."""
-    from ddp_probe.reading import find, tail
+    from ddp_probe.reading import events, find
 
-    files, quiet = tail.Tail(read), 0.0
+    files, quiet = events.Tail(read), 0.0
     while True:
         now = _files(paths)
         new = files.more(now)
@@ -167,19 +167,19 @@ def _follow(paths: List[str], read: Dict[str, int], choice: _Choice, show: Calla
                 show(entry)
         sys.stdout.flush()
         quiet = 0.0 if new else quiet + _PAUSE
-        if quiet >= _SETTLED and tail.over([file for file in now if find.is_ours(file)]):
+        if quiet >= _SETTLED and events.over([file for file in now if find.is_ours(file)]):
             return
         time.sleep(_PAUSE)
 
 
 def _may_hold(file: str, ranks: Ranks, there: Set[int]) -> bool:
     """Return whether a file may contain a requested rank, to skip others unread. A solo program may get its rank after its file is named."""
-    from ddp_probe.reading import ends
+    from ddp_probe.reading import log_lines
 
     found = _FILE.match(os.path.basename(file))
     if found is None or ranks(int(found[1])):
         return True
-    last = ends.last(file).get("rank")
+    last = log_lines.last(file).get("rank")
     if isinstance(last, int) and not ranks(last):
         there.add(last)
         return False
@@ -264,7 +264,7 @@ def _since(text: str, files: List[str]) -> float:
 
 def _end(files: List[str]) -> float:
     """Return the time of the run's last event."""
-    from ddp_probe.reading import ends
-    from ddp_probe.reading.stamp import seconds
+    from ddp_probe.reading import log_lines
+    from ddp_probe.reading.log_lines import seconds
 
-    return max((seconds(str(ends.last(file).get("ts", ""))) or 0.0 for file in files), default=0.0)
+    return max((seconds(str(log_lines.last(file).get("ts", ""))) or 0.0 for file in files), default=0.0)

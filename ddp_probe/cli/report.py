@@ -108,7 +108,7 @@ def _run(args: argparse.Namespace) -> int:
         return follow.follow(args.paths, args.form, args.strict)
     written_file.refuse(files)
     from ddp_probe.judging.judge import judge
-    from ddp_probe.reading.load import load
+    from ddp_probe.reading.load_run import load
     from ddp_probe.showing.progress import Bar
 
     with bundled.opened(args.paths) as paths:

@@ -78,7 +78,7 @@ def _glances(folders: List[str], look: Callable[[str], Any]) -> Iterator[Any]:
 def _verdict(row: Dict[str, Any]) -> Dict[str, Any]:
     """Return the verdict of `report`."""
     from ddp_probe.judging.judge import judge
-    from ddp_probe.reading.load import load
+    from ddp_probe.reading.load_run import load
     from ddp_probe.shared.errors import ProbeError
 
     try:

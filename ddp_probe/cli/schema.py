@@ -40,9 +40,9 @@ def _schema(what: str) -> Dict[str, Any]:
 
         return report_schema()
     if what == LEDGER:
-        from ddp_probe.reading import ledger_layout
+        from ddp_probe.reading import ledger_file
 
-        return ledger_layout.as_json()
+        return ledger_file.layout_as_json()
     from ddp_probe.shared import schema
 
     return schema.json_schema()

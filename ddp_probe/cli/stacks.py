@@ -69,9 +69,9 @@ def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
 
 
 def _write(path: str, found: List[Any], *, all_threads: bool) -> None:
-    from ddp_probe.reading import stack_tree
+    from ddp_probe.reading import rank_stacks
 
-    text = "".join(line + "\n" for line in stack_tree.folded(thread for one in found for thread in one.threads if thread.main or all_threads))
+    text = "".join(line + "\n" for line in rank_stacks.folded(thread for one in found for thread in one.threads if thread.main or all_threads))
     if path == "-":
         sys.stdout.write(text)
         return

@@ -10,9 +10,9 @@ from ddp_probe.judging import _next
 from ddp_probe.judging.ledgers import Standing, View, as_site, described, spoken, view
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.words import capital, counted, named, place
-from ddp_probe.reading.ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.splits import BACKWARD, FORWARD
+from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, BATCH, OPERATIONS, PAIRED
 
 _ABOUT_GROUPS = frozenset(one.name for one in OPERATIONS if ABOUT_GROUPS <= one.code < BATCH)

@@ -9,7 +9,7 @@ from typing import Dict, Optional
 
 from ddp_probe.judging.ledgers import Standing, View
 from ddp_probe.judging.words import clock, named
-from ddp_probe.reading import alive, stacks
+from ddp_probe.reading import alive, rank_stacks
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema, settings
 
@@ -90,5 +90,5 @@ def _speaks_of(other: Standing, process: LoggedProcess, since: float) -> bool:
 
 
 def _dumped(process: LoggedProcess, moved: float) -> bool:
-    dump = stacks.dumped(process.file)
+    dump = rank_stacks.dumped(process.file)
     return dump is not None and dump.when >= moved

@@ -8,11 +8,11 @@ from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 from ddp_probe.judging._splits import split
 from ddp_probe.judging.ledgers import Standing, view
 from ddp_probe.reading.job_line import job_line
-from ddp_probe.reading.ledger import Phase, Record
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
+from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.reading.splits import BACKWARD
-from ddp_probe.reading.stacks import main_frames
+from ddp_probe.reading.whole_ledger import Phase, Record
 from ddp_probe.shared import schema
 from ddp_probe.shared.ledger_schema import PAIRED
 

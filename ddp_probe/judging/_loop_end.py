@@ -11,7 +11,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 from ddp_probe.judging._rank_branch import tree
 from ddp_probe.judging._waits import PEER_GONE, waited
 from ddp_probe.judging.ledgers import Standing
-from ddp_probe.reading.stacks import main_frames
+from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 
 _Loop = Union[ast.For, ast.AsyncFor]

@@ -2,8 +2,8 @@
 
 from typing import List, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading.ledger import LedgerSite, Record
 from ddp_probe.reading.model import LoggedProcess
+from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared.ledger_schema import PAIRED
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from ddp_probe.judging._once import once_per_run
 from ddp_probe.judging._wraps import Wrapped
-from ddp_probe.reading import held_files
+from ddp_probe.reading import fold_file
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 
@@ -57,7 +57,7 @@ def parameters(run: Run, wrapped: Wrapped) -> Optional[List[Parameter]]:
     if not digest.isalnum():  # It becomes a file's name.
         return None
     for folder in dict.fromkeys((os.path.dirname(wrapped.process.file), *run.folders)):
-        found = _read(held_files.place(os.path.join(folder, "models", digest + ".json")))
+        found = _read(fold_file.real_place(os.path.join(folder, "models", digest + ".json")))
         if found is not None and len(found) == wrapped.placement.parameters:
             return found
     return None

@@ -6,7 +6,7 @@ different lines, that it still runs.
 
 from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.reading import stacks
+from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.job_line import job_line, own_frames
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import LoggedProcess
@@ -59,12 +59,12 @@ def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterato
     calls: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
     for call in calls:
         when = ledger.when(call.begin.mono_ns) if call.begin.mono_ns else call.when - process.offset
-        frames = stacks.main_frames(call.begin.threads)
+        frames = rank_stacks.main_frames(call.begin.threads)
         if frames and when >= ledger.moved and not _came_after(process, when):
             yield _Look(when, frames, call.at)
-    dump = stacks.dumped(process.file)
+    dump = rank_stacks.dumped(process.file)
     if dump is not None and _is_new(process, ledger, dump.when, latest):
-        yield _Look(min(dump.when, latest), stacks.main_frames(dump.threads), LogLine(stacks.dump_of(process.file), 1), is_dump=True)
+        yield _Look(min(dump.when, latest), rank_stacks.main_frames(dump.threads), LogLine(rank_stacks.dump_of(process.file), 1), is_dump=True)
 
 
 def _is_new(process: LoggedProcess, ledger: RankLedger, when: float, latest: float) -> bool:

@@ -5,7 +5,7 @@ import re
 from typing import Iterator, List, Optional, Tuple
 
 from ddp_probe.reading import job_source
-from ddp_probe.reading.ledger import LedgerSite
+from ddp_probe.reading.whole_ledger import LedgerSite
 
 _RANK = re.compile(r"(?:^|_|\b)rank(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
 

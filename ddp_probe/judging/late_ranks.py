@@ -7,9 +7,9 @@ from ddp_probe.judging.ledgers import view
 from ddp_probe.judging.words import named
 from ddp_probe.reading import lateness
 from ddp_probe.reading.lateness import LateRanks, StepMember, milliseconds
-from ddp_probe.reading.ledger import LedgerSite
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.steps import FEW
+from ddp_probe.reading.whole_ledger import LedgerSite
 
 _SIGNED, _HALF = 1 << 64, 1 << 63
 

@@ -10,10 +10,10 @@ from ddp_probe.judging._own_lines import OwnLine, own_line
 from ddp_probe.judging._waits import PEER_GONE, TIMED_OUT, starting, waited
 from ddp_probe.judging.words import clock, counted, named, place
 from ddp_probe.reading import standing
-from ddp_probe.reading.ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.reading.standing import LedgerStanding, Left
+from ddp_probe.reading.whole_ledger import Group, LedgerSite, Phase, Record
 from ddp_probe.shared import schema, settings
 from ddp_probe.shared.ledger_schema import PAIRED
 

@@ -10,12 +10,12 @@ from ddp_probe.judging._waits import joined, stood
 from ddp_probe.judging.ledgers import view
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.words import by_number, clock, counted, named, place, subject
-from ddp_probe.reading import inside as carried
+from ddp_probe.reading import job_line as carried
 from ddp_probe.reading.failures import INTERRUPTED
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run, one_line
-from ddp_probe.reading.stacks import main_frames
+from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Failure
 

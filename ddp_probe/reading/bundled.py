@@ -2,18 +2,132 @@
 
 While one is open, what only the host of the job could tell comes from the bundle: which processes ran, at which time, and the job's source.
 A bundle that was unpacked by hand is a folder with bundle.json, and is read in the same way.
+
+It is somebody else's file: unpacking it can neither write elsewhere nor fill the disk or the memory.
 """
 
 import contextlib
+import gzip
 import os
 import re
+import stat
+import tarfile
+import tempfile
 import time
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+import zlib
+from typing import IO, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import msgspec
 
-from ddp_probe.reading import unpack
-from ddp_probe.shared.errors import ProbeError, UsageError
+from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
+
+MOST_BYTES = 1 << 28  # Of a bundle without its compression; bundle writes fewer.
+MOST_FILES = 100_000
+_LONGEST = 400  # Characters of a name.
+_PIECE = 1 << 16
+_BROKEN = (tarfile.TarError, EOFError, OSError, zlib.error, ValueError, OverflowError, RecursionError, MemoryError)
+
+
+class _HostileError(Exception):
+    """The archive holds what no bundle holds."""
+
+
+@contextlib.contextmanager
+def unpacked(path: str) -> Iterator[str]:
+    """Unpack a bundle, and remove the folder in the end."""
+    with tempfile.TemporaryDirectory(prefix="ddp_probe-bundle-") as folder:
+        try:
+            _unpack(path, folder)
+        except _HostileError as exc:
+            raise not_a_bundle(path, str(exc)) from exc
+        except _BROKEN as exc:
+            raise _broken(path, exc) from exc
+        yield folder
+
+
+def not_a_bundle(path: str, why: str) -> UnusableError:
+    """Return the error for a file that is not a bundle."""
+    return UnusableError(
+        what="%s is not a bundle of ddp_probe." % path,
+        why=why,
+        what_to_do="'python -m ddp_probe bundle RUN' writes one. Unpack a compressed log before you name it.",
+    )
+
+
+def _broken(path: str, exc: BaseException) -> UnusableError:
+    cut = isinstance(exc, EOFError) or "end of data" in str(exc) or "end-of-stream" in str(exc)
+    if cut:
+        return UnusableError(what="%s is not complete." % path, why="The file ends inside the archive.", what_to_do="Copy or download it again.")
+    if isinstance(exc, OSError) and exc.errno:
+        return UnusableError(what="%s cannot be unpacked." % path, why=exc.strerror or str(exc), what_to_do="TMPDIR names the folder for it.")
+    return not_a_bundle(path, "It is not a readable tar archive: %s." % (str(exc)[:200] or type(exc).__name__))
+
+
+def _unpack(path: str, folder: str) -> None:
+    with tempfile.TemporaryFile(dir=folder) as plain:
+        with gzip.open(path, "rb") as packed:
+            _copy(packed, plain, MOST_BYTES, "it")
+        plain.seek(0)
+        with tarfile.open(fileobj=plain, mode="r:") as tar:
+            _members(tar, folder)
+
+
+def _members(tar: tarfile.TarFile, folder: str) -> None:
+    left, count = MOST_BYTES, 0
+    for member in tar:
+        count += 1
+        if count > MOST_FILES:
+            raise _HostileError("It holds more than %d files." % MOST_FILES)
+        if member.isdir():
+            continue
+        if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
+            raise _HostileError("It holds %r, which is not a plain file." % member.name[:200])
+        target = os.path.join(folder, *_parts(member.name))
+        source = tar.extractfile(member)
+        assert source is not None  # Of a plain file there always is one.
+        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+        with open(target, "xb", opener=_private) as file:
+            left -= _copy(source, file, left, member.name[:200])
+            if file.tell() < member.size:
+                raise EOFError
+        os.utime(target, (member.mtime, member.mtime))
+
+
+def _parts(name: str) -> List[str]:
+    """Return the folders and the name of a member; anything that could lead out of the folder is refused."""
+    parts = name.split("/")
+    if not name or len(name) > _LONGEST or any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts):
+        raise _HostileError("It holds a file named %r, which could lead out of its folder." % name[:200])
+    return parts
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
+def _copy(source: Union[IO[bytes], gzip.GzipFile], target: IO[bytes], most: int, name: str) -> int:
+    """Copy at most this many bytes; return how many there were."""
+    copied = 0
+    while True:
+        piece = source.read(_PIECE)
+        if not piece:
+            return copied
+        copied += len(piece)
+        if copied > most:
+            raise _HostileError("Unpacked, %s has more than %d bytes." % (name, MOST_BYTES))
+        target.write(piece)
+
+
+def looks_packed(path: str) -> bool:
+    """Return whether a file may be a bundle, by its name or its first bytes."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, "rb") as file:
+            return file.read(3) == b"\x1f\x8b\x08" or path.endswith((".tar.gz", ".tgz"))
+    except OSError:
+        return False
+
 
 MANIFEST = "bundle.json"
 VERSION = 1
@@ -116,7 +230,7 @@ def opened(paths: Sequence[str]) -> Iterator[List[str]]:
         raise UsageError("A bundle is read alone.", "Name %s without the other paths." % bundle)
     path, number = _numbered(bundle)
     with contextlib.ExitStack() as stack:
-        folder = path if os.path.isdir(path) else _top(stack.enter_context(unpack.unpacked(path)), path)
+        folder = path if os.path.isdir(path) else _top(stack.enter_context(unpacked(path)), path)
         yield stack.enter_context(reading(path, folder, _manifest(folder, path), number))
 
 
@@ -143,14 +257,14 @@ def _numbered(path: str) -> Tuple[str, str]:
 
 def is_bundle(path: str) -> bool:
     """Return whether a path is that of a bundle, packed or not."""
-    return os.path.isfile(os.path.join(path, MANIFEST)) if os.path.isdir(path) else unpack.looks_packed(path)
+    return os.path.isfile(os.path.join(path, MANIFEST)) if os.path.isdir(path) else looks_packed(path)
 
 
 def _top(folder: str, path: str) -> str:
     """Return the one folder that a bundle consists of."""
     found = [os.path.join(folder, name) for name in os.listdir(folder)[:_FEW]]
     if len(found) != 1 or not os.path.isdir(found[0]):
-        raise unpack.not_a_bundle(path, "It does not consist of one folder.")
+        raise not_a_bundle(path, "It does not consist of one folder.")
     return found[0]
 
 
@@ -158,16 +272,16 @@ def _manifest(folder: str, path: str) -> Manifest:
     file = os.path.join(folder, MANIFEST)
     try:
         if os.path.getsize(file) > _LARGEST:
-            raise unpack.not_a_bundle(path, "Its %s is too large." % MANIFEST)
+            raise not_a_bundle(path, "Its %s is too large." % MANIFEST)
         with open(file, "rb") as stream:
             found = msgspec.json.decode(stream.read(), type=Manifest)
     except FileNotFoundError:
-        raise unpack.not_a_bundle(path, "It does not hold %s." % MANIFEST) from None
+        raise not_a_bundle(path, "It does not hold %s." % MANIFEST) from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError) as exc:
-        raise unpack.not_a_bundle(path, "Its %s is not valid: %s." % (MANIFEST, exc)) from exc
+        raise not_a_bundle(path, "Its %s is not valid: %s." % (MANIFEST, exc)) from exc
     if found.bundle != VERSION:
-        raise unpack.not_a_bundle(path, "It is of version %d; this ddp_probe reads version %d." % (found.bundle, VERSION))
+        raise not_a_bundle(path, "It is of version %d; this ddp_probe reads version %d." % (found.bundle, VERSION))
     inside = [*found.paths, *found.sources.values()]
     if not found.paths or any(os.path.isabs(each) or ".." in each.split("/") for each in inside):
-        raise unpack.not_a_bundle(path, "Its %s names files outside of it." % MANIFEST)
+        raise not_a_bundle(path, "Its %s names files outside of it." % MANIFEST)
     return found

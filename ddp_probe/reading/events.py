@@ -7,14 +7,14 @@ import heapq
 import os
 import stat
 from datetime import datetime, timezone
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import msgspec
 
-from ddp_probe.reading import ledger, rank_ledger
-from ddp_probe.reading._lines import lines
+from ddp_probe.reading import fold_file, log_lines, rank_ledger, whole_ledger
+from ddp_probe.reading.log_lines import lines, moment, seconds
 from ddp_probe.reading.model import Inventory
-from ddp_probe.reading.stamp import moment, seconds
+from ddp_probe.shared import ledger_schema
 
 _ALL_PIECES = 64 << 20  # Bytes of all files together in memory at a time.
 _PIECE = 1 << 18
@@ -75,7 +75,7 @@ def records(path: str) -> Iterator[TimedLine]:
         yield TimedLine(when, path, record.number, Head(event["event"], event["ts"], record.entered_ns, event["rank"]), _ENCODE(event) + b"\n")
 
 
-def _event(record: ledger.Record, rank: int, when: float) -> Dict[str, Any]:
+def _event(record: whole_ledger.Record, rank: int, when: float) -> Dict[str, Any]:
     """Return a record as an event has it; what is not known, or does not apply, is left out."""
     left = record.left_ns if record.state != "open" else 0
     found = {
@@ -177,3 +177,74 @@ def _pieces(file: str, piece: int, inventory: Inventory) -> Iterator[_Numbered]:
         yield from held
         if size < piece:
             return
+
+
+# Reads single lines of a log, or single records of a ledger, so that a report can quote what its evidence points at.
+
+
+def lines_at(file: str, numbers: Collection[int]) -> Dict[int, bytes]:
+    """Return the lines with these numbers, or of a ledger the records as `logs --raw` prints them; what is not there is left out."""
+    if file.endswith(ledger_schema.SUFFIXES):
+        return {one.number: one.line for one in records(file) if one.number in numbers}
+    place, last = fold_file.real_place(file), max(numbers, default=0)
+    found: Dict[int, bytes] = {}
+    try:
+        if not stat.S_ISREG(os.stat(place).st_mode):  # Opening a pipe would block forever.
+            return found
+        with open(place, "rb") as stream:
+            for number, line, _ in lines(stream):
+                if number in numbers:
+                    found[number] = line
+                if number >= last:
+                    break
+    except OSError:
+        pass
+    return found
+
+
+# Reads the lines that were added to files since they were last read, and the lines of new files.
+
+_CHUNK = 1 << 20
+
+
+class Tail:
+    """Growing files: remembers how far each one has been read."""
+
+    def __init__(self, read: Dict[str, int]) -> None:
+        self._lines = dict(read)  # File to the number of its lines already read.
+        self._offsets = {file: _offset(file, count) for file, count in read.items()}
+
+    def more(self, files: Sequence[str]) -> List[TimedLine]:
+        """Return the new complete lines, by time on the clock of each host."""
+        return sorted((entry for file in files for entry in self._of(file)), key=lambda entry: entry.when)
+
+    def _of(self, file: str) -> Iterator[TimedLine]:
+        try:
+            with open(file, "rb") as stream:
+                stream.seek(self._offsets.get(file, 0))
+                parts = stream.read(_CHUNK).split(b"\n")
+        except OSError:
+            return
+        for part in parts[:-1]:  # the text after the last line break is still being written
+            self._offsets[file] = self._offsets.get(file, 0) + len(part) + 1
+            self._lines[file] = self._lines.get(file, 0) + 1
+            head = head_of(part)
+            if head is not None:
+                yield TimedLine(head.when or 0.0, file, self._lines[file], head, part + b"\n")
+
+
+def _offset(file: str, count: int) -> int:
+    """Return the offset of the line after the first `count` lines."""
+    offset = 0
+    try:
+        with open(file, "rb") as stream:
+            for _ in range(count):
+                offset += len(stream.readline())
+    except OSError:
+        pass
+    return offset
+
+
+def over(files: Sequence[str]) -> bool:
+    """Return whether every process with a file has written its last line."""
+    return bool(files) and all(log_lines.last(file).get("event") in ("process.end", "launcher.end") for file in files)

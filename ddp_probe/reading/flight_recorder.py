@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, NamedTuple, Op
 
 import msgspec
 
-from ddp_probe.reading import held_files
+from ddp_probe.reading import fold_file
 from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
 from ddp_probe.reading.checkpoints.judged import BrokenError, UnknownError
 from ddp_probe.reading.checkpoints.pickle_machine import Machine
@@ -85,7 +85,7 @@ def find(folders: Iterable[str]) -> Dict[int, str]:
 def read(path: str, rank: int) -> Recording:
     """Read one dump."""
     try:
-        with open(held_files.place(path), "rb", opener=_opener) as file:
+        with open(fold_file.real_place(path), "rb", opener=_opener) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return Recording(path, rank, problem="it is not a regular file")
             return Recording(path, rank, tuple(_entries(_loads(file))), _written(path))
@@ -101,7 +101,7 @@ def _opener(path: str, flags: int) -> int:
 
 def _names(folder: str) -> List[str]:
     try:
-        held = held_files.names(folder)
+        held = fold_file.held_names(folder)
         return os.listdir(folder) if held is None else held
     except OSError:
         return []
@@ -109,7 +109,7 @@ def _names(folder: str) -> List[str]:
 
 def _written(path: str) -> float:
     try:
-        return os.stat(held_files.place(path)).st_mtime
+        return os.stat(fold_file.real_place(path)).st_mtime
     except OSError:
         return 0.0
 

@@ -7,12 +7,12 @@ import os
 import shlex
 from typing import BinaryIO, Dict, Iterator, Optional, Sequence
 
-from ddp_probe.reading import find, flight_recorder, fold_file, host_fold, ledger, process_files, stacks
+from ddp_probe.reading import find, flight_recorder, fold_file, host_fold, process_files, rank_stacks, whole_ledger
 from ddp_probe.reading.fold_file import FoldMember
-from ddp_probe.reading.load import without_collector
+from ddp_probe.reading.load_run import without_collector
 from ddp_probe.reading.model import Inventory
 from ddp_probe.reading.process_files import Meter, Progress
-from ddp_probe.reading.shared import SharedParts
+from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared.errors import UnusableError
 
 _MODELS = "models"
@@ -62,7 +62,7 @@ class _Places:
 
     def held(self, logs: Sequence[str], ledgers: Sequence[str]) -> Iterator[Sequence[str]]:
         """Yield the files that a rule may look into, each with its name in the fold."""
-        for path in (*(stacks.dump_of(log) for log in logs), *filter(None, ledgers)):
+        for path in (*(rank_stacks.dump_of(log) for log in logs), *filter(None, ledgers)):
             yield self.of(path), path
         for folder in self._folders:
             models = os.path.join(folder, _MODELS)
@@ -79,7 +79,7 @@ def _contents(name: str, path: str) -> Iterator[FoldMember]:
         if not os.path.isfile(path):
             return
         if path.endswith(".ledger"):
-            data = ledger.settled(path).rstrip(b"\0") + bytes(_LAST_NUMBER)
+            data = whole_ledger.settled(path).rstrip(b"\0") + bytes(_LAST_NUMBER)
         else:
             with open(path, "rb") as file:
                 data = file.read(min(os.fstat(file.fileno()).st_size, fold_file.LARGEST))  # read() makes room for all that it is asked for.

@@ -2,8 +2,10 @@
 
 import os
 import struct
+import tempfile
 import zlib
-from typing import BinaryIO, Iterable, List, NamedTuple, Optional, Tuple
+from functools import lru_cache
+from typing import BinaryIO, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import msgspec
 
@@ -116,3 +118,53 @@ def _unpacked(data: bytes, size: int) -> bytes:
     if machine.unconsumed_tail or not machine.eof:
         raise InvalidFoldError("It is larger than %d bytes, or not whole." % LARGEST)
     return found
+
+
+# Gives the files that a fold holds a place on this disk, when one is asked for. Every other path is its own place.
+
+_INSIDE = SUFFIX + "/"
+_LISTS = 64  # At most this many lists of held files are remembered: rules look at a few ranks.
+
+
+def real_place(path: str) -> str:
+    """Return where a file can be read."""
+    folder, inside, name = path.rpartition(_INSIDE)
+    if not inside or os.path.lexists(path):
+        return path
+    return _place(folder + SUFFIX, name) or path
+
+
+def held_bytes(path: str) -> Optional[bytes]:
+    """Return the bytes of a file that a fold holds, without a place on this disk; None for every other path."""
+    folder, inside, name = path.rpartition(_INSIDE)
+    one = _files(folder + SUFFIX).get(name) if inside and not os.path.lexists(path) else None
+    return held_data(folder + SUFFIX, one) if one is not None else None
+
+
+def held_names(folder: str) -> Optional[List[str]]:
+    """Return the names of the files that a fold holds; None if this is not one."""
+    return list(_files(folder)) if folder.endswith(SUFFIX) and os.path.isfile(folder) else None
+
+
+@lru_cache(maxsize=_LISTS)
+def _files(fold: str) -> Dict[str, FoldEntry]:
+    return {one.name: one for one in held_files(fold)}
+
+
+@lru_cache(maxsize=1)
+def _folder() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix="ddp_probe-fold-")
+
+
+@lru_cache(maxsize=None)
+def _place(fold: str, name: str) -> str:
+    """Write a held file to a folder of this process, under a name of our own; an empty string if the fold does not hold it."""
+    one = _files(fold).get(name)
+    data = held_data(fold, one) if one is not None else None
+    if one is None or data is None:
+        return ""
+    number, path = tempfile.mkstemp(dir=_folder().name)
+    with os.fdopen(number, "wb") as file:
+        file.write(data)
+    os.utime(path, (one.changed, one.changed))
+    return path

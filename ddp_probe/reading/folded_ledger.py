@@ -7,9 +7,9 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import msgspec
 
 from ddp_probe.reading import rank_ledger
-from ddp_probe.reading.ledger import CallSum, Group, LedgerSite, Phase, Record
 from ddp_probe.reading.rank_ledger import GroupCalls, LedgerCall, RankLedger
 from ddp_probe.reading.steps import PARTS, StepTimes, counted
+from ddp_probe.reading.whole_ledger import CallSum, Group, LedgerSite, Phase, Record
 
 _Row = Tuple[Any, ...]  # A record or a phase with numbers for its group and its site; 0 for none.
 _CALL = LedgerCall._fields.index("site")

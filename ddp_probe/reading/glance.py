@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading import ends, find
+from ddp_probe.reading import find, log_lines
 
 _NAME = re.compile(r"rank(\d+)\.([^.]*)\.(\d+)(\.\d+)?\.jsonl$")
 _LAUNCHER = re.compile(r"launcher\.([^.]*)(\.\d+)?\.jsonl$")
@@ -58,7 +58,7 @@ def at(folder: str) -> Glance:
 def _command(files: List[str]) -> str:
     """Return the command as typed: the launcher's command line, else a rank's, without the interpreter."""
     for file in sorted(files, key=lambda file: not os.path.basename(file).startswith("launcher"))[:_SAMPLED]:
-        words = ends.first(file).get("argv")
+        words = log_lines.first(file).get("argv")
         if isinstance(words, list) and words:
             return typed([str(word) for word in words])
     return ""
@@ -104,12 +104,12 @@ def _stat(file: str) -> Tuple[int, float]:
 def _expected(ranks: List[str], launchers: List[str]) -> Optional[int]:
     """Return the world size from the last or the first lines of the first ranks."""
     for file in ranks[:_SAMPLED]:
-        for event in (ends.last(file), ends.first(file)):
+        for event in (log_lines.last(file), log_lines.first(file)):
             size = event.get("world_size", event.get("group_size"))
             if isinstance(size, int) and size > 0:
                 return size
     if not ranks:
-        requested = [event.get("nproc_per_node") for file in launchers for event in ends.tail(file) if event.get("event") == "launcher.agent"]
+        requested = [event.get("nproc_per_node") for file in launchers for event in log_lines.tail(file) if event.get("event") == "launcher.agent"]
         known = [number for number in requested if isinstance(number, int)]
         return sum(known) or None
     return 1 if len(ranks) == 1 and not launchers else None
@@ -117,8 +117,8 @@ def _expected(ranks: List[str], launchers: List[str]) -> Optional[int]:
 
 def _ended(ranks: List[str], launchers: List[str], seen: int, expected: Optional[int]) -> Tuple[str, str]:
     signals = {child: signal for file in launchers for child, signal in _signals(file).items()}
-    states = Counter(_state(ends.last(file), "process.end") for file in ranks if _child(file) not in signals)
-    above = Counter(_state(ends.last(file), "launcher.end") for file in launchers)
+    states = Counter(_state(log_lines.last(file), "process.end") for file in ranks if _child(file) not in signals)
+    above = Counter(_state(log_lines.last(file), "launcher.end") for file in launchers)
     parts = ["%d failed" % states["failed"]] * bool(states["failed"])
     parts += ["%d no end" % states["no end"]] * bool(states["no end"])
     missing = max(0, (expected or 0) - seen)
@@ -147,7 +147,7 @@ def _signals(file: str) -> Dict[_Child, str]:
     host = found[1] if found else ""
     return {
         (host, str(event.get("child_pid"))): str(event["signal"])
-        for event in ends.tail(file)
+        for event in log_lines.tail(file)
         if event.get("event") == "launcher.child" and event.get("signal") not in (None, "", "SIGTERM")
     }
 

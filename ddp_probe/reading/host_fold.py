@@ -15,10 +15,9 @@ import ddp_probe
 from ddp_probe.reading import alive
 from ddp_probe.reading.fold_file import InvalidFoldError
 from ddp_probe.reading.folded_ledger import FoldedLedger, LedgerFolder, LedgerTables, LedgerUnfolder
-from ddp_probe.reading.kept_calls import KeptCalls, KeptKind
-from ddp_probe.reading.logged_call import LoggedCall, LogLine
+from ddp_probe.reading.logged_call import KeptCalls, KeptKind, LoggedCall, LogLine
 from ddp_probe.reading.model import Inventory, LoggedProcess
-from ddp_probe.reading.shared import SharedParts
+from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared import schema
 
 VERSION = 1

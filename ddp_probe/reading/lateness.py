@@ -9,8 +9,8 @@ Only ranks that do the same are compared: they make the same calls in a group, a
 
 from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.reading.ledger import CallSum, Group
 from ddp_probe.reading.steps import FEW, PARTS, StepTimes
+from ddp_probe.reading.whole_ledger import CallSum, Group
 from ddp_probe.shared.ledger_schema import ranks_of
 
 ELSEWHERE = "elsewhere"

@@ -6,9 +6,9 @@ Parts belong to one launch if their ranks or their launchers share a rendezvous,
 import os
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.reading import ends
+from ddp_probe.reading import log_lines
+from ddp_probe.reading.log_lines import seconds
 from ddp_probe.reading.model import LoggedProcess
-from ddp_probe.reading.stamp import seconds
 from ddp_probe.shared import schema
 
 _APART = 600.0  # Maximum seconds between the starts of two parts.
@@ -85,9 +85,9 @@ def _files(folder: str) -> List[str]:
 def glance(folder: str) -> Part:
     """Return a folder's part of a launch, judged by the first and last lines of its files."""
     files = [os.path.join(folder, name) for name in _files(folder)]
-    heads = [event for file in files for event in ends.head(file)]
+    heads = [event for file in files for event in log_lines.head(file)]
     starts = [seconds(str(event.get("ts", ""))) or 0.0 for event in heads if str(event.get("event", "")).endswith(".start")]
-    lasts = [ends.last(file) for file in files]
+    lasts = [log_lines.last(file) for file in files]
     over = [seconds(str(event.get("ts", ""))) or 0.0 for event in lasts if event.get("event") in ("process.end", "launcher.end")]
     return Part(
         folder,

@@ -2,10 +2,10 @@
 
 from typing import Any, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading import _ledger_bytes, held_files, ledger
-from ddp_probe.reading.ledger import Ledger, Phase, Record
+from ddp_probe.reading import fold_file, ledger_file, whole_ledger
 from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.reading.rank_ledger import RankLedger
+from ddp_probe.reading.whole_ledger import Ledger, Phase, Record
 from ddp_probe.shared import ledger_schema as schema
 
 _NUMBER, _ENTERED, _LEFT, _OUTER, _OP = (
@@ -43,17 +43,17 @@ def extract(process: LoggedProcess, most: int) -> Optional[LedgerExtract]:
     found, texts, rows = full
     own = [row for row in rows if not row[_OUTER] and not _is_logged(row, process)]
     chosen = _chosen(own, most)
-    return LedgerExtract(base, moved, [ledger._record(row, texts) for row in chosen], found.phases, len(own) - len(chosen))
+    return LedgerExtract(base, moved, [whole_ledger._record(row, texts) for row in chosen], found.phases, len(own) - len(chosen))
 
 
 def _read(process: LoggedProcess) -> "Optional[Tuple[Ledger, Any, List[_Row]]]":
     """Return the ledger as rows of numbers; None if the file is not there any more, as for one that was kept in a fold without its calls."""
-    data = process.ledger_data if process.ledger_data is not None else held_files.data(process.ledger_file)
+    data = process.ledger_data if process.ledger_data is not None else fold_file.held_bytes(process.ledger_file)
     try:
-        found = _ledger_bytes.read(process.ledger_file) if data is None else _ledger_bytes.Reading(data)
+        found = ledger_file.read(process.ledger_file) if data is None else ledger_file.Reading(data)
     except OSError:
         return None
-    full = ledger.parse_rows(found.data, "", found.before, found.left_out)
+    full = whole_ledger.parse_rows(found.data, "", found.before, found.left_out)
     header = full[0].header
     return full if header is not None and header.version in schema.READS else None
 

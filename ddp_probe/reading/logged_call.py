@@ -1,6 +1,9 @@
-"""One call in the log of a rank: the events written before and after it, and their lines."""
+"""One call in the log of a rank: the events before and after it, and their lines; and the calls that are kept of a process."""
 
-from typing import Generic, NamedTuple, Optional, TypeVar
+from array import array
+from collections import deque
+from operator import attrgetter
+from typing import Any, Deque, Dict, Generic, Iterable, Iterator, List, NamedTuple, Optional, Tuple, TypeVar
 
 import msgspec
 
@@ -85,3 +88,148 @@ class LoggedCall(msgspec.Struct, Generic[E], eq=False):
     def site(self) -> Optional[Site]:
         """Return the line of the job that made the call."""
         return self.begin.site or (self.end.site if self.end is not None else None)
+
+
+# The kept calls of one process: for each kind of event the first, the last and the failed ones, as numbers and shared events.
+#
+# A hundred thousand ranks must fit in memory, so a LoggedCall is made when it is asked for. Two that stand for one call are equal.
+
+# Of each kind, a process keeps this many first and last calls and this many failures; in a launch of very many ranks, fewer.
+MOST, FAILURES = 8, 16
+_VERY_MANY, _FEW = 1 << 14, 2
+_NEVER = float("-inf")
+
+_line = attrgetter("line")
+
+
+class KeptKind(NamedTuple):
+    """The calls of one kind: the place of the first kept one, how many are kept, how many there were, and how many of those failed."""
+
+    first: int
+    kept: int
+    all: int
+    failed: int
+
+
+class _Growing:
+    """The calls of one kind while a file is read."""
+
+    __slots__ = ("count", "failed", "failures", "first", "last")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.failures = 0
+        self.first: List[LoggedCall[Any]] = []
+        self.last: Optional[Deque[LoggedCall[Any]]] = None  # Created when needed: most kinds occur once or twice.
+        self.failed: List[LoggedCall[Any]] = []
+
+    def add(self, call: LoggedCall[Any]) -> None:
+        self.count += 1
+        if len(self.first) < MOST:
+            self.first.append(call)
+            return
+        if self.last is None:
+            self.last = deque(maxlen=MOST)
+        self.last.append(call)
+
+    def all(self, most: int) -> List[LoggedCall[Any]]:
+        """Return the calls that are kept, by line; of the calls that are neither failed nor first, the last."""
+        later = [*self.first[most:], *(self.last or ())][-most:]
+        return sorted({*self.first[:most], *later, *self.failed}, key=_line)
+
+
+class GrowingCalls:
+    """Collects the calls of a process while its file is read."""
+
+    def __init__(self) -> None:
+        self._kinds: Dict[str, _Growing] = {}
+
+    def keep(self, call: LoggedCall[Any]) -> None:
+        """Add a call."""
+        kind = self._kinds.get(call.name)
+        if kind is None:
+            kind = self._kinds[call.name] = _Growing()
+        kind.add(call)
+
+    def keep_failed(self, call: LoggedCall[Any]) -> None:
+        """Note that a call failed."""
+        kind = self._kinds.get(call.name)
+        if kind is not None:
+            kind.failures += 1
+            if len(kind.failed) < FAILURES:
+                kind.failed.append(call)
+
+    def finished(self, world_size: int) -> "Tuple[Dict[str, KeptKind], List[LoggedCall[Any]]]":
+        """Return the kinds and the calls that they keep, one kind after another."""
+        most = MOST if world_size <= _VERY_MANY else _FEW
+        kinds: Dict[str, KeptKind] = {}
+        calls: List[LoggedCall[Any]] = []
+        for name, growing in self._kinds.items():
+            kept = growing.all(most)
+            kinds[name] = KeptKind(len(calls), len(kept), growing.count, growing.failures)
+            calls += kept
+        return kinds, calls
+
+
+class KeptCalls:
+    """The calls of a process whose file has been read. Equal parts of many processes are one object."""
+
+    __slots__ = ("events", "file", "kinds", "lines", "times")
+
+    def __init__(
+        self, file: str, kinds: Dict[str, KeptKind], events: Tuple[Optional[schema.Event], ...], lines: "array[int]", times: "array[float]"
+    ) -> None:
+        self.file = file
+        self.kinds = kinds
+        self.events = events  # Of each call, the one written before it and the one written after it.
+        self.lines = lines  # Of both.
+        self.times = times  # Of both, by the clock of the process's host.
+
+    def of(self, name: str, offset: float) -> "List[LoggedCall[Any]]":
+        """Return the kept calls of a kind, in order, with their times shifted."""
+        kind = self.kinds.get(name)
+        if kind is None:
+            return []
+        call = self._call
+        return [call(place, offset) for place in range(kind.first, kind.first + kind.kept)]
+
+    def one(self, name: str, which: int, offset: float) -> "Optional[LoggedCall[Any]]":
+        """Return the first (0) or the last (-1) kept call of a kind."""
+        kind = self.kinds.get(name)
+        return None if kind is None else self._call(kind.first + which % kind.kept, offset)
+
+    def latest(self, names: Iterable[str], offset: float) -> "Optional[LoggedCall[Any]]":
+        """Return the call of some kinds that began last."""
+        places = [self.kinds[name].first + self.kinds[name].kept - 1 for name in names]
+        return self._call(max(places, key=lambda place: self.lines[2 * place]), offset) if places else None
+
+    def every(self, offset: float) -> "Iterator[LoggedCall[Any]]":
+        """Yield all kept calls, in the order of the file."""
+        lines = self.lines
+        for place in sorted(range(len(lines) // 2), key=lambda place: lines[2 * place]):
+            yield self._call(place, offset)
+
+    def failed(self, offset: float) -> "List[LoggedCall[Any]]":
+        """Return the kept calls that raised, and the last words of a process that an exception ended, in the order of the file."""
+        ends = self.events[1::2]
+        places = [place for place, event in enumerate(ends) if event is not None and event.failure is not None]
+        return sorted([self._call(place, offset) for place in places], key=_line)
+
+    def _call(self, place: int, offset: float) -> "LoggedCall[Any]":
+        at = 2 * place
+        begin, end = self.events[at], self.events[at + 1]
+        until = self.times[at + 1]
+        return LoggedCall(
+            begin, self.file, self.lines[at], self.times[at] + offset, end, self.lines[at + 1], None if until == _NEVER else until + offset
+        )
+
+
+NO_CALLS = KeptCalls("", {}, (), array("I"), array("d"))
+
+
+def packed(file: str, kinds: Dict[str, KeptKind], calls: "List[LoggedCall[Any]]") -> KeptCalls:
+    """Return calls as they are kept."""
+    events = tuple(event for call in calls for event in (call.begin, call.end))
+    lines = array("I", [number for call in calls for number in (call.line, call.line_after)])
+    times = array("d", [when for call in calls for when in (call.when, _NEVER if call.until is None else call.until)])
+    return KeptCalls(file, kinds, events, lines, times)

@@ -5,10 +5,9 @@ from operator import attrgetter
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple, Type
 
 from ddp_probe.reading import rank_ledger
-from ddp_probe.reading.kept_calls import NO_CALLS
-from ddp_probe.reading.ledger import Ledger, Record
-from ddp_probe.reading.logged_call import E, LoggedCall, LogLine
+from ddp_probe.reading.logged_call import NO_CALLS, E, LoggedCall, LogLine
 from ddp_probe.reading.rank_ledger import RankLedger
+from ddp_probe.reading.whole_ledger import Ledger, Record
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
 

@@ -9,9 +9,9 @@ from collections import deque
 from functools import lru_cache
 from typing import Any, Deque, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading import _ledger_bytes, held_files, ledger, ledger_lines, steps
-from ddp_probe.reading.ledger import CallSum, Group, Ledger, LedgerSite, Phase, Record
+from ddp_probe.reading import fold_file, ledger_file, steps, whole_ledger
 from ddp_probe.reading.steps import StepTimes
+from ddp_probe.reading.whole_ledger import CallSum, Group, Ledger, LedgerSite, Phase, Record
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.alignment import AlignedCall
 
@@ -117,16 +117,16 @@ def _beside(base: str) -> str:
 
 def whole(path: str, data: Optional[bytes] = None) -> Ledger:
     """Return all that a ledger holds."""
-    return ledger.parse(data, path) if data is not None else ledger.read(held_files.place(path))
+    return whole_ledger.parse(data, path) if data is not None else whole_ledger.read(fold_file.real_place(path))
 
 
 def as_of(path: str, data: Optional[bytes], until: float) -> Optional[bytes]:
     """Return the bytes of a ledger as they were at this time, on its host's clock; None if it cannot be read."""
     try:
         if data is None:
-            found = _ledger_bytes.read(held_files.place(path))
+            found = ledger_file.read(fold_file.real_place(path))
             data = found.data + bytes(found.left_out)
-        return _ledger_bytes.as_of(bytes(ledger_lines.packed(data)) if ledger_lines.is_text(data) else data, until)
+        return ledger_file.as_of(bytes(ledger_file.of_lines(data)) if ledger_file.is_text(data) else data, until)
     except (OSError, ValueError):
         return None
 
@@ -154,10 +154,10 @@ def _members(text: str) -> Tuple[int, ...]:
 def read(path: str, data: Optional[bytes] = None) -> RankLedger:
     """Return what is kept of a ledger. Two thousand records take two milliseconds: of most of them nothing but the number of the call is made."""
     try:
-        found = _ledger_bytes.read(path) if data is None else _ledger_bytes.Reading(data)
+        found = ledger_file.read(path) if data is None else ledger_file.Reading(data)
     except OSError as exc:
         return RankLedger(path, "The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
-    full, texts, rows = ledger.parse_rows(found.data, path, found.before, found.left_out, steps.KEPT)
+    full, texts, rows = whole_ledger.parse_rows(found.data, path, found.before, found.left_out, steps.KEPT)
     head = full.header
     if head is None or head.version not in schema.READS:
         return RankLedger(path, full.problem or "The file is empty.")
@@ -173,8 +173,8 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         head.rank,
         kept.finished(),
         kept.pairs,
-        ledger._record(own, texts) if own is not None else None,
-        tuple(ledger._record(row, texts) for row in kept.open),
+        whole_ledger._record(own, texts) if own is not None else None,
+        tuple(whole_ledger._record(row, texts) for row in kept.open),
         tuple(full.phases),
         full.torn,
         bool(head.closed_ns),
@@ -183,8 +183,8 @@ def read(path: str, data: Optional[bytes] = None) -> RankLedger:
         kept.dropped(),
         full.steps if full.steps.numbers else steps.of_calls(rows, texts),
         tuple(sorted([one for one in full.sums if one.op in _COLLECTIVES], key=lambda one: -one.inside_ns)[:_SUMS]),
-        tuple(ledger._record(row, texts) for row in kept.raised),
-        ledger._record(handler, texts) if handler is not None else None,
+        tuple(whole_ledger._record(row, texts) for row in kept.raised),
+        whole_ledger._record(handler, texts) if handler is not None else None,
     )
 
 
@@ -237,7 +237,7 @@ class _Kept:
 
     def dropped(self) -> Dict[Tuple[str, Optional[LedgerSite]], int]:
         """Return how often a call's work was thrown away, by operation and call site."""
-        found = [(count, ledger._record(row, self.texts)) for count, row in self._dropped.values()]
+        found = [(count, whole_ledger._record(row, self.texts)) for count, row in self._dropped.values()]
         return {(record.op, record.site): count for count, record in found}
 
     def _skip(self, numbers: "array[int]", missing: int) -> bool:
@@ -252,7 +252,7 @@ class _Kept:
             if row[_OP] < schema.ABOUT_GROUPS:
                 self._pair(row)
             return None
-        record = ledger._record(row, self.texts)
+        record = whole_ledger._record(row, self.texts)
         if record.group is None:
             return None
         calls = self.groups.setdefault(record.group.id, GroupCalls(record.group, record.seq))
@@ -261,7 +261,7 @@ class _Kept:
         return found
 
     def _pair(self, row: Tuple[Any, ...]) -> None:
-        record = ledger._record(row, self.texts)
+        record = whole_ledger._record(row, self.texts)
         if record.group is not None:
             key = (record.group.id, record.peer, record.op in schema.SENDS)
             self.pairs[key] = max(record.seq, self.pairs.get(key, 0))
@@ -269,7 +269,7 @@ class _Kept:
     def finished(self) -> Dict[str, GroupCalls]:
         """Return the groups, each with the record of its last call."""
         for calls, row in self._rows.items():
-            calls.last = ledger._record(row, self.texts)
+            calls.last = whole_ledger._record(row, self.texts)
         return self.groups
 
 

@@ -8,9 +8,9 @@ for a rank that waits itself is a consequence.
 from collections import Counter
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from ddp_probe.reading.ledger import Group, Record
 from ddp_probe.reading.rank_ledger import LedgerCall, made
 from ddp_probe.reading.standing import LedgerStanding, RanksSeen
+from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared import alignment
 from ddp_probe.shared.alignment import Departure
 from ddp_probe.shared.ledger_schema import PAIRED, SENDS

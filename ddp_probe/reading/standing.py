@@ -5,8 +5,8 @@ For a job that runs and for one that has ended. What only the logs tell is added
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Set, Tuple
 
-from ddp_probe.reading.ledger import Group, Phase, Record
 from ddp_probe.reading.rank_ledger import GroupCalls, RankLedger
+from ddp_probe.reading.whole_ledger import Group, Phase, Record
 from ddp_probe.shared.ledger_schema import ranks_of
 
 LONG = frozenset(("validate", "test", "checkpoint", "save", "load"))

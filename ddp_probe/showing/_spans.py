@@ -3,10 +3,10 @@
 from typing import Any, Collection, Dict, Iterator, List, Optional
 
 from ddp_probe.judging.ledgers import as_site
-from ddp_probe.reading.ledger import Phase, Record
 from ddp_probe.reading.ledger_extract import LedgerExtract
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import LoggedProcess
+from ddp_probe.reading.whole_ledger import Phase, Record
 from ddp_probe.shared import schema
 from ddp_probe.showing._lane import COLLECTIVE, DEVICE, HANG, INIT, LOAD, PHASE, SAVE, START, WRAP, MemoryMark, TimeSpan
 

@@ -9,7 +9,7 @@ from typing import Any, List, Sequence, Set, Tuple
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.words import clock
 from ddp_probe.reading import find
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.errors import ProbeError
 from ddp_probe.showing import as_json, brief, forms, inventory, safe, terminal

@@ -6,9 +6,8 @@ from collections import Counter
 from typing import Dict, Iterator, List, Sequence, Tuple
 
 from ddp_probe.judging.words import clock, counted
-from ddp_probe.reading import stack_tree
-from ddp_probe.reading.stack_tree import Branch, Step
-from ddp_probe.reading.stacks import DUMP, HANG, RankStacks
+from ddp_probe.reading import rank_stacks
+from ddp_probe.reading.rank_stacks import DUMP, HANG, Branch, RankStacks, Step
 from ddp_probe.shared.own_code import foreign, package
 from ddp_probe.shared.schema import Site, ThreadStack
 from ddp_probe.showing import inventory, ranks, safe
@@ -26,11 +25,11 @@ _PID = re.compile(r"(?<=-CONT )\d+")
 def lines(collected: Collected, width: int, *, all_threads: bool) -> Iterator[StyledLine]:
     """Yield the page: where the stacks are from, the tree of the main threads, those of other threads, who is missing."""
     yield from _sources(collected.found, width)
-    yield from _tree("", stack_tree.tree(_main(collected.found)))
+    yield from _tree("", rank_stacks.tree(_main(collected.found)))
     if all_threads:
         for name, members in _others(collected.found).items():
             yield StyledLine("")
-            yield from _tree("thread %s, " % name, stack_tree.tree(members))
+            yield from _tree("thread %s, " % name, rank_stacks.tree(members))
     yield from _silent(collected.silent, width)
 
 

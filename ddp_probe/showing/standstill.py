@@ -7,7 +7,7 @@ from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.ledgers import view
 from ddp_probe.judging.rule import ERROR, Finding
 from ddp_probe.judging.words import listed, named
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.showing import brief, safe
 

@@ -42,7 +42,7 @@ def of_ledgers(folder: str) -> Callable[[], Dict[str, Any]]:
     """Return what reads and compares the ledgers, as the rules of a report do; the logs beside them are not read."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
     from ddp_probe.judging import _splits
-    from ddp_probe.reading.load import assemble
+    from ddp_probe.reading.load_run import assemble
     from ddp_probe.reading.model import LoggedProcess, Run
 
     def work() -> Dict[str, Any]:

@@ -135,9 +135,9 @@ def counted_in(folder: Path) -> Dict[str, float]:
 
 def of_ledger(path: Path) -> Step:
     """Return how many records and phases there are for each backward pass."""
-    from ddp_probe.reading import ledger
+    from ddp_probe.reading import whole_ledger
 
-    found = ledger.read(path)
+    found = whole_ledger.read(path)
     steps = next((phase.times for phase in found.phases if phase.name == "backward"), 0)
     if not steps or not found.records:
         return Step(0.0, 0.0)

@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.reading.ledger_layout import AREAS, CODES
+from ddp_probe.reading.ledger_file import AREAS, CODES
 from ddp_probe.shared import ledger_schema
 from ddp_probe.traced.ledger import collectives, phases
 from docs_parts.markdown import NOTE, prose
@@ -12,7 +12,7 @@ From the first `init_process_group` on, each rank keeps a record of every call o
 `rank00003.<host>.<pid>.ledger`. The file has a fixed size of about 250 KB, which does not count towards `DDP_PROBE_MAX_BYTES`. It can be read at any
 time: it is written four times a second, and after SIGKILL by the rank's launcher, which holds the same memory. Whatever is done to the file, the
 job goes on. Without a launcher that the probe is in (srun, mpirun, a shell), the file itself is mapped: cutting it short while its rank runs ends
-that rank by SIGBUS. `DDP_PROBE_LEDGER=off` switches it off. `ddp_probe/reading/ledger.py` reads it.
+that rank by SIGBUS. `DDP_PROBE_LEDGER=off` switches it off. `ddp_probe/reading/whole_ledger.py` reads it.
 
 A record is valid if its first and last field are the same number. Numbers are in the byte order of the process. Times are nanoseconds of the
 host's monotonic clock; the header has the wall clock for one of them.
@@ -28,7 +28,7 @@ is not a phase; the stacks show it.
 """
 _AS_TEXT = """
 `rank00003.<host>.<pid>.ledger.txt` is the same as lines of JSON, a small part of the size, in which names can be replaced. Wherever a ledger is
-read, either will do; the file in bytes comes first if both are there. `ddp_probe/reading/ledger_lines.py` turns one into the other without loss. The
+read, either will do; the file in bytes comes first if both are there. `ddp_probe/reading/ledger_file.py` turns one into the other without loss. The
 probe never writes it; `scripts/record_jobs` does, of ranks that have ended.
 
     {"ledger":1,"lines":4,"rank":3,"world_size":8,"pid":123,"wall_ns":1700000000000000000,"mono_ns":800,"moved_ns":950}

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print how many processes have left a log."""
     from ddp_probe.judging.words import counted
-    from ddp_probe.reading.load import load
+    from ddp_probe.reading.load_run import load
 
     print(counted(len(load(args.paths).processes), "process", "processes"))
     return 0

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import List, Sequence, Tuple
 
-from ddp_probe.reading import ledger_lines
+from ddp_probe.reading import ledger_file
 
 REPO = Path(__file__).resolve().parent.parent.parent
 _COUNT = re.compile(r'("(?:seq|lines)":)(\d+)')
@@ -66,7 +66,7 @@ def _keep(path: Path, run: Path, target: Path, change: Neutral, several: bool) -
     kept = kept / change(str(path.relative_to(run)))
     kept.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".ledger":
-        kept, text = kept.with_name(kept.name + ".txt"), _neutral_lines(ledger_lines.written(path.read_bytes()), change)
+        kept, text = kept.with_name(kept.name + ".txt"), _neutral_lines(ledger_file.as_lines(path.read_bytes()), change)
     else:
         text = _thinned(change(path.read_text(encoding="utf-8")))
     kept.write_text(text, encoding="utf-8")

@@ -8,8 +8,8 @@ import os
 import pickle
 from typing import Any, Callable, Dict, List, Optional
 
-from ddp_probe.reading import ledger
-from ddp_probe.reading.ledger import Group, Ledger, Record
+from ddp_probe.reading import whole_ledger
+from ddp_probe.reading.whole_ledger import Group, Ledger, Record
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.ledger_schema import ranks_of
 
@@ -27,7 +27,7 @@ def write(folder: str, into: str, change: Optional[Callable[[int, Dump], None]] 
     os.makedirs(into, exist_ok=True)
     count = 0
     for path in sorted(glob.glob(os.path.join(glob.escape(folder), "rank*" + schema.SUFFIX))):
-        found = ledger.read(path)
+        found = whole_ledger.read(path)
         if found.header is None:
             raise ValueError("%s: %s" % (path, found.problem))
         made = dump(found)

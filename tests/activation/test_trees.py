@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 
 TRAIN = """
 import gc, os, sys, torch

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple
 from advice_table import JOBS, PROGRAMS, Row
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 
 _SCONTROL = "#!/bin/sh\necho 127.0.0.1\n"
 

@@ -12,7 +12,7 @@ from registry import stack
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rule import ERROR
 from ddp_probe.judging.rules import modules, rule_of
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 
 
 @pytest.fixture

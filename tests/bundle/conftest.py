@@ -11,7 +11,7 @@ import pytest
 from ddp_probe.judging.judge import judge
 from ddp_probe.moving.bundle import archive, make
 from ddp_probe.reading import bundled
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.showing import as_json, terminal
 from ddp_probe.showing.masker import Masker
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional
 import pytest
 
 from ddp_probe import cli
-from ddp_probe.reading import bundled, unpack
+from ddp_probe.reading import bundled
 
 _GOOD = {"bundle": 1, "run": "r", "paths": ["run/a"]}
 _LOG = b'{"event":"process.start","rank":0,"world_size":1}\n'
@@ -76,14 +76,14 @@ def test_what_is_not_a_plain_file(kind: bytes, archive: Callable[..., Path], cap
 
 def test_bomb(archive: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Unpacking stops at the limit, however small the archive is."""
-    monkeypatch.setattr(unpack, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(bundled, "MOST_BYTES", 1 << 20)
     code, err = _report(archive(_member("b/run/a/rank00001.h.1.jsonl", bytes(1 << 21))), capsys)
     assert (code, "has more than 1048576 bytes" in err) == (2, True)
 
 
 def test_many_files(archive: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of files is limited too."""
-    monkeypatch.setattr(unpack, "MOST_FILES", 10)
+    monkeypatch.setattr(bundled, "MOST_FILES", 10)
     code, err = _report(archive(*[_member("b/run/a/%d" % number) for number in range(20)]), capsys)
     assert (code, "more than 10 files" in err) == (2, True)
 

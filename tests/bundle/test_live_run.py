@@ -45,7 +45,7 @@ def test_rank_that_ran_then(tmp_path: Path, child: "subprocess.Popen[bytes]", bu
 
 def test_ledger_that_is_being_written(tmp_path: Path) -> None:
     """A record that changes between two readings is not taken; the records around it are."""
-    from ddp_probe.reading import _ledger_bytes, ledger
+    from ddp_probe.reading import ledger_file, whole_ledger
     from ddp_probe.shared import ledger_schema as schema
 
     size = schema.layout(schema.RECORD).size
@@ -60,5 +60,5 @@ def test_ledger_that_is_being_written(tmp_path: Path) -> None:
         schema.layout(schema.RECORD).pack_into(data, start + number * size, *(values.get(field.name, 0) for field in schema.RECORD))
     before = bytearray(data)
     before[start + 2 * size + size - 8 : start + 3 * size] = bytes(8)
-    found = ledger.parse(_ledger_bytes.quiet(_ledger_bytes.Reading(bytes(data), bytes(before))))
+    found = whole_ledger.parse(ledger_file.quiet(ledger_file.Reading(bytes(data), bytes(before))))
     assert ([record.number for record in found.records], found.torn) == ([1, 3], 0)

@@ -13,7 +13,7 @@ from schedule import seed
 from terminal import in_terminal
 
 from ddp_probe.cli import main
-from ddp_probe.reading import ledger
+from ddp_probe.reading import whole_ledger
 
 RUN = "03_model_on_cpu_on_one_rank"
 
@@ -58,7 +58,7 @@ def test_all_ranks_and_launchers_are_merged_by_time(logs, recorded, read_events)
     done = logs(recorded)
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
-    records = sum(len(ledger.read(path).records) for path in recorded.glob("*.ledger.txt"))
+    records = sum(len(whole_ledger.read(path).records) for path in recorded.glob("*.ledger.txt"))
     assert len(lines) == records + len([one for one in read_events(recorded) if one["event"] != "probe.coverage"])
     assert records
     times = [line.split(" ", 1)[0] for line in lines]

@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 import pytest
 
 from ddp_probe.cli import main
-from ddp_probe.reading import ledger, ledger_text
+from ddp_probe.reading import ledger_text, whole_ledger
 from ddp_probe.shared import ledger_schema
 
 _CODES = {"uint16": "H", "uint32": "I", "uint64": "Q", "int32": "i"}
@@ -53,7 +53,7 @@ def test_a_ledger_can_be_read_by_the_printed_layout(capsys: pytest.CaptureFixtur
     seen = [names[record["op"]] for record in sorted(records, key=lambda one: one["index"]) if record["index"]]
     (tmp_path / "rank00000.node1.1.ledger").write_bytes(data)
     assert len(seen) == 10
-    assert seen == [record.op for record in ledger.read(str(tmp_path / "rank00000.node1.1.ledger")).records]
+    assert seen == [record.op for record in whole_ledger.read(str(tmp_path / "rank00000.node1.1.ledger")).records]
 
 
 def test_every_field_and_code_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

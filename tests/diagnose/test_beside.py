@@ -4,7 +4,7 @@ import pytest
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading import text
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 from ddp_probe.reading.model import Run
 
 UNUSED = "Expected to have finished reduction in the prior iteration before starting a new one."

@@ -8,7 +8,7 @@ import pytest
 
 from ddp_probe.judging.causes import group_of
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 
 CASES: List[Dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parent / "collected" / "cases.jsonl").read_text(encoding="utf-8").splitlines()

@@ -10,7 +10,7 @@ import pytest
 from registry import JOBS, label
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.shared.ledger_schema import ABOUT_GROUPS, OPERATIONS
 
 _RECORDED = Path(__file__).resolve().parent.parent / "recorded"

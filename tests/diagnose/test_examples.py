@@ -13,7 +13,7 @@ from ddp_probe.judging.examples import Example
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rule import Finding
 from ddp_probe.judging.rules import RETIRED, modules, rule_of
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared import settings
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"

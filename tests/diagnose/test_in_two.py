@@ -9,7 +9,7 @@ from registry import JOBS, Job, label
 
 from ddp_probe.judging import _in_two
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.reading.model import Failed, LogLine
 from ddp_probe.showing import as_json
 

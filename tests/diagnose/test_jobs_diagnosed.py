@@ -13,7 +13,7 @@ from registry import FOLDER, JOBS, Job, label
 from ddp_probe.judging.causes import group_of
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rules import memory_of_one_rank
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 # Of two ranks that make other calls at one line nothing tells which is wrong: both are named, with what each has.

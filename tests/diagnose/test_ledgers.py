@@ -10,7 +10,7 @@ from schedule import seed
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.ledgers import view
 from ddp_probe.reading import ledger_text
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import ledger_schema as schema
 

@@ -7,7 +7,7 @@ from typing import Any, List, Tuple
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site
 from ddp_probe.showing.source import own_line

@@ -11,7 +11,7 @@ import pytest
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rule import Finding
 from ddp_probe.reading.ledger_text import START, written
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.shared import schema
 
 _LEDGERS = ("ledger 0-2 all_reduce 16 float32 at /job/train.py:12 x3", "ledger 0-1 all_reduce 16 float32 at /job/train.py:12 open")

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 
 
 def _line(name: str, **fields: Any) -> str:

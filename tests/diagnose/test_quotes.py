@@ -3,7 +3,7 @@
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 
 TABLE = """torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 ============================================================

@@ -10,7 +10,7 @@ import pytest
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 
 Dump = Dict[str, Any]
 _REDUCER = [

@@ -11,10 +11,10 @@ from registry import JOBS, label
 from schedule import seed
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.reading.load import assemble
+from ddp_probe.reading.load_run import assemble
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.process_reader import ProcessReader
-from ddp_probe.reading.shared import SharedParts
+from ddp_probe.reading.process_files import ProcessReader
+from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.showing.source import own_line
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"

@@ -6,7 +6,7 @@ import pytest
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.words import cut, listed
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.shared.errors import ProbeError
 
 PACKAGES = "/env/lib/python3.11/site-packages/"

@@ -41,7 +41,7 @@ if sys.argv[2]:
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rules import modules, rule_of
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 
 rules = {rule_of(module).slug: module for module in modules()}
 said = json.loads(sys.argv[3])

@@ -9,7 +9,7 @@ from ddp_probe.judging import examples
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.judging.words import at, by_number, capital, counted, named, ordinal, place, spans, subject
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared.schema import Site
 
 _ONE_AS_MANY = re.compile(

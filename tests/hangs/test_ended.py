@@ -12,7 +12,7 @@ from processes import kill_in, processes_in
 from test_jobs_live import CASES, Case, Run, run, start  # noqa: F401  # a fixture is found by its name
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.showing.source import own_line
 
 _PROGRAMS = Path(__file__).parent / "programs"

@@ -16,7 +16,7 @@ from registry import FOLDER, JOBS, Job, label, shell, stack
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.words import named
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.showing import watch_json
 from ddp_probe.showing.watch.look import LiveView
 

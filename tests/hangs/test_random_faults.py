@@ -16,7 +16,7 @@ from schedule import seed
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rule import Finding
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.showing.watch.look import LiveView, Look
 
 pytestmark = pytest.mark.slow

@@ -18,7 +18,7 @@ from schedule import seed
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading import ledger_text
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import own_code
 from ddp_probe.traced.facts.birth import ancestors

@@ -7,7 +7,7 @@ from typing import Callable
 import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.showing.html import page
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.rule import Evidence, Finding, Undecided
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.shared.schema import Site
 
 HOSTILE = (

@@ -9,7 +9,7 @@ import pytest
 from page_reader import PageReader
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.showing.html import axis, bundling, page
 from ddp_probe.showing.timeline import HANG, Span
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ddp_probe.reading import ledger
+from ddp_probe.reading import whole_ledger
 
 Event = Dict[str, Any]
 Who = Union[None, str, Tuple[int, ...]]
@@ -57,7 +57,7 @@ def read(folder: Path) -> Recorded:
     ranks: Dict[int, List[Event]] = {}
     for file in sorted(folder.rglob("rank*.jsonl")):
         ranks.setdefault(_rank(file), []).extend(_events(file))
-    ledgers = {_rank(file): _records(ledger.read(file)) for file in sorted(folder.rglob("rank*.ledger.txt"))}
+    ledgers = {_rank(file): _records(whole_ledger.read(file)) for file in sorted(folder.rglob("rank*.ledger.txt"))}
     return Recorded(ranks, [_events(file) for file in sorted(folder.rglob("launcher*.jsonl"))], ledgers)
 
 
@@ -65,7 +65,7 @@ def _rank(file: Path) -> int:
     return int(re.findall(r"^rank(\d+)", file.name)[0])
 
 
-def _records(found: ledger.Ledger) -> List[Event]:
+def _records(found: whole_ledger.Ledger) -> List[Event]:
     """Return the records, phases and steps of a ledger as events."""
     rows = [("ledger." + one.op, one) for one in found.records] + [("ledger.phase." + one.name, one) for one in found.phases]
     sites = [one.site._asdict() if one.site is not None else None for _, one in rows]

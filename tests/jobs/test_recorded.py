@@ -9,7 +9,7 @@ from facts_of_a_run import lacking, read
 from proofs import NOT_SEEN, PROOFS
 from registry import JOBS, Job, label
 
-from ddp_probe.reading import ledger
+from ddp_probe.reading import whole_ledger
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _LAUNCHED = re.compile(r"torchrun|torch\.distributed\.launch|launch_on_taken_port")
@@ -69,7 +69,7 @@ def test_each_rank_has_its_ledger(stack: str, job: Job) -> None:
     """Each rank that came to init_process_group has a ledger, as text, of its own process, complete."""
     for log in sorted((RECORDED / stack / label(job)).rglob("rank*.jsonl")):
         begun = '"event":"dist.init_process_group"' in log.read_text(encoding="utf-8")
-        found = ledger.read(log.with_suffix(".ledger.txt")) if begun else None
+        found = whole_ledger.read(log.with_suffix(".ledger.txt")) if begun else None
         assert found is None or (found.problem, found.torn, found.header is not None) == ("", 0, True), log
         assert found is None or found.header is None or "%05d.node1.%d" % (found.header.rank, found.header.pid) in log.name
 

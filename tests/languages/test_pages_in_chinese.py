@@ -15,7 +15,7 @@ from ddp_probe.judging.doctor.checks import modules as check_modules
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.rule import TEXTS as RULE_TEXTS
 from ddp_probe.judging.rules import modules, rule_of
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.showing import doctor_page, safe, terminal
 from ddp_probe.showing.language import CHINESE
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ddp_probe.reading import _ledger_bytes, ledger
+from ddp_probe.reading import ledger_file, whole_ledger
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.traced.record.ledger import PLACES, Author, LedgerFile, create, word
 
@@ -59,7 +59,7 @@ def test_a_code_stands_for_one_thing(codes: Any) -> None:
 
 def test_everything_written_is_read(written: LedgerFile) -> None:
     """Header, group, site, phase and records come back as they were written."""
-    found = ledger.read(_path(written))
+    found = whole_ledger.read(_path(written))
     assert (found.problem, found.torn) == ("", 0)
     assert found.header is not None
     assert (found.header.rank, found.header.world_size, found.header.pid, found.header.host) == (3, 8, os.getpid(), "host")
@@ -70,10 +70,10 @@ def test_everything_written_is_read(written: LedgerFile) -> None:
         (3, "open", True, True),
     ]
     first = found.records[0]
-    assert first.group == ledger.Group("ab", 8, "0-7", 1, {"all": "gloo"}, "0", "")
-    assert (first.op, first.dtype, first.elements, first.site) == ("all_reduce", "float32", 16, ledger.LedgerSite("/job/train.py", 12, "main"))
+    assert first.group == whole_ledger.Group("ab", 8, "0-7", 1, {"all": "gloo"}, "0", "")
+    assert (first.op, first.dtype, first.elements, first.site) == ("all_reduce", "float32", 16, whole_ledger.LedgerSite("/job/train.py", 12, "main"))
     assert [(one.name, one.times, one.is_open) for one in found.phases] == [("dataloader", 5, True)]
-    assert [one.number for one in ledger.read(_path(written), last=1).records] == [3]
+    assert [one.number for one in whole_ledger.read(_path(written), last=1).records] == [3]
 
 
 @pytest.mark.parametrize("count", [3, 31, 32, 63, 64, 223, 224, 225, 255, 256, 257, 991, 992, 2047, 2048, 2049, 5000])
@@ -83,10 +83,10 @@ def test_what_is_left_out_was_never_written(written: LedgerFile, count: int) -> 
         values = (number, 800 + number, 0, 900 << 2 | 1, number, 16, 0, 2, 1, -1, 1, 1, 3, 0, 0, number)
         _RECORD.pack_into(written.map, PLACES.records + number % schema.RECORDS * _RECORD.size, *values)
     path = _path(written)
-    found, data = ledger.read(path), Path(path).read_bytes()
-    assert found == ledger.parse(data, path)
+    found, data = whole_ledger.read(path), Path(path).read_bytes()
+    assert found == whole_ledger.parse(data, path)
     assert found.records[-1].number == count
-    assert (len(_ledger_bytes.read(path).data) < len(data)) == (count < 992)
+    assert (len(ledger_file.read(path).data) < len(data)) == (count < 992)
 
 
 def test_a_reading_knows_what_has_changed_since_the_one_before(written: LedgerFile, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,28 +105,28 @@ def test_a_reading_knows_what_has_changed_since_the_one_before(written: LedgerFi
 
     path = _path(written)
     monkeypatch.setattr(os, "pread", and_then)
-    found = ledger.read(path)
+    found = whole_ledger.read(path)
     assert ([one.number for one in found.records], found.torn, found.problem) == ([1, 2, 3], 0, "")
-    assert [one.number for one in ledger.read(_path(written)).records] == [1, 2, 3, 4]
+    assert [one.number for one in whole_ledger.read(_path(written)).records] == [1, 2, 3, 4]
 
 
 def test_any_bytes_are_read_without_an_error(written: LedgerFile) -> None:
     """A file cut anywhere, or with any bytes changed, gives a ledger and at most a sentence about what is missing."""
     data, draw = _data(written), random.Random(4)
     for size in [*range(400), *(draw.randrange(len(data)) for _ in range(100))]:
-        found = ledger.parse(data[:size])
+        found = whole_ledger.parse(data[:size])
         assert found.problem
         assert len(found.records) <= 3
     for _ in range(300):
         changed = bytearray(data)
         for _ in range(draw.randrange(1, 40)):
             changed[draw.randrange(draw.choice((schema.HEADER_BYTES, 2000, len(data))))] = draw.randrange(256)
-        ledger.parse(bytes(changed), before=data)
+        whole_ledger.parse(bytes(changed), before=data)
 
 
 def test_a_cut_file_keeps_what_it_has(written: LedgerFile) -> None:
     """Of a file that ends inside its records, those before the end are read."""
-    found = ledger.parse(_data(written)[: PLACES.records + 2 * _RECORD.size + 3])
+    found = whole_ledger.parse(_data(written)[: PLACES.records + 2 * _RECORD.size + 3])
     assert [one.number for one in found.records] == [1]
     assert "are missing" in found.problem
 
@@ -135,7 +135,7 @@ def test_another_version_is_said(written: LedgerFile) -> None:
     """A ledger of a version to come is named with both versions, and nothing of it is guessed."""
     data = bytearray(_data(written))
     data[8] = 9
-    found = ledger.parse(bytes(data))
+    found = whole_ledger.parse(bytes(data))
     assert found.problem == "The ledger is of version 9; this ddp_probe reads versions up to 2."
     assert not found.records
 
@@ -145,7 +145,7 @@ def test_another_version_is_said(written: LedgerFile) -> None:
 )
 def test_what_is_not_a_ledger_is_said(data: bytes, said: str) -> None:
     """An empty file, and one of another kind, are told apart."""
-    assert ledger.parse(data).problem == said
+    assert whole_ledger.parse(data).problem == said
 
 
 def test_a_half_written_record_is_not_believed(written: LedgerFile) -> None:
@@ -155,7 +155,7 @@ def test_a_half_written_record_is_not_believed(written: LedgerFile) -> None:
     data[PLACES.records + 9 * _RECORD.size : PLACES.records + 10 * _RECORD.size] = data[
         PLACES.records + _RECORD.size : PLACES.records + 2 * _RECORD.size
     ]
-    found = ledger.parse(bytes(data))
+    found = whole_ledger.parse(bytes(data))
     assert [one.number for one in found.records] == [1, 3]
     assert found.torn == 2
 
@@ -165,7 +165,7 @@ def test_a_record_that_came_between_two_readings_waits_for_the_next(written: Led
     data = _data(written)
     before = bytearray(data)
     before[PLACES.records + 3 * _RECORD.size : PLACES.records + 4 * _RECORD.size] = b"\0" * _RECORD.size
-    found = ledger.parse(data, before=bytes(before))
+    found = whole_ledger.parse(data, before=bytes(before))
     assert [one.number for one in found.records] == [1, 2]
     assert found.torn == 0
 
@@ -174,7 +174,7 @@ def test_the_other_byte_order_is_read(written: LedgerFile) -> None:
     """A header written on a machine of the other byte order gives the same numbers."""
     order = ">" if schema.BYTE_ORDER.to_bytes(4, "little") == _data(written)[12:16] else "<"
     values = schema.layout(schema.HEADER).unpack_from(_data(written))
-    found = ledger.parse(schema.layout(schema.HEADER, order).pack(*values) + b"\0" * 500_000)
+    found = whole_ledger.parse(schema.layout(schema.HEADER, order).pack(*values) + b"\0" * 500_000)
     assert found.header is not None
     assert (found.header.rank, found.header.pid) == (3, os.getpid())
 
@@ -184,7 +184,7 @@ def test_a_full_text_area_is_counted(written: LedgerFile) -> None:
     numbers = [written.text(schema.SITE, "/job/%s.py\n%d\nf" % ("x" * 900, number)) for number in range(100)]
     assert numbers[-1] == 0
     assert 0 < numbers[0] < max(numbers)
-    found = ledger.read(_path(written))
+    found = whole_ledger.read(_path(written))
     assert found.header is not None
     assert found.header.text_lost == numbers.count(0)
 
@@ -200,7 +200,7 @@ def test_file_is_ours_alone(tmp_path: Path) -> None:
     for file in (one, two):
         file.close()
     assert not (tmp_path / "elsewhere").exists()
-    closed = ledger.read(one.path).header
+    closed = whole_ledger.read(one.path).header
     assert closed is not None
     assert closed.closed_ns >= closed.mono_ns
 

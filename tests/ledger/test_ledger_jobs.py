@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
-from ddp_probe.reading import ledger, ledger_lines
+from ddp_probe.reading import ledger_file, whole_ledger
 
 pytestmark = pytest.mark.slow
 _PROGRAMS = Path(__file__).parent / "programs"
@@ -15,14 +15,14 @@ _EVERY = _PROGRAMS / "every_operation.py"
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: Any, armed: Any, run_python: Any, free_port: Any) -> Tuple[List[ledger.Ledger], List[List[str]]]:
+def both(tmp_path_factory: Any, armed: Any, run_python: Any, free_port: Any) -> Tuple[List[whole_ledger.Ledger], List[List[str]]]:
     """The ledgers of two ranks that call every operation, and what they say they have called."""
     folder = tmp_path_factory.mktemp("every")
     where = ["--nproc_per_node=2", "--master_addr=127.0.0.1", "--master_port=%d" % free_port()]
     done = run_python(["-m", "torch.distributed.run", *where, str(_EVERY)], env=armed(folder / "runs"), cwd=folder, timeout=240)
     assert done.returncode == 0, done.stderr
     paths = _files(folder / "runs", ".ledger")
-    return [ledger.read(path) for path in paths], [json.loads((folder / ("called%d.json" % rank)).read_text()) for rank in (0, 1)]
+    return [whole_ledger.read(path) for path in paths], [json.loads((folder / ("called%d.json" % rank)).read_text()) for rank in (0, 1)]
 
 
 def _files(root: Path, end: str) -> List[Path]:
@@ -30,7 +30,7 @@ def _files(root: Path, end: str) -> List[Path]:
     return sorted({path.resolve() for path in root.glob("*/rank*" + end)})
 
 
-def _outer(found: ledger.Ledger) -> List[ledger.Record]:
+def _outer(found: whole_ledger.Ledger) -> List[whole_ledger.Record]:
     return [one for one in found.records if not one.is_inner]
 
 
@@ -71,9 +71,9 @@ def test_the_text_of_a_real_ledger_is_the_ledger(both: Any) -> None:
     """A ledger turned into lines and back is the same to the byte, and the lines are a small part of its size."""
     for found in both[0]:
         data = Path(found.path).read_bytes()
-        text = ledger_lines.written(data).encode()
-        assert ledger_lines.packed(text) == data
-        assert ledger.parse(text, found.path) == found
+        text = ledger_file.as_lines(data).encode()
+        assert ledger_file.of_lines(text) == data
+        assert whole_ledger.parse(text, found.path) == found
         assert len(text) < len(data) / 4
 
 
@@ -138,7 +138,7 @@ def test_a_fork_that_becomes_a_rank_has_its_own_ledger(armed: Any, run_python: A
     env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
     done = run_python([str(_PROGRAMS / "becomes_a_rank.py")], env=env, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    ops = sorted([one.op for one in _outer(ledger.read(path))] for path in _files(tmp_path / "runs", ".ledger"))
+    ops = sorted([one.op for one in _outer(whole_ledger.read(path))] for path in _files(tmp_path / "runs", ".ledger"))
     assert ops == [["init_process_group", "all_reduce"], ["init_process_group", "barrier", "destroy_process_group"] * 2]
 
 
@@ -163,7 +163,7 @@ def test_compiled_graphs_are_the_same(armed: Callable[..., Dict[str, str]], run_
     assert watched.stdout == plain.stdout
     assert watched.stderr == plain.stderr
     (path,) = _files(tmp_path / "runs", ".ledger")
-    assert len(ledger.read(path).records) > 8
+    assert len(whole_ledger.read(path).records) > 8
 
 
 def test_a_record_costs_a_few_microseconds(armed: Any, run_python: Any, tmp_path: Path) -> None:
@@ -182,5 +182,5 @@ def test_calls_of_a_signals_handler(run_python: Any, armed: Any, tmp_path: Path)
     env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
     done = run_python([str(_PROGRAMS / "in_a_handler.py")], env=env, cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr
-    found = ledger.read(_files(tmp_path / "runs", ".ledger")[0])
+    found = whole_ledger.read(_files(tmp_path / "runs", ".ledger")[0])
     assert str([one.signal for one in _outer(found) if one.op in ("all_reduce", "barrier")]) == done.stdout.strip()

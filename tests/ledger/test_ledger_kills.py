@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict
 import pytest
 from schedule import seed
 
-from ddp_probe.reading import ledger
+from ddp_probe.reading import whole_ledger
 from ddp_probe.shared.ledger_schema import RECORDS
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ _FATES = ("SIGKILL", "SIGKILL", "SIGSEGV", "SIGABRT", "segv", "abort")
 @pytest.fixture
 def dying(clean_env: Callable[..., Dict[str, str]], python: str) -> Any:
     """A program that forks a writer for each line it is given."""
-    env = clean_env(PYTHONPATH=str(Path(ledger.__file__).parents[2]), PYTHONFAULTHANDLER=None)
+    env = clean_env(PYTHONPATH=str(Path(whole_ledger.__file__).parents[2]), PYTHONFAULTHANDLER=None)
     with subprocess.Popen(
         [python, str(_PROGRAM)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
@@ -38,7 +38,7 @@ def test_each_death_leaves_a_readable_ledger(dying: Any, tmp_path: Path, whole: 
         dying.stdin.write("%s\t%s\t%d\n" % (base, draw.choice(_FATES), draw.expovariate(1 / 3000)))
         dying.stdin.flush()
         begun, signal = map(int, dying.stdout.readline().split())
-        found = ledger.read("%s.ledger" % base)
+        found = whole_ledger.read("%s.ledger" % base)
         assert signal in (6, 9, 11)
         assert (found.problem, found.header is not None) == ("", True)
         assert found.torn <= 1, "no more than the one that was being written"
@@ -61,7 +61,7 @@ def test_reader_meets_a_writer_at_work(dying: Any, tmp_path: Path, whole: bool) 
     path, latest, readings, ended = tmp_path / "live.ledger", 0, 0, False
     while not ended and (readings < (400 if whole else 60) or latest <= RECORDS):
         ended = bool(select.select([dying.stdout], [], [], 0)[0])
-        found = ledger.read(path)
+        found = whole_ledger.read(path)
         if found.header is None or not found.records:
             continue
         readings += 1
@@ -72,4 +72,4 @@ def test_reader_meets_a_writer_at_work(dying: Any, tmp_path: Path, whole: bool) 
             assert (one.elements, one.peer, one.seq) == (7 * (one.number % 5), one.number % 5, one.number), one
     assert readings
     assert latest > RECORDS, "the ring has not gone round"
-    assert ledger.moved_ns(path) >= found.records[-1].entered_ns
+    assert whole_ledger.moved_ns(path) >= found.records[-1].entered_ns

@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 import pytest
 
-from ddp_probe.reading import ledger
+from ddp_probe.reading import whole_ledger
 
 pytestmark = pytest.mark.slow
 
@@ -14,9 +14,9 @@ _PROGRAMS = Path(__file__).parent / "programs"
 _RUNNER = _PROGRAMS / "runner_phases.py"
 
 
-def _ledger(root: Path) -> ledger.Ledger:
+def _ledger(root: Path) -> whole_ledger.Ledger:
     (path,) = {path.resolve() for path in root.glob("*/rank*.ledger")}
-    return ledger.read(path)
+    return whole_ledger.read(path)
 
 
 def _line(words: str) -> int:
@@ -29,7 +29,7 @@ def test_the_phases_of_a_runner(armed: Any, run_python: Any, free_port: Any, tmp
     env = armed(tmp_path / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", FREE_PORT=str(free_port()))
     done = run_python([str(_RUNNER)], env=env, cwd=tmp_path, timeout=250)
     assert done.returncode == 0, done.stderr
-    phases: Dict[str, ledger.Phase] = {phase.name: phase for phase in _ledger(tmp_path / "runs").phases}
+    phases: Dict[str, whole_ledger.Phase] = {phase.name: phase for phase in _ledger(tmp_path / "runs").phases}
     times = {name: phase.times for name, phase in phases.items()}
     steps = 2 * 4  # Sixteen rows in batches of four, in each of two epochs.
     assert (times["train"], times["validate"], times["test"], times["save"]) == (1, 2, 1, 2)

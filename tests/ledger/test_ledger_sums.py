@@ -6,7 +6,7 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from ddp_probe.reading import ledger
+from ddp_probe.reading import whole_ledger
 from ddp_probe.shared.ledger_schema import SUMS
 
 pytestmark = pytest.mark.slow
@@ -14,13 +14,13 @@ _PROGRAM = Path(__file__).parent / "programs" / "counted.py"
 
 
 @pytest.fixture(scope="module")
-def counted(tmp_path_factory: Any, armed: Any, run_python: Any) -> Tuple[ledger.Ledger, Dict[str, Any]]:
+def counted(tmp_path_factory: Any, armed: Any, run_python: Any) -> Tuple[whole_ledger.Ledger, Dict[str, Any]]:
     """The ledger of a job that was killed, and what it said it had called."""
     folder = tmp_path_factory.mktemp("counted")
     done = run_python([str(_PROGRAM)], env=armed(folder / "runs", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0"), cwd=folder, timeout=200)
     assert done.returncode == -9, done.stderr
     (path,) = {path.resolve() for path in (folder / "runs").glob("*/rank*.ledger")}
-    return ledger.read(path), json.loads(done.stdout)
+    return whole_ledger.read(path), json.loads(done.stdout)
 
 
 def test_every_outermost_call_that_returned_is_counted(counted: Any) -> None:

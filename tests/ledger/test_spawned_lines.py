@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ddp_probe.reading import ledger
-from ddp_probe.reading.load import load
+from ddp_probe.reading import whole_ledger
+from ddp_probe.reading.load_run import load
 
 pytestmark = pytest.mark.slow
 _LIBRARY = """import torch
@@ -43,7 +43,9 @@ def test_no_line_is_the_command_line_of_multiprocessing(how: str, armed: Any, ru
     env["PYTHONPATH"] += ":%s" % library.parents[1]
     done = run_python(["train.py", how, str(free_port())], env=env, cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr
-    calls = [call for path in sorted((tmp_path / "runs").glob("2*/rank*.ledger")) for call in ledger.read(path).records if call.op == "all_reduce"]
+    calls = [
+        call for path in sorted((tmp_path / "runs").glob("2*/rank*.ledger")) for call in whole_ledger.read(path).records if call.op == "all_reduce"
+    ]
     assert [(Path(call.site.file).parent.name, call.site.line) for call in calls if call.site] == [("spawning_trainer", 8)] * 2
     processes = load([str(tmp_path / "runs")]).processes
     sites = {

@@ -22,7 +22,7 @@ from ddp_probe.judging.doctor.check import Check, Result
 from ddp_probe.judging.doctor.checks import activator, launcher_recorded, run_folder_writable
 from ddp_probe.judging.doctor.host import Host, Request
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared import schema
 from ddp_probe.showing import doctor_page, standstill
 from ddp_probe.traced.record import Recorder

@@ -10,7 +10,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 from ddp_probe.reading.model import Run
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="only Linux tells when a process was started")

@@ -10,7 +10,7 @@ import pytest
 from schedule import seed
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 
 pytestmark = pytest.mark.slow
 Event = Callable[..., str]

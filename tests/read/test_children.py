@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ddp_probe.reading import ledger, ledger_lines, ledger_text, rank_ledger
+from ddp_probe.reading import ledger_file, ledger_text, rank_ledger, whole_ledger
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.errors import ProbeError
 
@@ -61,7 +61,7 @@ def test_a_text_of_a_ledger_that_claims_much(tmp_path: Path, clean_env: Callable
     """A hundred bytes that claim room for millions of records are not valid, are named as such, and take no memory."""
     text = '{"ledger":%d,"lines":0,"rank":0,"world_size":2,"pid":1,%s}\n' % (schema.VERSION, claim)
     with pytest.raises(ValueError, match="ledger"):
-        ledger_lines.packed(text.encode())
+        ledger_file.of_lines(text.encode())
     (tmp_path / "rank00000.node1.1.jsonl").write_text(_start(0), encoding="utf-8")
     (tmp_path / "rank00000.node1.1.ledger.txt").write_text(text, encoding="utf-8")
     assert _report(tmp_path, clean_env)["inventory"]["seen"] == 1
@@ -97,13 +97,13 @@ def test_any_ledger_is_read_or_refused(stores: Any, end: Any) -> None:
     mutant = bytes(data[:end])
     found = rank_ledger.read("x.ledger", mutant)
     assert len(found.groups) < 100
-    assert len(ledger.parse(mutant, "x.ledger").records) <= len(mutant) // 8
+    assert len(whole_ledger.parse(mutant, "x.ledger").records) <= len(mutant) // 8
     try:
-        text = ledger_lines.written(mutant)
+        text = ledger_file.as_lines(mutant)
     except (ValueError, struct.error):
         return
     try:
-        assert len(ledger_lines.packed(text.encode("utf-8", "surrogateescape"))) <= 2 * len(_VALID)
+        assert len(ledger_file.of_lines(text.encode("utf-8", "surrogateescape"))) <= 2 * len(_VALID)
     except (ValueError, ProbeError):
         return
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20

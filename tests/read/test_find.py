@@ -7,7 +7,7 @@ from typing import Any, Callable
 import pytest
 
 from ddp_probe.reading import find
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.shared.errors import ProbeError
 
 

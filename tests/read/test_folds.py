@@ -16,11 +16,11 @@ from typing import Any, Callable, Iterator, List, Sequence, Tuple
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading import fold, fold_file, host_fold, ledger_lines, process_files
-from ddp_probe.reading.load import load
+from ddp_probe.reading import fold, fold_file, host_fold, ledger_file, process_files
+from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Inventory, Run
 from ddp_probe.reading.process_files import Meter
-from ddp_probe.reading.shared import SharedParts
+from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared.errors import ProbeError
 from ddp_probe.showing import as_json, terminal
 
@@ -128,7 +128,7 @@ def test_the_last_call_of_a_ledger_is_in_its_fold(tmp_path: Path) -> None:
     """Of a ledger in the form that a rank writes, a fold leaves out the empty end of the ring and no part of the last record."""
     run = Path(shutil.copytree(RECORDED / "new" / "08_other_shape_in_all_gather", tmp_path / "run"))
     for file in run.glob("*.ledger.txt"):
-        file.with_suffix("").write_bytes(ledger_lines.packed(file.read_bytes()))
+        file.with_suffix("").write_bytes(ledger_file.of_lines(file.read_bytes()))
         file.unlink()
     direct, folded = load([str(run)]), load(_folded([run], tmp_path / "folds"))
     for rank, process in direct.ranks.items():

@@ -12,7 +12,7 @@ from typing import Any, Callable, List
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.errors import ProbeError
 
@@ -20,7 +20,7 @@ Event = Callable[..., str]
 GB = 1 << 30
 _MEASURED = """
 import re, sys, time
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 begin = time.monotonic()
 run = load(sys.argv[1:])
 assert run.inventory.lines or run.texts, "nothing read"

@@ -3,8 +3,8 @@
 import json
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.inside import inside
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.job_line import inside
+from ddp_probe.reading.load_run import from_lines
 
 WORKER = """Caught OSError in DataLoader worker process 0.
 Original Traceback (most recent call last):

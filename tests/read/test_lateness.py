@@ -12,9 +12,9 @@ from schedule import seed
 
 from ddp_probe.judging import late_ranks
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading import fold, folded_ledger, lateness, ledger, ledger_lines, ledger_text, rank_ledger, steps
+from ddp_probe.reading import fold, folded_ledger, lateness, ledger_file, ledger_text, rank_ledger, steps, whole_ledger
 from ddp_probe.reading.lateness import LateRanks
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.shared import ledger_schema as schema
 
 SIZE = 8
@@ -74,7 +74,7 @@ def test_the_part_in_which_a_rank_is_late_is_named(part: str) -> None:
 def test_one_of_a_thousand_ranks_is_named_and_nobody_of_a_thousand_healthy_ones() -> None:
     """Of 1 024 ranks, each with noise of its own, the one that is slower by a third is named; without it nobody is."""
     draw, size = random.Random(seed()), 1024
-    group = ledger.Group(id="all", size=size, ranks="0-%d" % (size - 1))
+    group = whole_ledger.Group(id="all", size=size, ranks="0-%d" % (size - 1))
 
     def member(slower: float) -> lateness.StepMember:
         forward = [int(draw.uniform(45000, 55000) * slower) for _ in range(steps.KEPT)]
@@ -94,7 +94,7 @@ def test_waited_is_a_share_of_the_last_minute() -> None:
     """A step is counted by when it ended: what was waited longer than a minute ago is not, and steps that reach back less far say how far."""
     alike = "ledger 0-1 step x30 forward 500 backward 500"
     lines = ["ledger 0 step x90 forward 500 backward 500", "ledger 1 step x90 forward 900 backward 100", alike]
-    read = [(rank, rank_ledger.read("x", data), ledger.parse(data).steps) for rank, data in ledger_text.written(lines, 2).items()]
+    read = [(rank, rank_ledger.read("x", data), whole_ledger.parse(data).steps) for rank, data in ledger_text.written(lines, 2).items()]
     members = {rank: lateness.member(of_ring, kept.sums, kept.groups, kept.pairs) for rank, kept, of_ring in read}
 
     def waited(later: float) -> Dict[int, Tuple[float, float]]:
@@ -214,7 +214,7 @@ def _areas(data: bytes) -> Tuple[int, int]:
 def test_steps_are_read_without_a_gap_and_end_at_a_torn_row() -> None:
     """Sixty steps are read in order; after a row whose number is written once only, the later ones count; a torn last row is left out."""
     data = _one()
-    found = ledger.parse(data).steps
+    found = whole_ledger.parse(data).steps
     assert list(found.numbers) == list(range(2, STEPS + 2))
     assert abs(found.parts["forward"][3] - 50000) < 600
     assert found.took[7] == sum(found.parts[name][7] for name in steps.PARTS)
@@ -226,17 +226,17 @@ def test_steps_are_read_without_a_gap_and_end_at_a_torn_row() -> None:
     size, again = schema.layout(schema.STEP).size, schema.offset(schema.STEP, "index_again")
     torn = bytearray(data)
     struct.pack_into("Q", torn, start + 40 * size + again, 39)
-    assert list(ledger.parse(bytes(torn)).steps.numbers) == list(range(41, STEPS + 2))
+    assert list(whole_ledger.parse(bytes(torn)).steps.numbers) == list(range(41, STEPS + 2))
     last = bytearray(data)
     struct.pack_into("Q", last, start + (STEPS + 1) * size + again, 1)
-    assert list(ledger.parse(bytes(last)).steps.numbers) == list(range(2, STEPS + 1))
+    assert list(whole_ledger.parse(bytes(last)).steps.numbers) == list(range(2, STEPS + 1))
 
 
 def test_a_ring_that_is_full_gives_the_latest_steps() -> None:
     """Of six hundred steps the ring holds the latest, and what is kept of a rank is the latest of those."""
     data = _one(600)
-    assert ledger.parse(data).steps.numbers[-1] == 601
-    assert len(ledger.parse(data).steps.numbers) == schema.STEPS - 1
+    assert whole_ledger.parse(data).steps.numbers[-1] == 601
+    assert len(whole_ledger.parse(data).steps.numbers) == schema.STEPS - 1
     assert list(rank_ledger.read("x", data).steps.numbers) == list(range(602 - steps.KEPT, 602))
 
 
@@ -251,8 +251,8 @@ def test_the_other_byte_order_is_read_alike() -> None:
 def test_a_ledger_as_text_has_the_same_steps_and_sums() -> None:
     """The lines of JSON of a ledger are read as its bytes are."""
     (data, *_) = ledger_text.written([*_lines(random.Random(3), size=1), *_collectives(1, 4.0)], 4).values()
-    text = ledger_lines.written(data).encode()
-    bytes_, lines = ledger.parse(data), ledger.parse(text)
+    text = ledger_file.as_lines(data).encode()
+    bytes_, lines = whole_ledger.parse(data), whole_ledger.parse(text)
     assert (lines.steps, lines.sums) == (bytes_.steps, bytes_.sums)
     assert [(one.op, one.calls) for one in lines.sums] == [("all_reduce", 40)]
     assert lines.sums[0].longest_ns == 5 * 10**6
@@ -261,10 +261,13 @@ def test_a_ledger_as_text_has_the_same_steps_and_sums() -> None:
 def test_a_ledger_of_the_first_version_has_no_steps_of_its_own() -> None:
     """Recorded ledgers of version 1 are read: no sums, and steps by their calls if there are enough of them."""
     recorded = sorted((Path(__file__).parent.parent / "recorded").rglob("*.ledger*"))
-    versions = {one.header.version for path in recorded[:40] for one in [ledger.read(path)] if one.header is not None}
+    versions = {one.header.version for path in recorded[:40] for one in [whole_ledger.read(path)] if one.header is not None}
     assert 1 in versions
     assert all(
-        not one.sums and not one.steps.numbers for path in recorded[:40] for one in [ledger.read(path)] if one.header and one.header.version == 1
+        not one.sums and not one.steps.numbers
+        for path in recorded[:40]
+        for one in [whole_ledger.read(path)]
+        if one.header and one.header.version == 1
     )
 
 

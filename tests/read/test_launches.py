@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.showing import brief
 
 Write = Callable[[Path, Dict[str, List[str]]], Path]

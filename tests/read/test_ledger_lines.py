@@ -9,8 +9,8 @@ from typing import Any, List
 
 import pytest
 
-from ddp_probe.reading import ledger, ledger_lines, ledger_text, rank_ledger
-from ddp_probe.reading.load import load
+from ddp_probe.reading import ledger_file, ledger_text, rank_ledger, whole_ledger
+from ddp_probe.reading.load_run import load
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.showing.watch import files
 
@@ -35,7 +35,7 @@ def _folder(path: Path, *, text: bool) -> Path:
         base = path / ("rank%05d.node1.7" % rank)
         base.with_name(base.name + ".jsonl").write_text('{"event":"process.start","rank":%d,"world_size":2,"pid":0}\n' % rank)
         if text:
-            base.with_name(base.name + schema.TEXT_SUFFIX).write_text(ledger_lines.written(data))
+            base.with_name(base.name + schema.TEXT_SUFFIX).write_text(ledger_file.as_lines(data))
         else:
             base.with_name(base.name + schema.SUFFIX).write_bytes(data)
     return path
@@ -44,10 +44,10 @@ def _folder(path: Path, *, text: bool) -> Path:
 def test_no_byte_is_lost() -> None:
     """The text of a ledger gives the bytes that it is of, also when its ring has gone round."""
     for data in ledger_text.written(LINES).values():
-        text = ledger_lines.written(data)
-        assert ledger_lines.packed(text.encode()) == data
-        assert ledger.parse(text.encode()) == ledger.parse(data)
-        assert ledger.parse(text.encode(), last=3) == ledger.parse(data, last=3)
+        text = ledger_file.as_lines(data)
+        assert ledger_file.of_lines(text.encode()) == data
+        assert whole_ledger.parse(text.encode()) == whole_ledger.parse(data)
+        assert whole_ledger.parse(text.encode(), last=3) == whole_ledger.parse(data, last=3)
         assert _kept(rank_ledger.read("x", text.encode())) == _kept(rank_ledger.read("x", data))
 
 
@@ -60,33 +60,33 @@ def test_what_is_torn_stays_torn() -> None:
         for _ in range(9):
             changed[draw.randrange(first - schema.PHASE_ROWS * schema.layout(schema.PHASE).size, len(data))] = draw.randrange(256)
         cut = bytes(changed[: draw.randrange(first, len(data) + 1)])
-        back = ledger.parse(ledger_lines.written(cut).encode())
-        assert back == ledger.parse(cut)
+        back = whole_ledger.parse(ledger_file.as_lines(cut).encode())
+        assert back == whole_ledger.parse(cut)
         assert not cut[first:].strip(b"\0") or back.records or back.torn
 
 
 def test_any_text_is_read_without_an_error() -> None:
     """A text that is cut, or changed by hand, gives a ledger with a sentence about what is wrong with it, and none that looks complete."""
     (data,) = ledger_text.written(["ledger 0 all_reduce 16 float32 at /job/train.py:12 x9"]).values()
-    text = ledger_lines.written(data).encode()
+    text = ledger_file.as_lines(data).encode()
     assert rank_ledger.read("x", text).complete
     for size in range(len(b'{"ledger":'), len(text)):
-        assert ledger.parse(text[:size]).problem, size
+        assert whole_ledger.parse(text[:size]).problem, size
         assert not rank_ledger.read("x", text[:size]).complete
     for old, new in ((b'"all_reduce"', b'"reduced"'), (b'{"ledger":2', b'{"ledger":7'), (b'"record":3', b'"record":"x"'), (b'"is":', b'"was":')):
-        assert ledger.parse(text.replace(old, new)).problem
+        assert whole_ledger.parse(text.replace(old, new)).problem
     with pytest.raises(ValueError, match="Line 2 of the ledger is not valid"):
-        ledger_lines.packed(text.split(b"\n")[0] + b"\n" + b"[" * 100000 + b"\n")
+        ledger_file.of_lines(text.split(b"\n")[0] + b"\n" + b"[" * 100000 + b"\n")
     with pytest.raises(ValueError, match="not a ledger"):
-        ledger_lines.written(b"x" * 900)
+        ledger_file.as_lines(b"x" * 900)
 
 
 def test_names_in_the_text_may_grow() -> None:
     """If paths are replaced by longer ones, the texts take the room that they need."""
     (data,) = ledger_text.written(["ledger 0 all_reduce 16 float32 at /job/train.py:12"]).values()
     long = "/work/" + "x" * 70_000
-    (record,) = ledger.parse(ledger_lines.written(data).replace("/job/train.py", long).encode()).records
-    assert record.site == ledger.LedgerSite(long, 12, "main")
+    (record,) = whole_ledger.parse(ledger_file.as_lines(data).replace("/job/train.py", long).encode()).records
+    assert record.site == whole_ledger.LedgerSite(long, 12, "main")
 
 
 def test_a_run_with_texts_reads_like_the_run(tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_a_line_is_what_the_page_shows() -> None:
     """The lines of docs/ledger.md are a ledger."""
     page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
     text = "".join(line.strip() + "\n" for line in page.splitlines() if line.startswith("    {"))
-    found = ledger.parse(text.encode())
+    found = whole_ledger.parse(text.encode())
     assert (found.problem, [one.op for one in found.records], found.records[0].site) == (
         "",
         ["all_reduce"],
-        ledger.LedgerSite("/job/train.py", 12, "main"),
+        whole_ledger.LedgerSite("/job/train.py", 12, "main"),
     )
     assert json.loads(text.splitlines()[-1])["state"] == found.records[0].state

@@ -9,8 +9,8 @@ from typing import Any, List, Optional
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading import fold, ledger, ledger_lines, ledger_text, rank_ledger
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading import fold, ledger_file, ledger_text, rank_ledger, whole_ledger
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import ledger_schema as schema
 
@@ -62,8 +62,8 @@ def _said(run: Run) -> List[Any]:
     return [(finding.slug, finding.ranks, finding.verdict) for finding in judge(run).findings]
 
 
-def _cut(lines: List[str], until: float) -> ledger.Ledger:
-    return ledger.parse(rank_ledger.as_of("x", ledger_text.written(lines)[0], until) or b"", "x")
+def _cut(lines: List[str], until: float) -> whole_ledger.Ledger:
+    return whole_ledger.parse(rank_ledger.as_of("x", ledger_text.written(lines)[0], until) or b"", "x")
 
 
 CALLS = [
@@ -82,7 +82,7 @@ def test_a_ledger_as_it_was(count: int) -> None:
     """A ledger as it was between two calls holds what it held between them, and has moved no later."""
     between = _STARTED + (count + 0.9) * 0.01
     (data,) = ledger_text.written(CALLS[:count]).values()
-    then, found = ledger.parse(data, "x"), _cut(CALLS, between)
+    then, found = whole_ledger.parse(data, "x"), _cut(CALLS, between)
     assert [record._replace(group=None) for record in found.records] == [record._replace(group=None) for record in then.records]
     assert {phase.name: (phase.times, phase.state) for phase in found.phases} == {phase.name: (phase.times, phase.state) for phase in then.phases}
     assert found.header is not None
@@ -115,7 +115,7 @@ def test_a_call_that_was_issued_is_not_over() -> None:
     values = dict(zip([field.name for field in schema.RECORD], row.unpack_from(changed, place)))
     values["waited_ns"] = values["entered_ns"] + 25 * 10**9
     row.pack_into(changed, place, *values.values())
-    (record,) = ledger.parse(rank_ledger.as_of("x", bytes(changed), _ENDED) or b"", "x").records
+    (record,) = whole_ledger.parse(rank_ledger.as_of("x", bytes(changed), _ENDED) or b"", "x").records
     assert (record.state, record.is_async, record.waited_ns) == ("open", True, 0)
     assert record.left_ns == record.entered_ns
 
@@ -123,7 +123,7 @@ def test_a_call_that_was_issued_is_not_over() -> None:
 def test_a_ledger_as_text_is_cut_too() -> None:
     """A ledger in the form of lines gives the same as its bytes."""
     (data,) = ledger_text.written(CALLS).values()
-    assert rank_ledger.as_of("x", ledger_lines.written(data).encode(), _STARTED + 0.045) == rank_ledger.as_of("x", data, _STARTED + 0.045)
+    assert rank_ledger.as_of("x", ledger_file.as_lines(data).encode(), _STARTED + 0.045) == rank_ledger.as_of("x", data, _STARTED + 0.045)
 
 
 def test_a_launcher_that_was_told_to_stop_does_not_change_the_verdict() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ddp_probe.reading import ledger, ledger_text, rank_ledger
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading import ledger_text, rank_ledger, whole_ledger
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.shared import ledger_schema as schema
 
@@ -48,7 +48,7 @@ def test_what_is_kept_is_what_was_called() -> None:
     assert zero.complete
     (calls,) = zero.groups.values()
     assert (calls.count, calls.first) == (3001, 3003 - schema.RECORDS)  # One place is the send's.
-    assert calls.call(3001) == rank_ledger.LedgerCall("broadcast", 8, 1, "int64", 1, ledger.LedgerSite("/job/train.py", 14, "main"))
+    assert calls.call(3001) == rank_ledger.LedgerCall("broadcast", 8, 1, "int64", 1, whole_ledger.LedgerSite("/job/train.py", 14, "main"))
     assert calls.call(2000) is not None
     assert calls.call(1) is None
     assert zero.pairs == {(calls.group.id, 1, True): 1}

@@ -5,7 +5,7 @@ from typing import Callable
 
 import pytest
 
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.shared import schema
 
 Event = Callable[..., str]

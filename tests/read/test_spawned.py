@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.shared import schema
 
 STARTS = {"file": "/train/fit.py", "line": 49, "function": "main"}

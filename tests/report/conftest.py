@@ -8,7 +8,7 @@ import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.rule import Evidence, Finding
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.shared.schema import Site
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"

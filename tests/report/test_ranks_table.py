@@ -7,7 +7,7 @@ from typing import Any, Callable, List
 import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.showing import as_json, ranks, ranks_table
 from ddp_probe.showing.html import page
 from ddp_probe.showing.rank_state import RankState, rank_states

@@ -118,7 +118,7 @@ def test_ctrl_c_ends_it(tmp_path: Path, job: Any, clean_env: Callable[..., Dict[
 _READS = """
 import sys
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 for number in range(10):
     judge(load([sys.argv[1]]))
     if number in (3, 9):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.showing import forms, safe
 from ddp_probe.showing.layout import CELL, LONGEST, columns, sentence, wrap
 

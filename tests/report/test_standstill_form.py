@@ -3,7 +3,7 @@
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 from ddp_probe.showing import standstill
 
 _STEP = "ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3\n"

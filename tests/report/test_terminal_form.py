@@ -10,7 +10,7 @@ from msgspec import structs
 
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.rule import Undecided
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.shared.schema import Site
 from ddp_probe.showing import terminal
 from ddp_probe.showing.layout import GLUE, wrap

@@ -9,7 +9,7 @@ import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading import ledger_text
-from ddp_probe.reading.load import from_lines
+from ddp_probe.reading.load_run import from_lines
 from ddp_probe.showing import as_json, ranks_table, safe, trace, watch_json, watch_table
 from ddp_probe.showing.html import page
 from ddp_probe.showing.rank_state import rank_states

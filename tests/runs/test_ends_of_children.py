@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple
 import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.showing.rank_state import rank_states
 
 PROGRAM = Path(__file__).parent / "programs" / "children.py"

@@ -10,7 +10,7 @@ from run_pieces import PROGRAMS, line_of
 
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.rule import ERROR, WARNING
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 
 
 @pytest.fixture

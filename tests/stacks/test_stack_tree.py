@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any, List, Sequence
 
-from ddp_probe.reading import faulthandler_text, stack_tree, stacks
+from ddp_probe.reading import rank_stacks
 from ddp_probe.shared.schema import Site, ThreadStack
 from ddp_probe.showing import stack_page
 from ddp_probe.showing.watch.ask import Collected, Silence
@@ -22,7 +22,7 @@ def _stack(*frames: Site) -> ThreadStack:
 
 
 def _lines(ranks: Sequence[Any]) -> List[str]:
-    found = [stacks.RankStacks(rank, [stack], 0.0, stacks.ANSWER) for rank, stack in ranks]
+    found = [rank_stacks.RankStacks(rank, [stack], 0.0, rank_stacks.ANSWER) for rank, stack in ranks]
     return [line.text for line in stack_page.lines(Collected(found, {}), 80, all_threads=False)]
 
 
@@ -56,7 +56,7 @@ def test_the_order_of_the_ranks_changes_nothing() -> None:
     for _ in range(20):
         draw.shuffle(ranks)
         assert _lines(ranks) == first
-    root = stack_tree.tree(ranks)
+    root = rank_stacks.tree(ranks)
     for branch in root.branches:
         assert branch.ranks <= root.ranks
 
@@ -65,9 +65,9 @@ def test_every_rank_is_at_the_end_of_one_path() -> None:
     """The ranks that end at the branches of the tree are all ranks, each once."""
     draw = random.Random(5)
     sites = [Site("/job/f%d.py" % number, number, "f") for number in range(1, 4)]
-    root = stack_tree.tree((rank, _stack(*(draw.choice(sites) for _ in range(draw.randrange(1, 4))))) for rank in range(50))
+    root = rank_stacks.tree((rank, _stack(*(draw.choice(sites) for _ in range(draw.randrange(1, 4))))) for rank in range(50))
 
-    def ends(branch: stack_tree.Branch) -> List[int]:
+    def ends(branch: rank_stacks.Branch) -> List[int]:
         return branch.ends_here + [rank for each in branch.branches for rank in ends(each)]
 
     assert sorted(ends(root)) == list(range(50))
@@ -75,10 +75,10 @@ def test_every_rank_is_at_the_end_of_one_path() -> None:
 
 def test_lines_of_the_job_are_bold_and_libraries_are_one_line() -> None:
     """Library lines between lines of the job are folded; what starts the program is left out; a stack of libraries alone is still shown."""
-    steps = stack_tree.steps([_START, _MAIN, *_REDUCE, _EPOCH])
+    steps = rank_stacks.steps([_START, _MAIN, *_REDUCE, _EPOCH])
     assert [(step.own, step.folded) for step in steps] == [(True, 0), (False, 2), (True, 0)]
-    assert [(step.own, step.folded) for step in stack_tree.steps([_START])] == [(False, 1)]
-    found = [stacks.RankStacks(0, [_stack(_START, _MAIN, *_REDUCE)], 0.0, stacks.ANSWER)]
+    assert [(step.own, step.folded) for step in rank_stacks.steps([_START])] == [(False, 1)]
+    found = [rank_stacks.RankStacks(0, [_stack(_START, _MAIN, *_REDUCE)], 0.0, rank_stacks.ANSWER)]
     page = list(stack_page.lines(Collected(found, {}), 80, all_threads=False))
     assert [line.style for line in page] == ["strong", "strong", ""]
 
@@ -98,7 +98,8 @@ def test_other_threads_are_grouped_by_name() -> None:
     """With --threads, threads whose names differ in a number alone are one tree."""
     wait = [Site("/usr/lib/python3.11/threading.py", 320, "wait")]
     found = [
-        stacks.RankStacks(rank, [_stack(_MAIN), ThreadStack("Thread-%d (pin)" % (rank + 3), False, wait)], 0.0, stacks.ANSWER) for rank in range(3)
+        rank_stacks.RankStacks(rank, [_stack(_MAIN), ThreadStack("Thread-%d (pin)" % (rank + 3), False, wait)], 0.0, rank_stacks.ANSWER)
+        for rank in range(3)
     ]
     page = [line.text for line in stack_page.lines(Collected(found, {}), 80, all_threads=True)]
     assert page[2:] == ["", "thread Thread-N (pin), ranks 0-2 (3)", "  threading.py:320 wait"]
@@ -123,7 +124,7 @@ def test_ranks_without_an_answer_share_a_sentence() -> None:
 def test_folded_lines_count_equal_stacks() -> None:
     """Each different stack is one line, outermost frame first, with its count last; separators in names are replaced."""
     odd = Site("/job/a;b.py", 1, "f\nx")
-    assert stack_tree.folded([_stack(_MAIN, _EPOCH), _stack(_MAIN, _EPOCH), _stack(_MAIN, odd), _stack()]) == [
+    assert rank_stacks.folded([_stack(_MAIN, _EPOCH), _stack(_MAIN, _EPOCH), _stack(_MAIN, odd), _stack()]) == [
         "(no Python frame) 1",
         "main (/job/train.py:40);epoch (/job/train.py:31) 2",
         "main (/job/train.py:40);f x (/job/a,b.py:1) 1",
@@ -146,7 +147,7 @@ def test_the_text_of_faulthandler_is_parsed(tmp_path: Path) -> None:
         faulthandler.dump_traceback(file, all_threads=True)
     over.set()
     thread.join()
-    found = faulthandler_text.threads(path.read_text(encoding="utf-8"))
+    found = rank_stacks.threads(path.read_text(encoding="utf-8"))
     assert [thread.main for thread in found] == [True] + [False] * (len(found) - 1)
     assert found[0].frames[-1].function == "test_the_text_of_faulthandler_is_parsed"
     assert any("waits" in [frame.function for frame in each.frames] for each in found[1:])
@@ -160,7 +161,7 @@ def test_the_last_dump_of_several_counts() -> None:
         'Thread 0x01 (most recent call first):\n  File "/job/new.py", line 3 in inner\n  File "/job/new.py", line ??? in <module>\n  ...\n'
         "Timeout (0:00:05)!\nThread 0x01 (most recent call first):\n  <no Python frame>\nnoise\n"
     )
-    main, other = faulthandler_text.threads(text)
+    main, other = rank_stacks.threads(text)
     assert (main.main, [(frame.line, frame.function) for frame in main.frames]) == (True, [(0, "<module>"), (3, "inner")])
     assert (other.name, other.main, other.frames) == ("pin", False, [Site("/job/pin.py", 2, "g")])
-    assert faulthandler_text.threads("") == []
+    assert rank_stacks.threads("") == []

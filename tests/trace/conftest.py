@@ -8,7 +8,7 @@ from typing import Callable
 import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.reading.load import from_lines, load
+from ddp_probe.reading.load_run import from_lines, load
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 

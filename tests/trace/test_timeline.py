@@ -8,7 +8,7 @@ import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading import fold
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.showing import timeline
 from ddp_probe.showing.timeline import Lane, Span
 

@@ -13,7 +13,7 @@ from typing import Any, Callable
 import pytest
 from ledger_books import Call, Phase, born, returned
 
-from ddp_probe.reading import ledger, ledger_text
+from ddp_probe.reading import ledger_text, whole_ledger
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.showing.watch import glimpse
 from ddp_probe.showing.watch.look import LiveView, Look
@@ -241,7 +241,7 @@ def test_speed_is_counted_between_two_looks(book: Any, folder: Path) -> None:
 def test_the_end_of_a_ledger_is_what_the_whole_says(book: Any, count: int) -> None:
     """However often the ring has gone round, the last records, groups and phases are those that the parser finds in the whole file."""
     path = str(book(0, Phase("backward", 3), *returned(*range(1, count + 1))).path)
-    end, whole = glimpse.Glimpses().of(path), ledger.read(path, glimpse.KEPT)
+    end, whole = glimpse.Glimpses().of(path), whole_ledger.read(path, glimpse.KEPT)
     assert end == whole
     assert [record.seq for record in end.records] == list(range(max(1, count - glimpse.KEPT + 1), count + 1))
 
@@ -307,7 +307,7 @@ def test_a_thousand_ranks_are_a_few_rows(book: Any, folder: Path, shown: Any) ->
     again = time.process_time() - spent
     spent = time.process_time()
     for each in folder.glob("rank0000*.ledger"):
-        ledger.read(each)
+        whole_ledger.read(each)
     whole = (time.process_time() - spent) / 10 * MANY
     print("1024 ranks: %.3f s, at rest %.3f s, whole files %.3f s" % (first, again, whole))
     assert first < whole / 3

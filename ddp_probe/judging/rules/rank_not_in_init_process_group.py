@@ -7,7 +7,7 @@ from ddp_probe.judging._waits import last_seen
 from ddp_probe.judging.ledgers import view
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, first_of, line, shown
 from ddp_probe.judging.words import at, capital, named
-from ddp_probe.reading import stacks
+from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.alive import state_of
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.logged_call import LoggedCall
@@ -63,7 +63,7 @@ def _works(run: Run, process: LoggedProcess) -> str:
     if process.rank not in run.running:
         return ""
     looks: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
-    frames = stacks.main_frames(max(looks, key=lambda look: look.when).begin.threads) if looks else []
+    frames = rank_stacks.main_frames(max(looks, key=lambda look: look.when).begin.threads) if looks else []
     doing = {"import": "still imports", "debugger": "is in a debugger"}.get(task([(frame.file, frame.function) for frame in frames]), "")
     if doing:
         return doing + at(job_line(frames))

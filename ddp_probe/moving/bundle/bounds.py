@@ -5,13 +5,13 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.moving.bundle import contents, stage
 from ddp_probe.moving.bundle.stage import Staged
-from ddp_probe.reading import unpack
+from ddp_probe.reading import bundled
 
 _HEADER = 160  # Compressed bytes of what an archive adds to a file, about.
 _PLAIN_HEADER = 2560  # The same without compression: two headers, and the filling of the last block.
 _FEWEST = 1024  # Bytes to which a file may be cut; below that it is left out.
 _SPARED = (contents.OWN, contents.SOURCE, contents.LOG, contents.TEXT)  # Left out last.
-UNPACKED = unpack.MOST_BYTES * 9 // 10
+UNPACKED = bundled.MOST_BYTES * 9 // 10
 
 
 class Fitted(NamedTuple):

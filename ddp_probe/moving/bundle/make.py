@@ -16,7 +16,7 @@ from ddp_probe.moving.bundle import archive, bounds, contents, pages, quoted, st
 from ddp_probe.moving.bundle.stage import Staged
 from ddp_probe.reading import alive, bundled, find, job_source
 from ddp_probe.reading.bundled import HeldFile, Manifest
-from ddp_probe.reading.load import load
+from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.masking.secrets import MASK

@@ -9,7 +9,7 @@ import zlib
 from typing import Any, Dict, Iterator, NamedTuple, Tuple
 
 from ddp_probe.moving.bundle import contents
-from ddp_probe.reading import flight_recorder, ledger, ledger_lines
+from ddp_probe.reading import flight_recorder, ledger_file, whole_ledger
 from ddp_probe.reading.flight_recorder import RecorderEntry
 from ddp_probe.shared.masking.secrets import MASK
 from ddp_probe.showing.masker import Masker
@@ -111,15 +111,15 @@ def _model(data: bytes, masker: Masker) -> bytes:
 
 def _ledger(file: str, masker: Masker) -> bytes:
     """Return a ledger as text, in which every string can be seen and masked; the numbers of records hold none."""
-    data = ledger.settled(file)
+    data = whole_ledger.settled(file)
     if len(data) > LARGEST:
         raise LeftOutError("It has more than %d bytes." % LARGEST)
-    if ledger_lines.is_text(data):
+    if ledger_file.is_text(data):
         return b"".join(masker.event(line) for line in data.splitlines(keepends=True))
     if not data.strip(b"\0"):
         return data
     try:
-        text = ledger_lines.written(data)
+        text = ledger_file.as_lines(data)
     except (ValueError, struct.error) as exc:
         raise LeftOutError("It cannot be read, and so cannot be masked: %s" % exc) from exc
     return "".join(_ledger_line(line, masker) for line in text.splitlines(keepends=True)).encode("ascii")

@@ -3,8 +3,7 @@
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading.inside import inside
-from ddp_probe.reading.job_line import job_line
+from ddp_probe.reading.job_line import inside, job_line
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed
 from ddp_probe.shared.schema import Site

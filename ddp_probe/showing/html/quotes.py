@@ -3,7 +3,7 @@
 import json
 from typing import Dict, Iterator, List, NamedTuple
 
-from ddp_probe.reading.lines_at import lines_at
+from ddp_probe.reading.events import lines_at
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
 from ddp_probe.showing.found import log_line

@@ -2,10 +2,10 @@
 
 from typing import Collection, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading import stack_tree, stacks
-from ddp_probe.reading.held_files import place
+from ddp_probe.reading import rank_stacks
+from ddp_probe.reading.fold_file import real_place
 from ddp_probe.reading.model import Run
-from ddp_probe.reading.stack_tree import Branch, Step
+from ddp_probe.reading.rank_stacks import Branch, Step
 from ddp_probe.showing import ranks, stack_page
 
 _BRANCHES = 12  # Of one line.
@@ -40,8 +40,8 @@ class StackPart(NamedTuple):
 def part(run: Run) -> StackPart:
     """Return the stacks of the main threads."""
     logs = [process.file for process in run.processes if _has_stacks(process.kept.kinds, process.file)]
-    found = [one for one in map(stacks.recorded, logs) if one is not None]
-    root = stack_tree.tree((one.rank, thread) for one in found for thread in one.threads if thread.main)
+    found = [one for one in map(rank_stacks.recorded, logs) if one is not None]
+    root = rank_stacks.tree((one.rank, thread) for one in found for thread in one.threads if thread.main)
     return StackPart(list(stack_page.sources(found)), _branch(root, 0) if root.ranks else None)
 
 
@@ -49,7 +49,7 @@ def _has_stacks(kinds: Collection[str], log: str) -> bool:
     """Return whether a process left stacks, without reading its log again."""
     import os
 
-    return "hang.suspected" in kinds or "stacks" in kinds or os.path.exists(place(stacks.dump_of(log)))
+    return "hang.suspected" in kinds or "stacks" in kinds or os.path.exists(real_place(rank_stacks.dump_of(log)))
 
 
 def _branch(branch: Branch, depth: int) -> StackBranch:

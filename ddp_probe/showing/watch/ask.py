@@ -8,7 +8,7 @@ import re
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
-from ddp_probe.reading import alive, ends, stacks
+from ddp_probe.reading import alive, log_lines, rank_stacks
 from ddp_probe.showing.watch import files
 
 _FOLDER = "ask"
@@ -27,7 +27,7 @@ class Silence(NamedTuple):
 class Collected(NamedTuple):
     """The stacks of the ranks, and why the others gave none."""
 
-    found: List[stacks.RankStacks]
+    found: List[rank_stacks.RankStacks]
     silent: Dict[int, Silence]  # Also ranks of which only earlier stacks are there.
 
 
@@ -35,7 +35,7 @@ class _Rank:
     """One rank that may be asked."""
 
     def __init__(self, log: str) -> None:
-        first = ends.first(log)
+        first = log_lines.first(log)
         self.log = log
         self.rank = files.rank_of(log)
         self.host, self.pid = str(first.get("host", "")), _number(first, "pid")
@@ -45,7 +45,7 @@ class _Rank:
     def state(self) -> str:
         """Return ended, gone, stopped, or an empty string if it may answer."""
         kernel = alive.kernel_state(self.pid, self.host, *self._same) if self.pid else None
-        if ends.last(self.log).get("event") == "process.end":
+        if log_lines.last(self.log).get("event") == "process.end":
             return "ended"
         return "" if kernel is None else "gone" if not kernel else "stopped" if kernel in "Tt" else ""
 
@@ -72,7 +72,7 @@ def collect(folders: List[str], wanted: Callable[[int], bool], wait: float) -> C
     for each in ranks:
         if each.rank in answers:
             continue
-        left = stacks.recorded(each.log)
+        left = rank_stacks.recorded(each.log)
         found += [left] if left is not None else []
         if left is None or not states[each.rank]:
             silent[each.rank] = _silence(each, states[each.rank] or each.state(), wait, fault)
@@ -85,18 +85,18 @@ def _latest(logs: Sequence[str]) -> List[str]:
     return [chosen[rank] for rank in sorted(chosen)]
 
 
-def _answers(folders: List[str], ranks: Sequence[_Rank], wait: float) -> Tuple[Dict[int, stacks.RankStacks], str]:
+def _answers(folders: List[str], ranks: Sequence[_Rank], wait: float) -> Tuple[Dict[int, rank_stacks.RankStacks], str]:
     """Return the answers that come in time, by rank, and why nothing could be asked."""
     try:
         request = _request(folders)
     except OSError as exc:
         return {}, "the request cannot be written to %s: %s" % (folders[0], exc.strerror)
-    answers: Dict[int, stacks.RankStacks] = {}
+    answers: Dict[int, rank_stacks.RankStacks] = {}
     end = time.monotonic() + wait
     while True:
         pending = [each for each in ranks if each.rank not in answers]
         for each in pending:
-            answer = stacks.answer(each.added(), each.log, request)
+            answer = rank_stacks.answer(each.added(), each.log, request)
             if answer is not None:
                 answers[each.rank] = answer
         if all(each.rank in answers or each.state() for each in pending) or time.monotonic() >= end:

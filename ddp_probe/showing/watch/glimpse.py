@@ -6,7 +6,7 @@ What is read is put together as a ledger with a smaller ring, so that the one pa
 import os
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading import ledger, rank_ledger
+from ddp_probe.reading import rank_ledger, whole_ledger
 from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.shared import ledger_schema as schema
 
@@ -20,7 +20,7 @@ class _Known(NamedTuple):
     """A ledger as it was read last, and whether the file was at rest then."""
 
     head: bytes
-    found: ledger.Ledger
+    found: whole_ledger.Ledger
     at_rest: bool
     end: bytes  # As a ledger with a smaller ring; empty if the whole file was read.
 
@@ -32,7 +32,7 @@ class Glimpses:
         self._known: Dict[str, _Known] = {}
         self._kept: Dict[str, Tuple[bytes, RankLedger]] = {}
 
-    def of(self, path: str) -> ledger.Ledger:
+    def of(self, path: str) -> whole_ledger.Ledger:
         """Return the header, groups, phases, sums, steps and last records of a ledger."""
         known = self._known.get(path)
         try:
@@ -42,9 +42,9 @@ class Glimpses:
                 if known is not None and same and known.at_rest:
                     return known.found
                 end, before = _end(file.fileno(), head)
-                found = ledger.parse(end, path, before) if end else ledger.read(path, KEPT)
+                found = whole_ledger.parse(end, path, before) if end else whole_ledger.read(path, KEPT)
         except OSError as exc:
-            return ledger.Ledger(path, problem="The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
+            return whole_ledger.Ledger(path, problem="The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
         self._known[path] = _Known(head, found, same, end)
         return found
 

@@ -4,9 +4,9 @@ import time
 from collections import Counter
 from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
-from ddp_probe.reading import ends, glance, stacks
+from ddp_probe.reading import glance, log_lines, rank_stacks
 from ddp_probe.reading.job_line import job_line
-from ddp_probe.reading.ledger import LedgerSite
+from ddp_probe.reading.whole_ledger import LedgerSite
 from ddp_probe.showing.watch import ask, files
 from ddp_probe.showing.watch.position import OVER, Position, state_by_log
 
@@ -35,7 +35,7 @@ class JoiningRanks:
 
     def _ask(self, ranks: Set[int]) -> None:
         for one in ask.collect(self._folders, ranks.__contains__, _WAIT).found:
-            line = job_line(stacks.main_frames(one.threads))
+            line = job_line(rank_stacks.main_frames(one.threads))
             site = LedgerSite(line.file, line.line, line.function) if line is not None else LedgerSite()
             if self._sites.get(one.rank) != site:
                 self._sites[one.rank], self._since[one.rank] = site, time.monotonic()
@@ -59,7 +59,7 @@ def waits_for(folders: List[str]) -> Iterator[str]:
 
 
 def _of(rank: int, log: str) -> Position:
-    first = ends.first(log)
+    first = log_lines.first(log)
     return Position(
         rank=rank,
         host=str(first.get("host", "")),

@@ -4,10 +4,10 @@ import os
 import time
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading import lateness, stacks
+from ddp_probe.reading import lateness, rank_stacks
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.lateness import LateRanks, StepMember, Waited
-from ddp_probe.reading.ledger import Header, LedgerSite
+from ddp_probe.reading.whole_ledger import Header, LedgerSite
 from ddp_probe.showing.watch import files, joining, outliers
 from ddp_probe.showing.watch import position as positions
 from ddp_probe.showing.watch.glimpse import Glimpses
@@ -125,10 +125,10 @@ def _nearer(position: Position, path: str, head: Header) -> Position:
     """Return a rank that is in no call with the line of its last stacks: its ledger has only that of its last call."""
     if position.state != positions.RUNNING or position.waits:
         return position
-    found = stacks.recorded(files.log_of(path))
+    found = rank_stacks.recorded(files.log_of(path))
     if found is None or found.when + _SLACK < (head.wall_ns + head.moved_ns - head.mono_ns) / 1e9:
         return position
-    site = job_line(stacks.main_frames(found.threads))
+    site = job_line(rank_stacks.main_frames(found.threads))
     return position if site is None else position._replace(site=LedgerSite(site.file, site.line, site.function))
 
 

@@ -3,11 +3,11 @@
 import os
 from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 
-from ddp_probe.reading import ledger, standing
-from ddp_probe.reading.ledger import Group, Record
+from ddp_probe.reading import standing, whole_ledger
 from ddp_probe.reading.rank_ledger import LedgerCall, RankLedger
 from ddp_probe.reading.splits import ALONE, DIFFER, PASSES, Split, split
 from ddp_probe.reading.standing import LedgerStanding, Left
+from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared.alignment import AlignedCall, Departure
 from ddp_probe.shared.ledger_schema import PAIRED
 from ddp_probe.showing.watch.position import ELSEWHERE, GONE, OFF, OVER, RUNNING, STOPPED, Position
@@ -30,7 +30,7 @@ class LiveStanding(LedgerStanding):
 
     def records(self) -> List[Record]:
         """Return the calls that the ledger holds, read again."""
-        return ledger.read(self.ledger.path).records
+        return whole_ledger.read(self.ledger.path).records
 
 
 class LiveRanks(NamedTuple):

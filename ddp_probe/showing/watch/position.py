@@ -3,9 +3,9 @@
 import time
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from ddp_probe.reading import alive, ends
-from ddp_probe.reading.ledger import Group, Header, Ledger, LedgerSite, Phase, Record
+from ddp_probe.reading import alive, log_lines
 from ddp_probe.reading.steps import StepTimes
+from ddp_probe.reading.whole_ledger import Group, Header, Ledger, LedgerSite, Phase, Record
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.showing.watch import files
 
@@ -124,10 +124,10 @@ def state_by_log(log: str, pid: int, host: str, born: int, boot: str) -> str:
 def _kernel_state(log: str, pid: int, host: str, born: int, boot: str) -> str:
     kernel = alive.kernel_state(pid, host, born, boot)
     if kernel is None:
-        last = ends.last(log)
+        last = log_lines.last(log)
         return _end(last) if last.get("event") == "process.end" else ELSEWHERE
     if not kernel:
-        return _end(ends.last(log))
+        return _end(log_lines.last(log))
     return STOPPED if kernel in "Tt" else RUNNING
 
 

@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
 from ddp_probe.activation.lifecycle import lifecycle
-from ddp_probe.reading import ledger
+from ddp_probe.reading import whole_ledger
 
 STEPS, NAP, LINES = 12, 0.004, 300
 
@@ -68,7 +68,7 @@ if not child:
 os.waitpid(child, 0)
 exec(compile("dist.barrier()\n" * LINES, __file__, "exec"))
 path = lifecycle.session.collectives.file.path
-while sum(one.calls for one in ledger.read(path).sums if one.op in ("barrier", "")) < LINES:
+while sum(one.calls for one in whole_ledger.read(path).sums if one.op in ("barrier", "")) < LINES:
     time.sleep(0.05)
 print(
     json.dumps({"steps": STEPS, "nap": NAP, "all_reduce": 2 * STEPS + 100, "broadcast": 5, "broadcast_object_list": 3, "barrier": LINES}), flush=True

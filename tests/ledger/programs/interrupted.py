@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 import ddp_probe
 from ddp_probe.activation.lifecycle import lifecycle
-from ddp_probe.reading import ledger
+from ddp_probe.reading import whole_ledger
 
 HOT = tuple(
     os.path.join(os.path.dirname(ddp_probe.__file__), *part.split("/")) for part in ("traced/ledger/", "traced/patching/intercept/code_swap.py")
@@ -162,7 +162,7 @@ def read():
     """Return the ledger as it is now."""
     file = collectives.file
     file.flush()
-    return ledger.read(file.path)
+    return whole_ledger.read(file.path)
 
 
 def tried(scenario):

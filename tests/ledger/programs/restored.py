@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 import ddp_probe
-from ddp_probe.reading import ledger
+from ddp_probe.reading import whole_ledger
 
 WORK = torch._C._distributed_c10d.Work
 
@@ -85,14 +85,14 @@ dist.all_reduce(tensor, async_op=True).wait()
 print("swapped", len(same(before, state())) > 20, "mapped", maps()[0] > 0, sys.getrefcount(tensor))
 shown, shown_wait = refused(), waited()
 
-records = len(ledger.read(path).records)
+records = len(whole_ledger.read(path).records)
 child = os.fork()
 if child == 0:
     list(torch.utils.data.DataLoader([1, 2]))
     refused()  # gloo's threads do not survive a fork: a call that would go through never returns
     os._exit(maps()[0] + 10 * maps()[1])
 print("child", os.WEXITSTATUS(os.waitpid(child, 0)[1]))
-found = ledger.read(path)
+found = whole_ledger.read(path)
 print("records", len(found.records) - records, "phases", [one.name for one in found.phases])
 
 certificate = ddp_probe.restore()
@@ -100,6 +100,6 @@ print("restored", certificate.ok, [entry.slot for entry in certificate.entries i
 print("tracebacks", shown == refused(), shown_wait == waited())
 if shown != refused() or shown_wait != waited():
     print(shown, refused(), shown_wait, waited())
-print("closed", ledger.read(path).header.closed_ns > 0)
+print("closed", whole_ledger.read(path).header.closed_ns > 0)
 ddp_probe.activate()
 dist.destroy_process_group()

@@ -26,7 +26,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import jinja2
 
 from ddp_probe.cli import main
-from ddp_probe.reading import fold, ledger_lines
+from ddp_probe.reading import fold, ledger_file
 from ddp_probe.shared.errors import ProbeError
 
 MEMORY = 1 << 30
@@ -120,7 +120,7 @@ def dress(folder: Path, draw: random.Random) -> List[str]:
     for path in sorted(folder.rglob("*.ledger.txt")):
         if draw.random() < 0.5:
             with contextlib.suppress(ValueError):
-                path.with_suffix("").write_bytes(bytes(ledger_lines.packed(path.read_bytes())))
+                path.with_suffix("").write_bytes(bytes(ledger_file.of_lines(path.read_bytes())))
                 path.unlink()
     if draw.random() < 0.1:
         (folder / "nccl_trace_rank_0").write_bytes(pickle.dumps(_DUMP, 2))

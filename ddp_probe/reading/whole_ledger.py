@@ -9,7 +9,7 @@ import os
 from functools import lru_cache
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ddp_probe.reading import _ledger_bytes, ledger_lines, steps
+from ddp_probe.reading import ledger_file, steps
 from ddp_probe.reading.steps import StepTimes
 from ddp_probe.shared import ledger_schema as schema
 
@@ -18,7 +18,7 @@ _STEP = schema.layout(schema.STEP).size
 _CALLS = [field.name for field in schema.SUM].index("calls")
 _STATES = schema.names(schema.STATES)
 _OPERATIONS = schema.names(schema.OPERATIONS)
-settled = _ledger_bytes.settled
+settled = ledger_file.settled
 _layout = lru_cache(maxsize=16)(schema.layout)
 
 
@@ -140,7 +140,7 @@ def read(path: Union[str, "os.PathLike[str]"], last: int = 0) -> Ledger:
     """Read a file, whether or not its process is alive; if a number is given, at most this many of the last records."""
     name = os.fspath(path)
     try:
-        found = _ledger_bytes.read(name)
+        found = ledger_file.read(name)
     except OSError as exc:
         return Ledger(name, problem="The file cannot be read: %s." % (exc.strerror or type(exc).__name__))
     return parse(found.data, name, found.before, last, found.left_out)
@@ -171,8 +171,8 @@ def parse_rows(
 ) -> Tuple[Ledger, Dict[int, Any], List[Tuple[Any, ...]]]:
     """Return a ledger without its records, its texts by number, and its records as rows of numbers."""
     try:
-        if ledger_lines.is_text(data):
-            data, before = ledger_lines.packed(data), None
+        if ledger_file.is_text(data):
+            data, before = ledger_file.of_lines(data), None
     except ValueError as exc:
         return Ledger(path, problem=str(exc)), {}, []
     order = _byte_order(data)

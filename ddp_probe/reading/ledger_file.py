@@ -1,18 +1,127 @@
-"""The file of a ledger as lines of JSON, which are small, can be searched, and can be given away once names are taken out of them.
-
-The lines hold all that the file holds: its header, then each text, phase, sum, step and record, with the names of shared/ledger_schema.py. A
-field with its usual value is left out, an operation or a kind has its name, and ``left`` is two fields, ``left_ns`` and ``state``. The first line
-counts the others.
-"""
+"""The file of a ledger: reads its bytes, and gives the same as lines of JSON and its layout for programs in other languages."""
 
 import json
+import os
 import struct
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from ddp_probe.shared import ledger_schema
 from ddp_probe.shared import ledger_schema as schema
 
+_MOST_BYTES = 1 << 28
+_FEW = (64, 256, 1024)  # If the ring ends before one of these, that many records are read.
+_EMPTY = 32  # The ring ends where this many places were never written: fewer threads are between two stores at one time.
+_ORDERS = {schema.BYTE_ORDER.to_bytes(4, "little"): "<", schema.BYTE_ORDER.to_bytes(4, "big"): ">"}
+_HEADER_NAMES = [field.name for field in schema.HEADER]
+_HEADERS = {mark: schema.layout(schema.HEADER, order) for mark, order in _ORDERS.items()}
+_RECORD_SIZE = schema.layout(schema.RECORD).size
+
+
+class Reading(NamedTuple):
+    """The bytes of a file; those of an earlier reading, or None if nothing has changed in between; how many at the end are left out."""
+
+    data: bytes
+    before: Optional[bytes] = None
+    left_out: int = 0
+
+
+def read(name: str) -> Reading:
+    """Read a file twice."""
+    file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = min(os.fstat(file).st_size, _MOST_BYTES)  # A buffer of the most bytes takes longer than the reading.
+        end = _end(file, size)
+        before, data = os.pread(file, end, 0), os.pread(file, end, 0)
+    finally:
+        os.close(file)
+    return Reading(data, None if before == data else before, size - end)
+
+
+def _end(file: int, size: int) -> int:
+    """Return where to stop: after some records if the ring ends before, at the end if it does not, or if the file has another layout."""
+    head = os.pread(file, schema.HEADER_BYTES, 0)
+    layout = _HEADERS.get(head[12:16])
+    if head[:8] != schema.MAGIC or layout is None or len(head) < layout.size:
+        return size
+    fields = dict(zip(_HEADER_NAMES, layout.unpack_from(head)))
+    records_at = schema.places(fields).records
+    if fields["version"] not in schema.READS or fields["record_size"] != _RECORD_SIZE or records_at + fields["records"] * _RECORD_SIZE > size:
+        return size
+    for count in _FEW:
+        end = records_at + count * _RECORD_SIZE
+        if count < fields["records"] and not os.pread(file, _EMPTY * _RECORD_SIZE, end - _EMPTY * _RECORD_SIZE).strip(b"\0"):
+            return end
+    return size
+
+
+def settled(name: str) -> bytes:
+    """Return a whole file without the rows that its process was writing."""
+    return quiet(read(name))
+
+
+def quiet(found: Reading) -> bytes:
+    """Return the bytes in which the rows are empty whose last field differs between the two readings."""
+    data = bytearray(found.data + bytes(found.left_out))
+    layout = _HEADERS.get(bytes(data[12:16]))
+    if found.before is None or layout is None or len(data) < schema.HEADER_BYTES:
+        return bytes(data)
+    fields = dict(zip(_HEADER_NAMES, layout.unpack_from(data)))
+    at = schema.places(fields)
+    for start, end, size in (
+        (at.phases, at.sums, fields["phase_size"]),
+        (at.steps, at.records, fields["step_size"]),
+        (at.records, at.end, fields["record_size"]),
+    ):
+        for row in range(start, min(end, len(found.before)), max(size, 8)):
+            if found.before[row + size - 8 : row + size] != data[row + size - 8 : row + size]:
+                data[row : row + size] = bytes(size)
+    return bytes(data)
+
+
+def as_of(data: bytes, until: float) -> bytes:
+    """Return the bytes as they were at this time, in seconds since 1970: later calls are gone, and what ended later is still open."""
+    changed = bytearray(data)
+    layout = _HEADERS.get(data[12:16])
+    if data[:8] != schema.MAGIC or layout is None or len(data) < layout.size:
+        return data
+    head = dict(zip(_HEADER_NAMES, layout.unpack_from(data)))
+    at, order = schema.places(head), _ORDERS[data[12:16]]
+    end = head["mono_ns"] + int(until * 1e9) - head["wall_ns"]
+    moved = [head["mono_ns"]]
+    for fields, start, stop in ((schema.PHASE, at.phases, at.sums), (schema.RECORD, at.records, at.end)):
+        row = schema.layout(fields, order)
+        names = [field.name for field in fields]
+        for place in range(start, min(stop, len(data) - row.size + 1), row.size):
+            if changed[place : place + 8] == bytes(8):
+                continue
+            found = _row_as_of(dict(zip(names, row.unpack_from(changed, place))), end)
+            changed[place : place + row.size] = row.pack(*found.values()) if found else bytes(row.size)
+            moved += [time for time in (found.get("entered_ns", 0), found.get("waited_ns", 0), found.get("left", 0) >> 2) if time]
+    struct.pack_into(order + "Q", changed, schema.offset(schema.HEADER, "moved_ns"), max(moved))
+    return bytes(changed)
+
+
+def _row_as_of(row: Dict[str, int], end: int) -> Dict[str, int]:
+    """Return a phase or a record as it was at a time; nothing if it began later."""
+    if row["entered_ns"] > end:
+        if row.get("count", 0) < 2:
+            return {}
+        row.update(count=row["count"] - 1, entered_ns=end, left=end << 2 | schema.RETURNED)
+    if row["left"] >> 2 > end:
+        is_issued = row["flags"] & schema.ASYNC and row["left"] & 3 != schema.OPEN
+        row["left"] = row["entered_ns"] << 2 if is_issued else 0
+    if row.get("waited_ns", 0) > end:
+        row["waited_ns"] = 0
+    return row
+
+
+# The file of a ledger as lines of JSON, which are small, can be searched, and can be given away once names are taken out of them.
+#
+# The lines hold all that the file holds: its header, then each text, phase, sum, step and record, with the names of shared/ledger_schema.py. A
+# field with its usual value is left out, an operation or a kind has its name, and ``left`` is two fields, ``left_ns`` and ``state``. The first line
+# counts the others.
+
 _START = b'{"ledger":'
-_ORDER = {schema.BYTE_ORDER.to_bytes(4, "little"): "<", schema.BYTE_ORDER.to_bytes(4, "big"): ">"}
 _Row = Dict[str, Any]
 
 _HEAD: _Row = {
@@ -37,9 +146,9 @@ def is_text(data: bytes) -> bool:
     return data.startswith(_START)
 
 
-def written(data: bytes) -> str:
+def as_lines(data: bytes) -> str:
     """Return the ledger of a process that has ended as text; a ValueError says that this is not one, or of another version."""
-    order = _ORDER.get(data[12:16], "")
+    order = _ORDERS.get(data[12:16], "")
     if data[:8] != schema.MAGIC or not order:
         raise ValueError("This is not a ledger of ddp_probe.")
     head = _named(schema.HEADER, schema.layout(schema.HEADER, order).unpack_from(data))
@@ -52,7 +161,7 @@ def written(data: bytes) -> str:
     return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in (first, *rows))
 
 
-def packed(text: bytes) -> bytes:
+def of_lines(text: bytes) -> bytes:
     """Return the bytes of the file that this text is of; a ValueError names a line that is not valid."""
     rows: List[_Row] = []
     for number, line in enumerate(text.split(b"\n")[:-1], 1):
@@ -193,3 +302,72 @@ def _rows(data: bytes, fields: Sequence[schema.Field], order: str, start: int, c
 
 def _named(fields: Sequence[schema.Field], values: Sequence[Any]) -> _Row:
     return {field.name: value for field, value in zip(fields, values)}
+
+
+# The layout of a ledger as JSON, for programs in other languages that read one; ddp_probe/shared/ledger_schema.py declares it.
+
+
+class Area(NamedTuple):
+    """A part of the file: its name, its place, and the fields of each of its entries."""
+
+    name: str
+    doc: str
+    fields: Tuple[ledger_schema.Field, ...]
+
+
+AREAS: Tuple[Area, ...] = (
+    Area("header", "At byte 0.", ledger_schema.HEADER),
+    Area("text", "Entries one after another, each followed by its bytes; each text is written once and has a number.", ledger_schema.TEXT),
+    Area("phase", "A table with one row for each kind of phase.", ledger_schema.PHASE),
+    Area(
+        "sum",
+        "A table with one row for each operation, group and line of the job. It is written with the file, a few times a second.",
+        ledger_schema.SUM,
+    ),
+    Area(
+        "step",
+        "A ring: step n lies in place n modulo the number of steps. A step is the time from the end of one backward pass to the end of the next.",
+        ledger_schema.STEP,
+    ),
+    Area("record", "A ring: record n lies in place n modulo the number of records.", ledger_schema.RECORD),
+)
+"""In the order of the file."""
+
+CODES: Dict[str, Tuple[ledger_schema.Code, ...]] = {
+    "operations": ledger_schema.OPERATIONS,
+    "phases": ledger_schema.PHASES,
+    "states": ledger_schema.STATES,
+    "flags": ledger_schema.FLAGS,
+    "kinds of text": ledger_schema.TEXTS,
+}
+_TYPES = {"H": "uint16", "I": "uint32", "Q": "uint64", "i": "int32", "s": "bytes"}
+
+
+def layout_as_json() -> Dict[str, Any]:
+    """Return the layout."""
+    return {
+        "version": ledger_schema.VERSION,
+        "suffix": ledger_schema.SUFFIX,
+        "magic": ledger_schema.MAGIC.decode("ascii"),
+        "byte_order": "That of the process that writes: byte_order in the header is 0x%08x." % ledger_schema.BYTE_ORDER,
+        "sizes": {
+            "doc": "As this version writes them. A reader takes them from the header.",
+            **{name: ledger_schema.SIZES[name] for name in ("header_size", "text_size", "phases", "sums", "steps", "records")},
+        },
+        "areas": [_area(area) for area in AREAS],
+        "codes": {name: [one._asdict() for one in codes] for name, codes in CODES.items()},
+    }
+
+
+def _area(area: Area) -> Dict[str, Any]:
+    fields = [
+        {
+            "name": field.name,
+            "at": ledger_schema.offset(area.fields, field.name),
+            "size": struct.calcsize("=" + field.code),
+            "type": _TYPES[field.code[-1]],
+            "doc": field.doc,
+        }
+        for field in area.fields
+    ]
+    return {"name": area.name, "doc": area.doc, "size": ledger_schema.layout(area.fields).size, "fields": fields}

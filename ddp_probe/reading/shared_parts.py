@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterable, List, Tuple, Type, Union
 
 import msgspec
 
-from ddp_probe.reading.kept_calls import KeptKind
+from ddp_probe.reading.logged_call import KeptKind
 from ddp_probe.shared import schema
 
 _MANY = 1 << 12  # At most this many different values of one kind are remembered.

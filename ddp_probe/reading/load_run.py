@@ -1,0 +1,332 @@
+"""Reads files into one Run, on one clock; from_lines does the same with a string, for the examples of rules and for tests."""
+
+import contextlib
+import gc
+import glob
+import json
+import os
+import re
+from statistics import median
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from ddp_probe.reading import bundled, failures, find, fold_file, gathered, host_fold, job_line, launches, ledger_text, process_files, text
+from ddp_probe.reading.failures import consequence
+from ddp_probe.reading.fold_file import InvalidFoldError
+from ddp_probe.reading.host_fold import HostFold
+from ddp_probe.reading.log_lines import lines
+from ddp_probe.reading.logged_call import LogLine
+from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
+from ddp_probe.reading.process_files import Meter, ProcessReader, Progress
+from ddp_probe.reading.shape import settle, shape
+from ddp_probe.reading.shared_parts import SharedParts
+from ddp_probe.shared import schema
+from ddp_probe.shared.errors import UnusableError
+from ddp_probe.shared.schema import Failure
+
+_LATER = 600.0
+
+
+def load(paths: Sequence[str] = (), progress: Optional[Progress] = None, cores: int = 0) -> Run:
+    """Read the run at these paths, the newest run if there are none, on at most this many cores, all of them if it is 0."""
+    with without_collector():
+        run = _load(paths, progress, cores)
+        gathered.note(run, paths)
+        run.is_newest = not paths
+        return run
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Disable the garbage collector: while reading it finds almost nothing, and scanning millions of objects takes longer than reading them.
+
+    A failure and its process refer to each other, so objects of an earlier reading are collected first: `report --follow` reads many times.
+    """
+    on = gc.isenabled()
+    gc.disable()
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        gc.collect()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if on:
+            gc.enable()
+
+
+def _load(paths: Sequence[str], progress: Optional[Progress], cores: int) -> Run:
+    sources = find.sources(paths)
+    run = Run()
+    run.folders = sources.folders
+    run.inventory.unreadable.update({**sources.unreadable, **bundled.unreadable()})
+    run.read_at = bundled.read_at()
+    shared, meter = SharedParts(), Meter([*sources.events, *sources.texts, *sources.folds], progress)
+    processes = process_files.read(sources.events, run.inventory, shared, meter, cores)
+    for file in sources.texts:
+        _text(file, run, meter)
+    number = sources.launch
+    if sources.folds:
+        of_folds, asked = read_folds(sources.folds, run, shared, meter)
+        processes, number = [*processes, *of_folds], number or asked
+    return assemble(run, processes, number)
+
+
+def assemble(run: Run, processes: List[LoggedProcess], number: int = 0) -> Run:
+    """Build one launch from the processes: the one with this number, counted from 1, or else the most important one."""
+    shape(run, _chosen(run, processes, number))
+    align_clocks(run)
+    job_line.place_spawned(run)
+    run.failures = failures.collect(run, reported_failures(run))
+    settle(run)
+    for earlier in run.earlier_generations:
+        earlier.failures = failures.collect(earlier, {})
+    return run
+
+
+def _chosen(run: Run, processes: List[LoggedProcess], number: int) -> List[LoggedProcess]:
+    found = launches.split(processes)
+    if len(found) < 2:
+        return processes
+    number = min(number, len(found)) or launches.choose(found) + 1
+    chosen = found[number - 1]
+    known = set(map(id, chosen))
+    run.others = [process for process in processes if id(process) not in known and not process.is_launcher]
+    used = {os.path.dirname(process.file) for process in chosen}
+    run.folders = [folder for folder in run.folders if any(one == folder or one.startswith(folder + os.sep) for one in used)]
+    run.inventory.notes.append(_one_of(number, found))
+    return chosen
+
+
+def _one_of(number: int, found: List[List[LoggedProcess]]) -> str:
+    """Say that there are other launches, and how to read them."""
+    folders = sorted({os.path.dirname(process.file) for launch in found for process in launch})
+    which = "the newest" if number == len(found) else "the last that did not end well" if number == launches.choose(found) + 1 else "as requested"
+    how = "%s:1 reads the first one" % folders[0] if len(folders) == 1 else "to read another one, name its folder alone"
+    return "these files are from %d launches; this is number %d, %s; %s" % (len(found), number, which, how)
+
+
+def from_lines(log: str) -> Run:
+    """Build a Run from a short log: events as JSON lines and lines of ledgers, or the text that a job printed.
+
+    The ranks with a ledger that have not ended still run, and the log is read ten minutes after its last line.
+    """
+    run = Run()
+    if not log.lstrip().startswith(('{"event"', ledger_text.WORD)):
+        run.texts.append(text.read(log.encode("utf-8", "replace").splitlines(keepends=True), "example"))
+        return assemble(run, [])
+    written = log.strip().splitlines()
+    ledgers = [line for line in written if line.startswith(ledger_text.WORD)]
+    events = [json.loads(line) for line in written if not line.startswith(ledger_text.WORD)]
+    found = ledger_text.written(ledgers, max([_size_told(event) for event in events] or [0]))
+    known = {event.get("rank") for event in events}
+    events += [{"event": "process.start", "rank": rank, "world_size": _world(found, events)} for rank in sorted(set(found) - known)]
+    assemble(run, list(_processes(events, run, found)))
+    run.read_at = ledger_text.START + _LATER
+    run.running.update(process.rank for process in run.processes if process.rank in found and process.end is None and process.death is None)
+    return run
+
+
+def _size_told(event: Dict[str, Any]) -> int:
+    return max(int(event.get("world_size") or 0), int(event.get("rank") or 0) + 1)
+
+
+def _world(ledgers: Dict[int, bytes], events: List[Dict[str, Any]]) -> int:
+    return max([*(rank + 1 for rank in ledgers), *(_size_told(event) for event in events)])
+
+
+def _processes(events: List[Dict[str, Any]], run: Run, ledgers: Dict[int, bytes]) -> Iterator[LoggedProcess]:
+    """Yield the processes that these events and ledgers are of."""
+    readers: Dict[str, ProcessReader] = {}
+    shared = SharedParts()
+    for number, told in enumerate(events):
+        event: Dict[str, Any] = {"phase": "point", "mono_ns": (number + 1) * 10**9, "host": "node1", **told}
+        is_launcher = event["event"].startswith(("launcher.", "cards.")) and event.get("rank") is None
+        name = "launcher.%s.jsonl" % event["host"] if is_launcher else "rank%05d.%s.jsonl" % (event.get("rank") or 0, event["host"])
+        reader = readers.setdefault(name, ProcessReader(name, run.inventory, shared))
+        reader.line(reader.process.lines + 1, json.dumps(event).encode(), True)
+    for reader in readers.values():
+        process = reader.finish()
+        data = None if process.is_launcher or process.rank is None else ledgers.get(process.rank)
+        if data is not None:
+            process.ledger_file, process.ledger_data = process.file[: -len("jsonl")] + "ledger", data
+        yield process
+
+
+def _text(file: str, run: Run, meter: Meter) -> None:
+    fault = process_files.unreadable(file)
+    if not fault:
+        try:
+            with open(file, "rb") as stream:
+                log = text.read((line for _, line, _ in lines(stream, text.LONGEST, text.LONGEST >> 3)), file)
+            run.texts.append(log)
+            run.inventory.notes.extend(text.left_out(log))
+            run.inventory.files.append(file)
+            meter.add(process_files.size(file))
+            return
+        except OSError as exc:
+            fault = exc.strerror or str(exc)
+    run.inventory.unreadable[file] = fault
+
+
+# Aligns the clocks of several hosts at the calls that all ranks leave at the same time.
+
+# A rank leaves these calls only after all ranks have entered: they end at the same time, to within milliseconds.
+_COMMON = (schema.InitProcessGroup, schema.Wrap)
+
+
+def align_clocks(run: Run) -> None:
+    """Shift each host's clock to that of the host with the most ranks, and note the largest difference."""
+    hosts: Dict[str, List[LoggedProcess]] = {}
+    for process in (*run.processes, *run.earlier):
+        hosts.setdefault(process.host, []).append(process)
+    if len(hosts) < 2:
+        return
+    marks = {host: _marks(processes) for host, processes in hosts.items()}
+    first = max(hosts, key=lambda host: (len(hosts[host]), host))
+    offsets: Dict[str, float] = {first: 0.0}
+    for host in set(hosts) - {first}:
+        both = set(marks[host]) & set(marks[first])
+        if both:
+            offsets[host] = median(marks[first][name] - marks[host][name] for name in both)
+    if len(offsets) > 1:
+        run.inventory.clock_spread = max(offsets.values()) - min(offsets.values())
+    unknown = sorted(set(hosts) - set(offsets))
+    if unknown:
+        run.inventory.notes.append("The clocks of %s could not be aligned: they share no event with %s." % (", ".join(unknown), first))
+    for process in (*run.processes, *run.earlier, *run.launchers):
+        if offsets.get(process.host):
+            process.shift(offsets[process.host])
+
+
+def _marks(processes: List[LoggedProcess]) -> Dict[str, float]:
+    found: Dict[str, float] = {}
+    for kind in _COMMON:
+        ends = [call.until for process in processes for call in process.calls(kind)[:1] if call.until is not None and call.failure is None]
+        if ends:
+            found[str(kind.__struct_config__.tag)] = median(ends)
+    return found
+
+
+# The exceptions of children that launchers report.
+
+_RAY = re.compile(r"\(pid=(\d{1,10})[,)]")
+_WHO = re.compile(r"^-- Process (\d{1,7}) terminated with the following error", re.MULTILINE)
+
+
+def reported_failures(run: Run) -> Dict[int, Failed]:
+    """Return the children's exceptions that only launchers report: multiprocessing catches them and passes their text to the parent."""
+    found: Dict[int, Failed] = {}
+    first: Dict[str, Death] = {}
+    for death in run.deaths:
+        if death.first:
+            first.setdefault(death.host, death)
+    by_local = {(process.host, process.local_rank): process.rank for process in run.processes}
+    for launcher in run.launchers:
+        child = first.get(launcher.host)
+        for failure, when, at in _raised(launcher):
+            carried = _carried(failure, launcher)
+            if failure.type.endswith("ProcessRaisedException"):
+                rank = child.rank if child is not None else by_local.get((launcher.host, _named(failure)))
+            else:
+                rank = _of_pool(carried, failure, [process for process in run.processes if process.host == launcher.host])
+            if rank is not None and carried is not None:  # torch 1.12 reports no pid
+                carried.at, carried.when, carried.rank = at, when, rank
+                found[rank] = carried
+    return found
+
+
+def _carried(failure: Failure, launcher: LoggedProcess) -> Optional[Failed]:
+    """Return the exception whose traceback is text in another one: in its message, or in that of its cause, as pools of Python do."""
+    for said in (failure.message, failure.cause_message):
+        raised = [failed for failed in text.read(said.encode("utf-8", "replace").splitlines(keepends=True), launcher.file).failures if failed.type]
+        if raised:
+            return raised[-1]
+    return None
+
+
+def _of_pool(carried: Optional[Failed], failure: Failure, processes: List[LoggedProcess]) -> Optional[int]:
+    """Return the worker of a pool that raised it: the one that Ray names, else the only one that was in no call, or was in one if it lost another."""
+    workers = [process for process in processes if process.started.role == "promoted" and process.end is None and process.rank is not None]
+    named = _RAY.search(failure.message)
+    if named is not None:
+        workers = [process for process in workers if process.pid == int(named.group(1))]
+    elif carried is not None:
+        workers = [process for process in workers if _in_call(process) == bool(consequence(carried.text))]
+    return workers[0].rank if len(workers) == 1 else None
+
+
+def _in_call(process: LoggedProcess) -> bool:
+    """Tell whether the last thing that a process did was a call in which it waited for others, or lost one."""
+    kept = process.ledger
+    if kept is None:
+        return False
+    last = [kept.last.state] if kept.last is not None else []
+    return bool(set(last) & {"open", "raised"}) or any(phase.name == "backward" and phase.state in ("open", "raised") for phase in kept.phases)
+
+
+def _named(failure: Failure) -> int:
+    """Return the child that torch names in its message, or -1: a program that joins its children itself, as Lightning does, reports no end of one."""
+    found = _WHO.search(failure.message)
+    return int(found.group(1)) if found else -1
+
+
+def _raised(launcher: LoggedProcess) -> List[Tuple[Failure, float, LogLine]]:
+    """Return the exceptions from starting or joining the children, caught or not."""
+    calls = [call for call in launcher.calls(schema.LauncherGroup) if call.failure is not None]
+    found = [(call.failure, call.until or call.when, call.ended_at or call.at) for call in calls if call.failure is not None]
+    if launcher.end is not None and launcher.end.failure is not None:
+        found.append((launcher.end.failure, launcher.last_when, launcher.last_at))
+    return found
+
+
+# Reads folds, which hosts have written of their own files: together they are one run.
+
+
+def read_folds(paths: Sequence[str], run: Run, shared: SharedParts, meter: Meter) -> Tuple[List[LoggedProcess], int]:
+    """Return the processes of all folds, in the order that their files would have in one folder, and the launch that was asked for.
+
+    Each fold stands for a folder. One that cannot be read is noted, and the others are read.
+    """
+    found: List[LoggedProcess] = []
+    launch, bad = 0, 0
+    run.read_at = 0.0
+    for path in paths:
+        try:
+            folded, processes = _unfolded(path, shared)
+        except UnusableError as exc:
+            bad += 1
+            if bad == len(paths):
+                raise
+            run.inventory.unreadable[path] = exc.why
+            continue
+        found += processes
+        run.inventory.add(folded.inventory, path + "/")
+        run.read_at, launch = max(run.read_at, folded.made), max(launch, folded.launch)
+        meter.add(process_files.size(path))
+    run.folders += _sources(paths)
+    run.inventory.files.sort(key=os.path.basename)
+    return sorted(found, key=lambda process: os.path.basename(process.file)), launch
+
+
+def _sources(paths: Sequence[str]) -> List[str]:
+    """Return the folder of the folds if all that it holds are read, else the folds."""
+    folders = {os.path.dirname(path) for path in paths}
+    if len(paths) < 2 or len(folders) > 1:
+        return list(paths)
+    folder = folders.pop()
+    there = glob.glob(os.path.join(glob.escape(folder), "*" + fold_file.SUFFIX))
+    return [folder or "."] if set(there) == set(paths) else list(paths)
+
+
+def _unfolded(path: str, shared: SharedParts) -> Tuple[HostFold, List[LoggedProcess]]:
+    try:
+        folded = host_fold.decode(fold_file.read(path))
+        return folded, host_fold.unfold(folded, shared, path + "/")
+    except OSError as exc:
+        raise UnusableError(what="%s cannot be read." % path, why=exc.strerror or str(exc), what_to_do="Check its permissions.") from exc
+    except InvalidFoldError as exc:
+        raise _not_usable(path, str(exc)) from exc
+
+
+def _not_usable(path: str, why: str) -> UnusableError:
+    return UnusableError(what="%s is not a usable fold." % path, why=why, what_to_do="Write it again on its host.")

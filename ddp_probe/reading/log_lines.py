@@ -1,0 +1,173 @@
+"""How a log becomes events: its lines within bounds, its first and last ones, the time of a line, and the event that a line holds."""
+
+import os
+import stat
+from datetime import datetime, timezone
+from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import msgspec
+
+from ddp_probe.shared import schema
+
+LONGEST = 1 << 20
+_PIECE = 1 << 16
+
+
+def lines(stream: BinaryIO, longest: int = LONGEST, tail: int = 0) -> Iterator[Tuple[int, bytes, bool]]:
+    """Yield line number, text, and whether the line is whole. A line longer than `longest` is cut and marked as not whole.
+
+    With `tail`, that many of its last bytes follow after a carriage return: a failure may be printed at the end of a progress bar.
+    A last line without a line break is not whole either: it is still being written, or the writer was killed.
+    """
+    number = 0
+    while True:
+        line = stream.readline(longest + 1)
+        if not line:
+            return
+        number += 1
+        whole = line.endswith(b"\n")
+        if not whole and len(line) > longest:
+            rest, end = line, b""
+            while rest and not rest.endswith(b"\n"):
+                rest = stream.readline(_PIECE)
+                if tail:
+                    end = (rest if len(rest) >= tail else end + rest)[-tail:]
+            line = line[:longest] + (b"\r" + end if end else b"")
+        yield number, line, whole
+
+
+# Reads only the first and last lines of a file, to list many runs quickly.
+
+_HEAD, _TAIL, _LONG_TAIL = 1 << 16, 1 << 13, 1 << 18
+_ANY_EVENT = msgspec.json.Decoder()
+
+
+def first(file: str) -> Dict[str, Any]:
+    """Return the first event of a file, or an empty dict if it has none."""
+    found = _events(_read(file, 0, _HEAD).split(b"\n")[:-1][:1])
+    return found[0] if found else {}
+
+
+def head(file: str) -> List[Dict[str, Any]]:
+    """Return the first events of a file: the identity of a process, and the arguments of a launcher."""
+    return _events(_read(file, 0, _HEAD).split(b"\n")[:-1][:3])
+
+
+def last(file: str) -> Dict[str, Any]:
+    """Return the last event of a file, or an empty dict if it has none."""
+    found = tail(file, _TAIL) or tail(file)
+    return found[-1] if found else {}
+
+
+def tail(file: str, size: int = _LONG_TAIL) -> List[Dict[str, Any]]:
+    """Return the events that end within the last bytes of a file, in order."""
+    length = _size(file)
+    text = _read(file, max(0, length - size), size)
+    parts = text.split(b"\n")
+    return _events(parts[0 if length <= size else 1 : -1])  # the text after the last line break is torn or still being written
+
+
+def _events(parts: List[bytes]) -> List[Dict[str, Any]]:
+    found = []
+    for part in parts:
+        try:
+            event = _ANY_EVENT.decode(part)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            continue
+        if isinstance(event, dict) and isinstance(event.get("event"), str):
+            found.append(event)
+    return found
+
+
+def _size(file: str) -> int:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _read(file: str, offset: int, size: int) -> bytes:
+    if not _size(file):
+        return b""
+    try:
+        with open(file, "rb", buffering=0) as stream:
+            stream.seek(offset)
+            return stream.read(size) or b""
+    except OSError:
+        return b""
+
+
+# The time of a line.
+
+
+def seconds(stamp: str) -> Optional[float]:
+    """Return an RFC 3339 time as seconds since 1970."""
+    for form in ("%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ"):
+        try:
+            return datetime.strptime(stamp, form).replace(tzinfo=timezone.utc).timestamp()
+        except ValueError:
+            continue
+    return None
+
+
+def moment(stamp: Any) -> Optional[float]:
+    """Return a time as programs write it: ISO 8601, in local time if it names no zone, or seconds since 1970."""
+    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
+        return float(stamp)
+    if not isinstance(stamp, str):
+        return None
+    try:
+        return seconds(stamp) or datetime.fromisoformat(stamp).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+# Decodes bytes to an event, and reports lines that are not events or are of an unknown version.
+
+_KNOWN = msgspec.json.Decoder(schema.AnyEvent)
+_ANY_OBJECT = msgspec.json.Decoder()
+
+
+class Decoded(NamedTuple):
+    """An event, the name of an unknown event, or the reason why the line is neither."""
+
+    event: Optional[schema.Event] = None
+    unknown: str = ""
+    fault: str = ""
+
+
+def decode(line: bytes) -> Decoded:
+    """Decode one line."""
+    try:
+        return Decoded(_KNOWN.decode(line))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _other(line)
+
+
+def _other(line: bytes) -> Decoded:
+    if not line.strip():
+        return Decoded(fault="empty")
+    try:
+        found: Any = _ANY_OBJECT.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return Decoded(fault="not JSON")
+    if not isinstance(found, dict) or not isinstance(found.get("event"), str):
+        return Decoded(fault="not an event")
+    return _lenient(found)
+
+
+def _lenient(found: Dict[str, Any]) -> Decoded:
+    """Take the fields that fit; an event of a newer version may use another type for one of them."""
+    kind = schema.EVENTS.get(found["event"])
+    if kind is None:
+        return Decoded(unknown=found["event"][:200])
+    known: Dict[str, Any] = {}
+    for name in kind.__struct_fields__:
+        if name not in found:
+            continue
+        try:
+            known[name] = getattr(msgspec.convert({"event": found["event"], name: found[name]}, kind), name)
+        except (msgspec.MsgspecError, RecursionError):
+            continue
+    return Decoded(kind(**known))
