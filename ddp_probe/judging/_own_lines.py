@@ -12,7 +12,7 @@ from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.shared import schema
-from ddp_probe.shared.own_code import task
+from ddp_probe.shared.own_code import task, waits_for_its_processes
 
 _SLACK = 0.1  # Seconds; file systems write coarse times.
 _Frames = Tuple[Tuple[str, int], ...]
@@ -25,6 +25,7 @@ class _Look(NamedTuple):
     frames: List[schema.Site]
     at: LogLine
     is_dump: bool = False
+    is_served: bool = False  # Processes that it has started compute while it stands.
 
 
 class OwnLine(NamedTuple):
@@ -34,7 +35,7 @@ class OwnLine(NamedTuple):
     at: LogLine  # What shows it.
     before: Optional[schema.Site] = None  # Another line at which it was since then.
     moves: bool = False  # It was at different lines: it still runs.
-    task: str = ""  # The function that evaluates or saves, as its name says; or that it imports, or is in a debugger.
+    task: str = ""  # The function that evaluates or saves, as its name says; or that it imports, is in a debugger, or waits for its own processes.
     holds_gil: bool = False  # C code that does not give the GIL back: no other thread of the process could run.
 
     @property
@@ -52,7 +53,16 @@ def own_line(process: LoggedProcess, ledger: RankLedger, latest: float) -> Optio
     last, site = found[-1]
     before = next((one for _, one in reversed(found) if (one.file, one.line) != (site.file, site.line)), None)
     moves = len({_own(look.frames) for look, _ in found}) > 1
-    return OwnLine(site, last.at, before, moves, task([(frame.file, frame.function) for frame in last.frames]), last.is_dump and len(looks) == 1)
+    doing = task([(frame.file, frame.function) for frame in last.frames]) or ("processes" if last.is_served else "")
+    return OwnLine(site, last.at, before, moves, doing, last.is_dump and len(looks) == 1)
+
+
+def is_served(look: schema.Event) -> bool:
+    """Tell whether processes that a rank has started compute while it stands."""
+    if not isinstance(look, schema.HangSuspected):
+        return False
+    frames = [(frame.file, frame.function) for frame in rank_stacks.main_frames(look.threads)]
+    return waits_for_its_processes(frames, look.still or 0.0, look.children)
 
 
 def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterator[_Look]:
@@ -61,7 +71,7 @@ def _looks(process: LoggedProcess, ledger: RankLedger, latest: float) -> Iterato
         when = ledger.when(call.begin.mono_ns) if call.begin.mono_ns else call.when - process.offset
         frames = rank_stacks.main_frames(call.begin.threads)
         if frames and when >= ledger.moved and not _came_after(process, when):
-            yield _Look(when, frames, call.at)
+            yield _Look(when, frames, call.at, is_served=is_served(call.begin))
     dump = rank_stacks.dumped(process.file)
     if dump is not None and _is_new(process, ledger, dump.when, latest):
         yield _Look(min(dump.when, latest), rank_stacks.main_frames(dump.threads), LogLine(rank_stacks.dump_of(process.file), 1), is_dump=True)

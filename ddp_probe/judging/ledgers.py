@@ -40,6 +40,7 @@ class Standing(LedgerStanding):
         self.left = None if is_dark or stood or (self.inside is not None and (self.waited_out or lost or joining)) else _left(run, process, fatal)
         self.is_lost = is_dark or ((lost or self.waited_out) and self.inside is None and self.phase is None)
         self.until = self._until(run)
+        self.is_alive = run.stands_until(process) is not None
         self.runs = self.until > process.last_when
         self._own: Optional[Tuple[Optional[OwnLine]]] = None
 
@@ -89,6 +90,11 @@ class Standing(LedgerStanding):
         if super().is_working or self.inside is not None or self.left is not None or self.own is None:
             return super().is_working
         return self.own.is_work if self.phase is None else self.phase.name == "forward" and bool(self.own.task)
+
+    @property
+    def stands(self) -> bool:
+        """Tell whether a stack of it is newer than its last call."""
+        return self.own is not None
 
     @property
     def waits_for_data(self) -> bool:

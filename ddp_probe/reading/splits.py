@@ -300,6 +300,8 @@ def _judged(seen: RanksSeen, stall: _Stall, there: List[int]) -> Optional[Split]
         return _made(stall, UNKNOWN, there, [])
     if all(standing.is_working or _still_moves(seen, standing, stall) for standing in missing):
         return _made(stall, WORKING, there, there)
+    if any(_may_come(seen, standing) for standing in missing):
+        return None
     if stall.what in PAIRED:
         return _made(stall, LEFT if left else PEER, there, there)
     if len(there) > len(stall.here):
@@ -314,6 +316,12 @@ def _still_moves(seen: RanksSeen, standing: LedgerStanding, stall: _Stall) -> bo
     moved = standing.moved()
     quiet = max(standing.until, *(one.until for one in stall.here.values())) - moved
     return standing.left is None and quiet < seen.patience and moved - stall.when > max(quiet, _APART)
+
+
+def _may_come(seen: RanksSeen, standing: LedgerStanding) -> bool:
+    """Tell whether a rank that runs has moved so lately that its own watcher may not have looked where it stands."""
+    quiet = standing.until - standing.moved()
+    return standing.is_alive and standing.left is None and not standing.stands and quiet < seen.patience + min(1.0, seen.patience / 4)
 
 
 def _is_long(seen: RanksSeen, standing: LedgerStanding) -> bool:

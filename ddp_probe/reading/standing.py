@@ -25,7 +25,7 @@ class Left(NamedTuple):
 class LedgerStanding:
     """One rank: its ledger, the call or the phase that it is in, and until when that is known. Times are on the clock of its host, plus `offset`."""
 
-    __slots__ = ("inside", "ledger", "left", "offset", "phase", "rank", "runs", "until", "waited_out")
+    __slots__ = ("inside", "is_alive", "ledger", "left", "offset", "phase", "rank", "runs", "until", "waited_out")
 
     def __init__(self, rank: int, ledger: RankLedger, offset: float, inside: Optional[Record], phase: Optional[Phase]) -> None:
         self.rank = rank
@@ -35,7 +35,7 @@ class LedgerStanding:
         self.phase = phase
         self.left: Optional[Left] = None
         self.waited_out = False
-        self.runs = True
+        self.runs = self.is_alive = True  # It has gone on after its last line; it runs now, or did when a signal from outside came.
         self.until = 0.0
 
     def records(self) -> List[Record]:
@@ -46,6 +46,11 @@ class LedgerStanding:
     def is_working(self) -> bool:
         """Tell whether it is in a phase that is known to take long."""
         return self.inside is None and self.left is None and self.phase is not None and self.phase.name in LONG
+
+    @property
+    def stands(self) -> bool:
+        """Tell whether it was seen at a line since it has moved; a ledger alone does not show that."""
+        return False
 
     @property
     def is_joining(self) -> bool:

@@ -24,6 +24,8 @@ _FILES = 10_000
 _TASK = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|valid|validate|validation|predict|inference|save|checkpoint|ckpt)(?:_|$)", re.IGNORECASE)
 _INNERMOST = 3  # The task is in the name of one of the innermost functions: the outermost ones hold the whole job.
 _IMPORT, _DEBUGGER = "<frozen importlib._bootstrap", re.compile(r"[/\\](?:bdb|pydevd)\.py$")
+_FOR_OTHERS = re.compile(r"[/\\](?:subprocess|threading|selectors|queue|(?:multiprocessing|concurrent)[/\\].*)\.py$")
+_SHARE = 20
 _STARTS_CHILDREN = ("multiprocessing.spawn", "multiprocessing.forkserver")
 
 _known: Dict[str, bool] = {}
@@ -61,6 +63,11 @@ def task(frames: Sequence[Tuple[str, str]]) -> str:
     if not named and own and any(file.startswith(_IMPORT) for file, _ in frames[inside:]):
         return "import"
     return named or ("debugger" if any(_DEBUGGER.search(file) for file, _ in frames) else "")
+
+
+def waits_for_its_processes(frames: Sequence[Tuple[str, str]], still: float, children: float) -> bool:
+    """Tell whether a stack waits for a process or a thread, and processes of this one compute: a compiler gets little time beside many ranks."""
+    return 0 < still < _SHARE * children and bool(frames) and _FOR_OTHERS.search(frames[-1][0]) is not None
 
 
 def package(file: str) -> str:

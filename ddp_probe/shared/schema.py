@@ -519,6 +519,10 @@ class HangSuspected(Event, tag="hang.suspected", kw_only=True, omit_defaults=Tru
     during: Annotated[str, _doc("The phase that it is in, such as backward or validate.")] = ""
     step: Annotated[Optional[int], _doc("How often backward has been entered.")] = None
     still: Annotated[Optional[float], _doc("For how many of these seconds the main thread has stood at one line, and so have its callers.")] = None
+    children: Annotated[
+        float,
+        _doc("CPU seconds that the processes which it has started used meanwhile, and theirs: a compiler, a tool that converts data."),
+    ] = 0.0
     threads: Annotated[List[ThreadStack], _doc("The stack of each thread, the main one first.")] = []
 
 

@@ -11,7 +11,7 @@ from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.showing import brief, safe
 
-_WORKS = ("rank-works-while-others-wait", "rank-not-in-init-process-group")
+_WORKS = ("rank-works-while-others-wait", "rank-not-in-init-process-group", "rank-never-started")
 _PLACES = 4
 
 
@@ -49,4 +49,4 @@ def _places(run: Run) -> str:
     for rank, standing in standings.items():
         found.setdefault(standing.where(), []).append(rank)
     parts = ["%s %s" % (named(ranks), where) for where, ranks in sorted(found.items(), key=lambda pair: -len(pair[1]))]
-    return listed(parts, _PLACES) + (", and no rank is missing there" if len(found) == 1 else "")
+    return listed(parts, _PLACES) + (", and no rank is missing there" if len(found) == 1 and not run.missing else "")

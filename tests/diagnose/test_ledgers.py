@@ -187,12 +187,18 @@ def test_no_rank_is_wronged_by_a_missing_or_torn_ledger(name: str, size: int) ->
                 assert all(answer.next for answer in diagnosis.undecided)
 
 
+def _put(process: Any, data: Optional[bytes]) -> None:
+    """Let the ledger of a process be another one than the one that was read."""
+    process.ledger_data, process._ledger = data, None
+
+
 def _gone(process: Any, _draw: random.Random) -> None:
-    process.ledger_file, process.ledger_data = "", None
+    process.ledger_file = ""
+    _put(process, None)
 
 
 def _cut(process: Any, draw: random.Random) -> None:
-    process.ledger_data = process.ledger_data[: draw.randrange(len(process.ledger_data))]
+    _put(process, process.ledger_data[: draw.randrange(len(process.ledger_data))])
 
 
 def _torn(process: Any, draw: random.Random) -> None:
@@ -201,7 +207,7 @@ def _torn(process: Any, draw: random.Random) -> None:
     for _ in range(draw.randrange(1, 4)):
         place = draw.randrange(1, 9)
         data[start + place * size] ^= 0x55
-    process.ledger_data = bytes(data)
+    _put(process, bytes(data))
 
 
 @pytest.mark.parametrize("size", SIZES)

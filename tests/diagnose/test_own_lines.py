@@ -24,11 +24,11 @@ Look = Tuple[float, str, int, str]  # Seconds after the ledger began, file, line
 Judge = Callable[..., Finding]
 
 
-def _event(look: Look, name: str) -> str:
+def _event(look: Look, name: str, **fields: Any) -> str:
     seconds, file, line, function = look
     frames = [("/job/train.py", 80, "main"), (file, line, function), ("/env/lib/python3.11/threading.py", int(seconds), "wait")]
     threads = [{"name": "MainThread", "main": True, "frames": [{"file": one, "line": at, "function": of} for one, at, of in frames]}]
-    return _line(name, 2, int((START + seconds) * 1e9), threads=threads)
+    return _line(name, 2, int((START + seconds) * 1e9), threads=threads, **fields)
 
 
 def _line(name: str, rank: int, mono_ns: int, **fields: Any) -> str:
@@ -40,14 +40,18 @@ def judged(tmp_path: Path) -> Judge:
     """Return a function that writes three ranks, of which rank 2 does not come and has left these stacks, and judges them; rank 0 has given up."""
 
     def judge_it(
-        looks: List[Look], dump: str = "", dumped: float = 0.0, over: bool = False, name: str = "hang.suspected", moved: float = 0.0
+        looks: List[Look], dump: str = "", dumped: float = 0.0, over: bool = False, name: str = "hang.suspected", moved: float = 0.0, **fields: Any
     ) -> Finding:
         ledgers = written(_LEDGERS)
         ledgers[2] = written([_LEDGERS[0], *(["ledger 2 dataloader at /job/val.py:9 open"] if moved else [])], start=START + moved)[2]
         for rank, data in ledgers.items():
             log = tmp_path / ("rank%05d.node1.%d.jsonl" % (rank, rank))
             lines = [_line("process.start", rank, int((START - 9) * 1e9), world_size=3, environment={"DDP_PROBE_HANG_AFTER": "60"})]
-            lines += [_event(look, name) for look in looks] if rank == 2 else [_line("hang.suspected", rank, int((START + 300) * 1e9), since=300)]
+            lines += (
+                [_event(look, name, **fields) for look in looks]
+                if rank == 2
+                else [_line("hang.suspected", rank, int((START + 300) * 1e9), since=300)]
+            )
             lines += [_line("hang.over", rank, int((START + 200) * 1e9))] if rank == 2 and over else []
             log.write_text("".join(lines))
             log.with_suffix(".ledger").write_bytes(data)
@@ -76,6 +80,13 @@ def test_a_rank_that_moves_is_slow_and_does_not_hang(judged: Judge) -> None:
     assert (finding.slug, finding.severity, finding.ranks) == ("rank-works-while-others-wait", "warning", [2])
     assert "still running: at /job/index.py:7, then at /job/index.py:9 in build" in finding.verdict
     assert "loop" in finding.remedy
+
+
+@pytest.mark.parametrize(("children", "slug"), [(9.0, "rank-works-while-others-wait"), (0.5, "rank-missing-from-collective")])
+def test_a_rank_whose_processes_compute_is_slow(children: float, slug: str, judged: Judge) -> None:
+    """A rank that waits in a library while processes of its own compute works; one whose processes sleep stands."""
+    finding = judged([(120, "/job/model.py", 7, "compile")], still=110.0, children=children)
+    assert (finding.slug, finding.ranks) == (slug, [2])
 
 
 @pytest.mark.parametrize("function", ["validate", "Trainer.evaluate", "save_checkpoint"])
@@ -122,6 +133,16 @@ def test_a_wait_counts_after_the_time_of_the_run(told: str, waits: bool) -> None
     run = from_lines(log + "\nledger 0-1 barrier at /job/train.py:8 x2\nledger 0 barrier at /job/train.py:9 open")
     run.read_at = START + 30
     assert bool(judge(run).findings) == waits
+
+
+@pytest.mark.parametrize(("ago", "found"), [(5.5, False), (6.5, True)])
+def test_a_rank_that_moved_lately_may_come(ago: float, found: bool) -> None:
+    """While its own watcher may not have looked where it stands, a rank that runs is not missing, though others wait for as long as is allowed."""
+    log = "".join(_line("process.start", rank, 0, world_size=2, environment={"DDP_PROBE_HANG_AFTER": "5"}) for rank in (0, 1))
+    log += "ledger 0-1 barrier at /job/train.py:8 x2\nledger 0 barrier at /job/train.py:9 open\nledger 1 optimizer at /job/train.py:7"
+    run = from_lines(log)
+    run.read_at = START + 0.03 + ago
+    assert bool(judge(run).findings) == found
 
 
 @pytest.mark.parametrize(("seconds", "runs", "late"), [(6.0, True, True), (4.0, True, False), (6.0, False, False)])

@@ -190,8 +190,8 @@ def test_without_a_launcher_the_lowest_rank_speaks(job: Job, read_events: Any) -
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("way", ["import", "busy-import", "pdb"])
-def test_a_rank_that_imports_or_is_in_the_debugger_is_no_alarm(
+@pytest.mark.parametrize("way", ["import", "busy-import", "pdb", "late"])
+def test_a_rank_that_imports_starts_late_or_is_in_the_debugger_is_no_alarm(
     way: str, torchrun: Callable[..., Any], armed: Callable[..., Dict[str, str]], tmp_path: Path
 ) -> None:
     """What is said while the other rank waits is that nothing is wrong if that takes so long; scripts/false_alarms has more of these jobs."""

@@ -307,6 +307,29 @@ def test_what_a_stack_is_busy_with(what: str) -> None:
     assert own_code.task(_STACKS[what]) == what
 
 
+def _stands(one: Book, **fields: Any) -> None:
+    """Write that a rank waits in the forward for a process."""
+    event = {"event": "hang.suspected", "since": 30.0, "still": 30.0, "mono_ns": time.monotonic_ns(), **fields}
+    places = (("/job/net.py", 7, "forward"), ("/usr/lib/python3.11/subprocess.py", 1196, "communicate"))
+    event["threads"] = [{"frames": [{"file": file, "line": line, "function": function} for file, line, function in places]}]
+    Path(str(one.path)[: -len(".ledger")] + ".jsonl").write_text(json.dumps(event, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(("children", "said"), [(4.0, 0), (0.1, 1)])
+def test_ranks_whose_processes_compute_do_not_stand(children: float, said: int, book: _Make, others: Others, capfd: Any) -> None:
+    """Nothing is said of ranks that wait for a compiler at work; if it does not compute, it is said where they stand."""
+    for rank in (0, 1):
+        _stands(book(rank, Phase("forward", site="/job/net.py:7:forward")), children=children)
+    _standstill(others, Log()).look()
+    assert len(_said(capfd)) == said
+
+
+def test_processes_that_compute_are_counted(run_python: Any, clean_env: Any) -> None:
+    """The time of processes that threads have started, and of those that these have started, is counted while they run and once they have ended."""
+    done = run_python([str(Path(__file__).parent / "programs" / "has_children.py")], env=clean_env())
+    assert done.stdout == "grows\nstays\nkeeps\n", done.stderr
+
+
 def test_who_evaluates_is_told_calmly_without_a_launcher(book: _Make, tmp_path: Path, capfd: Any) -> None:
     """The lowest rank says that nothing is wrong if another one is in a function that evaluates, and not if it stands elsewhere."""
     first = book(0, Call(site="/job/train.py:20:main"))

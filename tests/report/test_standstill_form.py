@@ -1,9 +1,14 @@
 """The one line of a launcher while its ranks stand still."""
 
+import json
+import os
+import platform
+
 import pytest
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import from_lines
+from ddp_probe.shared import schema
 from ddp_probe.showing import standstill
 
 _STEP = "ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3\n"
@@ -25,6 +30,26 @@ def test_work_that_takes_long_is_a_note() -> None:
     said = _lines("ledger 0 validate at /train/val.py:7 open\nledger 1-3 barrier at /train/t.py:20 open")
     assert said.startswith("DDP637 rank-works-while-others-wait [rank 0] note: Rank 0 is in validation at /train/val.py:7")
     assert said.endswith(" Nothing is wrong if that takes so long.")
+
+
+def test_a_rank_that_still_starts_is_a_note() -> None:
+    """A rank without a file whose process runs may import: that is a note with its process; if it does not run, it is said to be missing."""
+    start = {"event": "process.start", "rank": 0, "world_size": 2, "environment": {"DDP_PROBE_HANG_AFTER": "5"}}
+    joins = {"event": "dist.init_process_group", "phase": "begin", "rank": 0, "span": 1, "site": {"file": "/job/t.py", "line": 3, "function": "main"}}
+    launcher = {"role": "launcher", "pid": 7, "host": platform.node()}
+    for child in (os.getpid(), 1 << 30):
+        group = {"event": "launcher.group", "phase": "end", "span": 1, "children": {"0": 1, "1": child}}
+        launched = [{"event": "launcher.start"}, {"event": "launcher.group", "phase": "begin", "span": 1}, group]
+        run = from_lines(
+            "\n".join(map(json.dumps, (start, joins, *({**one, **launcher} for one in launched)))) + "\nledger 0 init_process_group open"
+        )
+        run.running = {0}
+        call = run.ranks[0].final(schema.InitProcessGroup)
+        assert call is not None
+        run.read_at = call.when + 6
+        said = "\n".join(standstill.lines(judge(run)))
+        assert said.startswith("DDP419 rank-never-started [rank 1]%s: Rank 1 of 2 has not come" % (" note" if child == os.getpid() else "")), said
+        assert ("Its process (%d) runs" % child in said) == said.endswith("Nothing is wrong if that takes so long.") == (child == os.getpid())
 
 
 @pytest.mark.parametrize(

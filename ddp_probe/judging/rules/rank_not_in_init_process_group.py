@@ -3,6 +3,7 @@
 import re
 from typing import Any, Iterator, List, Tuple
 
+from ddp_probe.judging._own_lines import is_served
 from ddp_probe.judging._waits import last_seen
 from ddp_probe.judging.ledgers import view
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, first_of, line, shown
@@ -63,10 +64,13 @@ def _works(run: Run, process: LoggedProcess) -> str:
     if process.rank not in run.running:
         return ""
     looks: List[LoggedCall[Any]] = [*process.calls(schema.HangSuspected), *process.calls(schema.Stacks)]
-    frames = rank_stacks.main_frames(max(looks, key=lambda look: look.when).begin.threads) if looks else []
+    latest = max(looks, key=lambda look: look.when, default=None)
+    frames = rank_stacks.main_frames(latest.begin.threads) if latest is not None else []
     doing = {"import": "still imports", "debugger": "is in a debugger"}.get(task([(frame.file, frame.function) for frame in frames]), "")
     if doing:
         return doing + at(job_line(frames))
+    if latest is not None and is_served(latest.begin):
+        return "waits for processes that it has started, and they compute" + at(job_line(frames))
     return "still computes" if state_of(process) == "R" else ""
 
 

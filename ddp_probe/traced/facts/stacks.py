@@ -7,6 +7,7 @@ from types import FrameType
 from typing import List, Optional, Tuple
 
 from ddp_probe.shared.schema import Site, ThreadStack
+from ddp_probe.traced.facts.birth import cpu_of_children
 from ddp_probe.traced.facts.call_site import PROBE, module_of, site, within
 
 _OUTER, _INNER = 24, 40
@@ -33,7 +34,7 @@ class MainThread:
         self.since_ns = time.monotonic_ns()
         self._lines: Tuple[Tuple[int, int], ...] = ()
         self._was_elsewhere = False
-        self._busy = 0.0
+        self._busy = self._children = 0.0
 
     def look(self) -> None:
         """Look once. One look at other lines is forgiven: who polls for something leaves its sleep for a moment."""
@@ -43,11 +44,15 @@ class MainThread:
             self._was_elsewhere = is_elsewhere
             return
         self._lines, self._was_elsewhere = lines, False
-        self.since_ns, self._busy = time.monotonic_ns(), time.process_time()
+        self.since_ns, self._busy, self._children = time.monotonic_ns(), time.process_time(), cpu_of_children()
 
     def is_busy(self) -> bool:
         """Tell whether the process has computed for most of the time since then."""
         return time.process_time() - self._busy > (time.monotonic_ns() - self.since_ns) / 2e9
+
+    def children(self) -> float:
+        """Return the CPU seconds of its child processes since then."""
+        return max(0.0, round(cpu_of_children() - self._children, 2))
 
 
 def _lines(frame: Optional[FrameType]) -> Tuple[Tuple[int, int], ...]:

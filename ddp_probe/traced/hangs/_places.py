@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tu
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.alignment import AlignedCall, departure
 from ddp_probe.shared.ours import ours
-from ddp_probe.shared.own_code import foreign, task
+from ddp_probe.shared.own_code import foreign, task, waits_for_its_processes
 from ddp_probe.traced.hangs._standing import open_call, open_phase, records
 
 _ENTRY = schema.layout(schema.TEXT)
@@ -37,7 +37,7 @@ class Stood(NamedTuple):
     """What a process has written last of where its main thread stands."""
 
     moved: int  # When anything in it has moved last, in nanoseconds of its monotonic clock.
-    still: float  # For how many seconds the stack has stood.
+    still: float  # For how many seconds the stack has stood; 0 while processes compute for it.
     where: str
     task: str = ""
 
@@ -52,7 +52,11 @@ def stood(log: str) -> Optional[Stood]:
         began, event = _line(data, first), _line(data, data.rfind(_SUSPECTED))
         frames = [(str(one["file"]), int(one["line"]), str(one["function"])) for one in event["threads"][0]["frames"]]
         since = int(began["mono_ns"] - began["since"] * 1e9)
-        return Stood(since, float(event.get("still") or 0), _standing_at(frames), task([(file, function) for file, _, function in frames]))
+        named = [(file, function) for file, _, function in frames]
+        still, doing = float(event.get("still") or 0), task(named)
+        if waits_for_its_processes(named, still, float(event.get("children") or 0)):
+            still, doing = 0.0, doing or "processes"
+        return Stood(since, still, _standing_at(frames), doing)
     except ours(ValueError, TypeError, KeyError, IndexError):
         return None
 

@@ -148,7 +148,8 @@ class _Early:
             is_busy = self._main.is_busy()
             self._hang.pass_on(told=not is_busy)
             if not is_busy:
-                self._recorder.point(schema.HangSuspected(since=since, still=since, threads=thread_stacks(_thread.get_ident())))
+                threads = thread_stacks(_thread.get_ident())
+                self._recorder.point(schema.HangSuspected(since=since, still=since, children=self._main.children(), threads=threads))
         if self._others is not None:
             self._others.tell_over()
             self._others.look(self._main.since_ns, time.monotonic_ns())
@@ -233,7 +234,8 @@ class _Rounds:
         if not (where.operation or where.during or waited_for):
             return None
         still = min(since, (time.monotonic_ns() - self._main.since_ns) / 1e9)
-        return schema.HangSuspected(since=since, still=still, threads=thread_stacks(_thread.get_ident()), **where._asdict())
+        threads = thread_stacks(_thread.get_ident())
+        return schema.HangSuspected(since=since, still=still, children=self._main.children(), threads=threads, **where._asdict())
 
 
 def flushed(file: LedgerFile) -> None:
