@@ -1,6 +1,8 @@
 """Jobs in which one rank skips, repeats or swaps one call: the rank that leaves the sequence of calls is named, whatever most ranks wait for."""
 
+import os
 import random
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any, List, Tuple
@@ -98,14 +100,16 @@ def test_real_ranks_do_what_the_simulation_says(number: int, armed: Any, python:
 
 def _launched(command: List[str], env: Any, folder: Path, wanted: List[Any]) -> Tuple[List[List[Tuple[str, int]]], List[int]]:
     """Start the job, wait until each rank that hangs has said so, and return what the ranks called and who is named."""
-    with open(folder / "printed", "wb") as printed, subprocess.Popen(command, env=env, cwd=folder, stdout=printed, stderr=printed) as process:
+    with open(folder / "printed", "wb") as printed, subprocess.Popen(
+        command, env=env, cwd=folder, stdout=printed, stderr=printed, start_new_session=True
+    ) as process:
         try:
             _until_told(folder / "runs", sum(did.waits for did in wanted), process)
             run = load([run_in(folder / "runs")])
             calls = [made(run.ranks[rank].whole_ledger().records) for rank in sorted(run.ranks)]
             ranks = judge(run).findings[0].ranks
         finally:
-            process.stdin, _ = None, process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # The ranks too: each would wait for the others for half an hour.
     return [[(call.op, call.line) for call in one if call.line < 30] for one in calls], ranks
 
 

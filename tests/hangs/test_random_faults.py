@@ -154,6 +154,17 @@ def _end(run: Run, way: str) -> None:
     except subprocess.TimeoutExpired:  # It waits for a rank that does not run Python code.
         os.killpg(run.process.pid, signal.SIGKILL)
         run.process.wait()
+    guard = time.monotonic() + 40
+    while _is_there(run.process.pid) and time.monotonic() < guard:  # The ranks end a moment after their parent.
+        time.sleep(0.05)
+
+
+def _is_there(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @pytest.mark.nightly

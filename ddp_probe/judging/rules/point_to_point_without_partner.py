@@ -5,7 +5,7 @@ from typing import Iterator, Optional
 from ddp_probe.judging._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
 from ddp_probe.judging.ledgers import Standing, view
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
-from ddp_probe.judging.words import capital, spans
+from ddp_probe.judging.words import capital, place, spans
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.splits import PEER, Split
 from ddp_probe.shared.ledger_schema import PAIRED, SENDS
@@ -23,26 +23,32 @@ RULE = Rule(
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Name both ranks of the pair, and the calls that they are in."""
+    """Name the rank that does not come to its half if it is in no call itself; else both ranks of the pair."""
     found = of_kind(run, PEER)
     if not only_waits(run):
         return
     if found is None:
         yield from _apart(run)
         return
-    pair = sorted({*found.blame, *found.here, *found.there})
     other = _other_half(run, found)
     told = departed(found)
     told += " Rank %d is %s: one of them may name the wrong rank." % (other, view(run).ranks[other].where()) if other is not None else ""
     yield RULE.found(
-        ranks=found.blame if found.departure is not None else pair,
+        ranks=found.blame,
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
         evidence=[*evidence(run, found), *([stands(run, other)] if other is not None else [])],
         when=found.when,
-        remedy="Give the %s of rank %s its other half on rank %s, or remove it; both need the same number of calls, in the same order."
-        % (found.what, spans(found.here), spans(found.there)),
+        remedy="%sive the %s of rank %s its other half on rank %s, or remove it; both need the same number of calls, in the same order."
+        % (_look_first(run, found), found.what, spans(found.here), spans(found.there)),
         explains=explained(run),
     )
+
+
+def _look_first(run: Run, found: Split) -> str:
+    """Begin the remedy with the place of a rank that is in no call, for it may not be done there."""
+    other = view(run).ranks.get(found.there[0])
+    own = other.own if other is not None and other.inside is None and other.left is None else None
+    return "Find out why rank %d stays at %s; if it is done there, g" % (found.there[0], place(own.site)) if own is not None else "G"
 
 
 def _apart(run: Run) -> Iterator[Finding]:
