@@ -23,7 +23,7 @@ from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import own_code
 from ddp_probe.traced.facts.birth import ancestors
 from ddp_probe.traced.hangs._others import Others
-from ddp_probe.traced.hangs._places import Whereabouts, parted, place, together
+from ddp_probe.traced.hangs._places import Whereabouts, _calls, parted, place, together
 from ddp_probe.traced.hangs._standstill import Seen, Standstill
 from ddp_probe.traced.hangs._unled import Unled, has_launcher
 from ddp_probe.traced.hangs.launch import LaunchWatcher, _Verdict
@@ -124,6 +124,16 @@ def test_a_rank_in_no_call_is_told_by_its_stack(book: _Make, others: Others, tmp
     others.newest(0)
     ((owner, _),) = others.alive()
     assert owner.place() == Whereabouts("at data.py:55 in read, after all_reduce number 1 at train.py:9", False, 9.0)
+
+
+@pytest.mark.parametrize(("number", "name"), [(15, "SIGTERM"), (99, "signal 99")])
+def test_a_call_of_a_handler_is_told_as_that(number: int, name: str, book: _Make) -> None:
+    """A rank that stands in a call of its signal's handler is said to, and such a call is not compared with those of other ranks."""
+    usual = [Call(seq=one, state=schema.RETURNED, site="/job/train.py:9:main") for one in (1, 2)]
+    handled = Call("broadcast", seq=3, site="/job/train.py:9:main", flags=number << schema.SIGNAL_BITS)
+    made = bytes(book(1, *usual, handled).data)
+    assert place(made).words == "in broadcast number 3 at train.py:9, in its handler of %s" % name
+    assert [call.op for call in _calls(made)] == ["all_reduce", "all_reduce"]
 
 
 @pytest.mark.parametrize(
