@@ -16,7 +16,7 @@ from ddp_probe.activation import targets
 from ddp_probe.activation._import_hook import ImportHook
 from ddp_probe.activation.roles import HELPER, NOTHING
 from ddp_probe.activation.this_process import ThisProcess
-from ddp_probe.shared import settings
+from ddp_probe.shared import settings, threads  # noqa: F401  # threads: before the job puts others in their place
 from ddp_probe.shared.ours import ours, suppress
 
 TYPE_CHECKING = False

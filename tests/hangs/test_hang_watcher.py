@@ -92,6 +92,11 @@ def test_each_request_for_stacks_is_answered_once(one_rank: Callable[..., str]) 
     assert one_rank("answers") == "[1, 1]\n"
 
 
+def test_the_thread_is_a_real_one_among_greenlets(one_rank: Callable[..., str]) -> None:
+    """If the job has put greenlets in place of threads before it imports torch, the watcher's thread and its locks are the interpreter's own."""
+    assert one_rank("answers", "among-greenlets") == "[1, 1]\n"
+
+
 @pytest.mark.timeout(1600)  # All rounds take four minutes on two idle cores.
 def test_forks_do_not_deadlock(one_rank: Callable[..., str], whole: bool) -> None:
     """Workers of a DataLoader and plain children, forked while the watcher looks 20 times a second, all end, also by faulthandler's own end."""

@@ -6,6 +6,7 @@ import time
 from types import FrameType
 from typing import List, Optional, Tuple
 
+from ddp_probe.shared import threads
 from ddp_probe.shared.schema import Site, ThreadStack
 from ddp_probe.traced.facts.birth import cpu_of_children
 from ddp_probe.traced.facts.call_site import PROBE, module_of, site, within
@@ -18,13 +19,19 @@ _THREADS = 64
 def thread_stacks(without: int = 0) -> List[ThreadStack]:
     """Return the stack of each thread, the main one first, without frames of the probe; `without` is the ident of a thread to leave out."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    main = threading.main_thread().ident
-    frames = sorted(sys._current_frames().items(), key=lambda found: (found[0] != main, found[0]))
+    found, main = sys._current_frames(), _main()
+    frames = sorted(found.items(), key=lambda found: (found[0] != main, found[0]))
     return [
         ThreadStack(name=names.get(ident) or "thread-%d" % ident, main=ident == main, frames=_sites(frame))
         for ident, frame in frames[:_THREADS]
         if ident != without
     ]
+
+
+def _main() -> int:
+    """Return the ident of the main thread; gevent gives it another one, which no frame has."""
+    ident = threading.main_thread().ident or 0
+    return ident if ident in sys._current_frames() else threads.FIRST
 
 
 class MainThread:
@@ -38,7 +45,7 @@ class MainThread:
 
     def look(self) -> None:
         """Look once. One look at other lines is forgiven: who polls for something leaves its sleep for a moment."""
-        lines = _lines(sys._current_frames().get(threading.main_thread().ident or 0))
+        lines = _lines(sys._current_frames().get(_main()))
         is_elsewhere = lines != self._lines
         if not is_elsewhere or (self._lines and not self._was_elsewhere):
             self._was_elsewhere = is_elsewhere

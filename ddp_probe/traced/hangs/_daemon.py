@@ -5,10 +5,10 @@ does not wait for it at its end. It blocks all signals, so that they reach the j
 it imports before it starts. So a forked child finds nothing of it but memory.
 """
 
-import _thread
 import signal
 from typing import Callable
 
+from ddp_probe.shared import threads
 from ddp_probe.shared.ours import suppress
 from ddp_probe.traced.patching.guard import guard
 
@@ -25,13 +25,13 @@ class Daemon:
         self._look = look
         self._interval = interval
         self.ending = False
-        self._wake, self._ended = _thread.allocate_lock(), _thread.allocate_lock()
+        self._wake, self._ended = threads.allocate_lock(), threads.allocate_lock()
         self._wake.acquire()
         self._ended.acquire()
 
     def start(self) -> None:
         """Start the thread."""
-        _thread.start_new_thread(self._run, ())
+        threads.start_new_thread(self._run, ())
 
     def turn_to(self, look: Callable[[], None], interval: float) -> None:
         """Call another function from here on, for the first time now, at another interval."""

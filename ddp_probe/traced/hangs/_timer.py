@@ -12,6 +12,7 @@ import sys
 import threading
 from typing import Any, Callable, List
 
+from ddp_probe.shared import threads
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.patching import Call, Observer, PatchRegistry, Target
 from ddp_probe.traced.patching.intercept.wrapper import without_us
@@ -29,7 +30,7 @@ class Timer(Observer):
 
     def __init__(self) -> None:
         self._is_theirs = False
-        self._lock = threading.Lock()
+        self._lock = threads.allocate_lock()
         self._forks = 0
         self._armed = False
         self._set: Callable[..., Any] = _nothing
@@ -88,7 +89,7 @@ class Timer(Observer):
 
     def fall_silent(self) -> None:
         """In the child of a fork there is no timer."""
-        self._lock, self._forks, self._armed = threading.Lock(), 0, False
+        self._lock, self._forks, self._armed = threads.allocate_lock(), 0, False
 
 
 _timers: List[Timer] = []

@@ -3,13 +3,12 @@
 No fork is made with its timer set, as with its thread (_daemon.py): a forked child finds nothing of either but memory.
 """
 
-import _thread
 import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Optional, Protocol, Set, Tuple
 
-from ddp_probe.shared import schema, settings
+from ddp_probe.shared import schema, settings, threads
 from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.stacks import MainThread, thread_stacks
 from ddp_probe.traced.hangs._daemon import NAME, Daemon
@@ -148,8 +147,8 @@ class _Early:
             is_busy = self._main.is_busy()
             self._hang.pass_on(told=not is_busy)
             if not is_busy:
-                threads = thread_stacks(_thread.get_ident())
-                self._recorder.point(schema.HangSuspected(since=since, still=since, children=self._main.children(), threads=threads))
+                stacks = thread_stacks(threads.get_ident())
+                self._recorder.point(schema.HangSuspected(since=since, still=since, children=self._main.children(), threads=stacks))
         if self._others is not None:
             self._others.tell_over()
             self._others.look(self._main.since_ns, time.monotonic_ns())
@@ -234,8 +233,8 @@ class _Rounds:
         if not (where.operation or where.during or waited_for):
             return None
         still = min(since, (time.monotonic_ns() - self._main.since_ns) / 1e9)
-        threads = thread_stacks(_thread.get_ident())
-        return schema.HangSuspected(since=since, still=still, children=self._main.children(), threads=threads, **where._asdict())
+        stacks = thread_stacks(threads.get_ident())
+        return schema.HangSuspected(since=since, still=still, children=self._main.children(), threads=stacks, **where._asdict())
 
 
 def flushed(file: LedgerFile) -> None:
@@ -257,7 +256,7 @@ class Requests:
     def answer(self, recorder: "Recorder") -> None:
         """Write the stacks for each request that is new."""
         for number in self.new():
-            recorder.point(schema.Stacks(request=number, threads=thread_stacks(_thread.get_ident())))
+            recorder.point(schema.Stacks(request=number, threads=thread_stacks(threads.get_ident())))
 
     def new(self) -> Any:
         """Return the numbers of requests that have not been answered."""

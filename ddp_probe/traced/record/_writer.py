@@ -6,12 +6,11 @@ process: after a fork the child has another writer, so that no lock is held acro
 
 import itertools
 import os
-import threading
 import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
-from ddp_probe.shared import schema
+from ddp_probe.shared import schema, threads
 from ddp_probe.shared.ours import ours, suppress
 
 from . import _chain, _file
@@ -49,7 +48,7 @@ class Writer:
         self.pid = os.getpid()
         self._plan = plan
         self._envelope = {**envelope, "pid": self.pid}
-        self._lock = threading.RLock()
+        self._lock = threads.RLock()
         self._file: Optional[_file.LineFile] = None
         self._log: Any = None
         self._seq = itertools.count()
@@ -115,7 +114,7 @@ class Writer:
         except ours(Exception):
             raise
         except BaseException:  # raised by the job's handler, perhaps when the lock had been taken: never wait for that one again
-            self._lock = threading.RLock()
+            self._lock = threads.RLock()
             raise
 
     def _reach_locked(self, line: Optional[_Line]) -> None:
@@ -156,7 +155,7 @@ class Writer:
     def _take(self) -> Any:
         lock = self._lock
         if not lock.acquire(timeout=_PATIENCE):
-            lock = self._lock = threading.RLock()  # O_APPEND keeps lines apart without it
+            lock = self._lock = threads.RLock()  # O_APPEND keeps lines apart without it
             lock.acquire()
         return lock
 

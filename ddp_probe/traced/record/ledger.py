@@ -13,11 +13,11 @@ import json
 import mmap
 import os
 import struct
-import threading
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.shared import threads
 from ddp_probe.shared.ours import ours, suppress
 
 from ._json import render, through
@@ -74,11 +74,11 @@ class LedgerFile:
         self._of_file = of_file
         self._in_file = bytes(size())
         self._flushed: Tuple[int, ...] = ()
-        self._flushing = threading.Lock()
+        self._flushing = threads.allocate_lock()
         self.before_flush: Callable[[], None] = _nothing
         """Writes into the memory what is kept elsewhere until then."""
         self._texts: Dict[Tuple[int, str], int] = {}
-        self._lock = threading.RLock()
+        self._lock = threads.RLock()
         self._writing = False
         self._put_header(author)
         self.text(schema.HOST, author.host)
@@ -148,7 +148,7 @@ class LedgerFile:
     def _write(self, kind: int, text: str) -> int:
         lock = self._lock
         if not lock.acquire(timeout=_PATIENCE):
-            self._lock, self._writing = threading.RLock(), False  # Its owner was interrupted between taking it and giving it back.
+            self._lock, self._writing = threads.RLock(), False  # Its owner was interrupted between taking it and giving it back.
             return _NONE
         if self._writing:
             lock.release()

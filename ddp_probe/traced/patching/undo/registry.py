@@ -1,9 +1,9 @@
 """The registry of patches: what was put where, and how to take all of it back."""
 
 import os
-import threading
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
+from ddp_probe.shared import threads
 from ddp_probe.shared.ours import ours
 from ddp_probe.traced.patching.describe import describe
 from ddp_probe.traced.patching.intercept.wrapper import Wrapper, without_us, wrapper_in
@@ -18,13 +18,13 @@ from .chain import holds
 from .holders import keeping_originals
 from .restore import restore
 
-_lock = threading.RLock()
+_lock = threads.RLock()
 
 
 def _renew() -> None:
     """Give a forked child its own lock: the inherited one may be held by a thread that does not exist there."""
     global _lock
-    _lock = threading.RLock()
+    _lock = threads.RLock()
 
 
 os.register_at_fork(after_in_child=_renew)
