@@ -85,7 +85,7 @@ def _of_hosts(host: Any, args: argparse.Namespace) -> int:
     """Check this host as one of a launch; rank 0 prints what all of them say."""
     from ddp_probe.judging.doctor import meeting
     from ddp_probe.shared.meeting import place
-    from ddp_probe.showing import doctor_hosts, doctor_page
+    from ddp_probe.showing import doctor_page
 
     own = _examined(host, lambda check: not check.live and not check.of_hosts) if place.leads_host(host.environ) else []
     met = meeting.meet(host, own)
@@ -97,7 +97,7 @@ def _of_hosts(host: Any, args: argparse.Namespace) -> int:
             verdict,
             together,
             {"hosts": met.as_json()},
-            lambda width, say: [*doctor_hosts.lines(met, width, say), *doctor_page.lines(together, width, say)],
+            lambda width, say: [*doctor_page.host_lines(met, width, say), *doctor_page.lines(together, width, say)],
         )
     elif met.error:
         sys.stderr.write("ddp_probe: doctor of rank %d: %s\n" % (met.rank, next(result.answer.saw for result in together)))

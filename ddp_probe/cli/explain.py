@@ -29,19 +29,19 @@ def run(args: argparse.Namespace) -> int:
     """Print the page, or the list."""
     from ddp_probe.judging import examples
     from ddp_probe.judging.rules import RETIRED, modules, rule_of
-    from ddp_probe.showing import language, page, paint
+    from ddp_probe.showing import language, paint, rule_page
 
     say = language.chosen(sys.stdout)
     width = min(paint.width(), 110)
     if args.name is None:
-        _print([*page.listing([rule_of(module) for module in modules()], width, say), *_checks(width, say)])
+        _print([*rule_page.listing([rule_of(module) for module in modules()], width, say), *_checks(width, say)])
         return 0
     wanted = args.name.strip().lower().replace("_", "-")
     for module in modules():
         rule = rule_of(module)
         if wanted in (rule.id.lower(), rule.slug):
             own = _own(module, args.paths, width, say) if args.paths else []
-            _print([*own, *page.page(rule, examples.of(rule.slug), width, say)])
+            _print([*own, *rule_page.page(rule, examples.of(rule.slug), width, say)])
             return 0
     if _is_check(wanted, width, say):
         return 0

@@ -32,7 +32,7 @@ from typing import Callable, List
 from ddp_probe.cli._commands import FILES, RUNS, Command
 from ddp_probe.shared import settings
 from ddp_probe.shared.errors import ProbeError, UsageError
-from ddp_probe.showing import forms, written_file
+from ddp_probe.showing import forms
 
 UNDECIDED = 3
 
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("paths", nargs="*", metavar="PATH", help="folders, files, patterns or plain logs; default: the newest run")
     add_forms(parser)
-    for form in written_file.FILES:
+    for form in forms.FILES:
         parser.add_argument(form.option, metavar="FILE", help=form.help)
     parser.add_argument("--cores", type=int, default=0, metavar="N", help="use at most N cores (default: all)")
     parser.add_argument("--follow", action="store_true", help="repeat while the job runs, print changes, end with the job; not with github and junit")
@@ -99,14 +99,14 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.cores < 0:
         raise UsageError("--cores %d is not a valid number of cores." % args.cores, "Give a number from 1 up, or leave it out.")
-    files = written_file.wanted(vars(args))
+    files = forms.wanted_files(vars(args))
     if args.follow:
         from ddp_probe.showing import follow
 
-        written_file.refuse_to_follow(files)
+        forms.refuse_files_to_follow(files)
         bundled.refuse(args.paths, "--follow")
         return follow.follow(args.paths, args.form, args.strict)
-    written_file.refuse(files)
+    forms.refuse_files(files)
     from ddp_probe.judging.judge import judge
     from ddp_probe.reading.load_run import load
     from ddp_probe.showing.progress import Bar
@@ -122,15 +122,15 @@ def _run(args: argparse.Namespace) -> int:
     return diagnosis.exit_code(args.strict)
 
 
-def _show(diagnosis: object, form: str, files: "List[written_file.WrittenFile]") -> None:
+def _show(diagnosis: object, form: str, files: "List[forms.WrittenFile]") -> None:
     """Print the report and write the files: 'report --trace FILE | head' writes its file as well."""
     try:
         forms.show(diagnosis, form)
         sys.stdout.flush()
     except BrokenPipeError:
-        written_file.write(files, diagnosis)
+        forms.write_files(files, diagnosis)
         raise
-    written_file.write(files, diagnosis)
+    forms.write_files(files, diagnosis)
 
 
 def _own_fault(exc: Exception) -> ProbeError:

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.judging.doctor.card_tools import CardTool
     from ddp_probe.reading import bundled
-    from ddp_probe.showing import card_lines, paint, watch_json, watch_live, watch_table
+    from ddp_probe.showing import paint, watch_page
     from ddp_probe.showing.watch import files, look
 
     bundled.refuse([args.run] if args.run else [], "'watch'")
@@ -97,24 +97,24 @@ def run(args: argparse.Namespace) -> int:
     tool = CardTool(os.environ) if args.cards else None
 
     def below(width: int) -> "Iterable[StyledLine]":
-        return () if tool is None else card_lines.lines(tool.ask(), width)
+        return () if tool is None else watch_page.card_lines(tool.ask(), width)
 
     if args.json:
-        print(watch_json.text(live.look(), name, None if tool is None else tool.ask()))
-    elif args.once or not watch_live.redraws():
+        print(watch_page.as_json(live.look(), name, None if tool is None else tool.ask()))
+    elif args.once or not watch_page.redraws():
         width = max(40, paint.width())
-        paint.write([*watch_table.lines(live.look(), name, width), *below(width)])
+        paint.write([*watch_page.table_lines(live.look(), name, width), *below(width)])
     else:
-        return watch_live.watch(live, name, args.interval, below)
+        return watch_page.watch(live, name, args.interval, below)
     return 0
 
 
 def _wait(folders: List[str]) -> None:
     """Wait until there is something to show, and say for what."""
-    from ddp_probe.showing.watch import joining
+    from ddp_probe.showing.watch import look
 
     said = ""
-    for why in joining.waits_for(folders):
+    for why in look.waits_for(folders):
         if why != said:
             sys.stderr.write("ddp_probe: Waiting: %s. Ctrl-C ends this.\n" % why)
             said = why

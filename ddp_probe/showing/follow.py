@@ -12,7 +12,7 @@ from ddp_probe.reading import find
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.errors import ProbeError
-from ddp_probe.showing import as_json, brief, forms, inventory, safe, terminal
+from ddp_probe.showing import as_json, brief_form, forms, inventory, safe, terminal
 from ddp_probe.showing.rank_state import rank_states
 
 SHARE = 0.2  # Maximum share of one core.
@@ -109,7 +109,7 @@ class _Printer:
             sys.stdout.flush()
 
     def _lines(self, diagnosis: Diagnosis) -> None:
-        new = [line for line in brief.lines(diagnosis) if line not in self._said]
+        new = [line for line in brief_form.lines(diagnosis) if line not in self._said]
         self._said.update(new)
         self._print(["%s  %s" % (clock(time.time()), line) for line in new])
 

@@ -1,9 +1,20 @@
-"""The forms of a report, by name. A form's module has show(diagnosis), and is imported only if that form is printed."""
+"""The forms of a report, by name, and the files that it writes beside what it prints. A form's module is imported only if it is asked for.
 
+A file is streamed, whole or not at all, and never over a file of somebody else. Its module has chunks(diagnosis), a generator of text that returns
+a note for the person.
+"""
+
+import contextlib
+import gzip
 import importlib
-from typing import NamedTuple, Tuple
+import io
+import os
+import stat
+import sys
+from typing import IO, Generator, Iterator, List, NamedTuple, Tuple
 
-from ddp_probe.shared.errors import UsageError
+from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.showing import safe
 
 TERMINAL, JSON, BRIEF, GITHUB, JUNIT = "terminal", "json", "brief", "github", "junit"
 
@@ -19,7 +30,7 @@ class PrintedForm(NamedTuple):
 FORMS: Tuple[PrintedForm, ...] = (
     PrintedForm(TERMINAL, "ddp_probe.showing.terminal", follows=True),
     PrintedForm(JSON, "ddp_probe.showing.as_json", follows=True),
-    PrintedForm(BRIEF, "ddp_probe.showing.brief", follows=True),
+    PrintedForm(BRIEF, "ddp_probe.showing.brief_form", follows=True),
     PrintedForm(GITHUB, "ddp_probe.showing.github", follows=False),
     PrintedForm(JUNIT, "ddp_probe.showing.junit", follows=False),
 )
@@ -43,3 +54,157 @@ def refuse_to_follow(name: str) -> None:
 
 def _form(name: str) -> PrintedForm:
     return next(form for form in FORMS if form.name == name)
+
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_PACKED = ".gz"
+_HEAD = 4096  # The sign of a form is among the first characters of its files.
+Chunks = Generator[str, None, str]
+
+
+class FileForm(NamedTuple):
+    """One form of a file: its option, its module, what is in the first characters of each such file, and what the person does with it."""
+
+    option: str
+    module: str
+    sign: str
+    help: str
+    then: str
+    needs: str = ""  # A package that nothing else needs; the extra that brings it has the name of the option.
+
+
+FILES: Tuple[FileForm, ...] = (
+    FileForm(
+        "--trace",
+        "ddp_probe.showing.trace",
+        '"ddp_probe trace"',
+        "also write the run over time to FILE, as JSON for Perfetto and chrome://tracing; compressed if FILE ends in .gz",
+        "open it in Perfetto (ui.perfetto.dev) or chrome://tracing",
+    ),
+    FileForm(
+        "--html",
+        "ddp_probe.showing.html.html_page",
+        '<meta name="generator" content="ddp_probe">',
+        "also write the report to FILE as one HTML page that needs no network, with ranks and devices, lanes over time and quoted lines of the logs",
+        "open it in a browser",
+        needs="jinja2",
+    ),
+)
+
+
+class WrittenFile(NamedTuple):
+    """A file that a command line asks for."""
+
+    form: FileForm
+    path: str
+
+
+def wanted_files(options: "dict[str, object]") -> List[WrittenFile]:
+    """Return the files that parsed options ask for."""
+    found = [(form, options.get(form.option.strip("-"))) for form in FILES]
+    return [WrittenFile(form, str(path)) for form, path in found if path is not None]
+
+
+def refuse_files_to_follow(files: List[WrittenFile]) -> None:
+    """Refuse to write what is drawn once, when the job has ended."""
+    for file in files:
+        raise UsageError(
+            "%s writes one file, and --follow prints while the job runs." % file.form.option,
+            "Leave out --follow, or run 'report %s FILE' again when the job has ended." % file.form.option,
+        )
+
+
+def refuse_files(files: List[WrittenFile]) -> None:
+    """Refuse a place that cannot be written, and a file that no report has written, before anything is read."""
+    for file in files:
+        _need(file.form)
+        path = _place(file)
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            folder = os.path.dirname(path)
+            if not os.path.isdir(folder):
+                raise _unwritten(file, "There is not a folder %s." % folder) from None
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise _unwritten(file, "The folder %s is not writable." % folder) from None
+            continue
+        except OSError as exc:
+            raise _unwritten(file, "%s." % exc.strerror) from exc
+        if not stat.S_ISREG(found.st_mode):
+            raise _unwritten(file, "It is a folder." if stat.S_ISDIR(found.st_mode) else "It is not a regular file.")
+        if found.st_size and file.form.sign not in _head(path):
+            raise _unwritten(file, "It is there already, and 'report %s' has not written it." % file.form.option)
+
+
+def _need(form: FileForm) -> None:
+    try:
+        if form.needs:
+            importlib.import_module(form.needs)
+    except ImportError as exc:
+        raise UnusableError(
+            what="report %s cannot write its file." % form.option,
+            why="%s is not installed; the other forms of the report do without it." % exc.name,
+            what_to_do="Install it where the logs are read: pip install 'ddp-probe[%s]'" % form.option.strip("-"),
+        ) from exc
+
+
+def write_files(files: List[WrittenFile], diagnosis: object) -> None:
+    """Write the files, and tell on stderr where each is and what to do with it."""
+    for file in files:
+        note = _write_file(file, importlib.import_module(file.form.module).chunks(diagnosis))
+        told = "Written: %s, %s%s; %s." % (file.path, _size(_place(file)), "; %s" % note if note else "", file.form.then)
+        sys.stderr.write(safe.line(told) + "\n")
+
+
+def _write_file(file: WrittenFile, chunks: Chunks) -> str:
+    """Write to a draft beside the place, then rename it; return the note."""
+    path = _place(file)
+    draft = "%s.%s.part" % (path, os.urandom(4).hex())
+    try:
+        with os.fdopen(os.open(draft, _CREATE, 0o644), "wb") as raw:
+            note = _stream_file(raw, chunks, packed=path.endswith(_PACKED))
+        os.replace(draft, path)
+    except OSError as exc:
+        raise _unwritten(file, "%s." % (exc.strerror or exc)) from exc
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+    return note
+
+
+def _stream_file(raw: IO[bytes], chunks: Chunks, *, packed: bool) -> str:
+    with contextlib.ExitStack() as stack:
+        target = stack.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0)) if packed else raw
+        text = io.TextIOWrapper(target, encoding="utf-8", errors="backslashreplace", newline="\n")
+        stack.callback(text.detach)
+        noted: List[str] = []
+        text.writelines(_noting(chunks, noted))
+        text.flush()
+    return noted[0]
+
+
+def _noting(chunks: Chunks, noted: List[str]) -> Iterator[str]:
+    noted.append((yield from chunks))
+
+
+def _place(file: WrittenFile) -> str:
+    """Return where the file is written: a link keeps pointing at it."""
+    return os.path.realpath(file.path)
+
+
+def _head(path: str) -> str:
+    """Return the first characters of a file; an empty text if it cannot be read."""
+    try:
+        with (gzip.open if path.endswith(_PACKED) else open)(path, "rb") as file:
+            return bytes(file.read(_HEAD)).decode("utf-8", "replace")
+    except (OSError, EOFError):
+        return ""
+
+
+def _size(path: str) -> str:
+    size = os.path.getsize(path)
+    return "%d bytes" % size if size < 10_000 else "%d kB" % (size // 1000) if size < 10**7 else "%d MB" % (size // 10**6)
+
+
+def _unwritten(file: WrittenFile, why: str) -> UnusableError:
+    return UnusableError(what="%s %s cannot be written." % (file.form.option, file.path), why=why, what_to_do="Name another file.")

@@ -12,7 +12,7 @@ from ddp_probe.reading import bundled
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared.schema import Site
-from ddp_probe.showing import inventory, own_change, ranks, safe, source
+from ddp_probe.showing import inventory, own_change, ranks_table, safe, source
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, item, more, paragraph, sentence
 from ddp_probe.showing.paint import ADDED, BAD, GOOD, QUIET, REMOVED, STRONG, WARN
@@ -91,7 +91,7 @@ def hosts_of(finding: Finding, run: Run, say: Language = ENGLISH) -> str:
     """Name the hosts of the guilty ranks if the run has other hosts."""
     of = {process.host for process in run.processes}
     own = [process.host for process in run.processes if process.rank in finding.ranks]
-    return say(" on %s") % ranks.hosts(own) if len(of) > 1 and any(own) else ""
+    return say(" on %s") % ranks_table.hosts(own) if len(of) > 1 and any(own) else ""
 
 
 def weaker(finding: Finding, diagnosis: Diagnosis, say: Language = ENGLISH) -> str:

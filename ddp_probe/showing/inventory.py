@@ -11,7 +11,7 @@ from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.rank_state import NO_FILE, RankState
-from ddp_probe.showing.ranks import hosts, who
+from ddp_probe.showing.ranks_table import hosts, who
 
 _SHOWN = 4  # Maximum unreadable files named.
 _OLD = 600.0  # Seconds after which the newest run may not be the one that is meant.

@@ -16,9 +16,9 @@ from ddp_probe.judging.rule import Finding
 from ddp_probe.judging.words import named
 from ddp_probe.reading import bundled
 from ddp_probe.reading.model import Run
-from ddp_probe.showing import brief, found, inventory, safe
+from ddp_probe.showing import brief_form, found, inventory, safe
+from ddp_probe.showing.brief_form import questions
 from ddp_probe.showing.paths import Paths
-from ddp_probe.showing.questions import questions
 
 SUITE = "ddp_probe"
 _WIDTH = 100
@@ -71,7 +71,7 @@ def _cases(diagnosis: Diagnosis) -> Iterator[Case]:
 
 def _verdict(diagnosis: Diagnosis) -> Case:
     """Return the test that every run has: it passes if there is nothing worse than a warning."""
-    said, outcome = brief.lines(diagnosis), _OF_CODE[diagnosis.exit_code()]
+    said, outcome = brief_form.lines(diagnosis), _OF_CODE[diagnosis.exit_code()]
     return Case(SUITE, "verdict", outcome, diagnosis.verdict, said[0], "\n".join(said)) if outcome else Case(SUITE, "verdict")
 
 

@@ -1,17 +1,269 @@
-"""The permanent change, as a diff of the job's own source if it is available. A remedy only replaces it for a while.
+"""The permanent change, as a diff of the job's own source if it is available. A remedy only replaces it for a while."""
 
-The edits are the finding's own, from which its text is made too. The source is parsed, never run. If a line is not the call that the log
-names, or one of several edits cannot be made, there is no diff rather than a wrong one.
-"""
-
+import ast
 import difflib
 import os
-from typing import Dict, List, Optional
+import re
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.judging import change
+from ddp_probe.judging import change, job_calls
 from ddp_probe.judging.rule import Finding
 from ddp_probe.reading import job_source
-from ddp_probe.showing import source_edits
+
+
+def added(lines: List[str], module: str) -> Optional[List[str]]:
+    """Return the lines with `import module` added; unchanged if it is already imported, None if its name is taken."""
+    tree = ast.parse("\n".join(lines))
+    root = module.partition(".")[0]
+    taken = False
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                if name.asname is None and (name.name == module or (root == "torch" and name.name.partition(".")[0] == root)):
+                    return lines  # `import torch` brings torch.distributed and torch.nn as well.
+                taken = taken or name.asname == root
+        elif isinstance(node, ast.ImportFrom):
+            taken = taken or any((name.asname or name.name) == root for name in node.names)
+    if taken:
+        return None
+    at = _first_import(lines, tree)
+    return [*lines[:at], "import " + module, *lines[at:]]
+
+
+def _first_import(lines: List[str], tree: ast.Module) -> int:
+    """Return the index of the first import except from __future__, else the index after the lines that must come first."""
+    last = 0
+    for number, node in enumerate(tree.body):
+        docstring = number == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        if not docstring and not future:
+            return node.lineno - 1 if isinstance(node, (ast.Import, ast.ImportFrom)) else last or _comments(lines)
+        last = node.end_lineno or node.lineno
+    return last
+
+
+def _comments(lines: List[str]) -> int:
+    count = 0
+    while count < len(lines) and lines[count].startswith("#"):
+        count += 1
+    return count
+
+
+# Applies edits of judging/change.py to lines of Python, one after the other; the result is None if one cannot be made exactly.
+
+
+def applied(lines: List[str], edits: Sequence[change.InSource]) -> Optional[List[str]]:
+    """Return the lines after all edits. They are applied from the last line to the first, so that no edit shifts another one's line."""
+    changed: Optional[List[str]] = lines
+    for edit in sorted(edits, key=_order):
+        changed = _one(changed, edit) if changed is not None else None
+    for module in dict.fromkeys(module for edit in edits for module in _modules(edit)):
+        changed = added(changed, module) if changed is not None else None
+    return changed if changed != lines else None
+
+
+def _modules(edit: change.InSource) -> Tuple[str, ...]:
+    if isinstance(edit, change.Import):
+        return (edit.module,)
+    return edit.imports if isinstance(edit, (change.Argument, change.Lines, change.Instead, change.Rewritten)) else ()
+
+
+def _order(edit: change.InSource) -> Tuple[int, int]:
+    line = -edit.site.line if not isinstance(edit, change.ConfigLine) and edit.site is not None else 0
+    if isinstance(edit, change.Lines):
+        return line, -1 if edit.after else 2
+    return (1, 0) if isinstance(edit, (change.Key, change.Spelling)) else (line, 0)
+
+
+def _one(lines: List[str], edit: change.InSource) -> Optional[List[str]]:
+    if isinstance(edit, change.ConfigLine):
+        return [*lines, edit.line]
+    if isinstance(edit, change.Import):
+        return lines
+    tree = job_calls.parsed(lines)
+    if tree is None:
+        return None
+    if isinstance(edit, change.Key):
+        return _keyed(lines, tree, edit)
+    if isinstance(edit, change.Spelling):
+        return _spelt(lines, tree, edit)
+    own = job_calls.own_call(lines, tree, edit)
+    if own is None:
+        return None
+    if isinstance(edit, change.Argument):
+        return _argument(own, tree, edit)
+    if isinstance(edit, change.Lines):
+        return _lines(own, edit)
+    return _rewritten(own, edit) if isinstance(edit, change.Rewritten) else _instead(own, edit)
+
+
+def _replaced(lines: List[str], node: ast.AST, text: str) -> List[str]:
+    (first, left), (last, right) = job_calls.position(lines, *job_calls.start(node)), job_calls.position(lines, *job_calls.end(node))
+    changed = lines[first][:left] + text + lines[last][right:]
+    return [*lines[:first], *changed.split("\n"), *lines[last + 1 :]]
+
+
+# --- the edits
+
+
+def _argument(own: job_calls.Own, tree: ast.Module, edit: change.Argument) -> Optional[List[str]]:
+    given = job_calls.given(own.call, edit)
+    if not edit.value:
+        return _without(own, edit) if given is not None else own.lines
+    if given is None and not edit.add:
+        return own.lines
+    names = {**job_calls.names_of(own), **(job_calls.device_of(own, tree) if "$device" in edit.value else {})}
+    if given is not None:
+        text = job_calls.filled(edit.replace or edit.value, {**names, "was": job_calls.operand(own.lines, given)})
+        return _replaced(own.lines, given, text) if text is not None else None
+    if not edit.name or "$was" in edit.value:
+        return None
+    text = job_calls.filled(edit.value, names)
+    return _with(own, edit.name, text) if text is not None else None
+
+
+def _with(own: job_calls.Own, name: str, value: str) -> List[str]:
+    """Return the lines with one more keyword; it goes before a final `**`."""
+    spans, text = _spans(own), "%s=%s" % (name, value)
+    star = next((span for span in spans if span.name == "**"), None)
+    if star is None:
+        return _appended(own.lines, own.call, spans[-1] if spans else None, text)
+    flat = "\n".join(own.lines)
+    margin = _margin(flat, star)
+    return _cut(flat, star.start, star.start, text + (",\n" + margin if not margin.strip() else ", "))
+
+
+def _without(own: job_calls.Own, edit: change.Argument) -> List[str]:
+    if 0 <= edit.position < len(own.call.args):
+        return _replaced(own.lines, own.call.args[edit.position], "None")
+    flat, spans = "\n".join(own.lines), _spans(own)
+    number = next(number for number, span in enumerate(spans) if span.name == edit.name)
+    start, end = spans[number].start, spans[number].end
+    if number + 1 < len(spans):
+        return _cut(flat, start, spans[number + 1].start, "")
+    left = flat[:start].rstrip()
+    return _cut(flat, len(left.rstrip(",")) if number else start, end, "")
+
+
+class _Span(NamedTuple):
+    """The part of the text that is an argument, with its keyword and the brackets around its value."""
+
+    name: str  # Its keyword; empty if it has none.
+    start: int
+    end: int
+
+
+def _spans(own: job_calls.Own) -> List[_Span]:
+    """Return the parts of the text that are the arguments of a call, in their order. Python 3.8 does not know where a keyword begins."""
+    values = [("", value) for value in own.call.args] + [(item.arg or "**", item.value) for item in own.call.keywords]
+    return sorted((_span(own.lines, name, value) for name, value in values), key=lambda span: span.start)
+
+
+def _span(lines: List[str], name: str, value: ast.expr) -> _Span:
+    flat, start, end = "\n".join(lines), _offset(lines, *job_calls.start(value)), _offset(lines, *job_calls.end(value))
+    lead = re.search((r"\*\*" if name == "**" else r"\b%s\s*=" % name if name else r"") + r"\s*(?P<brackets>[(\s]*)\Z", flat[:start])
+    if lead is None or not name:
+        return _Span(name, start, end)
+    closing = re.match(r"(?:\s*\)){%d}" % lead["brackets"].count("("), flat[end:])
+    return _Span(name, lead.start(), end + (closing.end() if closing is not None else 0))
+
+
+def _offset(lines: List[str], line: int, column: int) -> int:
+    """Return the place of a position in the joined lines."""
+    row, left = job_calls.position(lines, line, column)
+    return sum(len(one) + 1 for one in lines[:row]) + left
+
+
+def _margin(flat: str, span: _Span) -> str:
+    """Return what stands before an item in its line: blanks, if the item has a line of its own."""
+    return flat[flat.rfind("\n", 0, span.start) + 1 : span.start]
+
+
+def _cut(flat: str, start: int, end: int, text: str) -> List[str]:
+    return (flat[:start] + text + flat[end:]).split("\n")
+
+
+def _appended(lines: List[str], node: ast.AST, last: Optional[_Span], text: str) -> List[str]:
+    """Return the lines with one more item in a call or a dictionary, on a line of its own if the last one has that."""
+    flat, close = "\n".join(lines), _offset(lines, *job_calls.end(node)) - 1
+    if last is None:
+        return _cut(flat, close, close, text)
+    margin, tail = _margin(flat, last), flat[last.end : close]
+    if margin.strip():
+        return _cut(flat, last.end, last.end, ", " + text)
+    if "#" not in tail:
+        return _cut(flat, last.end, last.end, ",\n" + margin + text)
+    comma = "," in re.sub("#.*", "", tail)  # A comment stays with the item that it is about.
+    row = flat.rfind("\n", 0, close) + 1
+    return _cut(flat, last.end, row, ("" if comma else ",") + flat[last.end : row] + margin + text + ("," if comma else "") + "\n")
+
+
+def _lines(own: job_calls.Own, edit: change.Lines) -> Optional[List[str]]:
+    names = job_calls.names_of(own)
+    if own.call.args and not isinstance(own.call.args[0], ast.Name) and any("$first" in line for line in edit.lines):
+        return None
+    filled = [job_calls.filled(line, names) for line in edit.lines]
+    if None in filled:
+        return None
+    inner = "    " if edit.condition else ""
+    block = [own.indent + "if %s:" % edit.condition] * bool(edit.condition) + [own.indent + inner + str(line) for line in filled]
+    at = (own.statement.end_lineno or own.statement.lineno) if edit.after else own.statement.lineno - 1
+    return [*own.lines[:at], *block, *own.lines[at:]]
+
+
+def _rewritten(own: job_calls.Own, edit: change.Rewritten) -> Optional[List[str]]:
+    bare = bool(edit.empty) and not own.call.args and not own.call.keywords
+    text = job_calls.filled(edit.empty if bare else edit.text, job_calls.names_of(own))
+    return _replaced(own.lines, own.call, text) if text is not None else None
+
+
+def _instead(own: job_calls.Own, edit: change.Instead) -> Optional[List[str]]:
+    if not own.alone:
+        return None
+    first, last = own.statement.lineno - 1, own.statement.end_lineno or own.statement.lineno
+    names = job_calls.names_of(own)
+    otherwise = [job_calls.filled(line, names) for line in edit.otherwise]
+    if None in otherwise:
+        return None
+    block = [own.indent + "if %s:" % edit.condition, *["    " + line for line in own.lines[first:last]]]
+    block += [own.indent + "else:"] * bool(otherwise) + [own.indent + "    " + str(line) for line in otherwise]
+    return [*own.lines[:first], *block, *own.lines[last:]]
+
+
+def _spelt(lines: List[str], tree: ast.Module, edit: change.Spelling) -> Optional[List[str]]:
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and job_calls.dotted_name(node).endswith("add_argument") and node.args]
+    found = [call.args[0] for call in calls if getattr(call.args[0], "value", "") == edit.has]
+    return _replaced(lines, found[0], "%s, %r" % (job_calls.text_of(lines, found[0]), edit.more)) if len(found) == 1 else None
+
+
+def _keyed(lines: List[str], tree: ast.Module, edit: change.Key) -> Optional[List[str]]:
+    """Add a key to the dictionary, which must be the only one of its kind in the file."""
+    found = [node for node in ast.walk(tree) if _of_type(node, edit.of)]
+    if len(found) != 1:
+        return None
+    node = found[0]
+    if isinstance(node, ast.Dict):
+        last = _span(lines, "", node.values[-1])
+        first = _offset(lines, *job_calls.start(node.keys[-1] or node.values[-1]))
+        return _appended(lines, node, last._replace(start=first), "%r: %s" % (edit.key, edit.value))
+    call = node if isinstance(node, ast.Call) else None
+    return None if call is None else _with(job_calls.Own(lines, call, ast.Pass()), edit.key, edit.value)
+
+
+def _of_type(node: ast.AST, of: str) -> bool:
+    if isinstance(node, ast.Dict):
+        pairs = [(key.value, value) for key, value in zip(node.keys, node.values) if isinstance(key, ast.Constant)]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        pairs = [(item.arg, item.value) for item in node.keywords]
+    else:
+        return False
+    return any(key == "type" and (getattr(value, "value", "") == of or getattr(value, "id", "") == of) for key, value in pairs)
+
+
+# The permanent change, as a diff of the job's own source if it is available. A remedy only replaces it for a while.
+#
+# The edits are the finding's own, from which its text is made too. The source is parsed, never run. If a line is not the call that the log
+# names, or one of several edits cannot be made, there is no diff rather than a wrong one.
 
 
 def diff(finding: Finding, width: int = 3) -> List[str]:
@@ -22,11 +274,11 @@ def diff(finding: Finding, width: int = 3) -> List[str]:
         if source is None:
             return []
         before[file] = source
-        if source_edits.applied(source, chosen) is None:
+        if applied(source, chosen) is None:
             return []
     lines: List[str] = []
     for file, chosen in _by_file(finding.edits).items():
-        after = source_edits.applied(before[file], chosen) or []
+        after = applied(before[file], chosen) or []
         lines += difflib.unified_diff(before[file], after, "a/" + _name(file), "b/" + _name(file), n=width, lineterm="")
     return lines
 

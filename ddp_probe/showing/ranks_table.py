@@ -1,25 +1,158 @@
-"""Prints the table of ranks for a width: a column that does not fit goes below the table, and a table that does not fit becomes a list."""
+"""The table of ranks: equal ranks share a row, so that a thousand ranks are as readable as eight; and its lines for a width."""
 
-from typing import Collection, Iterator, List, Sequence, Tuple
+import functools
+import re
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.showing import ranks, safe
+from ddp_probe.judging.words import spans
+from ddp_probe.showing import safe
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import StyledLine, columns, wrap
 from ddp_probe.showing.paint import BAD, QUIET, STRONG
 from ddp_probe.showing.rank_state import RankState
+
+FEW = 8  # Up to this many ranks, devices are shown with their own numbers.
+ROWS = 24  # Maximum rows; those of guilty ranks are kept first.
+NOTE = "N stands for the rank's own LOCAL_RANK."
+_Key = Tuple[str, ...]
+_MANY = {"is": "are", "has": "have", "was": "were"}
+_NUMBER = re.compile(r"\d+")
+
+
+class StateRow(NamedTuple):
+    """Ranks in the same state."""
+
+    ranks: List[int]
+    guilty: bool
+    host: str
+    devices: str
+    device_ids: str
+    card: str
+    phase: str
+    last: str
+    site: str
+    end: str
+    memory: str = ""
+    waited: str = ""
+    near: str = ""
+
+
+class Table(NamedTuple):
+    """The rows, and what was omitted."""
+
+    rows: List[StateRow]
+    left_out: int  # Number of omitted rows.
+    relative: bool  # Some numbers are shown as N.
+
+
+def rows_of(rank_states: Sequence[RankState], guilty: Collection[int], with_last: bool = True) -> Table:
+    """Merge ranks in the same state; with many ranks, also those that differ only in using their own card."""
+    if not with_last:
+        rank_states = [state._replace(last="", site="") for state in rank_states]
+    rows = _fold(rank_states, guilty)
+    relative = False
+    if len(rank_states) > FEW:
+        own = _own(rank_states)
+        relative = any(any("N" in cell for cell in (each.devices, each.device_ids, each.card)) for each in own)
+        rows = _fold(own, guilty)
+    kept = sorted(rows, key=lambda row: (not row.guilty, -len(row.ranks)))[:ROWS]
+    chosen = {id(row) for row in kept}
+    return Table([row for row in rows if id(row) in chosen], len(rows) - len(kept), relative)
+
+
+def last_events(rank_states: Sequence[RankState]) -> Dict[str, List[int]]:
+    """Return each last event with its ranks, the most common one first."""
+    found: Dict[str, List[int]] = {}
+    for state in rank_states:
+        if state.last:
+            ranks = found.setdefault(state.last + (" at %s" % state.site if state.site else ""), [])
+            ranks += [] if state.rank is None else [state.rank]
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def who(ranks: Sequence[int]) -> str:
+    """Return ranks as a sentence's subject."""
+    return "a process" if not ranks else ("rank " if len(ranks) == 1 else "ranks ") + few(ranks, 8)
+
+
+def sentence(ranks: Sequence[int], predicate: str) -> str:
+    """Return what is true of these ranks; the predicate begins with the verb for one rank."""
+    verb, _, rest = predicate.partition(" ")
+    return "%s %s %s" % (who(ranks), verb if len(ranks) == 1 else _MANY.get(verb, verb), rest)
+
+
+def few(ranks: Sequence[int], limit: int = 3) -> str:
+    """Return ranks as ranges; if there are too many ranges, the first two, the last, and the number of ranks."""
+    if not ranks:
+        return "-"
+    text = spans(ranks, len(ranks))
+    parts = text.split(", ")
+    return text if len(parts) <= limit else "%s, %s .. %s (%d)" % (parts[0], parts[1], parts[-1], len(ranks))
+
+
+def _fold(rank_states: Sequence[RankState], guilty: Collection[int]) -> List[StateRow]:
+    groups: Dict[_Key, List[RankState]] = {}
+    for state in rank_states:
+        key = (*state[3:], str(state.rank in guilty))
+        groups.setdefault(key, []).append(state)
+    return [_row(alike, alike[0].rank in guilty) for alike in groups.values()]
+
+
+def _row(alike: Sequence[RankState], guilty: bool) -> StateRow:
+    ranks = [state.rank for state in alike if state.rank is not None]
+    return StateRow(ranks, guilty, hosts([state.host for state in alike]), *alike[0][3:])
+
+
+def hosts(names: Sequence[str]) -> str:
+    """Return hosts for a cell or a line: up to three by name, else how many."""
+    known = sorted({name for name in names if name}, key=_natural)
+    return ", ".join(known) if len(known) <= 3 else "%d hosts" % len(known)
+
+
+def _natural(name: str) -> List[Tuple[int, str]]:
+    """Sort node10 after node9."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _own(rank_states: Sequence[RankState]) -> List[RankState]:
+    """Replace each rank's own local rank by N, in each column where most ranks have it."""
+    columns = [column for column in ("devices", "device_ids", "card") if _is_rule(rank_states, column)]
+    return [_with_n(state, columns) for state in rank_states]
+
+
+def _with_n(state: RankState, columns: Sequence[str]) -> RankState:
+    values: Dict[str, Any] = {column: _relative(getattr(state, column), state.local_rank) for column in columns}
+    return state._replace(**values)
+
+
+def _is_rule(rank_states: Sequence[RankState], column: str) -> bool:
+    """Return whether most ranks use their own local rank here. Local rank 0 does not count: a fixed number is often 0 too."""
+    numbered = [state for state in rank_states if state.local_rank and _NUMBER.search(getattr(state, column))]
+    own = [state for state in numbered if _relative(getattr(state, column), state.local_rank) != getattr(state, column)]
+    return bool(numbered) and 2 * len(own) > len(numbered)
+
+
+@functools.lru_cache(maxsize=1 << 12)  # ten thousand ranks have few different cells
+def _relative(text: str, local_rank: Optional[int]) -> str:
+    """Return `gcu:3`, `[3]` and `3` on local rank 3 with N for 3; the part in brackets with the visible cards is unchanged."""
+    head, sep, tail = text.partition(" (")
+    return _NUMBER.sub(lambda found: "N" if local_rank is not None and int(found.group()) == local_rank else found.group(), head) + sep + tail
+
+
+# Prints the table of ranks for a width: a column that does not fit goes below the table, and a table that does not fit becomes a list.
 
 _Column = Tuple[str, List[str]]
 
 
 def lines(rank_states: Sequence[RankState], guilty: Collection[int], width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the table in the widest form that fits."""
-    table = ranks.table(rank_states, guilty)
+    table = rows_of(rank_states, guilty)
     parts = [*_columns(table, say), (say("last event"), [_last(row) for row in table.rows])]
     if _fits(parts, table, width):
         yield from _table(parts, table)
         yield from _notes(table, say)
         return
-    table = ranks.table(rank_states, guilty, with_last=False)
+    table = rows_of(rank_states, guilty, with_last=False)
     parts = _columns(table, say)
     without_host = [part for part in parts if part[0] != say("host")]
     fitting = next((chosen for chosen in (parts, without_host) if _fits(chosen, table, width)), None)
@@ -28,19 +161,19 @@ def lines(rank_states: Sequence[RankState], guilty: Collection[int], width: int,
     yield from _last_events(rank_states, width, say)
 
 
-def _notes(table: ranks.Table, say: Language) -> Iterator[StyledLine]:
+def _notes(table: Table, say: Language) -> Iterator[StyledLine]:
     if table.relative:
-        yield StyledLine(say(ranks.NOTE), QUIET)
+        yield StyledLine(say(NOTE), QUIET)
     if table.left_out:
         yield StyledLine(say("%d more rows are omitted; --json has every rank.") % table.left_out, QUIET)
 
 
-def _columns(table: ranks.Table, say: Language) -> List[_Column]:
+def _columns(table: Table, say: Language) -> List[_Column]:
     """Return the columns with content; the host only if there are several."""
     rows = table.rows
     hosts = [row.host for row in rows] if len({row.host for row in rows if row.host}) > 1 else []
     made = [
-        ("ranks", [ranks.few(row.ranks) for row in rows]),
+        ("ranks", [few(row.ranks) for row in rows]),
         ("host", hosts),
         ("parameters", [row.devices for row in rows]),
         ("device_ids", [row.device_ids for row in rows]),
@@ -54,7 +187,7 @@ def _columns(table: ranks.Table, say: Language) -> List[_Column]:
     return [(say(name), [cell or "-" for cell in cells]) for name, cells in made if any(cells)]
 
 
-def _last(row: ranks.StateRow) -> str:
+def _last(row: StateRow) -> str:
     return row.last + (" at %s" % row.site if row.site else "") or "-"
 
 
@@ -63,27 +196,27 @@ def _texts(parts: Sequence[_Column]) -> List[str]:
     return columns([names, *zip(*cells)])
 
 
-def _fits(parts: Sequence[_Column], table: ranks.Table, width: int) -> bool:
+def _fits(parts: Sequence[_Column], table: Table, width: int) -> bool:
     return max(map(safe.width, _texts(parts))) + (2 if _mixed(table) else 0) <= width
 
 
-def _mixed(table: ranks.Table) -> bool:
+def _mixed(table: Table) -> bool:
     """Return whether only some rows are of guilty ranks; only then are those highlighted."""
     return len({row.guilty for row in table.rows}) > 1
 
 
-def _marks(table: ranks.Table) -> List[str]:
+def _marks(table: Table) -> List[str]:
     return [("> " if row.guilty else "  ") if _mixed(table) else "" for row in table.rows]
 
 
-def _table(parts: Sequence[_Column], table: ranks.Table) -> Iterator[StyledLine]:
+def _table(parts: Sequence[_Column], table: Table) -> Iterator[StyledLine]:
     head, *texts = _texts(parts)
     yield StyledLine(("  " if _mixed(table) else "") + head, STRONG)
     for mark, text in zip(_marks(table), texts):
         yield StyledLine(mark + text, BAD if mark == "> " else "")
 
 
-def _list(parts: Sequence[_Column], table: ranks.Table, width: int) -> Iterator[StyledLine]:
+def _list(parts: Sequence[_Column], table: Table, width: int) -> Iterator[StyledLine]:
     names, cells = zip(*parts)
     for mark, row in zip(_marks(table), zip(*cells)):
         text = "; ".join("%s %s" % pair for pair in zip(names, row))
@@ -92,11 +225,11 @@ def _list(parts: Sequence[_Column], table: ranks.Table, width: int) -> Iterator[
 
 
 def _last_events(rank_states: Sequence[RankState], width: int, say: Language) -> Iterator[StyledLine]:
-    events = ranks.last_events(rank_states)
+    events = last_events(rank_states)
     if events:
         yield StyledLine(say("last event"), STRONG)
-    for text, those in list(events.items())[: ranks.ROWS]:
-        for one in wrap(text if len(events) == 1 else say.who(ranks.who(those)) + say(": ") + text, width, "  ", "    "):
+    for text, those in list(events.items())[:ROWS]:
+        for one in wrap(text if len(events) == 1 else say.who(who(those)) + say(": ") + text, width, "  ", "    "):
             yield StyledLine(one)
-    if len(events) > ranks.ROWS:
-        yield StyledLine("  " + say("%d more; --json has every rank.") % (len(events) - ranks.ROWS), QUIET)
+    if len(events) > ROWS:
+        yield StyledLine("  " + say("%d more; --json has every rank.") % (len(events) - ROWS), QUIET)

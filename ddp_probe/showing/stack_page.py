@@ -10,10 +10,10 @@ from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.rank_stacks import DUMP, HANG, Branch, RankStacks, Step
 from ddp_probe.shared.own_code import foreign, package
 from ddp_probe.shared.schema import Site, ThreadStack
-from ddp_probe.showing import inventory, ranks, safe
+from ddp_probe.showing import inventory, ranks_table, safe
 from ddp_probe.showing.layout import StyledLine, wrap
 from ddp_probe.showing.paint import QUIET, STRONG, WARN
-from ddp_probe.showing.places import linked
+from ddp_probe.showing.paths import linked
 from ddp_probe.showing.watch.ask import Collected, Silence
 
 _BRANCHES = 12  # Most branches of one line; the rest is in --raw.
@@ -73,9 +73,9 @@ def sources(found: Sequence[RankStacks]) -> Iterator[str]:
         if those:
             latest = max(one.when for one in those)
             moved = [one.rank for one in those if one.moved_on]
-            text = "%s: stacks of %s, at %s" % (ranks.who([one.rank for one in those]), source, clock(latest))
+            text = "%s: stacks of %s, at %s" % (ranks_table.who([one.rank for one in those]), source, clock(latest))
             text += (
-                "; %s moved on since" % ("it has" if len(those) == 1 else "all have" if len(moved) == len(those) else ranks.who(moved))
+                "; %s moved on since" % ("it has" if len(those) == 1 else "all have" if len(moved) == len(those) else ranks_table.who(moved))
                 if moved
                 else ""
             )
@@ -90,7 +90,7 @@ def _tree(title: str, root: Branch) -> Iterator[StyledLine]:
 def _branch(branch: Branch, indent: str, title: str = "") -> Iterator[StyledLine]:
     """Yield the ranks, the lines that all of them are in, and the branches where they part."""
     count = len(branch.ranks)
-    yield StyledLine("%s%s%s%s" % (indent, safe.line(title), ranks.who(sorted(branch.ranks)), " (%d)" % count if count > 2 else ""), STRONG)
+    yield StyledLine("%s%s%s%s" % (indent, safe.line(title), ranks_table.who(sorted(branch.ranks)), " (%d)" % count if count > 2 else ""), STRONG)
     indent += "  "
     if branch.step is not None:
         yield _step(branch.step, indent)
@@ -99,13 +99,13 @@ def _branch(branch: Branch, indent: str, title: str = "") -> Iterator[StyledLine
         if branch.step is not None:
             yield _step(branch.step, indent)
     if branch.branches and branch.ends_here:
-        yield StyledLine("%s%s: at this line" % (indent, ranks.who(branch.ends_here)), STRONG)
+        yield StyledLine("%s%s: at this line" % (indent, ranks_table.who(branch.ends_here)), STRONG)
     for each in branch.branches[:_BRANCHES]:
         yield from _branch(each, indent)
     rest = branch.branches[_BRANCHES:]
     if rest:
         those = sorted({rank for each in rest for rank in each.ranks})
-        yield StyledLine("%s%s in %s more; --raw has them" % (indent, ranks.who(those), counted(len(rest), "branch", "branches")), QUIET)
+        yield StyledLine("%s%s in %s more; --raw has them" % (indent, ranks_table.who(those), counted(len(rest), "branch", "branches")), QUIET)
 
 
 def _step(step: Step, indent: str) -> StyledLine:
@@ -144,7 +144,7 @@ def _silent(silent: Dict[int, Silence], width: int) -> Iterator[StyledLine]:
         shown = (_kind(why), _PID.sub("PID", why.what_to_do)) if several else (why.why, why.what_to_do)
         alike.setdefault(shown, []).append(rank)
     for (text, what_to_do), those in alike.items():
-        for one in wrap(ranks.sentence(those, text) + ".", width, "", "  "):
+        for one in wrap(ranks_table.sentence(those, text) + ".", width, "", "  "):
             yield StyledLine(one, WARN)
         for one in wrap(what_to_do, width, "  next: ", "    "):
             yield StyledLine(one)

@@ -9,7 +9,7 @@ from ddp_probe.judging.rule import ERROR, Finding
 from ddp_probe.judging.words import listed, named
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import Run
-from ddp_probe.showing import brief, safe
+from ddp_probe.showing import brief_form, safe
 
 _WORKS = ("rank-works-while-others-wait", "rank-not-in-init-process-group", "rank-never-started")
 _PLACES = 4
@@ -26,18 +26,18 @@ def lines(diagnosis: Diagnosis) -> List[str]:
     """Return the line: what is wrong, or that a rank is at work that the others wait for, or who stands where and why that is undecided."""
     errors = [finding for finding in diagnosis.findings if finding.severity == ERROR]
     if errors:
-        return [brief.finding(errors[0])]
+        return [brief_form.finding(errors[0])]
     works = [finding for finding in diagnosis.findings if finding.slug in _WORKS]
     if works:
         return [_note(works[0])]
     places = _places(diagnosis.run)
-    return [safe.line("Undecided: %s." % places, brief.LONGEST)] if places else []
+    return [safe.line("Undecided: %s." % places, brief_form.LONGEST)] if places else []
 
 
 def _note(finding: Finding) -> str:
     """Say calmly what is known to take long and may come to its end."""
     text = "%s %s [%s] note: %s Nothing is wrong if that takes so long." % (finding.id, finding.slug, named(finding.ranks), finding.verdict)
-    return safe.line(text, brief.LONGEST)
+    return safe.line(text, brief_form.LONGEST)
 
 
 def _places(run: Run) -> str:

@@ -8,7 +8,7 @@ from typing import Iterator, List, Optional, TextIO
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
-from ddp_probe.showing import brief, found, inventory, language, paint, ranks_table, remedies
+from ddp_probe.showing import brief_form, found, inventory, language, paint, ranks_table, remedies
 from ddp_probe.showing.language import ENGLISH, Language
 from ddp_probe.showing.layout import GLUE, StyledLine, item, labelled, more, sentence, wrap
 from ddp_probe.showing.paint import GOOD, QUIET, STRONG, WARN
@@ -44,7 +44,7 @@ def lines(diagnosis: Diagnosis, width: int = 80, paths: Optional[Paths] = None, 
 
 
 def _clear(diagnosis: Diagnosis, say: Language) -> str:
-    return say(brief.GOOD_ORDER) % say.who(named(sorted(diagnosis.run.ranks)).lower())
+    return say(brief_form.GOOD_ORDER) % say.who(named(sorted(diagnosis.run.ranks)).lower())
 
 
 def _linked(page: List[StyledLine], run: Run, paths: Paths) -> Iterator[StyledLine]:

@@ -7,12 +7,30 @@ from operator import attrgetter
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from ddp_probe.judging.judge import Diagnosis
-from ddp_probe.reading.ledger_extract import LedgerExtract, extract
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
-from ddp_probe.showing import _spans, rank_state
-from ddp_probe.showing._lane import COLLECTIVE, END, FAILURE, FINDING, HANG, KINDS, PHASE, Lane, Mark, Timeline
-from ddp_probe.showing._lane import TimeSpan as Span
+from ddp_probe.showing import rank_state
+from ddp_probe.showing.spans import (
+    COLLECTIVE,
+    END,
+    FAILURE,
+    FINDING,
+    HANG,
+    KIND_OF,
+    KINDS,
+    PHASE,
+    Lane,
+    LedgerExtract,
+    Mark,
+    Timeline,
+    extract,
+    memory,
+    of_calls,
+    of_hangs,
+    of_ledger,
+    start,
+)
+from ddp_probe.showing.spans import TimeSpan as Span
 
 __all__ = ["CALLS", "COLLECTIVE", "END", "FAILURE", "FINDING", "HANG", "KINDS", "LANES", "PHASE", "Lane", "Mark", "Span", "Timeline", "timeline"]
 
@@ -73,7 +91,7 @@ class _Lanes:
         ending = rank_state.ending(process, self._run)
         left_out = _unkept(process) + (found.left_out if found is not None else 0)
         marks = sorted(self._marks(process, found, seen, ending), key=attrgetter("when"))
-        held = list(_spans.memory(process))
+        held = list(memory(process))
         return Lane(process.rank, process.host, process.pid, is_guilty, spans, min(times), max(times), ending, marks, left_out, held)
 
     def _seen(self, process: LoggedProcess, moved: float) -> float:
@@ -87,11 +105,11 @@ class _Lanes:
 
     def _spans(self, process: LoggedProcess, found: Optional[LedgerExtract], seen: float) -> List[Span]:
         """Return what the process did, by time; what lasts longer comes first."""
-        spans = list(_spans.of_calls(process, seen, self._lines(process.file)))
+        spans = list(of_calls(process, seen, self._lines(process.file)))
         if found is not None:
-            spans += _spans.of_ledger(found, seen, self._lines(process.ledger_file))
-        first = _spans.start(process, spans, seen)
-        spans += [*([first] if first is not None else []), *_spans.of_hangs(process, seen)]
+            spans += of_ledger(found, seen, self._lines(process.ledger_file))
+        first = start(process, spans, seen)
+        spans += [*([first] if first is not None else []), *of_hangs(process, seen)]
         return sorted(spans, key=lambda span: (span.begin, -span.end))
 
     def _lines(self, file: str) -> Set[int]:
@@ -132,5 +150,5 @@ def _times(process: LoggedProcess, found: Optional[LedgerExtract]) -> Dict[Optio
 
 def _unkept(process: LoggedProcess) -> int:
     """Return how many calls of the log the reader has counted and not kept."""
-    kinds = [process.kept.kinds[name] for name in _spans.KIND_OF if name in process.kept.kinds]
+    kinds = [process.kept.kinds[name] for name in KIND_OF if name in process.kept.kinds]
     return sum(kind.all - kind.kept for kind in kinds)

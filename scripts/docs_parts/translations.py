@@ -9,7 +9,7 @@ from typing import Any, Iterator, List, Set, Tuple
 import ddp_probe
 from ddp_probe.judging import rule, rules
 from ddp_probe.judging.doctor import check, checks
-from ddp_probe.showing import brief, language, page, rank_state, ranks
+from ddp_probe.showing import brief_form, language, rank_state, ranks_table, rule_page
 
 _PACKAGE = Path(ddp_probe.__file__).parent
 _OTHERS = {"starting", "a process", " and %d more groups"}
@@ -54,7 +54,17 @@ def _tables() -> Set[str]:
     phases = {word for pair in rank_state._PHASES.values() for word in pair if word}
     results = {check.OK, check.WARN, check.FAIL, check.SKIPPED, check.UNKNOWN}
     degrees = {rule.HIGH, rule.MEDIUM, rule.LOW, rule.WARNING}
-    return {*page.HUNDREDS.values(), *checks.HUNDREDS.values(), *phases, *_ENDS, *results, *degrees, ranks.NOTE, brief.GOOD_ORDER, *_OTHERS}
+    return {
+        *rule_page.HUNDREDS.values(),
+        *checks.HUNDREDS.values(),
+        *phases,
+        *_ENDS,
+        *results,
+        *degrees,
+        ranks_table.NOTE,
+        brief_form.GOOD_ORDER,
+        *_OTHERS,
+    }
 
 
 def lacking(say: language.Language) -> List[str]:

@@ -13,8 +13,7 @@ from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rule import Finding
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.reading.load_run import from_lines
-from ddp_probe.showing.own_change import diff
-from ddp_probe.showing.source_edits import applied
+from ddp_probe.showing.own_change import applied, diff
 
 _RULES = {rule_of(module).id: module for module in modules()}
 

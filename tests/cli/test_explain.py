@@ -4,7 +4,7 @@ import pytest
 
 from ddp_probe.judging import examples
 from ddp_probe.judging.rules import modules, rule_of
-from ddp_probe.showing.page import HUNDREDS
+from ddp_probe.showing.rule_page import HUNDREDS
 
 
 def test_every_rule_is_listed_once(run_python):

@@ -9,7 +9,7 @@ from ddp_probe.judging.doctor.host import Host, Request
 from ddp_probe.judging.doctor.host_meeting import made_of
 from ddp_probe.judging.doctor.plan import LivePlan
 from ddp_probe.shared.accelerators import by_device_type
-from ddp_probe.showing.doctor_hosts import lines
+from ddp_probe.showing.doctor_page import host_lines
 
 
 def _said(name, identity, failed=False):
@@ -26,7 +26,7 @@ def _met():
 
 def test_one_row_per_host():
     """Ranks of a host share a row, two hosts of one name are told apart, an absent rank has a row, and a failure on two hosts is printed once."""
-    page = [line.text for line in lines(_met(), 120)]
+    page = [line.text for line in host_lines(_met(), 120)]
     assert page == [
         "3 hosts, 4 of 5 ranks at 10.0.0.9:29500",
         "  host   ranks  address        cards  torch   driver  Python  mmengine  checks",
@@ -43,7 +43,7 @@ def test_one_row_per_host():
 
 def test_a_narrow_page_leaves_columns_out():
     """On a narrow page the least wanted columns are left out, and no line of the table is wider than the page."""
-    page = [line.text for line in lines(_met(), 60)]
+    page = [line.text for line in host_lines(_met(), 60)]
     assert page[1] == "  host   ranks  address        cards  torch   checks"
     assert max(map(len, page)) <= 60
 

@@ -8,7 +8,7 @@ import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading.load_run import from_lines, load
-from ddp_probe.showing.html import page
+from ddp_probe.showing.html import html_page
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 
@@ -22,7 +22,7 @@ def recorded() -> Callable[[str], Diagnosis]:
 @pytest.fixture(scope="session")
 def made(recorded: Callable[[str], Diagnosis]) -> Callable[[str], str]:
     """Take the stack and the name of a recorded job and return its page."""
-    return lru_cache(maxsize=None)(lambda job: page.text(recorded(job)))
+    return lru_cache(maxsize=None)(lambda job: html_page.text(recorded(job)))
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hostile_run import HOSTILE, diagnosis_of
 
-from ddp_probe.showing.html import page
-from ddp_probe.showing.html.words import WORDS
+from ddp_probe.showing.html import html_page
+from ddp_probe.showing.html.page_words import WORDS
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _BROWSER = next(filter(None, map(shutil.which, _NAMES)), None)
@@ -53,7 +53,7 @@ def _with_probe(text: str) -> str:
 def test_a_browser_shows_a_hostile_run(tmp_path: Path) -> None:
     """Zooming by a button and by a key, and a quoted line, work; nothing of the log runs, nothing is asked for, nothing is wider than the window."""
     opened = tmp_path / "page.html"
-    opened.write_text(_with_probe(page.text(diagnosis_of(tmp_path / "run", HOSTILE))), encoding="utf-8")
+    opened.write_text(_with_probe(html_page.text(diagnosis_of(tmp_path / "run", HOSTILE))), encoding="utf-8")
     command = [
         str(_BROWSER),
         "--headless",

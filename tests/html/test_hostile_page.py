@@ -9,8 +9,8 @@ from page_reader import PageReader
 
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import Evidence
-from ddp_probe.showing.html import page, rendering
-from ddp_probe.showing.html.words import WORDS
+from ddp_probe.showing.html import html_page
+from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.masker import Masker
 
 _HARMLESS = "word"
@@ -25,12 +25,12 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Diagnosis:
 @pytest.fixture(scope="module")
 def text(hostile: Diagnosis) -> str:
     """Return its page."""
-    return page.text(hostile)
+    return html_page.text(hostile)
 
 
 def test_nothing_of_a_log_becomes_markup(text: str, tmp_path: Path) -> None:
     """Each element has a kind and attributes that the page of a run with harmless texts has too, and the tags are balanced."""
-    read, harmless = PageReader(text), PageReader(page.text(diagnosis_of(tmp_path / "run", _HARMLESS)))
+    read, harmless = PageReader(text), PageReader(html_page.text(diagnosis_of(tmp_path / "run", _HARMLESS)))
     assert read.faults == harmless.faults == []
     shapes, expected = ({(tag, tuple(attributes)) for tag, attributes in one.elements} for one in (read, harmless))
     assert shapes <= expected
@@ -58,7 +58,7 @@ def test_secrets_are_masked(text: str) -> None:
 
 def test_json_for_the_script_cannot_end_its_element() -> None:
     """The data has no angle bracket and no ampersand, and is read back as what is shown."""
-    data = rendering.as_json({"a": [HOSTILE, 1.5, None]}, Masker({}))
+    data = html_page.as_json({"a": [HOSTILE, 1.5, None]}, Masker({}))
     assert data.isascii()
     assert [char for char in "<>&" if char in data] == []
     assert json.loads(data)["a"][0].startswith("</script><script>alert(1)</script>")
@@ -69,5 +69,5 @@ def test_a_line_that_is_gone_is_told(hostile: Diagnosis, tmp_path: Path) -> None
     lost = hostile.findings[0]
     lost = type(lost)(*[getattr(lost, name) for name in lost.__struct_fields__])
     lost.evidence = [Evidence(str(tmp_path / "gone.jsonl"), 7, None, "text"), Evidence(str(tmp_path), 1, None, "other")]
-    read = PageReader(page.text(hostile._replace(findings=[lost])))
+    read = PageReader(html_page.text(hostile._replace(findings=[lost])))
     assert read.text.count(WORDS["line_absent"]) == 2

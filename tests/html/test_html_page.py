@@ -10,10 +10,10 @@ from page_reader import PageReader
 
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.showing import safe
-from ddp_probe.showing.html import page
-from ddp_probe.showing.html.words import WORDS
+from ddp_probe.showing.brief_form import questions
+from ddp_probe.showing.html import html_page
+from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.paths import Paths
-from ddp_probe.showing.questions import questions
 
 _RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _JOBS = sorted({"%s/%s" % (log.parts[-3], log.parts[-2]) for log in _RECORDED.glob("*/*/*.jsonl")})
@@ -139,11 +139,11 @@ def test_memory_over_time_is_a_row_of_bars(told: Callable[[str], Diagnosis]) -> 
 {"event":"device.state","rank":0,"ts":"2026-11-24T12:00:02.000000Z","when":"end","devices":[{"device":"gcu:0","allocated":%d}]}
 {"event":"process.end","rank":0,"ts":"2026-11-24T12:00:03.000000Z","exit_code":0}
 """
-    assert "0 MiB on gcu:0; since 1 s" in page.text(told(log % (0, 0)))
+    assert "0 MiB on gcu:0; since 1 s" in html_page.text(told(log % (0, 0)))
     log %= (1 << 30, 3 << 30)
-    text = page.text(told(log))
+    text = html_page.text(told(log))
     assert "1.0 GiB on gcu:0; since 1 s" in text
     assert "3.0 GiB on gcu:0; since 2 s" in text
     assert 'height="5.33"' in text
     assert "swatch memory" in text
-    assert "swatch memory" not in page.text(told(log.replace("device.state", "device.set")))
+    assert "swatch memory" not in html_page.text(told(log.replace("device.state", "device.set")))

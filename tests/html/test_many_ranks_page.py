@@ -10,7 +10,7 @@ from page_reader import PageReader
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import load
-from ddp_probe.showing.html import axis, bundling, page
+from ddp_probe.showing.html import html_page, lanes
 from ddp_probe.showing.timeline import HANG, Span
 
 _MOST = 5_000_000
@@ -22,7 +22,7 @@ def made_of_many(repo: Path, clean_env: Callable[..., Dict[str, str]], tmp_path_
     command = [sys.executable, repo / "scripts" / "simulate_ranks", "1024", "--events", "24", "--records", "40", "--fault", "absent:700"]
     out = ["--out", tmp_path_factory.mktemp("many")]
     done = subprocess.run([*map(str, command), *map(str, out)], env=clean_env(), capture_output=True, text=True, timeout=120, check=True)
-    return page.text(judge(load([done.stdout.strip()])))
+    return html_page.text(judge(load([done.stdout.strip()])))
 
 
 def test_it_is_small_and_whole(made_of_many: str) -> None:
@@ -52,7 +52,7 @@ def test_short_calls_become_one_bar_and_others_stay() -> None:
     """Of twenty thousand calls some hundred bars are left, and what failed, never ended or is guilty is one of its own."""
     spans = [_span(number, number + 0.5) for number in range(20_000)]
     special = [_span(7.6, 7.7, failed=True), _span(9_000.6, 20_000.0, ended=False), _span(9.6, 9.7, guilty=True)]
-    found = bundling.placed([*spans, *special], 200, 20_000.0)
+    found = lanes.placed([*spans, *special], 200, 20_000.0)
     assert len(found) <= 210
     assert sum(one.size for one in found) == len(spans) + len(special)
     assert {one.span for one in found if one.size == 1} >= set(special)
@@ -61,7 +61,7 @@ def test_short_calls_become_one_bar_and_others_stay() -> None:
 def test_a_call_lies_below_the_one_that_it_is_in() -> None:
     """What begins while another one lasts is below it, a time in which nothing moved is below both, and what follows is in the first row again."""
     outer, inner, after, still = _span(0, 10), _span(2, 3), _span(11, 12), _span(1, 9, kind=HANG)
-    found = {one.span: one.row for one in bundling.placed([outer, inner, after, still], 10, 12.0)}
+    found = {one.span: one.row for one in lanes.placed([outer, inner, after, still], 10, 12.0)}
     assert (found[outer], found[inner], found[still], found[after]) == (0, 1, 2, 0)
 
 
@@ -71,7 +71,7 @@ def test_a_call_lies_below_the_one_that_it_is_in() -> None:
 )
 def test_times_on_the_axis_are_round(length: float, texts: Any) -> None:
     """At most nine times are on the axis, at steps of 1, 2 or 5."""
-    found = axis.ticks(length, length)
+    found = lanes.axis_ticks(length, length)
     assert [tick.text for tick in found][:3] == texts
     assert len(found) <= 9
 
@@ -82,4 +82,4 @@ def test_times_on_the_axis_are_round(length: float, texts: Any) -> None:
 )
 def test_a_length_has_the_unit_that_fits(number: float, text: str) -> None:
     """Microseconds to hours are shown with three digits or two units."""
-    assert axis.seconds(number) == text
+    assert lanes.seconds(number) == text

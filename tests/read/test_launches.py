@@ -7,7 +7,7 @@ import pytest
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import load
-from ddp_probe.showing import brief
+from ddp_probe.showing import brief_form
 
 Write = Callable[[Path, Dict[str, List[str]]], Path]
 Event = Callable[..., str]
@@ -83,7 +83,7 @@ def test_what_one_node_cannot_see(node: Callable[..., Path]) -> None:
     assert (run.missing, run.elsewhere) == ([], [2, 3])
     diagnosis = judge(run)
     assert diagnosis.verdict == "undecided"
-    first, last = brief.lines(diagnosis)
+    first, last = brief_form.lines(diagnosis)
     assert "Ranks 2-3 are on other hosts, without a file here" in first
     assert last.startswith("not seen: ")
     assert last.endswith("python -m ddp_probe report %s" % (Path(run.folders[0]).parent / "2*"))

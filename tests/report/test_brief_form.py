@@ -3,35 +3,35 @@
 from typing import Callable
 
 from ddp_probe.judging.judge import Diagnosis
-from ddp_probe.showing import brief
+from ddp_probe.showing import brief_form
 
 
 def test_a_finding_is_one_line(made: Diagnosis) -> None:
     """Id, name, ranks and verdict are on one line."""
-    assert brief.lines(made) == ["DDP104 submodule-left-behind [ranks 0-1]: " + made.findings[0].verdict]
+    assert brief_form.lines(made) == ["DDP104 submodule-left-behind [ranks 0-1]: " + made.findings[0].verdict]
 
 
 def test_clear_is_one_line(recorded: Callable[[str], Diagnosis]) -> None:
     """A healthy job is clear."""
-    assert brief.lines(recorded("00_healthy_ddp")) == ["clear: ranks 0-1 ended in good order, and no rule found anything."]
+    assert brief_form.lines(recorded("00_healthy_ddp")) == ["clear: ranks 0-1 ended in good order, and no rule found anything."]
 
 
 def test_undecided_is_one_line_with_its_reasons(told: Callable[[str], Diagnosis]) -> None:
     """The first reasons are printed, and the number of others."""
     log = '{"event":"process.start","rank":0,"world_size":3}\n{"event":"process.end","rank":0}'
-    assert brief.lines(told(log)) == ["undecided because: Ranks 1-2 left no file, of 3 expected."]
+    assert brief_form.lines(told(log)) == ["undecided because: Ranks 1-2 left no file, of 3 expected."]
 
 
 def test_a_warning_says_so(made: Diagnosis) -> None:
     """A finding that is not an error shows its severity; one about the whole job names no ranks."""
     made.findings[0].severity, made.findings[0].ranks = "warning", []
-    assert brief.lines(made)[0].startswith("DDP104 submodule-left-behind warning: ")
+    assert brief_form.lines(made)[0].startswith("DDP104 submodule-left-behind warning: ")
 
 
 def test_no_text_of_a_log_makes_a_second_line(made: Diagnosis) -> None:
     """A verdict with line breaks and escapes stays one harmless line of bounded length."""
     made.findings[0].verdict = "a\nb\x1b[31m" + "x" * 10**5
-    (line,) = brief.lines(made)
+    (line,) = brief_form.lines(made)
     assert "\n" not in line
     assert "\x1b" not in line
-    assert len(line) < 2 * brief.LONGEST
+    assert len(line) < 2 * brief_form.LONGEST

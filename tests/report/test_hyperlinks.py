@@ -9,7 +9,7 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 import pytest
 
-from ddp_probe.showing import hyperlinks, paint, places
+from ddp_probe.showing import paint, paths
 from ddp_probe.showing.layout import Link, StyledLine
 
 _KNOWN = {"TERM": "xterm-256color", "VTE_VERSION": "7200"}
@@ -29,7 +29,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.delenv(name, raising=False)
     for name, value in _KNOWN.items():
         monkeypatch.setenv(name, value)
-    hyperlinks.address.cache_clear()
+    paint.address.cache_clear()
     yield
     paint.choose(paint.AUTO)
 
@@ -55,7 +55,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 def test_only_known_terminals_have_links(environ: Dict[str, str], known: bool) -> None:
     """A terminal that is not known to have links gets none, nor does one behind a multiplexer."""
-    assert hyperlinks.understood(environ) is known
+    assert paint.understood(environ) is known
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_link_leads_to_the_file_and_changes_no_text(tmp_path: Path) -> None:
     """The link has the host and the whole path; without its escape sequences the line is the same, and the indent has neither colour nor link."""
     file = tmp_path / "my train.py"
     file.write_text("", encoding="utf-8")
-    line = places.linked(StyledLine("    at my train.py:17 in main", paint.BAD), "my train.py:17", str(file))
+    line = paths.linked(StyledLine("    at my train.py:17 in main", paint.BAD), "my train.py:17", str(file))
     shown = paint.text([line], _Terminal())
     (target, end) = _LINK.findall(shown)
     assert (unquote(urlsplit(target).path), end) == (str(file), "")
@@ -110,7 +110,7 @@ def test_no_name_of_a_file_leaves_its_link(tmp_path: Path) -> None:
     file = os.path.join(os.fsencode(str(tmp_path)), name)
     with open(file, "wb"):
         pass
-    address = hyperlinks.address(os.fsdecode(file))
+    address = paint.address(os.fsdecode(file))
     assert _HARMLESS.fullmatch(address), address
     assert unquote_to_bytes(urlsplit(address).path) == file
 
@@ -118,4 +118,4 @@ def test_no_name_of_a_file_leaves_its_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a\x00b", "a" * 5000, "\ud800\udfff"], ids=["null", "long", "surrogates"])
 def test_a_name_that_no_file_can_have_is_no_error(name: str) -> None:
     """A log may name what no file system takes: the text stays without a link."""
-    assert hyperlinks.address("/" + name) == ""
+    assert paint.address("/" + name) == ""

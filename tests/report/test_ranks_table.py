@@ -8,8 +8,8 @@ import pytest
 
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading.load_run import from_lines, load
-from ddp_probe.showing import as_json, ranks, ranks_table
-from ddp_probe.showing.html import page
+from ddp_probe.showing import as_json, ranks_table
+from ddp_probe.showing.html import html_page
 from ddp_probe.showing.rank_state import RankState, rank_states
 
 _PLAIN = RankState(0, 0, "node1", "gcu:0", "[0]", "0", "wrapped", "ddp.init", "t.py:1", "ended")
@@ -30,7 +30,7 @@ def _texts(stand: List[RankState], guilty: Any = (), width: int = 80) -> List[st
 
 def test_eight_ranks_are_told_by_number() -> None:
     """Eight ranks have a row each, with the devices as they are called."""
-    table = ranks.table(_alike(8), ())
+    table = ranks_table.rows_of(_alike(8), ())
     assert [row.devices for row in table.rows] == ["gcu:%d" % rank for rank in range(8)]
     assert not table.relative
 
@@ -38,15 +38,15 @@ def test_eight_ranks_are_told_by_number() -> None:
 @pytest.mark.parametrize("size", [64, 1024])
 def test_many_ranks_on_their_own_cards_are_one_row(size: int) -> None:
     """Ranks that differ only in using the card of their LOCAL_RANK share one row, which says so."""
-    table = ranks.table(_alike(size), ())
+    table = ranks_table.rows_of(_alike(size), ())
     assert [(len(row.ranks), row.devices, row.device_ids, row.card) for row in table.rows] == [(size, "gcu:N", "[N]", "N")]
-    assert ranks.NOTE in _texts(_alike(size))
+    assert ranks_table.NOTE in _texts(_alike(size))
 
 
 def test_all_on_one_card_is_told_by_number() -> None:
     """If all ranks use card 0, rank 0 is not shown as using its own card."""
     stand = [each._replace(devices="gcu:0", device_ids="[0]", card="0", site="t.py:%d" % (each.rank or 0)) for each in _alike(64)]
-    table = ranks.table(stand, (), with_last=False)
+    table = ranks_table.rows_of(stand, (), with_last=False)
     assert [(row.ranks, row.devices, row.card) for row in table.rows] == [(list(range(64)), "gcu:0", "0")]
 
 
@@ -80,9 +80,9 @@ def test_ranks_without_a_file_have_a_row(many: Callable[..., Path]) -> None:
 def test_rows_are_bounded_and_the_guilty_ones_kept() -> None:
     """A thousand ranks that all stand elsewhere leave a bounded table, the guilty rank's row in it and the rest counted."""
     stand = [each._replace(phase="phase %d" % (each.rank or 0)) for each in _alike(1000)]
-    table = ranks.table(stand, {777})
-    assert len(table.rows) == ranks.ROWS
-    assert table.left_out == 1000 - ranks.ROWS
+    table = ranks_table.rows_of(stand, {777})
+    assert len(table.rows) == ranks_table.ROWS
+    assert table.left_out == 1000 - ranks_table.ROWS
     assert [row.ranks for row in table.rows if row.guilty] == [[777]]
     assert len(_texts(stand, {777})) < 60
 
@@ -93,13 +93,13 @@ def test_rows_are_bounded_and_the_guilty_ones_kept() -> None:
 )
 def test_ranks_fit_a_cell(some: List[int], text: str) -> None:
     """Neighbouring ranks become ranges; scattered ranks are shown by the first, the last and their number."""
-    assert ranks.few(some) == text
+    assert ranks_table.few(some) == text
 
 
 def test_hosts_are_in_the_order_of_their_numbers() -> None:
     """Up to three hosts are named, node9 before node10; more are counted."""
-    assert ranks.hosts(["node10", "node9", "node9", ""]) == "node9, node10"
-    assert ranks.hosts(["a", "b", "c", "d"]) == "4 hosts"
+    assert ranks_table.hosts(["node10", "node9", "node9", ""]) == "node9, node10"
+    assert ranks_table.hosts(["a", "b", "c", "d"]) == "4 hosts"
 
 
 _START = '{"event":"process.start","rank":0,"local_rank":0,"world_size":1}\n'
@@ -160,7 +160,7 @@ def test_the_one_visible_card_is_named(recorded: Callable[[str], Diagnosis]) -> 
 
 def test_a_host_of_any_name_is_sorted() -> None:
     """Host names with digits that are not decimal, such as a superscript, are listed like others."""
-    assert sorted(ranks.hosts(["node10", "²", "node9"]).split(", ")) == ["node10", "node9", "²"]
+    assert sorted(ranks_table.hosts(["node10", "²", "node9"]).split(", ")) == ["node10", "node9", "²"]
 
 
 _HANGS = """
@@ -236,6 +236,6 @@ def test_a_limit_that_is_near_is_a_column(system: str, cards: Any, told: List[st
     assert any("nearly full" in text for text in _texts(states, width=200)) is any(told)
     diagnosis = judge(run)
     assert [each["near"] for each in json.loads(as_json.text(diagnosis))["ranks"]] == told
-    text = page.text(diagnosis)
+    text = html_page.text(diagnosis)
     assert ("Nearly full" in text) is any(told)
     assert all(cell in text for cell in told)

@@ -10,8 +10,8 @@ import pytest
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.reading import ledger_text
 from ddp_probe.reading.load_run import from_lines
-from ddp_probe.showing import as_json, ranks_table, safe, trace, watch_json, watch_table
-from ddp_probe.showing.html import page
+from ddp_probe.showing import as_json, ranks_table, safe, trace, watch_page
+from ddp_probe.showing.html import html_page
 from ddp_probe.showing.rank_state import rank_states
 from ddp_probe.showing.watch.look import LiveView, Look
 
@@ -75,7 +75,7 @@ def test_json_has_the_late_rank_and_the_waits() -> None:
 
 def test_the_page_has_the_waits_of_ranks_by_line() -> None:
     """The matrix has a row for each rank and a column for each line, and the late rank's row is marked; without waits there is no such section."""
-    text = page.text(_judged(LATE, WAITS))
+    text = html_page.text(_judged(LATE, WAITS))
     section = text[text.index('<section id="waits"') : text.index("</section>", text.index('<section id="waits"'))]
     assert section.count("<tr") == 9
     assert section.count('<tr class="guilty">') == 1
@@ -83,7 +83,7 @@ def test_the_page_has_the_waits_of_ranks_by_line() -> None:
     assert "t.py:40" in section
     assert "0.76 s" in section
     assert 'title="40 calls, the longest 0.019 s"' in section
-    assert '<section id="waits"' not in page.text(_judged("ledger 0 barrier at t.py:1"))
+    assert '<section id="waits"' not in html_page.text(_judged("ledger 0 barrier at t.py:1"))
 
 
 def test_a_trace_has_counters_of_steps_and_waits() -> None:
@@ -113,7 +113,7 @@ def look(tmp_path: Path) -> Any:
 def test_watch_shows_the_rank_that_the_others_wait_for_first(look: Any) -> None:
     """The late rank's row is the first, within 80 columns; the column says who waits how much, and a sentence by how much it is late."""
     found = look(*LATE.splitlines())
-    head, first, second, *rest = [line.text for line in watch_table.lines(found, "run", 80)][1:]
+    head, first, second, *rest = [line.text for line in watch_page.table_lines(found, "run", 80)][1:]
     assert "waited" in head
     assert first.startswith("> 5 ")
     assert "30%" in second
@@ -121,7 +121,7 @@ def test_watch_shows_the_rank_that_the_others_wait_for_first(look: Any) -> None:
     assert "rank 5 is late: last in 60 of 60 steps, by 30 ms, spent in the forward pass; 7 others wait 30 % of each step" in " ".join(
         text.strip() for text in rest
     )
-    shown = {one["rank"]: (one["waited"], bool(one["stands_out"])) for one in json.loads(watch_json.text(found, "run"))["ranks"]}
+    shown = {one["rank"]: (one["waited"], bool(one["stands_out"])) for one in json.loads(watch_page.as_json(found, "run"))["ranks"]}
     assert shown[5] == (0.0, True)
     assert abs(shown[0][0] - 0.3) < 0.01
     assert not shown[0][1]

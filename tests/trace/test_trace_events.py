@@ -8,8 +8,8 @@ import pytest
 
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.showing import trace
-from ddp_probe.showing._tracks import tracks
 from ddp_probe.showing.timeline import COLLECTIVE, Lane, Span
+from ddp_probe.showing.trace import tracks
 
 _REQUIRED = {
     "X": {"name", "cat", "ts", "dur", "pid", "tid", "args"},

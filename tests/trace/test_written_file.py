@@ -12,17 +12,17 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from ddp_probe import cli
-from ddp_probe.showing import written_file
+from ddp_probe.showing import forms
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 FOUND, CLEAR, PLAIN = "03_submodule_left_behind", "00_healthy_ddp", "12_killed_by_sigkill/output.txt"
-_OPTIONS = [form.option for form in written_file.FILES]
+_OPTIONS = [form.option for form in forms.FILES]
 
 
 @pytest.mark.parametrize("option", _OPTIONS)
 def test_stdout_and_the_exit_code_stay_those_of_the_report(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With a file the command prints and returns what it does without, and says on stderr in one line where the file is and what opens it."""
-    (form,) = [form for form in written_file.FILES if form.option == option]
+    (form,) = [form for form in forms.FILES if form.option == option]
     target = tmp_path / "run file"
     for job, code in ((FOUND, 1), (CLEAR, 0)):
         assert cli.main(["report", "--brief", str(RECORDED / job)]) == code
@@ -94,7 +94,7 @@ def test_a_full_disk_leaves_nothing_behind(option: str, tmp_path: Path, capsys: 
     assert cli.main(["report", "--brief", option, str(target), str(RECORDED / CLEAR)]) == 0
     before = target.read_bytes()
     capsys.readouterr()
-    monkeypatch.setattr(written_file.os, "replace", _full)
+    monkeypatch.setattr(forms.os, "replace", _full)
     assert cli.main(["report", "--brief", option, str(target), str(RECORDED / FOUND)]) == 2
     out, err = capsys.readouterr()
     assert "DDP104" in out

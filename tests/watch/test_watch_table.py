@@ -15,9 +15,9 @@ from ledger_books import Call, Phase, born, returned
 
 from ddp_probe.reading import ledger_text, whole_ledger
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.showing.watch import glimpse
+from ddp_probe.showing.watch import position
 from ddp_probe.showing.watch.look import LiveView, Look
-from ddp_probe.showing.watch.rows import rows
+from ddp_probe.showing.watch_page import rows
 
 MANY = 1024
 
@@ -241,9 +241,9 @@ def test_speed_is_counted_between_two_looks(book: Any, folder: Path) -> None:
 def test_the_end_of_a_ledger_is_what_the_whole_says(book: Any, count: int) -> None:
     """However often the ring has gone round, the last records, groups and phases are those that the parser finds in the whole file."""
     path = str(book(0, Phase("backward", 3), *returned(*range(1, count + 1))).path)
-    end, whole = glimpse.Glimpses().of(path), whole_ledger.read(path, glimpse.KEPT)
+    end, whole = position.Glimpses().of(path), whole_ledger.read(path, position.KEPT)
     assert end == whole
-    assert [record.seq for record in end.records] == list(range(max(1, count - glimpse.KEPT + 1), count + 1))
+    assert [record.seq for record in end.records] == list(range(max(1, count - position.KEPT + 1), count + 1))
 
 
 def test_a_torn_ledger_is_shown_as_far_as_it_goes(book: Any, folder: Path, shown: Any) -> None:

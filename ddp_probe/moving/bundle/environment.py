@@ -11,7 +11,7 @@ from ddp_probe.judging.words import named, spans
 from ddp_probe.moving.bundle import host_table
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
-from ddp_probe.showing import brief, inventory, safe
+from ddp_probe.showing import brief_form, inventory, safe
 from ddp_probe.showing.layout import wrap
 from ddp_probe.showing.masker import Masker
 from ddp_probe.showing.rank_state import rank_states
@@ -75,7 +75,7 @@ def _probe(run: Run) -> str:
 
 def _verdict(diagnosis: Diagnosis) -> str:
     """Return the verdict in one line."""
-    return "%s%s" % ("" if diagnosis.verdict != "found" else "found: ", brief.lines(diagnosis)[0])
+    return "%s%s" % ("" if diagnosis.verdict != "found" else "found: ", brief_form.lines(diagnosis)[0])
 
 
 def _ranks(run: Run) -> str:

@@ -1,15 +1,182 @@
 """The run over time: a lane for each rank, with what it did as bars, and the same in words for those who do not see them."""
 
-from typing import List, NamedTuple, Optional
+import os
+from datetime import datetime, timezone
+from math import floor, log10
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.words import size
-from ddp_probe.showing.html import lane_words
-from ddp_probe.showing.html.axis import AxisTick, TimeScale, date, seconds, ticks
-from ddp_probe.showing.html.bundling import PlacedSpan, placed
+from ddp_probe.shared.schema import Site
+from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.html.quotes import LineLink, Quotes
-from ddp_probe.showing.html.words import WORDS
-from ddp_probe.showing.timeline import CALLS, FAILURE, HANG, KINDS, Lane, Mark, Timeline, timeline
+from ddp_probe.showing.timeline import CALLS, FAILURE, HANG, KINDS, Lane, Mark, Span, Timeline, timeline
+
+_TICKS = 8
+_LAST = 0.96  # Of the axis: there is no room for the text of a later time.
+
+
+class AxisTick(NamedTuple):
+    """A time on the axis."""
+
+    x: str
+    text: str
+
+
+class TimeScale:
+    """Turns times into percent of the run."""
+
+    def __init__(self, begin: float, length: float) -> None:
+        self.begin, self.length = begin, length
+
+    def at(self, when: float) -> str:
+        """Return where a time lies."""
+        return "%.4f%%" % (100 * self.share(when - self.begin))
+
+    def share(self, lasted: float) -> float:
+        """Return how much of the run a length is."""
+        return max(0.0, min(lasted / self.length, 1.0)) if self.length > 0 else 0.0
+
+
+def axis_ticks(length: float, drawn: float) -> List[AxisTick]:
+    """Return times on the axis, at round numbers."""
+    if not 0 < length < float("inf"):
+        return []
+    least = length / _TICKS
+    power = 10.0 ** floor(log10(least))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
+    count = int(min(length, _LAST * drawn) / step) + 1
+    return [AxisTick("%.4f%%" % (100 * number * step / drawn), "%g s" % (number * step)) for number in range(count)]
+
+
+def seconds(number: float) -> str:
+    """Return a time in the unit that fits it."""
+    if number < 0:
+        return "-" + seconds(-number)
+    if number < 1e-3:
+        return "%.0f us" % (number * 1e6)
+    if number < 1:
+        return "%.3g ms" % (number * 1e3)
+    if number < 120:
+        return "%.3g s" % number
+    whole = int(number)
+    return "%d min %02d s" % (whole // 60, whole % 60) if number < 7200 else "%d h %02d min" % (whole // 3600, whole // 60 % 60)
+
+
+def date_of(when: float) -> str:
+    """Return a time as date and time of day, UTC; empty if there is none."""
+    try:
+        return datetime.fromtimestamp(when, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC") if when > 0 else ""
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+# Fits the spans of a lane into a number: short ones of one kind that follow each other become one, so that a page stays small.
+
+DEPTH = 3  # Rows of one lane; what lies deeper is in the last one.
+
+
+class PlacedSpan(NamedTuple):
+    """A span, in which row of its lane it is, and of how many spans it is made."""
+
+    span: Span
+    row: int
+    size: int
+
+
+def placed(spans: Sequence[Span], most: int, length: float) -> List[PlacedSpan]:
+    """Return at most about this many spans, each below the one that it lies in; what failed, never ended or is guilty stays by itself.
+
+    The times in which nothing moved are below what the rank was in.
+    """
+    found = _rows([span for span in spans if span.kind != HANG])
+    gap = length / 4000 if length > 0 else 1.0
+    while len(found) > most and gap < length:
+        found = _bundled(found, gap)
+        gap *= 2
+    return found + [
+        PlacedSpan(span, 1 + max((one.row for one in found if one.span.end > span.begin), default=-1), 1) for span in spans if span.kind == HANG
+    ]
+
+
+def _rows(spans: Sequence[Span]) -> List[PlacedSpan]:
+    """Give each span the first row that is free when it begins."""
+    free = [float("-inf")] * DEPTH
+    found: List[PlacedSpan] = []
+    for span in sorted(spans, key=lambda one: (one.begin, -one.end)):
+        row = next((number for number, until in enumerate(free) if until <= span.begin), DEPTH - 1)
+        free[row] = max(free[row], span.end)
+        found.append(PlacedSpan(span, row, 1))
+    return found
+
+
+def _bundled(spans: Sequence[PlacedSpan], gap: float) -> List[PlacedSpan]:
+    kept: List[PlacedSpan] = []
+    last = [-1] * DEPTH  # Of each row, where its latest span is.
+    for one in spans:
+        before = kept[last[one.row]] if last[one.row] >= 0 else None
+        if before is not None and _alike(before.span, one.span) and one.span.end - before.span.begin <= gap:
+            joined = before.span._replace(end=max(before.span.end, one.span.end), site=None, at=None, detail="")
+            kept[last[one.row]] = PlacedSpan(joined, one.row, before.size + one.size)
+            continue
+        last[one.row] = len(kept)
+        kept.append(one)
+    return kept
+
+
+def _alike(one: Span, other: Span) -> bool:
+    return one.kind == other.kind and all(each.ended and not each.failed and not each.guilty for each in (one, other))
+
+
+# What the lanes say in words: on their bars, when one points at a bar, and in the table.
+
+
+def label_of(one: PlacedSpan) -> str:
+    """Return what is written on a bar; if a finding points at it, with the line of the job."""
+    span = one.span
+    return "%s  %s" % (name_of(one), _short(span.site)) if span.guilty and span.site is not None else name_of(one)
+
+
+def name_of(one: PlacedSpan) -> str:
+    """Return the name of a bar."""
+    return one.span.name if one.size == 1 else WORDS["bar_many"] % (one.size, WORDS["kind_" + one.span.kind])
+
+
+def title_of(one: PlacedSpan, scale: TimeScale) -> str:
+    """Return all that is known of a bar."""
+    span = one.span
+    how = WORDS["bar_open"] if not span.ended else WORDS["bar_failed"] if span.failed else ""
+    parts = [name_of(one), WORDS["bar_time"] % (seconds(span.end - span.begin), seconds(span.begin - scale.begin)), how, span.detail]
+    parts += ["%s:%d" % (span.site.file, span.site.line)] if span.site is not None and span.site.file else []
+    return "; ".join(text for text in parts if text)
+
+
+def last_words(span: Span, scale: TimeScale) -> str:
+    """Return what a process did last."""
+    how = WORDS["last_open"] % span.name if not span.ended else WORDS["last_failed"] % span.name if span.failed else span.name
+    place = WORDS["last_at"] % _short(span.site) if span.site is not None and span.site.file else ""
+    return how + place + WORDS["last_from"] % seconds(span.begin - scale.begin)
+
+
+def _short(site: Optional[Site]) -> str:
+    return "%s:%d" % (os.path.basename(site.file), site.line) if site is not None else ""
+
+
+def spent(spans: Sequence[Span]) -> str:
+    """Return how often and how long a process was in each kind."""
+    times: Dict[str, List[float]] = {}
+    for span in spans:
+        times.setdefault(span.kind, []).append(span.end - span.begin)
+    return "; ".join(_spent(WORDS["kind_" + kind], those) for kind, those in times.items())
+
+
+def _spent(kind: str, times: List[float]) -> str:
+    if len(times) == 1:
+        return WORDS["spent_once"] % (kind, seconds(times[0]))
+    return WORDS["spent_often"] % (kind, len(times), seconds(sum(times)))
+
+
+# The run over time: a lane for each rank, with what it did as bars, and the same in words for those who do not see them.
 
 LANES = 64  # Most lanes; of more ranks than this only the first FEW are shown.
 FEW = 24
@@ -94,11 +261,11 @@ def part(diagnosis: Diagnosis, quotes: Quotes) -> LanesPart:
         len(lanes),
         found.of,
         [kind for kind in KINDS if kind in present] + ([MEMORY] if any(bar.kind == MEMORY for lane in lanes for bar in lane.bars) else []),
-        ticks(length, drawn),
+        axis_ticks(length, drawn),
         length,
         drawn,
         _busy(found, length),
-        date(found.begin),
+        date_of(found.begin),
         seconds(length),
         len({lane.host for lane in found.lanes if lane.host}) > 1,
     )
@@ -123,9 +290,9 @@ def _lane(lane: Lane, scale: TimeScale, most: int, quotes: Quotes) -> LanePart:
         rows + bool(memory),
         [_bar(one, scale) for one in spans] + memory,
         [_mark(mark, scale) for mark in lane.marks],
-        lane_words.spent(lane.spans),
+        spent(lane.spans),
         seconds(lane.begin - scale.begin) if lane.spans else "",
-        lane_words.last(last, scale) if last is not None else "",
+        last_words(last, scale) if last is not None else "",
         lane.ending,
         quotes.link(last.at) if last is not None and last.at is not None and (lane.guilty or last.guilty) else None,
         lane.left_out,
@@ -135,14 +302,14 @@ def _lane(lane: Lane, scale: TimeScale, most: int, quotes: Quotes) -> LanePart:
 def _bar(one: PlacedSpan, scale: TimeScale) -> LaneBar:
     span = one.span
     letters = _ROOM * scale.share(span.end - span.begin)
-    label = lane_words.label(one)
+    label = label_of(one)
     return LaneBar(
         scale.at(span.begin),
         scale.at(scale.begin + span.end - span.begin),
         one.row,
         span.kind,
         label if len(label) + 2 <= letters else "",
-        lane_words.title(one, scale),
+        title_of(one, scale),
         "failed" if span.failed else "" if span.ended else "open",
         letters < _THIN,
         span.guilty,

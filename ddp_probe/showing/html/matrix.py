@@ -1,15 +1,17 @@
-"""Ranks x devices: how many parameters of each rank are on which device, beside device_ids, card, phase and end. Equal ranks share a row."""
+"""Ranks x devices: how many parameters are where; and ranks x lines: how long each rank was in the collectives of each line."""
 
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from ddp_probe.judging import late_ranks
 from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.judging.late_ranks import WaitSite, WaitTime
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.shared import schema
-from ddp_probe.showing import ranks
+from ddp_probe.showing import ranks_table
+from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.html.quotes import LineLink, Quotes
-from ddp_probe.showing.html.words import WORDS
 from ddp_probe.showing.rank_state import RankState, parameters_on
 
 _COLUMNS = 12  # Devices that have a column of their own.
@@ -64,7 +66,7 @@ def matrix(diagnosis: Diagnosis, states: Sequence[RankState], quotes: Quotes) ->
     guilty = {rank for finding in diagnosis.findings for rank in finding.ranks}
     known = {process.rank: process for process in run.processes}
     counts = {rank: parameters_on(process) for rank, process in known.items()}
-    table = ranks.table([_with_counts(state, counts.get(state.rank, {})) for state in states], guilty)
+    table = ranks_table.rows_of([_with_counts(state, counts.get(state.rank, {})) for state in states], guilty)
     held = [_named(row, known, counts, relative=table.relative) for row in table.rows]
     devices = _devices(held)
     rows = [_row(row, own, devices, _link(row, known, quotes)) for row, own in zip(table.rows, held)]
@@ -88,7 +90,7 @@ def _with_counts(state: RankState, held: Dict[str, int]) -> RankState:
 
 
 def _named(
-    row: ranks.StateRow, known: Dict[Optional[int], LoggedProcess], counts: Dict[Optional[int], Dict[str, int]], *, relative: bool
+    row: ranks_table.StateRow, known: Dict[Optional[int], LoggedProcess], counts: Dict[Optional[int], Dict[str, int]], *, relative: bool
 ) -> Dict[str, int]:
     """Return the counts of a row's first rank; with many ranks, its own card is N."""
     rank = row.ranks[0] if row.ranks else None
@@ -109,7 +111,7 @@ def _natural(device: str) -> Tuple[bool, str, int]:
     return kind != "cpu", kind, int(number) if number.isdecimal() and len(number) < 10 else -1
 
 
-def _link(row: ranks.StateRow, known: Dict[Optional[int], LoggedProcess], quotes: Quotes) -> Optional[LineLink]:
+def _link(row: ranks_table.StateRow, known: Dict[Optional[int], LoggedProcess], quotes: Quotes) -> Optional[LineLink]:
     """Return where the log says it: at the last wrap of the row's first rank, else at its last line."""
     process = known.get(row.ranks[0] if row.ranks else None)
     if process is None:
@@ -119,10 +121,79 @@ def _link(row: ranks.StateRow, known: Dict[Optional[int], LoggedProcess], quotes
     return quotes.link(wrap.at if wrap is not None else process.last_at if process.last_at.line else LogLine(process.file, 1))
 
 
-def _row(row: ranks.StateRow, held: Dict[str, int], devices: Sequence[str], link: Optional[LineLink]) -> MatrixRow:
+def _row(row: ranks_table.StateRow, held: Dict[str, int], devices: Sequence[str], link: Optional[LineLink]) -> MatrixRow:
     whole = sum(held.values())
     cells = [DeviceCell(held.get(device, 0), 0 < held.get(device, 0) == whole) for device in devices]
     others = ", ".join("%s %d" % (device, held[device]) for device in sorted(held) if device not in devices)
-    who = ranks.few(row.ranks, 8)
+    who = ranks_table.few(row.ranks, 8)
     told = row.device_ids, row.card, row.memory, row.near, row.waited, row.phase, row.end
     return MatrixRow(who, len(row.ranks), row.guilty, row.host, cells, others, *told, link)
+
+
+# Ranks x lines: how long each rank was in the collectives of each line, and which part of a step it waits for the slowest.
+
+_LINES = 8  # Columns, those with most time.
+_RANKS = 32  # Rows.
+_SHADES = 4
+
+
+class WaitCell(NamedTuple):
+    """One rank at one line; `shade` is from 0 to 4, by the longest of the column."""
+
+    text: str
+    shade: int
+    title: str
+
+
+class WaitRow(NamedTuple):
+    """One rank."""
+
+    rank: int
+    host: str
+    late: bool
+    cells: List[WaitCell]
+
+
+class WaitMatrix(NamedTuple):
+    """The rows and their columns."""
+
+    columns: List[WaitSite]
+    steps: bool  # The first cell of a row is the part of a step.
+    rows: List[WaitRow]
+    hosts: bool
+    left_out: int
+    lines_left_out: int
+
+
+def waits_part(diagnosis: Diagnosis) -> WaitMatrix:
+    """Return the matrix; it has no rows if less than two ranks have waited anywhere."""
+    run = diagnosis.run
+    sites, shares = late_ranks.sites(run), late_ranks.shares(run)
+    found, columns = late_ranks.late(run), list(sites)[:_LINES]
+    slow = found.ranks if found is not None else []
+    ranks = sorted({*shares, *(rank for line in columns for rank in sites[line])})
+    if len(ranks) < 2:
+        return WaitMatrix([], False, [], False, 0, 0)
+    inside = {rank: sum(sites[line][rank].inside for line in columns if rank in sites[line]) for rank in ranks}
+    chosen = sorted(ranks, key=lambda rank: (rank not in slow, shares.get(rank, 0.0), inside[rank], rank))[:_RANKS]
+    most = [max(time.inside for time in sites[line].values()) for line in columns]
+    rows = [
+        WaitRow(rank, run.ranks[rank].host, rank in slow, _cells(rank, shares, [sites[line] for line in columns], most)) for rank in sorted(chosen)
+    ]
+    return WaitMatrix(columns, bool(shares), rows, len({row.host for row in rows}) > 1, len(ranks) - len(rows), len(sites) - len(columns))
+
+
+def _cells(rank: int, shares: Dict[int, float], lines: Sequence[Dict[int, WaitTime]], most: Sequence[float]) -> List[WaitCell]:
+    found = []
+    if shares:
+        share = shares.get(rank)
+        found.append(WaitCell("" if share is None else "%d %%" % round(100 * share), _shade(share or 0.0, max(shares.values())), ""))
+    for times, longest in zip(lines, most):
+        one = times.get(rank)
+        title = "" if one is None else WORDS["waits_title"] % (one.calls, one.longest)
+        found.append(WaitCell("" if one is None else "%.3g s" % one.inside, 0 if one is None else _shade(one.inside, longest), title))
+    return found
+
+
+def _shade(value: float, most: float) -> int:
+    return round(_SHADES * value / most) if most > 0 else 0

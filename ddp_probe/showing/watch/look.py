@@ -1,18 +1,135 @@
-"""One look at a run: where each rank stands, how fast it goes, and who stands out."""
+"""One look at a run: where each rank stands, how fast it goes, what it holds on its card, and who stands out."""
 
 import os
 import time
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from collections import Counter
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ddp_probe.reading import lateness, rank_stacks
+import msgspec
+
+from ddp_probe.reading import glance, lateness, log_lines, rank_stacks
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.lateness import LateRanks, StepMember, Waited
 from ddp_probe.reading.whole_ledger import Header, LedgerSite
-from ddp_probe.showing.watch import files, joining, outliers
+from ddp_probe.shared import schema
+from ddp_probe.showing.watch import ask, files, outliers
 from ddp_probe.showing.watch import position as positions
-from ddp_probe.showing.watch.glimpse import Glimpses
-from ddp_probe.showing.watch.held_memory import HeldMemory
-from ddp_probe.showing.watch.position import Position
+from ddp_probe.showing.watch.position import OVER, Glimpses, Position, state_by_log
+
+_TAIL = 1 << 16
+_SIGN = b'"device.state"'
+_decode = msgspec.json.Decoder(schema.DeviceState).decode
+
+
+class HeldMemory:
+    """Remembers of each log how long it was, and what it said."""
+
+    def __init__(self) -> None:
+        self._known: Dict[str, Tuple[int, Optional[int]]] = {}
+
+    def of(self, log: str) -> Optional[int]:
+        """Return the bytes that tensors hold on the card with the most; None if no line tells."""
+        before, held = self._known.get(log, (-1, None))
+        try:
+            size = os.stat(log).st_size
+            if size != before:
+                with open(log, "rb") as stream:
+                    stream.seek(max(0, size - _TAIL))
+                    held = _last(stream.read(_TAIL), held)
+                self._known[log] = (size, held)
+        except OSError:
+            return held
+        return held
+
+
+def _last(data: bytes, held: Optional[int]) -> Optional[int]:
+    for line in reversed(data.split(b"\n")):
+        if _SIGN in line:
+            try:
+                return max((one.allocated or 0 for one in _decode(line).devices), default=held)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # A line with a part missing, or another event that quotes this one.
+                continue
+    return held
+
+
+# Ranks that run and have no ledger: they have made no process group yet, or the ledger is off. Their stacks tell where they stand.
+
+_EVERY = 5.0  # Seconds between two requests for stacks: each is a line in every log.
+_WAIT = 2.0
+PATIENCE = 3.0
+
+
+class JoiningRanks:
+    """Asks for the stacks of such ranks again and again, and remembers since when each stands at its line."""
+
+    def __init__(self, folders: List[str]) -> None:
+        self._folders = folders
+        self._asked = 0.0
+        self._sites: Dict[int, LedgerSite] = {}
+        self._since: Dict[int, float] = {}
+
+    def positions(self, led: Set[int]) -> List[Position]:
+        """Return the positions of the ranks that have a log and run, and are not among those with a ledger."""
+        logs = {files.rank_of(log): log for log in files.logs(self._folders)}
+        found = [one for rank, log in sorted(logs.items()) if rank not in led for one in [_joining(rank, log)] if one.state not in OVER]
+        if found and time.monotonic() - self._asked >= _EVERY:
+            self._ask({one.rank for one in found})
+        now = time.monotonic()
+        return [one._replace(site=self._sites.get(one.rank), seconds=now - self._since.get(one.rank, now)) for one in found]
+
+    def _ask(self, ranks: Set[int]) -> None:
+        for one in ask.collect(self._folders, ranks.__contains__, _WAIT).found:
+            line = job_line(rank_stacks.main_frames(one.threads))
+            site = LedgerSite(line.file, line.line, line.function) if line is not None else LedgerSite()
+            if self._sites.get(one.rank) != site:
+                self._sites[one.rank], self._since[one.rank] = site, time.monotonic()
+        self._asked = time.monotonic()
+
+
+def elsewhere(positions: Sequence[Position]) -> Dict[int, str]:
+    """Return why a rank stands out that stands at another line than most, if all stand by their stacks."""
+    stand = [one for one in positions if one.site is not None and one.seconds >= PATIENCE]
+    most: List[Tuple[LedgerSite, int]] = Counter(one.site for one in stand if one.site is not None).most_common(1)
+    if not most or most[0][1] * 2 <= len(stand) or len(stand) < len(positions):
+        return {}
+    why = "is at another line than %d ranks, and no call of torch.distributed says why" % most[0][1]
+    return {one.rank: why for one in stand if one.site != most[0][0]}
+
+
+def waits_for(folders: List[str]) -> Iterator[str]:
+    """Yield for what there is nothing to show yet, for as long as the run has no log of a rank and has not ended."""
+    while not files.logs(folders) and any(glance.at(folder).ended == "running" for folder in folders):
+        yield "no rank has imported torch yet"
+
+
+def _joining(rank: int, log: str) -> Position:
+    first = log_lines.first(log)
+    return Position(
+        rank=rank,
+        host=str(first.get("host", "")),
+        pid=_number(first.get("pid")),
+        state=state_by_log(log, _number(first.get("pid")), str(first.get("host", "")), _number(first.get("born")), str(first.get("boot", ""))),
+        world_size=_number(first.get("world_size")),
+        phase="",
+        step=0,
+        op="",
+        number=0,
+        waits=False,
+        group=None,
+        peer=-1,
+        site=None,
+        since_ns=0,
+        seconds=0.0,
+        began_ns=0,
+        moved_ns=0,
+    )
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+# One look at a run: where each rank stands, how fast it goes, and who stands out.
 
 _FEW = 64  # Of more ranks, only the last calls are read.
 _SEVERAL = 3
@@ -46,7 +163,7 @@ class LiveView:
         self.folders = folders
         self._glimpses = Glimpses()
         self._memory = HeldMemory()
-        self._joining = joining.JoiningRanks(folders)
+        self._joining = JoiningRanks(folders)
         self._before: Dict[int, Tuple[int, int, float]] = {}  # Rank to process, step and time of the look before.
 
     def look(self) -> Look:
@@ -73,7 +190,7 @@ class LiveView:
         if not out and len(chosen) <= _FEW and not any(each.waits for each in chosen):
             by_stack = [_nearer(each, *headers[each.rank]) for each in chosen]
             if all(nearer is not each for nearer, each in zip(by_stack, chosen)):  # Each has written that it stands.
-                chosen, out = by_stack, joining.elsewhere(by_stack)
+                chosen, out = by_stack, elsewhere(by_stack)
         told = {each.rank: self._memory.of(files.log_of(headers[each.rank][0])) for each in chosen}
         memory = {rank: held for rank, held in told.items() if held is not None}
         compared = {rank: lateness.member(one.steps, one.sums, one.groups, one.pairs) for rank, one in kept.items()}
@@ -85,7 +202,7 @@ class LiveView:
         if not paths and not without:
             raise files.no_ledger(self.folders)
         if not chosen:
-            out = joining.elsewhere(without)
+            out = elsewhere(without)
         chosen = sorted([*chosen, *without], key=lambda each: each.rank)
         return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems, memory, _waits(compared, chosen), late)
 

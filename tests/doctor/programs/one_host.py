@@ -25,7 +25,7 @@ def meet(wanted):
     from ddp_probe.judging.doctor.children import ChildAnswer
     from ddp_probe.judging.doctor.examine import examine
     from ddp_probe.judging.doctor.host import Host, Request
-    from ddp_probe.showing.doctor_hosts import lines
+    from ddp_probe.showing.doctor_page import host_lines
 
     host = Host(Request(device="cpu", seconds=wanted["seconds"]))
     if "facts" in wanted:
@@ -37,7 +37,7 @@ def meet(wanted):
     return {
         "checks": {result.check.slug: result.as_json() for result in together},
         "verdict": meeting.verdict_of_all(met, together),
-        "table": [line.text for line in lines(met, 120)],
+        "table": [line.text for line in host_lines(met, 120)],
         "meeting": met.as_json(),
     }
 

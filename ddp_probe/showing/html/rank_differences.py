@@ -1,9 +1,10 @@
-"""What differs between the ranks' environments, versions and cards and must not, and what is the same on all of them."""
+"""What must not differ between the ranks and does: environments, versions, cards, and their models, side by side."""
 
 from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.judging import skews
+from ddp_probe.judging import model_pairs, skews
+from ddp_probe.judging.model_pairs import ParameterPair
 from ddp_probe.judging.skews import Skew
 from ddp_probe.judging.words import named
 from ddp_probe.reading.logged_call import LogLine
@@ -48,7 +49,7 @@ class EnvironmentPart(NamedTuple):
     ranks: int
 
 
-def part(run: Run, quotes: Quotes) -> EnvironmentPart:
+def environment_part(run: Run, quotes: Quotes) -> EnvironmentPart:
     """Compare the first lines of all ranks."""
     by_kind = (("variable", skews.variables(run)), ("version", skews.versions(run)), ("card", skews.accelerators(run)))
     rows = [_row(kind, skew, run, quotes) for kind, found in by_kind for skew in found]
@@ -79,3 +80,43 @@ def _common(starts: List[LoggedProcess], field: str) -> List[CommonValue]:
             counts[name, value] += 1
             names.setdefault(name, value)
     return [CommonValue(name, value if counts[name, value] == len(starts) else "") for name, value in sorted(names.items())[:_NAMES]]
+
+
+# The models of ranks side by side, if they differ.
+
+_ROWS = 40
+
+
+class ModelTable(NamedTuple):
+    """Two models, the usual one first."""
+
+    here: str
+    there: str
+    link_here: LineLink
+    link_there: LineLink
+    parameters_here: int
+    parameters_there: int
+    rows: List[ParameterPair]
+    more: int
+    same: int
+    whole: bool
+
+
+def model_tables(run: Run, quotes: Quotes) -> List[ModelTable]:
+    """Return a table for each model beside the usual one."""
+    return [_table(pair, quotes) for pair in model_pairs.pairs(run)]
+
+
+def _table(pair: model_pairs.ModelPair, quotes: Quotes) -> ModelTable:
+    return ModelTable(
+        named(pair.ranks_here, 8),
+        named(pair.ranks_there, 8),
+        quotes.link(pair.at_here),
+        quotes.link(pair.at_there),
+        pair.parameters_here,
+        pair.parameters_there,
+        pair.rows[:_ROWS],
+        max(0, len(pair.rows) - _ROWS),
+        pair.same,
+        pair.whole,
+    )

@@ -6,7 +6,7 @@ from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.fold_file import real_place
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.rank_stacks import Branch, Step
-from ddp_probe.showing import ranks, stack_page
+from ddp_probe.showing import ranks_table, stack_page
 
 _BRANCHES = 12  # Of one line.
 _DEEP = 200
@@ -58,9 +58,9 @@ def _branch(branch: Branch, depth: int) -> StackBranch:
         (branch,) = branch.branches
         lines += [_line(branch.step)] if branch.step is not None else []
     chosen, rest = _cut(branch.branches, depth)
-    here = ranks.who(branch.ends_here) if branch.branches and branch.ends_here else ""
-    more = ranks.who(sorted({rank for each in rest for rank in each.ranks})) if rest else ""
-    return StackBranch(ranks.who(sorted(whole.ranks)), len(whole.ranks), lines, here, [_branch(each, depth + 1) for each in chosen], more)
+    here = ranks_table.who(branch.ends_here) if branch.branches and branch.ends_here else ""
+    more = ranks_table.who(sorted({rank for each in rest for rank in each.ranks})) if rest else ""
+    return StackBranch(ranks_table.who(sorted(whole.ranks)), len(whole.ranks), lines, here, [_branch(each, depth + 1) for each in chosen], more)
 
 
 def _cut(branches: List[Branch], depth: int) -> Tuple[List[Branch], List[Branch]]:

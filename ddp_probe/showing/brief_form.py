@@ -5,7 +5,7 @@ from typing import List
 
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.judging.open_questions import unseen
-from ddp_probe.judging.rule import ERROR, Finding
+from ddp_probe.judging.rule import ERROR, Finding, Undecided
 from ddp_probe.judging.words import named
 from ddp_probe.showing import inventory, safe
 
@@ -47,3 +47,15 @@ def _undecided(diagnosis: Diagnosis) -> str:
     reasons = [reason.because for reason in diagnosis.undecided]
     more = " And %d more." % (len(reasons) - _REASONS) if len(reasons) > _REASONS else ""
     return "undecided because: " + " ".join(safe.line(reason, LONGEST) for reason in reasons[:_REASONS]) + more
+
+
+# What a report leaves open, for the forms that list each question by itself.
+
+
+def questions(diagnosis: Diagnosis) -> List[Undecided]:
+    """Return each open question, and that ranks of other hosts were not seen if a finding has left that out."""
+    asked = list(diagnosis.undecided)
+    if diagnosis.run.elsewhere:
+        beyond = unseen(diagnosis.run)
+        asked += [beyond] if all(reason.slug != beyond.slug for reason in asked) else []
+    return asked

@@ -1,14 +1,160 @@
-"""Makes spans of one process: of the calls in its log, of the phases and collectives in its ledger, of the times in which nothing moved."""
+"""The spans of one process over time: of the calls in its log, of the phases and collectives in its ledger, of the times in which nothing moved."""
 
-from typing import Any, Collection, Dict, Iterator, List, Optional
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.ledgers import as_site
-from ddp_probe.reading.ledger_extract import LedgerExtract
+from ddp_probe.reading import fold_file, ledger_file, whole_ledger
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import LoggedProcess
-from ddp_probe.reading.whole_ledger import Phase, Record
-from ddp_probe.shared import schema
-from ddp_probe.showing._lane import COLLECTIVE, DEVICE, HANG, INIT, LOAD, PHASE, SAVE, START, WRAP, MemoryMark, TimeSpan
+from ddp_probe.reading.rank_ledger import RankLedger
+from ddp_probe.reading.whole_ledger import Ledger, Phase, Record
+from ddp_probe.shared import ledger_schema, schema
+from ddp_probe.shared.schema import Site
+
+START, INIT, LOAD, WRAP, SAVE, PHASE, COLLECTIVE, DEVICE, HANG = "start", "init", "load", "wrap", "save", "phase", "collective", "device", "hang"
+KINDS = (START, INIT, DEVICE, WRAP, LOAD, SAVE, PHASE, COLLECTIVE, HANG)
+"""Every kind of span, roughly in the order in which they occur."""
+FAILURE, FINDING, END = "failure", "finding", "end"
+"""The kinds of marks."""
+
+
+class TimeSpan(NamedTuple):
+    """Something that one process did or was in, from begin to end, in seconds since 1970 on the run's common clock."""
+
+    begin: float
+    end: float  # For what never ended: when the process was last seen.
+    ended: bool  # False if it never returned: the process hung or was killed, or runs still.
+    kind: str  # One of KINDS.
+    name: str  # "ddp.init", "broadcast 202", "forward".
+    site: Optional[Site]
+    at: Optional[LogLine]  # The line of the log behind it; None for what only the ledger has.
+    failed: bool  # It raised an exception.
+    guilty: bool  # A finding's evidence points at this line, or a finding names its rank and this is the last thing that the rank did.
+    number: int = 0  # Of a collective, its number in its group; of a phase, how often it had been entered; else 0.
+    detail: str = ""  # What else is known of it, in one line.
+
+
+class Mark(NamedTuple):
+    """A moment of one process: an exception, a line that a finding points at, its end."""
+
+    when: float
+    kind: str  # FAILURE, FINDING or END.
+    name: str
+    at: Optional[LogLine]
+    site: Optional[Site] = None
+
+
+class MemoryMark(NamedTuple):
+    """What one process held at a moment, of one device or of its host."""
+
+    when: float
+    what: str  # The device, or "host".
+    sizes: Dict[str, int]  # Bytes: allocated and reserved on a device, resident on the host.
+
+
+class Lane(NamedTuple):
+    """One process over time."""
+
+    rank: Optional[int]
+    host: str
+    pid: int  # 0 for a rank that wrote no file.
+    guilty: bool  # A finding names its rank.
+    spans: List[TimeSpan]  # By their begin.
+    begin: float
+    end: float
+    ending: str  # As the table of ranks has it: "ended", "exit 1", "killed SIGKILL", "running".
+    marks: List[Mark] = []  # By time.
+    left_out: int = 0  # How many calls of its log and its ledger are not among the spans.
+    memory: List[MemoryMark] = []  # By time.
+
+
+class Timeline(NamedTuple):
+    """A run over time."""
+
+    begin: float
+    end: float
+    lanes: List[Lane]
+    shown: int  # How many lanes are kept.
+    of: int  # Of how many processes.
+
+
+# Takes from a rank's ledger what a picture over time can show: the phases, the last calls and the longest ones. The others are counted.
+
+_NUMBER, _ENTERED, _LEFT, _OUTER, _OP = (
+    [field.name for field in ledger_schema.RECORD].index(name) for name in ("index", "entered_ns", "left", "outer", "op")
+)
+_OPERATIONS = ledger_schema.names(ledger_schema.OPERATIONS)
+_Row = Tuple[Any, ...]
+
+
+class LedgerExtract(NamedTuple):
+    """Part of one ledger. Its times are on the monotonic clock of its host; `base` makes seconds since 1970 on the run's common clock of them."""
+
+    base: float
+    moved: float  # When the process last wrote, on the common clock.
+    records: List[Record]
+    phases: List[Phase]
+    left_out: int  # How many calls are not among the records.
+
+    def when(self, mono_ns: int) -> float:
+        """Return a time of the ledger on the common clock."""
+        return self.base + mono_ns * 1e-9
+
+
+def extract(process: LoggedProcess, most: int) -> Optional[LedgerExtract]:
+    """Return the phases and at most this many calls of a process; None without a ledger of its own. What its log says of groups is left out."""
+    kept = process.ledger
+    if kept is None or not (kept.groups or kept.phases):
+        return None
+    base, moved = kept.base + process.offset, kept.moved + process.offset
+    full = _read(process)
+    if full is None:
+        records = _kept(kept)
+        known = sum(calls.count for calls in kept.groups.values())
+        return LedgerExtract(base, moved, records, list(kept.phases), max(0, known - len(records)))
+    found, texts, rows = full
+    own = [row for row in rows if not row[_OUTER] and not _is_logged(row, process)]
+    chosen = _chosen(own, most)
+    return LedgerExtract(base, moved, [whole_ledger._record(row, texts) for row in chosen], found.phases, len(own) - len(chosen))
+
+
+def _read(process: LoggedProcess) -> "Optional[Tuple[Ledger, Any, List[_Row]]]":
+    """Return the ledger as rows of numbers; None if the file is not there any more, as for one that was kept in a fold without its calls."""
+    data = process.ledger_data if process.ledger_data is not None else fold_file.held_bytes(process.ledger_file)
+    try:
+        found = ledger_file.read(process.ledger_file) if data is None else ledger_file.Reading(data)
+    except OSError:
+        return None
+    full = whole_ledger.parse_rows(found.data, "", found.before, found.left_out)
+    header = full[0].header
+    return full if header is not None and header.version in ledger_schema.READS else None
+
+
+def _kept(kept: RankLedger) -> List[Record]:
+    """Return the calls that every reading keeps: the last one of each group, the open ones."""
+    found = [calls.last for calls in kept.groups.values() if calls.last is not None]
+    return sorted({record.number: record for record in [*found, *kept.open, *filter(None, [kept.last])]}.values(), key=lambda one: one.number)
+
+
+def _is_logged(row: _Row, process: LoggedProcess) -> bool:
+    """Tell whether a call about groups is an event of the log as well."""
+    return ledger_schema.ABOUT_GROUPS <= row[_OP] < ledger_schema.BATCH and "dist.%s" % _OPERATIONS.get(row[_OP]) in process.kept.kinds
+
+
+def _chosen(rows: List[_Row], most: int) -> List[_Row]:
+    """Return the last rows and, of those before, the open and then the longest ones, in order."""
+    if len(rows) <= most:
+        return rows
+    before, last = rows[: -(most - most // 2)], rows[-(most - most // 2) :]
+    return [*sorted(sorted(before, key=_length)[-(most // 2) :] if most > 1 else [], key=lambda row: int(row[_NUMBER])), *last]
+
+
+def _length(row: _Row) -> float:
+    """Return how long a call took; an open one took longest."""
+    return float("inf") if not row[_LEFT] & 3 else float((row[_LEFT] >> 2) - row[_ENTERED])
+
+
+# Makes spans of one process: of the calls in its log, of the phases and collectives in its ledger, of the times in which nothing moved.
 
 KIND_OF: Dict[str, str] = {
     "mmengine.init_dist": INIT,

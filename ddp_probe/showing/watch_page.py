@@ -1,0 +1,311 @@
+"""Shows looks at a running job: as a table, which in a terminal is renewed, and as JSON."""
+
+import json
+import os
+import shutil
+import sys
+import time
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import msgspec
+
+from ddp_probe.judging.words import clock, size
+from ddp_probe.reading.lateness import Waited
+from ddp_probe.shared.schema import CardLoad, CardsState
+from ddp_probe.showing import paint, ranks_table, safe
+from ddp_probe.showing.event_line import cut
+from ddp_probe.showing.layout import StyledLine, columns, wrap
+from ddp_probe.showing.paint import BAD, QUIET, STRONG, WARN
+from ddp_probe.showing.paths import linked
+from ddp_probe.showing.watch.look import LiveView, Look
+from ddp_probe.showing.watch.position import NO_LEDGER, RUNNING, Position
+
+
+class Row(NamedTuple):
+    """Ranks at the same place."""
+
+    ranks: List[int]
+    state: str
+    phase: str
+    call: str  # What they are in, or were last in.
+    group: str  # The ranks of its group.
+    seconds: Optional[float]  # Of the rank that has been there longest.
+    site: str
+    speed: Optional[float]  # Of the slowest.
+    why: str  # Why they stand out; empty if they do not.
+    memory: Optional[int] = None  # Of the one that holds the most on its card.
+    waited: Optional[Waited] = None  # Of the one that has waited most.
+
+
+def rows(look: Look) -> List[Row]:
+    """Return the rows."""
+    alike: Dict[Tuple[str, ...], List[Position]] = {}
+    for position in look.ranks:
+        alike.setdefault((*_cells(position), look.outliers.get(position.rank, "")), []).append(position)
+    made = [_row(key, ranks, look) for key, ranks in alike.items()]
+    shown = {position.rank for position in look.ranks}
+    rest = [rank for rank in look.absent if rank not in shown]
+    if rest:
+        made.append(Row(rest, NO_LEDGER, "", "", "", None, "", None, ""))
+    return sorted(made, key=lambda row: (not row.why, len(row.ranks) if row.why else 0, row.state == NO_LEDGER, -(row.seconds or 0.0), row.ranks))
+
+
+def _row(key: Sequence[str], ranks: Sequence[Position], look: Look) -> Row:
+    state, phase, call, group, site, why = key
+    speeds = [speed for each in ranks for speed in [look.speed[each.rank]] if speed is not None]
+    waited = [look.waited[each.rank] for each in ranks if each.rank in look.waited]
+    longest = max(each.seconds for each in ranks)
+    memory = max([look.memory[each.rank] for each in ranks if each.rank in look.memory], default=None)
+    return Row(
+        [each.rank for each in ranks], state, phase, call, group, longest, site, min(speeds, default=None), why, memory, max(waited, default=None)
+    )
+
+
+def _cells(position: Position) -> Tuple[str, str, str, str, str]:
+    """Return what is equal for ranks in one row; the step too if the phase counts steps."""
+    phase = "%s %d" % (position.phase, position.step) if position.phase == "backward" else position.phase
+    return (
+        "" if position.state == RUNNING else position.state,
+        phase,
+        call(position),
+        group(position),
+        "%s:%d" % (position.site.file, position.site.line) if position.site is not None else "",
+    )
+
+
+def call(position: Position) -> str:
+    """Return the call that a rank is in, or that it has left."""
+    if not position.op:
+        return ""
+    peer = " with %d" % position.peer if position.peer >= 0 else ""
+    number = " %d" % position.number if position.number else ""
+    return "%s%s%s%s" % ("" if position.waits else "after ", position.op, number, peer)
+
+
+def group(position: Position) -> str:
+    """Return the ranks of the group of that call."""
+    return position.group.ranks or position.group.description if position.group is not None else ""
+
+
+# Prints one look at a running job: a row for all ranks at the same place, and a sentence for each that stands out.
+
+ROWS = 24
+"""Most rows of the table."""
+
+_SENTENCES = 8
+_PROBLEMS = 2
+_NEARLY_A_MINUTE = 55  # Seconds; the step that has not ended yet is missing.
+_Column = Tuple[str, List[str]]
+
+
+def table_lines(look: Look, run: str, width: int, most: int = ROWS) -> Iterator[StyledLine]:
+    """Yield the page: what was looked at, the table, who stands out, what could not be read."""
+    made = rows(look)
+    yield StyledLine(cut(_title(look, run), width), STRONG)
+    yield from _table(made[:most], width)
+    if len(made) > most:
+        yield StyledLine("  %d more rows; --json has every rank." % (len(made) - most), QUIET)
+    yield from _why(made, width)
+    for path, why in list(look.problems.items())[:_PROBLEMS]:
+        yield StyledLine(cut(safe.line("%s: %s" % (os.path.basename(path), why)), width), WARN)
+    if len(look.problems) > _PROBLEMS:
+        yield StyledLine("%d more files could not be read." % (len(look.problems) - _PROBLEMS), WARN)
+
+
+def _title(look: Look, run: str) -> str:
+    count = len(look.ranks)
+    return safe.line("%s  %s, %d rank%s%s" % (clock(look.when), run, count, "" if count == 1 else "s", ", all ended" if look.over else ""))
+
+
+def _table(made: Sequence[Row], width: int) -> Iterator[StyledLine]:
+    """Yield the table; if it is too wide, the group and then the speed are left out, then lines are cut."""
+    parts = _columns(made)
+    for name in ("group", "waited", "steps/s"):
+        if max(map(safe.width, _texts(parts)), default=0) + 2 > width:
+            parts = [part for part in parts if part[0] != name]
+    head, *texts = _texts(parts)
+    yield StyledLine("  " + cut(head, width - 2), STRONG)
+    for row, text in zip(made, texts):
+        styled = StyledLine(("> " if row.why else "  ") + cut(text, width - 2), BAD if row.why else "")
+        yield linked(styled, safe.line(_short(row.site)), row.site.rpartition(":")[0])
+
+
+def _columns(made: Sequence[Row]) -> List[_Column]:
+    groups = [row.group for row in made]
+    found: List[_Column] = [
+        ("ranks", [ranks_table.few(row.ranks) for row in made]),
+        ("state", [row.state for row in made]),
+        ("phase", [row.phase for row in made]),
+        ("call", [row.call for row in made]),
+        ("group", groups if len(set(groups)) > 1 else []),
+        ("for", ["" if row.seconds is None else duration(row.seconds) for row in made]),
+        ("steps/s", ["" if row.speed is None else "%.3g" % row.speed for row in made]),
+        ("memory", ["" if row.memory is None else size(row.memory) for row in made]),
+        ("waited", [_waited(row.waited) for row in made]),
+        ("line", [_short(row.site) for row in made]),
+    ]
+    return [(name, [cell or "-" for cell in cells]) for name, cells in found if any(cells)]
+
+
+def _waited(found: Optional[Waited]) -> str:
+    """Return the share of the last minute; of how many seconds it is, if the steps that are kept reach back less far."""
+    if found is None:
+        return ""
+    return "%d%%%s" % (round(100 * found.share), " of %s" % duration(found.seconds) if found.seconds < _NEARLY_A_MINUTE else "")
+
+
+def _texts(parts: Sequence[_Column]) -> List[str]:
+    names, cells = [name for name, _ in parts], [cells for _, cells in parts]
+    return columns([names, *zip(*cells)])
+
+
+def _why(made: Sequence[Row], width: int) -> Iterator[StyledLine]:
+    """Yield why ranks stand out; equal reasons share a sentence."""
+    said: Dict[str, List[int]] = {}
+    for row in made:
+        if row.why:
+            said.setdefault(row.why, []).extend(row.ranks)
+    for why, those in list(said.items())[:_SENTENCES]:
+        for one in wrap(ranks_table.sentence(those, why), width, "", "  "):
+            yield StyledLine(one, BAD)
+    if len(said) > _SENTENCES:
+        yield StyledLine("%d more reasons; --json has them." % (len(said) - _SENTENCES), QUIET)
+
+
+def _short(site: str) -> str:
+    """Return the file's name and the line; --json has the whole path."""
+    return os.path.basename(site)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in at most six characters."""
+    if seconds < 10:
+        return "%.1fs" % seconds
+    if seconds < 120:
+        return "%ds" % seconds
+    minutes = int(seconds // 60)
+    return "%dm%02ds" % (minutes, seconds % 60) if minutes < 60 else "%dh%02dm" % divmod(minutes, 60)
+
+
+# Prints what the vendor's tool says of the cards, below the table of `watch --cards`.
+
+_LINES = 16
+
+
+def card_lines(state: CardsState, width: int) -> Iterator[StyledLine]:
+    """Yield a line for each card, or what the tool printed if that is not known as data."""
+    if state.problem:
+        yield StyledLine(cut(safe.line(state.problem), width), WARN)
+    if state.cards:
+        head, *texts = columns([("card", "load", "memory", "heat", "processes", "state"), *map(_card_cells, state.cards)])
+        yield StyledLine(cut("%s  (%s)" % (head, state.tool), width), STRONG)
+        for card, text in zip(state.cards, texts):
+            yield StyledLine(cut(text, width), WARN if _trouble(card) else "")
+    else:
+        for text in state.text.splitlines()[:_LINES]:
+            yield StyledLine(cut(safe.line(text), width), QUIET)
+
+
+def _card_cells(card: CardLoad) -> Tuple[str, ...]:
+    held = "-" if card.memory is None else size(card.memory)
+    there = "" if card.memory_total is None else " of " + size(card.memory_total)
+    return (
+        str(card.index),
+        "-" if card.utilisation is None else "%.0f %%" % card.utilisation,
+        held + there,
+        "-" if card.temperature is None else "%.0f °C" % card.temperature,
+        " ".join(card.processes) or "-",
+        _trouble(card) or "-",
+    )
+
+
+def _trouble(card: CardLoad) -> str:
+    found = [reason for reason in card.throttled if reason != "power_cap"]
+    found += ["%d ECC errors" % card.ecc] if card.ecc else []
+    return safe.line(", ".join(found + ([card.health] if card.health else [])))
+
+
+# Shows looks at a running job one after another: in a terminal each takes the place of the one before.
+
+_SHARE = 0.2  # Maximum share of one core.
+_OTHER_LINES = 12  # Lines of a screen that are kept for what is not a row.
+
+
+def redraws() -> bool:
+    """Return whether stdout is a terminal that can be redrawn."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def watch(live: LiveView, run: str, interval: float, below: Callable[[int], Iterable[StyledLine]]) -> int:
+    """Look until the job has ended, or until Ctrl-C, which ends it as it ends each command; the last table stays on the screen."""
+    drawn = 0
+    while True:
+        began = time.process_time()
+        look = live.look()
+        drawn = _draw([*table_lines(look, run, _width(), _rows()), *below(_width())], drawn)
+        if look.over:
+            return 0
+        time.sleep(max(interval, (time.process_time() - began) * (1 / _SHARE - 1)))
+
+
+def _draw(page: List[StyledLine], drawn: int) -> int:
+    """Write the page over the one before, in one piece, so that Ctrl-C does not come in between; return how many lines it has."""
+    back = "\x1b[%dA\r\x1b[J" % drawn if drawn else ""
+    sys.stdout.write(back + paint.text(page, sys.stdout))
+    sys.stdout.flush()
+    return len(page)
+
+
+def _width() -> int:
+    return max(40, paint.width())
+
+
+def _rows() -> int:
+    """Return how many rows the terminal has room for: what has left the screen cannot be redrawn."""
+    return max(3, min(ROWS, shutil.get_terminal_size((80, 40)).lines - _OTHER_LINES))
+
+
+# One look at a running job as one JSON object; `watch --help` describes its fields.
+
+
+def as_json(look: Look, run: str, cards: Optional[CardsState] = None) -> str:
+    """Return the object."""
+    return json.dumps(
+        {
+            "run": run,
+            "time": look.when,
+            "over": look.over,
+            "ranks": [_rank_object(each, look) for each in look.ranks],
+            "absent": look.absent,
+            "problems": look.problems,
+            **({} if cards is None else {"cards": msgspec.to_builtins(cards)}),
+        }
+    )
+
+
+def _rank_object(position: Position, look: Look) -> Dict[str, Any]:
+    site, group, waited = position.site, position.group, look.waited.get(position.rank)
+    return {
+        "rank": position.rank,
+        "host": position.host,
+        "pid": position.pid,
+        "state": position.state,
+        "phase": position.phase or None,
+        "step": position.step,
+        "call": position.op or None,
+        "number": position.number,
+        "in_call": position.waits,
+        "peer": position.peer if position.peer >= 0 else None,
+        "group": None if group is None else {"id": group.id, "size": group.size, "ranks": group.ranks},
+        "seconds": round(position.seconds, 3),
+        "site": None if site is None else {"file": site.file, "line": site.line, "function": site.function},
+        "steps_per_second": _rounded(look.speed.get(position.rank)),
+        "memory": look.memory.get(position.rank),
+        "waited": _rounded(waited.share) if waited is not None else None,
+        "waited_of": round(waited.seconds, 3) if waited is not None else None,
+        "stands_out": look.outliers.get(position.rank),
+    }
+
+
+def _rounded(speed: Optional[float]) -> Optional[float]:
+    return None if speed is None else round(speed, 4)
