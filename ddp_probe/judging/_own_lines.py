@@ -14,6 +14,8 @@ from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import task, waits_for_its_processes
 
+SERVED = "processes"
+"""The task of a rank that waits for processes that it has started, and that compute."""
 _SLACK = 0.1  # Seconds; file systems write coarse times.
 _Frames = Tuple[Tuple[str, int], ...]
 
@@ -53,7 +55,7 @@ def own_line(process: LoggedProcess, ledger: RankLedger, latest: float) -> Optio
     last, site = found[-1]
     before = next((one for _, one in reversed(found) if (one.file, one.line) != (site.file, site.line)), None)
     moves = len({_own(look.frames) for look, _ in found}) > 1
-    doing = task([(frame.file, frame.function) for frame in last.frames]) or ("processes" if last.is_served else "")
+    doing = task([(frame.file, frame.function) for frame in last.frames]) or (SERVED if last.is_served else "")
     return OwnLine(site, last.at, before, moves, doing, last.is_dump and len(looks) == 1)
 
 

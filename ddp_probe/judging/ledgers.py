@@ -6,7 +6,7 @@ A rank stands in a call that has not returned, or that raised because the others
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 from weakref import WeakKeyDictionary
 
-from ddp_probe.judging._own_lines import OwnLine, own_line
+from ddp_probe.judging._own_lines import SERVED, OwnLine, own_line
 from ddp_probe.judging._waits import PEER_GONE, TIMED_OUT, starting, waited
 from ddp_probe.judging.words import clock, counted, named, place
 from ddp_probe.reading import standing
@@ -86,10 +86,12 @@ class Standing(LedgerStanding):
 
     @property
     def is_working(self) -> bool:
-        """Tell whether it is in a phase that is known to take long, or by its stacks still runs, evaluates or saves, or evaluates in a forward."""
+        """Tell whether it is in a phase that takes long, or by its stacks still runs, evaluates or saves, or waits for its own processes."""
         if super().is_working or self.inside is not None or self.left is not None or self.own is None:
             return super().is_working
-        return self.own.is_work if self.phase is None else self.phase.name == "forward" and bool(self.own.task)
+        if self.phase is None:
+            return self.own.is_work
+        return bool(self.own.task) if self.phase.name == "forward" else self.waits_for_data and self.own.task == SERVED
 
     @property
     def stands(self) -> bool:

@@ -89,6 +89,13 @@ def test_a_rank_whose_processes_compute_is_slow(children: float, slug: str, judg
     assert (finding.slug, finding.ranks) == (slug, [2])
 
 
+@pytest.mark.parametrize(("children", "slug"), [(9.0, "rank-works-while-others-wait"), (0.5, "rank-missing-from-collective")])
+def test_a_rank_whose_workers_compute_is_slow(children: float, slug: str, judged: Judge) -> None:
+    """A rank that waits for a batch while the workers of its DataLoader compute works; one whose workers are stuck stands."""
+    finding = judged([(120, "/job/val.py", 9, "main")], moved=10.0, still=110.0, children=children)
+    assert (finding.slug, finding.ranks) == (slug, [2])
+
+
 @pytest.mark.parametrize("function", ["validate", "Trainer.evaluate", "save_checkpoint"])
 def test_a_function_that_evaluates_or_saves_is_known_by_its_name(function: str, judged: Judge) -> None:
     """One stack in such a function is work that takes long, and no hang."""

@@ -30,6 +30,21 @@ class Opened:
         return {"a": 1}
 
 
+class Computed(torch.utils.data.Dataset):
+    """Takes a worker long for each row."""
+
+    def __len__(self):
+        """Return one."""
+        return 1
+
+    def __getitem__(self, index):
+        """Compute."""
+        end = time.monotonic() + LONG
+        while time.monotonic() < end:
+            random.random()
+        return index
+
+
 def evaluate(model):
     """Take long, and call nothing that is watched."""
     end = time.monotonic() + LONG
@@ -58,6 +73,8 @@ def between(step, model):
     elif WAY == "load" and RANK == 0:
         torch.save({"a": Opened()}, "checkpoint.pth")
         torch.load("checkpoint.pth", weights_only=False)
+    elif WAY == "data" and RANK == 1:
+        list(torch.utils.data.DataLoader(Computed(), num_workers=1))
     elif WAY == "pdb" and RANK == 1:
         look_into()
     elif WAY == "varying":
