@@ -4,17 +4,19 @@ Found means that a rule named a cause. Clear means that every rank is proven to 
 undecided, with reasons, each with the next thing to try.
 """
 
+import io
 import os
-from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
+import pickle  # what is read is from a child of this process
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
-from ddp_probe.judging import _in_two, _next, _once, _recorder, printed
-from ddp_probe.judging._repairs import repairs
-from ddp_probe.judging._starts import failed_starts
+from ddp_probe.judging import printed, proof, recorder_check, rule
 from ddp_probe.judging.causes import group_of
+from ddp_probe.judging.nevertheless import failed_starts, repairs
 from ddp_probe.judging.open_questions import open_questions
 from ddp_probe.judging.rule import ERROR, Finding, Rule, Undecided
 from ddp_probe.judging.rules import modules, rule_of
-from ddp_probe.reading.model import Run
+from ddp_probe.reading import on_cores
+from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import settings
 
 FOUND, CLEAR, UNDECIDED = "found", "clear", "undecided"
@@ -42,7 +44,7 @@ def judge(run: Run, chosen: Sequence[Any] = (), cores: int = 1) -> Diagnosis:
     """Ask the rules, all of them unless some are given; about a large run on two cores, unless `cores` is 1. 0 stands for all cores."""
     asked = chosen or modules()
     rules = {rule_of(module).slug: rule_of(module) for module in modules()}
-    answers = _in_two.answers(asked, run, lambda module: _ask(module, run), cores)
+    answers = asked_of_all(asked, run, lambda module: _ask(module, run), cores)
     read = [answer for module in asked for answer in _read(module, run)]
     undecided = [answer for answer in (*answers, *read) if isinstance(answer, Undecided)]
     findings = _weigh(_better([answer for answer in answers if isinstance(answer, Finding)], rules))
@@ -56,8 +58,8 @@ def judge(run: Run, chosen: Sequence[Any] = (), cores: int = 1) -> Diagnosis:
             findings, undecided = _nevertheless(run, findings, list(rules.values()))
     undecided = _still_open(undecided, findings)
     verdict = FOUND if findings else UNDECIDED if undecided else CLEAR
-    _once.forget(run)
-    return Diagnosis(verdict, [_recorder.beside(_not_again(finding, run), run) for finding in findings], undecided, run)
+    rule.forget(run)
+    return Diagnosis(verdict, [recorder_check.beside(_not_again(finding, run), run) for finding in findings], undecided, run)
 
 
 def _still_open(undecided: List[Undecided], findings: List[Finding]) -> List[Undecided]:
@@ -76,7 +78,7 @@ def _nevertheless(run: Run, findings: List[Finding], rules: List[Rule]) -> Tuple
 def _unsure(finding: Finding) -> Undecided:
     """Turn a finding into a question: the first failure among the lines may not be the first, as others are missing."""
     because = "%s Lines or files are missing, so the cause may be in those." % finding.verdict
-    return Undecided(finding.slug, because, tuple(finding.explains), _next.HOLES)
+    return Undecided(finding.slug, because, tuple(finding.explains), proof.NEXT_HOLES)
 
 
 def _ask(module: Any, run: Run) -> List[Any]:
@@ -140,3 +142,52 @@ def _not_again(finding: Finding, run: Run) -> Finding:
 
 def _time(finding: Finding) -> Tuple[float, str]:
     return finding.when, finding.id
+
+
+# Asks the rules about a large run in two processes, each of which takes the next rule that nobody has asked.
+#
+# The second process is a fork: what an answer has of the run itself, such as the failures that it explains, is sent by its address.
+
+_LEAST, _MOST = 1 << 12, 1 << 15  # Processes: fewer are asked about faster than a child is started, and more fill the memory twice.
+
+
+def asked_of_all(modules: Sequence[Any], run: Run, ask: Callable[[Any], List[Any]], cores: int) -> List[Any]:
+    """Return what the rules answer, in their order; on one core if `cores` is 1."""
+    if (cores or on_cores.available()) < 2 or not _LEAST <= len(run.processes) <= _MOST:
+        return [answer for module in modules for answer in ask(module)]
+    post = _Post(run)
+    asked = on_cores.each(len(modules), 1, lambda number: ask(modules[number]), lambda number: post.packed(ask(modules[number])), post.unpacked)
+    return [answer for each in asked for answer in each]
+
+
+class _Post:
+    """Packs answers in the child and unpacks them in its parent."""
+
+    def __init__(self, run: Run) -> None:
+        deaths = [process.death for process in run.processes if process.death is not None]
+        failures = [failure for one in (run, *run.earlier_generations) for failure in one.failures]
+        self._shared: Dict[int, Any] = {id(one): one for one in (*run.deaths, *deaths, *failures)}
+
+    def packed(self, found: List[Any]) -> bytes:
+        shared, into = self._shared, io.BytesIO()
+
+        class Pickler(pickle.Pickler):
+            def persistent_id(self, one: Any) -> Any:
+                if id(one) in shared:
+                    return id(one)
+                if isinstance(one, (Failed, LoggedProcess, Run)):
+                    raise pickle.PicklingError  # It was made by the rule, which is therefore asked in the parent.
+                return None
+
+        Pickler(into, pickle.HIGHEST_PROTOCOL).dump(found)
+        return into.getvalue()
+
+    def unpacked(self, data: bytes) -> List[Any]:
+        shared = self._shared
+
+        class Unpickler(pickle.Unpickler):
+            def persistent_load(self, address: Any) -> Any:
+                return shared[address]
+
+        found: List[Any] = Unpickler(io.BytesIO(data)).load()
+        return found

@@ -3,7 +3,7 @@
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from weakref import WeakKeyDictionary
 
-from ddp_probe.judging import _card_loads
+from ddp_probe.judging import card_use
 from ddp_probe.judging.words import at, size
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
@@ -128,7 +128,7 @@ def _used(process: LoggedProcess) -> Iterator[NearLimit]:
 def near(run: Run) -> Dict[str, str]:
     """Say, by a rank's file, which limit is near: what its tensors have held of its card, if a tool tells the card's size, or of its host."""
     told: Dict[str, List[str]] = {}
-    for host in _card_loads.hosts(run):
+    for host in card_use.loads_by_host(run):
         for card in host.last.begin.cards:
             here, there = (host.on(card), card.memory_total) if card.memory_total else ([], 0)
             for process in [one for one in host.ranks if one.rank in here]:

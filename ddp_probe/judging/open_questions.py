@@ -4,11 +4,11 @@ import os
 import re
 from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-from ddp_probe.judging import _next, _proof
-from ddp_probe.judging._disagreements import disagreements
-from ddp_probe.judging._waits import joined, stood
+from ddp_probe.judging import proof
+from ddp_probe.judging.disagreements import disagreements
 from ddp_probe.judging.ledgers import view
 from ddp_probe.judging.rule import Undecided
+from ddp_probe.judging.waiting import joined, stood
 from ddp_probe.judging.words import by_number, clock, counted, named, place, subject
 from ddp_probe.reading import job_line as carried
 from ddp_probe.reading.failures import INTERRUPTED
@@ -33,16 +33,16 @@ def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
 
 def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]:
     """Yield every rank without a proof; if the failure of another rank is told already, not those that only followed from it."""
-    for gap, processes in _proof.gaps(run):
+    for gap, processes in proof.gaps(run):
         if explained and _followed(gap, processes, run, known):
             continue
-        yield Undecided(gap.slug, _proof.sentence(gap, processes) + _stood(gap, processes, run), next=gap.next)
+        yield Undecided(gap.slug, proof.sentence(gap, processes) + _stood(gap, processes, run), next=gap.next)
 
 
-def _stood(gap: _proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
+def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
     """Say where the ranks without an end line were, or are if all stand: who is at another place than the others is the one to look at."""
-    runs = gap.slug == _proof.RUNNING
-    if gap.slug != _proof.NO_END and not (runs and all(map(_by_stack, processes))):
+    runs = gap.slug == proof.RUNNING
+    if gap.slug != proof.NO_END and not (runs and all(map(_by_stack, processes))):
         return ""
     known = view(run).ranks
     places: Dict[str, List[int]] = {}
@@ -61,12 +61,12 @@ def _by_stack(process: LoggedProcess) -> str:
     return "" if line is None else "at %s in %s" % (place(line), line.function)
 
 
-def _followed(gap: _proof.Gap, processes: List[LoggedProcess], run: Run, known: Set[int]) -> bool:
-    if gap.slug == _proof.EXIT_CODE:
+def _followed(gap: proof.Gap, processes: List[LoggedProcess], run: Run, known: Set[int]) -> bool:
+    if gap.slug == proof.EXIT_CODE:
         return all(id(process.death) in known for process in processes)
-    if gap.slug == _proof.SIGNAL:
+    if gap.slug == proof.SIGNAL:
         return all(process.signal == "SIGTERM" or id(process.death) in known for process in processes)
-    return gap.slug != _proof.RUNNING and (gap.slug != _proof.NO_END or bool(run.failures))
+    return gap.slug != proof.RUNNING and (gap.slug != proof.NO_END or bool(run.failures))
 
 
 def _nothing(run: Run) -> Iterator[Undecided]:
@@ -81,7 +81,7 @@ def _nothing(run: Run) -> Iterator[Undecided]:
     none = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup) if call.begin.asked == 0]
     if none:
         where = place(none[0].site)
-        yield Undecided("no-rank-wrote", "No rank was started: the launch was asked for 0 processes at %s." % where, next=_next.NONE_ASKED)
+        yield Undecided("no-rank-wrote", "No rank was started: the launch was asked for 0 processes at %s." % where, next=proof.NEXT_NONE_ASKED)
         return
     failures = [launcher.end.failure for launcher in run.launchers if launcher.end is not None and launcher.end.failure is not None]
     told = ["its launcher failed with %s" % _said(f) for f in failures[:1]]
@@ -92,15 +92,15 @@ def _nothing(run: Run) -> Iterator[Undecided]:
         yield Undecided(
             "no-rank-wrote",
             "The launch of %s at %s came back without an error, and none made a process group." % (started, where),
-            next=_next.NO_GROUP,
+            next=proof.NEXT_NO_GROUP,
         )
         return
     what = told[0] if told else "there is only its launcher's" if run.launchers else "there is no readable one"
-    yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=_next.EARLY if run.launchers else _next.OTHER_RUN)
+    yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=proof.NEXT_EARLY if run.launchers else proof.NEXT_OTHER_RUN)
 
 
 def _readable(why: str) -> str:
-    return _next.EARLY if why.startswith("It holds no") else _next.UNREADABLE
+    return proof.NEXT_EARLY if why.startswith("It holds no") else proof.NEXT_UNREADABLE
 
 
 def _rank_of(file: str) -> Optional[int]:
@@ -122,7 +122,7 @@ def _missing(run: Run) -> Iterator[Undecided]:
     codes = sorted({str(death.signal or death.exit_code) for death in ends if death is not None and (death.signal or death.exit_code)})
     how = "; the launcher reports exit code %s" % ", ".join(codes) if codes else ""
     what = "left no file" if not run.astray else by_number(missing, "has", "have") + " no file here, although the launcher reports one"
-    yield Undecided("missing-ranks", "%s %s, of %s expected%s." % (subject(missing), what, run.expected, how), next=_next.MISSING)
+    yield Undecided("missing-ranks", "%s %s, of %s expected%s." % (subject(missing), what, run.expected, how), next=proof.NEXT_MISSING)
 
 
 def _without_ledger(run: Run) -> Iterator[Undecided]:
@@ -130,12 +130,12 @@ def _without_ledger(run: Run) -> Iterator[Undecided]:
     absent = sorted(view(run).unknown - set(run.ranks))
     if absent:
         told = "%s left no file, and the ledgers of others hold a group with %s." % (subject(absent), named(absent))
-        yield Undecided("missing-ranks", told, next=_next.MISSING)
+        yield Undecided("missing-ranks", told, next=proof.NEXT_MISSING)
     own = [process for process in run.processes if process.rank is not None and joined(process)]
     lost = [process.rank for process in own if process.rank is not None and (process.ledger is None or process.ledger.problem)]
     if lost and len(lost) < len(own):
         said = "%s no complete ledger here" % subject(lost, "has", "have")
-        yield Undecided("no-ledger", "%s: it is not known whether all ranks made the same calls." % said, next=_next.LEDGER)
+        yield Undecided("no-ledger", "%s: it is not known whether all ranks made the same calls." % said, next=proof.NEXT_LEDGER)
 
 
 def _elsewhere(run: Run) -> Iterator[Undecided]:
@@ -167,7 +167,7 @@ def _failed(run: Run, known: Set[int]) -> Iterator[Undecided]:
         ranks = sorted({failure.rank for failure in alike if failure.rank is not None})
         who = subject(ranks) if ranks else alike[0].at.file
         where = " at %s" % site if site else " (%s:%d)" % alike[0].at
-        then = _next.FAILURE % (site or "its last line", *alike[0].at, " --rank %d" % ranks[0] if ranks else "")
+        then = proof.NEXT_FAILURE % (site or "its last line", *alike[0].at, " --rank %d" % ranks[0] if ranks else "")
         yield Undecided("unrecognised-failure", "%s failed with %s%s, and no rule knows the cause." % (who, text, where), next=then)
 
 
@@ -176,7 +176,7 @@ def _interrupted(run: Run) -> Iterator[Undecided]:
     stopped = [failure for failure in run.failures if failure.consequence == INTERRUPTED and failure.process is not None]
     for where, alike in _places(stopped)[:6]:
         who = subject(sorted(f.rank for f in alike if f.rank is not None), "was", "were")
-        yield Undecided("interrupted", "%s interrupted %s." % (who, where), next=_next.HUNG)
+        yield Undecided("interrupted", "%s interrupted %s." % (who, where), next=proof.NEXT_HUNG)
 
 
 def _places(failures: Sequence[Failed]) -> List[Tuple[str, List[Failed]]]:
@@ -194,10 +194,10 @@ def _launch(run: Run) -> Iterator[Undecided]:
         code = getattr(launcher.end, "exit_code", None)
         if failure is not None:
             how = "failed with %s" % _said(failure)
-            yield Undecided("launch-failed", "The launcher on %s %s" % (launcher.host, how), next=_next.LAUNCHER)
+            yield Undecided("launch-failed", "The launcher on %s %s" % (launcher.host, how), next=proof.NEXT_LAUNCHER)
         elif code:
             how = "ended with exit code %d, and every rank with 0" % code
-            yield Undecided("launch-failed", "The launcher on %s %s." % (launcher.host, how), next=_next.LAUNCHER)
+            yield Undecided("launch-failed", "The launcher on %s %s." % (launcher.host, how), next=proof.NEXT_LAUNCHER)
 
 
 def _said(failure: Failure) -> str:
@@ -223,7 +223,7 @@ def _waiting(run: Run) -> Iterator[Undecided]:
     for (name, site), inside in groups.items():
         since = min(call.when for _, call in inside)
         ranks = sorted(process.rank for process, _ in inside if process.rank is not None)
-        then = _next.WAITING % inside[0][0].pid
+        then = proof.NEXT_WAITING % inside[0][0].pid
         yield Undecided("waiting", "%s did not return from %s at %s, since %s." % (subject(ranks), name, site, clock(since)), next=then)
 
 
@@ -232,5 +232,5 @@ def _texts(run: Run) -> Iterator[Undecided]:
         yield Undecided(
             "plain-log",
             "The log holds no known failure, and only the probe's files can show that all ranks did well.",
-            next=_next.TRACED,
+            next=proof.NEXT_TRACED,
         )

@@ -1,13 +1,15 @@
 """What a rule is made of: its page and the texts it knows; and what it answers: found, or undecided because."""
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from functools import wraps
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from ddp_probe.judging import change as changes
 from ddp_probe.judging import job_calls
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
-from ddp_probe.reading.model import Failed
+from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared.schema import Site
 
 ERROR, WARNING = "error", "warning"
@@ -146,3 +148,29 @@ def failed(failure: Failed, text: str = "") -> Evidence:
 def line(at: LogLine, text: str) -> Evidence:
     """Return a line of a log as evidence."""
     return Evidence(at.file, at.line, None, text)
+
+
+# What several rules ask of a run is looked at once: each of a hundred thousand ranks may be in it.
+
+R = TypeVar("R")
+_ALL: "List[WeakKeyDictionary[Run, Any]]" = []
+
+
+def once_per_run(ask: Callable[[Run], List[R]]) -> Callable[[Run], List[R]]:
+    """Remember the answer until it is forgotten. It is shared: whoever asks does not change it."""
+    known: WeakKeyDictionary[Run, List[R]] = WeakKeyDictionary()
+    _ALL.append(known)
+
+    @wraps(ask)
+    def asked(run: Run) -> List[R]:
+        if run not in known:
+            known[run] = ask(run)
+        return known[run]
+
+    return asked
+
+
+def forget(run: Run) -> None:
+    """Free what was remembered of a run once all rules have answered."""
+    for known in _ALL:
+        known.pop(run, None)

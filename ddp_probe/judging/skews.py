@@ -1,25 +1,49 @@
-"""What differs between ranks and must not, for a report: variables, versions and accelerators, as the rules about them compare these."""
+"""Compares one value of all ranks and finds the odd ones: by majority or, if there is none, by the launcher's value."""
 
-from typing import List
+from collections import Counter
+from typing import Dict, List, Mapping, NamedTuple, Optional
 
-from ddp_probe.judging import _skew
-from ddp_probe.judging.rules import environment_skew, hardware_skew, version_skew
+from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
-
-Skew = _skew.Skew
-
-
-def variables(run: Run) -> List[Skew]:
-    """Return the variables that differ and must not."""
-    return environment_skew.skews(run)
+from ddp_probe.shared import schema
 
 
-def versions(run: Run) -> List[Skew]:
-    """Return the packages whose versions differ."""
-    return version_skew.skews(run)
+class Skew(NamedTuple):
+    """A value that differs between ranks."""
+
+    name: str
+    usual: Optional[str]  # None if neither the majority nor the launcher shows which is usual.
+    odd: Dict[int, str]  # Ranks with another value; all ranks if no value is the usual one.
+    all: Dict[int, str]
+
+    @property
+    def ranks(self) -> List[int]:
+        """Return the guilty ranks; none if it is not known which side is right."""
+        return sorted(self.odd) if self.usual is not None else []
+
+    def told(self, nothing: str = "not set") -> str:
+        """Return who has which value, as part of a sentence."""
+        groups: Dict[str, List[int]] = {}
+        for rank, value in sorted(self.all.items()):
+            groups.setdefault(value, []).append(rank)
+        order = sorted(groups, key=lambda value: (value == self.usual, groups[value]))
+        return ", ".join("%s on %s" % (value or nothing, named(groups[value], 4)) for value in order[:4])
 
 
-def accelerators(run: Run) -> List[Skew]:
-    """Return how the accelerators of the hosts differ, if they do."""
-    found = hardware_skew.skew_of(run)
-    return [] if found is None else [found]
+def compare(name: str, values: Mapping[int, str], launchers: List[str]) -> Optional[Skew]:
+    """Return how a value differs between ranks; a value of its own for each of three and more is meant to differ."""
+    tally = Counter(values.values())
+    if len(tally) < 2 or (len(tally) == len(values) > 2):
+        return None
+    (first, most), (_, second) = tally.most_common(2)
+    usual: Optional[str] = first if most > second else None
+    if usual is None:
+        known = [value for value in launchers if value in tally]
+        usual = known[0] if len(set(known)) == 1 else None
+    odd = {rank: value for rank, value in values.items() if value != usual}
+    return Skew(name, usual, odd, dict(values))
+
+
+def started(run: Run) -> List[schema.LauncherStart]:
+    """Return what the launchers told of themselves."""
+    return [launcher.start for launcher in run.launchers if isinstance(launcher.start, schema.LauncherStart)]

@@ -41,7 +41,7 @@ def of_torch(folder: str) -> Callable[[], Dict[str, Any]]:
 def of_ledgers(folder: str) -> Callable[[], Dict[str, Any]]:
     """Return what reads and compares the ledgers, as the rules of a report do; the logs beside them are not read."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
-    from ddp_probe.judging import _splits
+    from ddp_probe.judging import parted
     from ddp_probe.reading.load_run import assemble
     from ddp_probe.reading.model import LoggedProcess, Run
 
@@ -53,7 +53,7 @@ def of_ledgers(folder: str) -> Callable[[], Dict[str, Any]]:
             processes.append(process)
         for process in processes:
             process.world_size = len(processes)
-        split = _splits.split(assemble(run, processes))
+        split = parted.split(assemble(run, processes))
         calls = sum(len(calls.numbers) for process in processes if process.ledger is not None for calls in process.ledger.groups.values())
         return {"read": calls, "blamed": sorted(split.blame) if split is not None else []}
 

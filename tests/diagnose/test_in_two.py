@@ -7,7 +7,7 @@ from typing import Any, Iterator, List, Tuple
 import pytest
 from registry import JOBS, Job, label
 
-from ddp_probe.judging import _in_two
+from ddp_probe.judging import judge as judging
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.reading.model import Failed, LogLine
@@ -28,7 +28,7 @@ def _recorded() -> Iterator[Tuple[str, Job]]:
 @pytest.fixture(autouse=True)
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judge every run in two processes."""
-    monkeypatch.setattr(_in_two, "_LEAST", 0)
+    monkeypatch.setattr(judging, "_LEAST", 0)
 
 
 @pytest.mark.sample(16, few=4)
@@ -54,7 +54,7 @@ def test_an_answer_that_cannot_be_sent_is_asked_for_again() -> None:
             os.kill(os.getpid(), 9)
         return [own, number] if number == 1 else [run.failures[0], number]
 
-    found = _in_two.answers(range(40), run, ask, 2)
+    found = judging.asked_of_all(range(40), run, ask, 2)
     assert found == [part for number in range(40) for part in ask(number)]
     assert sum(part is own for part in found) == 1
     assert sum(part is run.failures[0] for part in found) == 39

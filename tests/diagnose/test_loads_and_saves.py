@@ -3,7 +3,7 @@
 import os
 import random
 
-from ddp_probe.judging._loads import Saves, whole
+from ddp_probe.judging.load_calls import Saves, whole
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.reading.model import LoggedProcess
 from ddp_probe.shared import schema

@@ -7,7 +7,7 @@ from typing import Any, Iterator, List
 import pytest
 from growers import growers
 
-from ddp_probe.judging._pattern import Searchable
+from ddp_probe.judging.printed import Searchable
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.reading import text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddp_probe.judging._waits import stood
+from ddp_probe.judging.waiting import stood
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed

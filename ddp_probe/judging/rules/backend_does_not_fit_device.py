@@ -1,7 +1,7 @@
 """The process group's backend does not serve the device that the tensors are on."""
 
-from ddp_probe.judging._vendor_words import FITTING
 from ddp_probe.judging.rule import Printed, Rule
+from ddp_probe.judging.vendor_words import FITTING
 
 RULE = Rule(
     id="DDP206",

@@ -3,10 +3,9 @@
 from typing import Iterator
 
 from ddp_probe.judging import change
-from ddp_probe.judging._cuda_words import said
-from ddp_probe.judging._vendor_words import ATTRIBUTES, BACKENDS, COMMUNICATION, DEVICES
-from ddp_probe.judging._who import told
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.vendor_words import ATTRIBUTES, BACKENDS, COMMUNICATION, DEVICES, said
+from ddp_probe.judging.who import told
 from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema

@@ -3,7 +3,7 @@
 import re
 from typing import Iterator, List
 
-from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.judging.words import at, named
 from ddp_probe.reading.model import Failed, Run
@@ -33,7 +33,7 @@ RULE = Rule(
     needs=("ddp.init",),
     printed=(
         Printed(
-            _wraps.CPU_TENSOR,
+            wrap_calls.CPU_TENSOR,
             beside=_SYNC,
             unless="_verify_param",
             says="DDP exchanges parameters and buffers over the card's backend, and a buffer is on cpu.",
@@ -45,35 +45,35 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find buffers on cpu beside parameters on a card, and the failure that they lead to."""
-    strays = [each for each in _wraps.wraps(run) if "cpu" not in each.types and _names(each)]
+    strays = [each for each in wrap_calls.wraps(run) if "cpu" not in each.types and _names(each)]
     lost = [failure for each in strays for failure in _died_of_it(run, each)]
     if not lost:
         return
     first = strays[0]
-    certain = any(re.search(_wraps.CPU_TENSOR, failure.text) for failure in lost)
+    certain = any(re.search(wrap_calls.CPU_TENSOR, failure.text) for failure in lost)
     place = lost[0].site
     outcome = "the exchange of buffers fails" if certain else "the step that uses both fails"
     outcome += at(place)
     yield RULE.found(
-        ranks=_wraps.wrapping_ranks(strays),
+        ranks=wrap_calls.wrapping_ranks(strays),
         verdict="Buffer %s is on cpu while all %d parameters are on %s when DDP wraps the model on %s; %s."
-        % (", ".join(_names(first)[:3]), first.placement.parameters, first.devices[0], named(_wraps.wrapping_ranks(strays)), outcome),
+        % (", ".join(_names(first)[:3]), first.placement.parameters, first.devices[0], named(wrap_calls.wrapping_ranks(strays)), outcome),
         evidence=[
             *first_of([shown(each.call, "buffer %s on cpu, parameters on %s" % (", ".join(_names(each)[:3]), each.devices[0])) for each in strays]),
             failed(lost[0]),
         ],
         when=min(each.call.when for each in strays),
-        change=[*_wrap_changes.move_to_card(first, first.devices[0].partition(":")[0]), "Or register the buffer before the model is moved."],
+        change=[*wrap_calls.move_to_card(first, first.devices[0].partition(":")[0]), "Or register the buffer before the model is moved."],
         explains=lost,
         confidence=HIGH if certain else MEDIUM,
     )
 
 
-def _names(wrapped: _wraps.Wrapped) -> List[str]:
+def _names(wrapped: wrap_calls.Wrapped) -> List[str]:
     return [leaf.name for leaf in wrapped.placement.buffers_off_majority if leaf.device == "cpu"]
 
 
-def _died_of_it(run: Run, wrapped: _wraps.Wrapped) -> List[Failed]:
-    at_once = [failure for failure in _wraps.failures(run, [wrapped]) if failure.fatal and re.search(_wraps.CPU_TENSOR, failure.text)]
-    both = [failure for failure in _wraps.later(run, wrapped, _wraps.TWO_DEVICES) if re.search(r"\bcpu\b", failure.text)]
-    return at_once or both or [failure for failure in _wraps.later(run, wrapped, _wraps.CPU_TENSOR) if re.search(_SYNC, failure.trail)]
+def _died_of_it(run: Run, wrapped: wrap_calls.Wrapped) -> List[Failed]:
+    at_once = [failure for failure in wrap_calls.failures(run, [wrapped]) if failure.fatal and re.search(wrap_calls.CPU_TENSOR, failure.text)]
+    both = [failure for failure in wrap_calls.later(run, wrapped, wrap_calls.TWO_DEVICES) if re.search(r"\bcpu\b", failure.text)]
+    return at_once or both or [failure for failure in wrap_calls.later(run, wrapped, wrap_calls.CPU_TENSOR) if re.search(_SYNC, failure.trail)]

@@ -2,7 +2,7 @@
 
 from typing import Iterator, List
 
-from ddp_probe.judging import _cards
+from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
 from ddp_probe.judging.words import at, capital, named
 from ddp_probe.reading.model import Run
@@ -28,15 +28,15 @@ RULE = Rule(
     ),
     needs=("device.set", "process.start"),
     printed=(
-        Printed(_cards.NO_SUCH_CARD, beside=r"SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES"),
+        Printed(card_use.NO_SUCH_CARD, beside=r"SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES"),
         Printed(
-            _cards.NO_SUCH_CARD,
+            card_use.NO_SUCH_CARD,
             beside=r"set_device\((?:[\w.]+\.)?get_rank\(\)\)",
             says="The card's number is the rank in the whole job, which continues to count on the next host.",
         ),
         Printed(r"LOCAL_RANK[^\n]{0,40} inconsistent\b"),
         # ignite reads the local rank from SLURM_LOCALID, although SLURM may have bound one card to each task.
-        Printed(r"torch\._C\._cuda_setDevice|" + _cards.NO_SUCH_CARD, beside=r"ignite/distributed/comp_models/native\.py"),
+        Printed(r"torch\._C\._cuda_setDevice|" + card_use.NO_SUCH_CARD, beside=r"ignite/distributed/comp_models/native\.py"),
         Printed(r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum=1, OpType=(?:ALLREDUCE|BARRIER), NumelIn=1\b", beside=_BARRIER),
     ),
 )
@@ -44,8 +44,8 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare the card that a refused rank asked for with the cards that it saw and with its own numbers."""
-    refused, hosts = _cards.refused(run), _cards.hosts(run)
-    bound = [each for each in refused if each.slot == each.process.local_rank and _cards.own(hosts[_cards.machine(each.process)])]
+    refused, hosts = card_use.refused(run), card_use.hosts(run)
+    bound = [each for each in refused if each.slot == each.process.local_rank and card_use.own(hosts[card_use.machine(each.process)])]
     if bound:
         yield _found(bound, "each rank of %s sees different cards, counted from 0: %s." % (bound[0].process.host, _lists(run, bound[0])))
     crossed = [each for each in refused if each.slot == each.process.rank != each.process.local_rank is not None]
@@ -54,7 +54,7 @@ def check(run: Run) -> Iterator[Finding]:
         yield _found(crossed, "that is its RANK; on %s its LOCAL_RANK is %d." % (first.host, first.local_rank or 0))
 
 
-def _found(refusals: List[_cards.Refused], because: str) -> Finding:
+def _found(refusals: List[card_use.Refused], because: str) -> Finding:
     first = refusals[0]
     site = first.failure.site
     where = at(site)
@@ -67,6 +67,6 @@ def _found(refusals: List[_cards.Refused], because: str) -> Finding:
     )
 
 
-def _lists(run: Run, refusal: _cards.Refused) -> str:
-    here = [process for process in run.processes if _cards.machine(process) == _cards.machine(refusal.process)][:4]
-    return ", ".join("rank %s %s" % (process.rank, " ".join("%s=%s" % each for each in _cards.visible(process).items())) for process in here)
+def _lists(run: Run, refusal: card_use.Refused) -> str:
+    here = [process for process in run.processes if card_use.machine(process) == card_use.machine(refusal.process)][:4]
+    return ", ".join("rank %s %s" % (process.rank, " ".join("%s=%s" % each for each in card_use.visible(process).items())) for process in here)

@@ -2,9 +2,9 @@
 
 from typing import Iterator
 
-from ddp_probe.judging import _cards
-from ddp_probe.judging._vendor_words import DEVICES
+from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, shown
+from ddp_probe.judging.vendor_words import DEVICES
 from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
@@ -28,7 +28,7 @@ RULE = Rule(
     needs=("ddp.init", "device.set", "module.move"),
     printed=(
         Printed(
-            _cards.DUPLICATE, beside=_NUMBER_IN_SOURCE, says="Rank {rank1} and rank {rank2} are on one card, whose number is fixed in the program."
+            card_use.DUPLICATE, beside=_NUMBER_IN_SOURCE, says="Rank {rank1} and rank {rank2} are on one card, whose number is fixed in the program."
         ),
     ),
 )
@@ -36,11 +36,11 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the ranks whose models are on one card, and the calls that name it."""
-    groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.FIXED]
+    groups = [group for group in card_use.shared(run) if card_use.why(run, group) == card_use.FIXED]
     if not groups:
         return
-    first, losses = groups[0], _cards.lost(run)
-    calls = [call for call in map(_cards.named_card, first) if call is not None]
+    first, losses = groups[0], card_use.lost(run)
+    calls = [call for call in map(card_use.named_card, first) if call is not None]
     site = calls[0].site
     where = place(site)
     what = (
@@ -51,7 +51,7 @@ def check(run: Run) -> Iterator[Finding]:
     together = named([use.process.rank for use in first if use.process.rank is not None])
     there = max((use.there or 0 for use in first), default=0)
     yield RULE.found(
-        ranks=_cards.misplaced(run, groups),
+        ranks=card_use.misplaced(run, groups),
         verdict="%s are all on %s of %s%s, because %s names that card at %s."
         % (capital(together), first[0].device, first[0].process.host, ", of %d" % there if there else "", what, where),
         evidence=[shown(call, "%s" % what) for call in calls[:4]]

@@ -1,7 +1,7 @@
 """A card does not have the memory that the job asks for."""
 
-from ddp_probe.judging._vendor_words import CARDS
 from ddp_probe.judging.rule import Printed, Rule
+from ddp_probe.judging.vendor_words import CARDS
 
 _CARD = r"(?:CUDA|HIP|%s)" % CARDS
 

@@ -2,7 +2,7 @@
 
 from typing import Iterator, List, Tuple
 
-from ddp_probe.judging._card_loads import CardsOfHost, hosts
+from ddp_probe.judging.card_use import CardsOfHost, loads_by_host
 from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
 from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
@@ -40,7 +40,7 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Look at the last answer of each host: its sums cover the whole job."""
-    for host in hosts(run):
+    for host in loads_by_host(run):
         told = [(card, why) for card in host.last.begin.cards for why in ["; ".join(_why(card, host.looks))] if why]
         if told:
             yield _finding(host, told)

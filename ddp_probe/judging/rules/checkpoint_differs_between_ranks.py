@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.judging._loads import Saved, Saves, whole
-from ddp_probe.judging._who import ranks
+from ddp_probe.judging.load_calls import Saved, Saves, whole
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, first_of, shown
+from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import capital, clock, counted, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run

@@ -4,9 +4,9 @@ import re
 from typing import Iterator
 
 from ddp_probe.judging import change
-from ddp_probe.judging._renamed import edit, renaming
-from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.load_calls import edit, renaming
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.who import ranks, told
 from ddp_probe.judging.words import listed, place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema

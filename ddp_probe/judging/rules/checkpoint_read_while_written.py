@@ -3,11 +3,10 @@
 from typing import Iterator, List, Tuple
 
 from ddp_probe.judging import change
-from ddp_probe.judging._loads import STREAM, Broken, Race, Saves, broken, race, survived
-from ddp_probe.judging._meetings import last_meeting
-from ddp_probe.judging._who import ranks
 from ddp_probe.judging.ledgers import as_site
+from ddp_probe.judging.load_calls import STREAM, Broken, Race, Saves, broken, last_meeting, race, survived
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, failed, shown
+from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run

@@ -2,9 +2,9 @@
 
 from typing import Iterator, List
 
-from ddp_probe.judging._loads import Broken, Saves, broken, race, saved_before
-from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.load_calls import Broken, Saves, broken, race, saved_before
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.who import ranks, told
 from ddp_probe.judging.words import cut, place
 from ddp_probe.reading.model import Run
 

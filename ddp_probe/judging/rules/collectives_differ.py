@@ -2,8 +2,8 @@
 
 from typing import Iterator, List
 
-from ddp_probe.judging._split_words import aborted, departed, doubt, evidence, explained, group, of_kind, sides
 from ddp_probe.judging.ledgers import as_site, view
+from ddp_probe.judging.parted import aborted, departed, doubt, evidence, explained, group, of_kind, sides
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import at, named
 from ddp_probe.reading.model import Run

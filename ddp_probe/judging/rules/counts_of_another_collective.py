@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple
 
-from ddp_probe.judging._models import by_digest, first_wraps
+from ddp_probe.judging.rank_models import by_digest, first_wraps
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Failed, Run

@@ -1,6 +1,6 @@
 """A collective of the job itself got a tensor on the CPU, and its backend serves only cards."""
 
-from ddp_probe.judging import _wraps
+from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import Printed, Rule
 
 _OF_DDP = r"_sync_module_states|_sync_params|_sync_buffers|_broadcast_coalesced|_verify_param|_verify_model_across_ranks"
@@ -20,7 +20,7 @@ RULE = Rule(
         "use init_process_group('cpu:gloo,cuda:nccl')."
     ),
     printed=(
-        Printed(_wraps.CPU_TENSOR, unless=_OF_DDP),
+        Printed(wrap_calls.CPU_TENSOR, unless=_OF_DDP),
         Printed(r"input and output elements have to be cuda dense Tensors"),
     ),
     yields_to=("model-never-moved", "buffer-left-behind", "init-failure-swallowed"),

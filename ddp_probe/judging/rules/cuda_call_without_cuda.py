@@ -3,10 +3,10 @@
 import re
 from typing import Iterator, List, Optional
 
-from ddp_probe.judging import _wraps, change
-from ddp_probe.judging._cuda_words import IN_INIT_DIST, NO_CUDA, said
-from ddp_probe.judging._who import ranks
+from ddp_probe.judging import change, wrap_calls
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.vendor_words import IN_INIT_DIST, NO_CUDA, said
+from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import listed, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run
@@ -44,8 +44,8 @@ def check(run: Run) -> Iterator[Finding]:
     who = ranks(failure.process for failure in lost)
     site = first.site
     where = place(site)
-    call, card = _call(first), _wraps.card(first.process) if first.process is not None else None
-    there = "; %s, which is not CUDA" % _wraps.seen(card) if card is not None and card.device_type != "cuda" else ""
+    call, card = _call(first), wrap_calls.card(first.process) if first.process is not None else None
+    there = "; %s, which is not CUDA" % wrap_calls.seen(card) if card is not None and card.device_type != "cuda" else ""
     yield RULE.found(
         ranks=who,
         verdict="%s at %s asks for CUDA on %s, and this host has no CUDA that torch can use (%s)%s."

@@ -3,9 +3,8 @@
 import re
 from typing import Iterator, List
 
-from ddp_probe.judging._cuda_words import NO_CUDA, said
-from ddp_probe.judging._vendor_words import DEVICES
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed
+from ddp_probe.judging.vendor_words import DEVICES, NO_CUDA, said
 from ddp_probe.judging.words import named
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema

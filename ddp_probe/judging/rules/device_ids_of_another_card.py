@@ -2,8 +2,8 @@
 
 from typing import Iterator
 
-from ddp_probe.judging import _wrap_changes, _wraps
-from ddp_probe.judging._cards import number
+from ddp_probe.judging import wrap_calls
+from ddp_probe.judging.card_use import number
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
@@ -40,29 +40,29 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare device_ids with the card of the parameters."""
-    other = [each for each in _wraps.wraps(run) if _differs(each) and not _wraps.remedied(each, "device-ids")]
+    other = [each for each in wrap_calls.wraps(run) if _differs(each) and not wrap_calls.remedied(each, "device-ids")]
     if not other:
         return
     first = other[0]
-    after = [failure for each in other for failure in _wraps.later(run, each, _wraps.TWO_DEVICES)]
-    lost = [*_wraps.failures(run, other), *after]
+    after = [failure for each in other for failure in wrap_calls.later(run, each, wrap_calls.TWO_DEVICES)]
+    lost = [*wrap_calls.failures(run, other), *after]
     pairs = "; ".join("rank %s: %s, device_ids %s" % (each.process.rank, each.devices[0], each.ids) for each in other[:4])
     yield RULE.found(
-        ranks=_wraps.wrapping_ranks(other),
+        ranks=wrap_calls.wrapping_ranks(other),
         verdict="The parameters are on one card and device_ids names another on %s (%s), given by %s; DDP accepts it, and the first step fails."
-        % (named(_wraps.wrapping_ranks(other)), pairs, _wraps.giver(first)),
+        % (named(wrap_calls.wrapping_ranks(other)), pairs, wrap_calls.giver(first)),
         evidence=[
             *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in other]),
             *[failed(failure) for failure in after[:1]],
         ],
         when=min(each.call.when for each in other),
-        change=[*_wrap_changes.without_ids(first), "DDP then uses the card that the parameters are on."],
+        change=[*wrap_calls.without_ids(first), "DDP then uses the card that the parameters are on."],
         explains=lost,
         severity=ERROR if lost else WARNING,
     )
 
 
-def _differs(wrapped: _wraps.Wrapped) -> bool:
+def _differs(wrapped: wrap_calls.Wrapped) -> bool:
     given = wrapped.call.begin.device_ids or []
     asked = number(given[0].rstrip("')")) if len(given) == 1 else None
     if asked is None and len(given) == 1 and "index=" in given[0]:

@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import Finding, Printed, Rule, first_of, shown
 from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
@@ -30,7 +30,7 @@ RULE = Rule(
     fix="device-ids",
     printed=(
         Printed(
-            _wraps.ON_CPU,
+            wrap_calls.ON_CPU,
             beside=_CPU_RUN,
             says="DDP is given device_ids for a model on cpu, in a job that says that it runs on the CPU, or in mmengine's wrap_model.",
         ),
@@ -41,22 +41,22 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find refused device_ids on hosts without a card."""
-    given = [each for each in _wraps.wraps(run) if each.types == {"cpu"} and each.ids and not _wraps.card(each.process, each.call)]
-    lost = _wraps.refused(run, given)
+    given = [each for each in wrap_calls.wraps(run) if each.types == {"cpu"} and each.ids and not wrap_calls.card(each.process, each.call)]
+    lost = wrap_calls.refused(run, given)
     if not lost:
         return
     first = lost[0]
     yield RULE.found(
-        ranks=_wraps.wrapping_ranks(lost),
+        ranks=wrap_calls.wrapping_ranks(lost),
         verdict="DDP gets device_ids %s on %s from %s, while all %d parameters are on cpu and the host has no accelerator."
-        % (_wraps.all_ids(lost), named(_wraps.wrapping_ranks(lost)), _wraps.giver(first), first.placement.parameters),
+        % (wrap_calls.all_ids(lost), named(wrap_calls.wrapping_ranks(lost)), wrap_calls.giver(first), first.placement.parameters),
         evidence=first_of(
             [
-                shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, _wraps.giver(each), each.placement.parameters))
+                shown(each.call, "device_ids %s from %s; %d parameters on cpu" % (each.ids, wrap_calls.giver(each), each.placement.parameters))
                 for each in lost
             ]
         ),
         when=min(each.call.when for each in lost),
-        change=_wrap_changes.only_on_a_card(first),
-        explains=_wraps.failures(run, lost),
+        change=wrap_calls.only_on_a_card(first),
+        explains=wrap_calls.failures(run, lost),
     )

@@ -3,7 +3,7 @@
 import re
 from typing import Iterator, List
 
-from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of, shown
 from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Failed, Run
@@ -32,7 +32,7 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find the failure after a wrap with device_ids on a card that is not a CUDA card."""
-    given = [each for each in _wraps.wraps(run) if each.ids and not each.types & {"cpu", "cuda"}]
+    given = [each for each in wrap_calls.wraps(run) if each.ids and not each.types & {"cpu", "cuda"}]
     lost = [failure for each in given for failure in _of_stream(run, each)]
     if not lost:
         return
@@ -40,19 +40,19 @@ def check(run: Run) -> Iterator[Finding]:
     version = first.process.started.versions.get("torch", "1.x")
     alike = [each for each in given if each.process.started.versions.get("torch", "1.x") == version]
     yield RULE.found(
-        ranks=_wraps.wrapping_ranks(alike),
+        ranks=wrap_calls.wrapping_ranks(alike),
         verdict="torch %s supports device_ids on CUDA only; on %s DDP gets %s from %s for a model on %s, and the first forward fails in _get_stream."
-        % (version, named(_wraps.wrapping_ranks(alike)), _wraps.all_ids(alike), _wraps.giver(first), first.devices[0]),
+        % (version, named(wrap_calls.wrapping_ranks(alike)), wrap_calls.all_ids(alike), wrap_calls.giver(first), first.devices[0]),
         evidence=[
             *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in alike]),
             failed(lost[0]),
         ],
         when=min(each.call.when for each in alike),
-        change=_wrap_changes.without_ids(first),
+        change=wrap_calls.without_ids(first),
         explains=lost,
     )
 
 
-def _of_stream(run: Run, wrapped: _wraps.Wrapped) -> List[Failed]:
-    died = _wraps.later(run, wrapped, _STREAM)
+def _of_stream(run: Run, wrapped: wrap_calls.Wrapped) -> List[Failed]:
+    died = wrap_calls.later(run, wrapped, _STREAM)
     return [failure for failure in died if any(re.search(r"\b_get_stream$", frame.function) for frame in failure.frames[-3:])]

@@ -1,7 +1,7 @@
 """The device was initialised before the processes were started, or before each one chose its card."""
 
-from ddp_probe.judging._vendor_words import CARDS
 from ddp_probe.judging.rule import Printed, Rule
+from ddp_probe.judging.vendor_words import CARDS
 
 RULE = Rule(
     id="DDP217",

@@ -2,8 +2,8 @@
 
 from typing import Iterator, Optional
 
-from ddp_probe.judging._who import ranks, told
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.who import ranks, told
 from ddp_probe.judging.words import counted, cut, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run

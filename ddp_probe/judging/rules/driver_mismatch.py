@@ -1,7 +1,7 @@
 """The driver of the host does not fit the runtime that this torch or plugin is built for."""
 
-from ddp_probe.judging._vendor_words import CARDS
 from ddp_probe.judging.rule import Printed, Rule
+from ddp_probe.judging.vendor_words import CARDS
 
 RULE = Rule(
     id="DDP209",

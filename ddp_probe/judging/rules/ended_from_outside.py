@@ -3,9 +3,9 @@
 import re
 from typing import Dict, Iterator, List
 
-from ddp_probe.judging._waits import last_seen
 from ddp_probe.judging.ledgers import view
 from ddp_probe.judging.rule import Finding, Rule, line
+from ddp_probe.judging.waiting import last_seen
 from ddp_probe.judging.words import capital, clock, listed, named
 from ddp_probe.reading.model import LoggedProcess, OutsideEnd, Run
 

@@ -3,9 +3,9 @@
 import re
 from typing import Iterator, List, Optional
 
-from ddp_probe.judging import _skew
-from ddp_probe.judging._vendor_words import COMMUNICATION, VARIABLES
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, line
+from ddp_probe.judging.skews import Skew, compare, started
+from ddp_probe.judging.vendor_words import COMMUNICATION, VARIABLES
 from ddp_probe.judging.words import counted, named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
@@ -93,13 +93,13 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def skews(run: Run) -> List[_skew.Skew]:
+def skews(run: Run) -> List[Skew]:
     """Return the variables that differ and must not; those that are known to break communication come first."""
     found = [skew for name in _names(run) for skew in [_compare(run, name)] if skew is not None]
     return sorted(found, key=lambda skew: (not _BREAKS.match(skew.name), skew.name))
 
 
-def _where(skew: _skew.Skew) -> str:
+def _where(skew: Skew) -> str:
     value = "=%s" % skew.usual if skew.usual else ""
     return "%s for %s" % (value, named(skew.ranks)) if skew.ranks else " to one value for all ranks"
 
@@ -109,15 +109,15 @@ def _names(run: Run) -> List[str]:
     return sorted(name for name in names if _COMPARED.match(name) and not _OWN.search(name.replace("TORCH_DISTRIBUTED_DEBUG", "")))
 
 
-def _compare(run: Run, name: str) -> Optional[_skew.Skew]:
+def _compare(run: Run, name: str) -> Optional[Skew]:
     values = {
         process.rank: process.started.environment.get(name, "") for process in run.processes if process.rank is not None and process.start is not None
     }
-    launchers = [start.environment.get(name, "") for start in _skew.started(run)]
+    launchers = [start.environment.get(name, "") for start in started(run)]
     if "VISIBLE" in name:  # Each rank may see other cards, but the same number of them.
         values = {rank: _how_many(value) for rank, value in values.items()}
         launchers = [_how_many(value) for value in launchers]
-    return _skew.compare(name, values, launchers)
+    return compare(name, values, launchers)
 
 
 def _how_many(value: str) -> str:

@@ -3,10 +3,10 @@
 import re
 from typing import Iterator, List, Set, Union
 
-from ddp_probe.judging._split_words import of_kind
-from ddp_probe.judging._waits import PEER_GONE, last_seen, starting, waited
-from ddp_probe.judging._who import deaths, ranks
+from ddp_probe.judging.parted import of_kind
 from ddp_probe.judging.rule import MEDIUM, Finding, Printed, Rule, Undecided, failed, line
+from ddp_probe.judging.waiting import PEER_GONE, last_seen, starting, waited
+from ddp_probe.judging.who import deaths, ranks
 from ddp_probe.judging.words import capital, clock, named, place, spans
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.reading.splits import LEFT

@@ -1,13 +1,119 @@
 """The program, or a library, was written for another version of torch (or mmcv, mmengine) than the installed one."""
 
-from typing import Iterator
+import re
+from typing import Dict, Iterator
 
-from ddp_probe.judging._logged import RAISED
-from ddp_probe.judging._torch_names import ATTRIBUTE, FROM_LIBRARY, IMPORTED, MODULE
-from ddp_probe.judging._vendor_words import ATTRIBUTES, MODULES
 from ddp_probe.judging.printed import matches
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.vendor_words import ATTRIBUTES, MODULES
+from ddp_probe.judging.who import RAISED
 from ddp_probe.reading.model import Run
+
+# By comparing the names of torch 1.12.1 with those of 2.13.0; older ones, and some of the versions between, are added by hand.
+_NAMES: Dict[str, str] = {
+    "torch": (
+        "_decomp _dynamo _export _foreach_norm _functorch _guards _higher_order_ops _inductor _logging _prims _refs _six _weights_only_unpickler "
+        "accelerator AcceleratorError align_tensors amax amin amp ao as_strided_scatter asarray autocast bfloat16 bits16 bits8 broadcast_to "
+        "btrifact btrisolve chain_matmul compile compiler complex concat concatenate cond eig empty_permuted Event export fft float4_e2m1fn_x2 "
+        "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu frombuffer func gels gesv get_autocast_dtype "
+        "get_autocast_gpu_dtype get_default_device get_device_module get_float32_matmul_precision GradScaler has_cuda has_cudnn has_mkldnn "
+        "has_mps heaviside hypot ifft inference_mode int1 int2 int4 irfft is_deterministic is_inference_mode_enabled jagged kron linalg "
+        "logaddexp lstsq masked matrix_rank maximum minimum monitor moveaxis movedim mps mtia nan_to_num nested nested_tensor nonzero_static "
+        "OutOfMemoryError permute potrf quint4x2 rfft rms_norm set_autocast_dtype set_default_device set_deterministic "
+        "set_float32_matmul_precision set_vital signal softmax solve special swapaxes sym_float sym_int sym_max sym_min sym_not sym_sqrt SymBool "
+        "symeig SymFloat SymInt Tag tensor_split testing tile trtrs TypedStorage uint16 uint32 uint64 unflatten unravel_index UntypedStorage "
+        "use_deterministic_algorithms vdot vmap while_loop xpu"
+    ),
+    "torch.nn": (
+        "attention Buffer ChannelShuffle CircularPad1d CircularPad2d CircularPad3d Flatten GaussianNLLLoss GELU Hardsigmoid Hardswish HuberLoss "
+        "LazyConv2d LazyLinear Mish MultiheadAttention RMSNorm SiLU SyncBatchNorm Transformer Unflatten UninitializedParameter ZeroPad1d "
+        "ZeroPad3d"
+    ),
+    "torch.nn.functional": (
+        "gaussian_nll_loss gelu grouped_mm hardswish huber_loss interpolate mish one_hot pixel_unshuffle rms_norm scaled_dot_product_attention "
+        "scaled_mm silu"
+    ),
+    "torch.nn.utils": "clip_grads_with_norm_ get_total_norm skip_init",
+    "torch.distributed": (
+        "_all_gather_base _coalescing_manager _reduce_scatter_base all_gather_coalesced all_gather_into_tensor all_gather_multigpu "
+        "all_gather_object all_gather_single all_reduce_multigpu all_to_all all_to_all_single batch_isend_irecv breakpoint broadcast_multigpu "
+        "broadcast_object_list DebugLevel device_mesh DeviceMesh DistBackendError DistError DistNetworkError DistStoreError gather_object "
+        "get_debug_level get_global_rank get_group_rank get_node_local_rank get_process_group_ranks init_device_mesh is_backend_available "
+        "is_torchelastic_launched is_ucc_available is_xccl_available monitored_barrier P2POp recv_object_list reduce_multigpu reduce_op "
+        "reduce_scatter_multigpu reduce_scatter_single reduce_scatter_tensor scatter_object_list send_object_list shrink_group split_group Work"
+    ),
+    "torch.distributed.fsdp": (
+        "BackwardPrefetch CPUOffloadPolicy FSDPModule fully_shard MixedPrecision MixedPrecisionPolicy register_fsdp_forward_method "
+        "ShardedStateDictConfig ShardingStrategy StateDictType"
+    ),
+    "torch.distributed.checkpoint": "async_save DefaultSavePlanner FileSystemWriter HuggingFaceStorageWriter load save state_dict",
+    "torch.distributed.distributed_c10d": (
+        "_get_default_store _get_default_timeout _get_pg_default_device _pg_map _world default_pg_nccl_timeout default_pg_timeout "
+        "get_global_rank is_xccl_available ProcessGroupNCCL"
+    ),
+    "torch.cuda": (
+        "_sleep amp caching_allocator_enable change_current_allocator clock_rate CUDAGraph CUDAPluggableAllocator default_generators "
+        "get_allocator_backend get_arch_list graph is_bf16_supported is_tf32_supported max_memory_cached max_memory_reserved mem_get_info "
+        "memory_cached memory_reserved memory_stats MemPool OutOfMemoryError power_draw reset_peak_memory_stats set_per_process_memory_fraction "
+        "temperature use_mem_pool"
+    ),
+    "torch.cuda.amp": "amp_definitely_not_available custom_bwd custom_fwd",
+    "torch.amp": "autocast custom_bwd custom_fwd GradScaler is_autocast_available",
+    "torch.optim": "Adafactor AdamW Muon NAdam RAdam",
+    "torch.optim.lr_scheduler": "_LRScheduler ChainedScheduler ConstantLR LinearLR LRScheduler MultiplicativeLR OneCycleLR PolynomialLR SequentialLR",
+    "torch.utils": "generate_methods_for_privateuse1_backend rename_privateuse1_backend swap_tensors",
+    "torch.utils.data": "ChainDataset DataLoader2 default_collate IterableDataset StackDataset",
+    "torch.utils._pytree": (
+        "_register_pytree_node KeyPath keystr PyTreeSpec register_pytree_node tree_all_only tree_flatten_with_path tree_leaves tree_map_only "
+        "tree_map_with_path tree_structure treespec_dumps"
+    ),
+    "torch.backends": "cpu cusparselt kleidiai mha miopen mps nnpack opt_einsum xnnpack xpu",
+    "torch.backends.cuda": (
+        "can_use_efficient_attention can_use_flash_attention cudnn_sdp_enabled enable_cudnn_sdp enable_flash_sdp enable_math_sdp "
+        "enable_mem_efficient_sdp flash_sdp_enabled is_built is_flash_attention_available math_sdp_enabled mem_efficient_sdp_enabled "
+        "preferred_blas_library preferred_linalg_library sdp_kernel SDPAParams SDPBackend"
+    ),
+    "torch.library": (
+        "custom_op impl impl_abstract infer_schema Library opcheck register_autocast register_autograd register_fake register_kernel "
+        "register_torch_dispatch register_vmap triton_op wrap_triton"
+    ),
+    "torch.autograd": "forward_ad inference_mode set_multithreading_enabled",
+    "torch.jit": "export freeze fuser ignore optimize_for_inference unused",
+    "torch.linalg": "cross det inv lstsq lu_solve matrix_norm norm solve_ex svd vecdot vector_norm",
+    "torch.serialization": (
+        "add_safe_globals clear_safe_globals FILE_LIKE get_safe_globals get_unsafe_globals_in_checkpoint LoadEndianness MAP_LOCATION "
+        "safe_globals set_default_mmap_options skip_data"
+    ),
+    "torch.testing": "_internal all_types assert_allclose assert_close floating_types get_all_dtypes get_all_fp_dtypes integral_types make_tensor",
+    "torch.profiler": "ExecutionTraceObserver itt profile record_function schedule tensorboard_trace_handler",
+}
+_MODULES = (
+    "_C._distributed_c10d _custom_op _decomp _dynamo _export _functorch _guards _higher_order_ops _inductor _logging _numpy _prims _refs "
+    "_six _strobelight _subclasses accelerator amp ao compiler cuda.amp cuda.graphs cuda.memory cuda.nccl distributed._composable "
+    "distributed._functional_collectives distributed._shard distributed._sharded_tensor distributed._symmetric_memory distributed._tensor "
+    "distributed.algorithms distributed.autograd distributed.c10d_logger distributed.checkpoint distributed.constants distributed.deprecated "
+    "distributed.device_mesh distributed.elastic distributed.fsdp distributed.launcher distributed.nn distributed.optim distributed.pipeline "
+    "distributed.pipelining distributed.remote_device distributed.rpc distributed.run distributed.tensor distributed.utils export fft func "
+    "fx linalg masked monitor mps mtia nested nested_tensor nn.attention nn.intrinsic nn.modules.attention nn.modules.lazy nn.qat "
+    "nn.quantized nn.utils._expanded_weights nn.utils.parametrizations nn.utils.parametrize nn.utils.stateless onnx._internal "
+    "onnx.symbolic_registry onnx.utils optim._multi_tensor optim.swa_utils package profiler quantization signal special testing "
+    "utils._content_store utils._cxx_pytree utils._device utils._mode_utils utils._python_dispatch utils._pytree utils._sympy utils._triton "
+    "utils.checkpoint utils.data._utils.worker utils.data.dataloader_experimental utils.data.datapipes utils.data.graph utils.ffi "
+    "utils.flop_counter utils.mobile_optimizer xpu"
+).split()
+
+
+def _words(text: str) -> str:
+    return "(?:%s)'" % "|".join(text.split())
+
+
+# The beginnings of patterns: what follows them reads the names.
+ATTRIBUTE = r"(?=module '(?:%s))" % "|".join("%s' has no attribute '%s" % (re.escape(module), _words(names)) for module, names in _NAMES.items())
+IMPORTED = r"(?=cannot import name '(?:%s)')" % "|".join("%s from '%s" % (_words(names), re.escape(module)) for module, names in _NAMES.items())
+MODULE = r"(?=No module named 'torch\.(?:%s)[.'])" % "|".join(re.escape(name) for name in _MODULES)
+# Beside an exception: the innermost line outside torch is a library's, and not the job's own.
+FROM_LIBRARY = r"(?:site|dist)-packages[/\\](?!torch[/\\])[^\n]*(?:\n[^\n]*(?:[/\\]torch[/\\]|<frozen)[^\n]*)*\Z"
+
 
 # torch can lack these for other reasons than its version: a missing plugin, a build without distributed, missing hardware, or two installations.
 _OTHERWISE = r"_cuda_|%s|mps|cuda|_C\b|_init_names|init_process_group|is_initialized|ReduceOp" % ATTRIBUTES

@@ -2,8 +2,8 @@
 
 from typing import Iterator, List
 
-from ddp_probe.judging._split_words import explained, of_kind, only_waits, stands
 from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.parted import explained, of_kind, only_waits, stands
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import by_number, capital, named
 from ddp_probe.reading.model import Run

@@ -2,8 +2,9 @@
 
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from ddp_probe.judging import _cards, _skew
+from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, line
+from ddp_probe.judging.skews import Skew, compare
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
 
@@ -56,18 +57,18 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def skew_of(run: Run) -> Optional[_skew.Skew]:
+def skew_of(run: Run) -> Optional[Skew]:
     """Return how the accelerators of the hosts differ."""
     ranks = [process for process in run.processes if process.rank is not None]
-    return _skew.compare("accelerators", _told(ranks), []) if len({_cards.machine(process) for process in ranks}) > 1 else None
+    return compare("accelerators", _told(ranks), []) if len({card_use.machine(process) for process in ranks}) > 1 else None
 
 
 def _told(ranks: List[LoggedProcess]) -> Dict[int, str]:
     """Return what each rank's host has, without numbers if a variable limits the cards of one of them."""
     kinds: Dict[int, Tuple[str, Optional[int]]] = {}
     for process in ranks:
-        cards = [card for call in _cards.wrap_calls(process) for card in call.begin.accelerators if card.initialised]
+        cards = [card for call in card_use.wrap_calls(process) for card in call.begin.accelerators if card.initialised]
         if cards and process.rank is not None:
             kinds[process.rank] = (cards[0].name, cards[0].count)
-    numbers = all(count is not None for _, count in kinds.values()) and not any(_cards.visible(process) for process in ranks)
+    numbers = all(count is not None for _, count in kinds.values()) and not any(card_use.visible(process) for process in ranks)
     return {rank: "%d %s" % (count or 0, name) if numbers else name for rank, (name, count) in kinds.items()}

@@ -2,9 +2,9 @@
 
 from typing import Iterator, List, NamedTuple
 
-from ddp_probe.judging._who import deaths
 from ddp_probe.judging.printed import by_text
 from ddp_probe.judging.rule import Finding, Printed, Rule, shown
+from ddp_probe.judging.who import deaths
 from ddp_probe.judging.words import subject
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run

@@ -3,9 +3,9 @@
 import re
 from typing import Iterator
 
-from ddp_probe.judging import _own_group
-from ddp_probe.judging._cuda_words import IN_INIT_DIST, NO_CUDA, said
+from ddp_probe.judging import own_group
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.vendor_words import IN_INIT_DIST, NO_CUDA, said
 from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
@@ -61,6 +61,6 @@ def check(run: Run) -> Iterator[Finding]:
             *[failed(each) for each, _ in lost[:2]],
         ],
         when=min(call.when for _, call in lost),
-        change=_own_group.instead_of_init_dist(process, first),
+        change=own_group.instead_of_init_dist(process, first),
         explains=[each for each, _ in lost],
     )

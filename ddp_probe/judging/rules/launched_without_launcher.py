@@ -4,9 +4,9 @@ import re
 import shlex
 from typing import Iterator, List, Optional
 
-from ddp_probe.judging import _cards, change
-from ddp_probe.judging._logged import RAISED
+from ddp_probe.judging import card_use, change
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Printed, Rule, line, shown
+from ddp_probe.judging.who import RAISED
 from ddp_probe.judging.words import at, counted
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
@@ -81,7 +81,7 @@ def _asked_for_more(process: LoggedProcess) -> List[Finding]:
 def _several(process: LoggedProcess, words: List[str], count: int) -> change.Change:
     """Return what starts several processes: with --cpu accelerate launch starts one, whatever it is asked for."""
     by_torchrun = "torchrun --nproc_per_node=%d %s" % (count, _program(process))
-    if "--cpu" in words or not _cards.count(process):
+    if "--cpu" in words or not card_use.count(process):
         return [change.LaunchCommand("ACCELERATE_USE_CPU=true " + by_torchrun), "accelerate launch starts several processes only with --multi_gpu."]
     return [change.LaunchCommand(by_torchrun), "Or give accelerate launch --multi_gpu beside --num_processes %d." % count]
 
@@ -127,7 +127,7 @@ def _one_of_many(process: LoggedProcess) -> Iterator[Finding]:
     moves = [call for call in process.calls(schema.ModuleMove) if call.end is not None and _accelerator(call.end.devices)]
     trained: List[LoggedCall[schema.Save]] = [call for call in process.calls(schema.Save) if call.end is not None]
     wrapped = process.first(schema.WrapModel)
-    cards = _cards.count(process) or 0
+    cards = card_use.count(process) or 0
     if not moves or cards < 2 or not (trained or wrapped) or process.count(schema.InitProcessGroup):
         return
     device = _accelerator(moves[-1].end.devices if moves[-1].end else {})
@@ -146,4 +146,4 @@ def _one_of_many(process: LoggedProcess) -> Iterator[Finding]:
 
 
 def _accelerator(devices: "dict[str, int]") -> str:
-    return next((device for device in devices if _cards.number(device) is not None), "")
+    return next((device for device in devices if card_use.number(device) is not None), "")

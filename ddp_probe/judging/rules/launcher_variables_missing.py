@@ -4,10 +4,10 @@ import re
 import shlex
 from typing import Iterator, List
 
-from ddp_probe.judging import _cards, _own_group, change
-from ddp_probe.judging._logged import RAISED
+from ddp_probe.judging import card_use, change, own_group
 from ddp_probe.judging.printed import matches
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.who import RAISED
 from ddp_probe.judging.words import at
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -106,9 +106,9 @@ def check(run: Run) -> Iterator[Finding]:
 def _change(process: LoggedProcess, name: str, failure: Failed) -> change.Change:
     """A scheduler that has placed the process tells everything; otherwise a launcher has to."""
     launcher = process.started.launcher
-    lines, imports = _own_group.places(process, launcher)
+    lines, imports = own_group.places(process, launcher)
     if lines:
-        return [change.Lines(failure.site, tuple(lines), tuple(imports)), *_own_group.notes(process, launcher)]
+        return [change.Lines(failure.site, tuple(lines), tuple(imports)), *own_group.notes(process, launcher)]
     command = change.LaunchCommand("torchrun --nproc_per_node=%d %s" % (_processes(process), _for_torchrun(process.started.argv)))
     if _SCHEDULER.match(name):
         return [*_as_pytorch(process, failure), command, "Or start it with the scheduler that sets %s: srun, mpirun." % name]
@@ -128,7 +128,7 @@ def _as_pytorch(process: LoggedProcess, failure: Failed) -> List[change.Edit]:
 def _processes(process: LoggedProcess) -> int:
     """Return the number of cards, or of processes that were asked for; two if neither is known."""
     asked = process.started.environment.get("LOCAL_WORLD_SIZE") or process.started.environment.get("WORLD_SIZE") or ""
-    return _cards.count(process) or (int(asked) if asked.isdigit() and int(asked) else 2)
+    return card_use.count(process) or (int(asked) if asked.isdigit() and int(asked) else 2)
 
 
 def _for_torchrun(argv: List[str]) -> str:

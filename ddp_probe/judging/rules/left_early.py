@@ -2,12 +2,12 @@
 
 from typing import Dict, Iterator, List, Optional, Tuple, Union
 
-from ddp_probe.judging._disagreements import Abandoned, abandoned
-from ddp_probe.judging._loop_end import UNEQUAL, exchanged_unequally, unequal
-from ddp_probe.judging._waits import PEER_GONE, joined, stood, waited
-from ddp_probe.judging._who import ranks
+from ddp_probe.judging.disagreements import Abandoned, abandoned
 from ddp_probe.judging.ledgers import as_site, view
+from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, unequal
 from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, line, shown
+from ddp_probe.judging.waiting import PEER_GONE, joined, stood, waited
+from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import at, capital, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run

@@ -3,9 +3,9 @@
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe.judging import change
-from ddp_probe.judging._who import ranks, told
 from ddp_probe.judging.printed import Match
 from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.judging.who import ranks, told
 from ddp_probe.judging.words import place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run

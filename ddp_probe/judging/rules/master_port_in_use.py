@@ -3,9 +3,9 @@
 import re
 from typing import Iterator, List, Optional
 
-from ddp_probe.judging._logged import NO_WARNING
 from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.who import NO_WARNING
 from ddp_probe.judging.words import capital, cut, named
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run

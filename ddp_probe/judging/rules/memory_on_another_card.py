@@ -2,7 +2,7 @@
 
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.judging._cards import machine, visible
+from ddp_probe.judging.card_use import machine, visible
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
 from ddp_probe.judging.words import subject
 from ddp_probe.reading.logged_call import LoggedCall

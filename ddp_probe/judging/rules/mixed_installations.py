@@ -1,7 +1,7 @@
 """Parts of two installations meet in one process: a compiled part was built for another torch than the one that is imported."""
 
-from ddp_probe.judging._logged import RAISED
 from ddp_probe.judging.rule import Printed, Rule
+from ddp_probe.judging.who import RAISED
 
 RULE = Rule(
     id="DDP803",

@@ -2,14 +2,14 @@
 
 from typing import Iterator, Optional
 
-from ddp_probe.judging import _vendor_words, _wraps, change
+from ddp_probe.judging import change, vendor_words, wrap_calls
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, shown
 from ddp_probe.judging.words import named
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
 
-_VENDORS = _vendor_words.SPOKEN_OF + r"|\b(?:torch_dtu|topsrider)\b"  # and older names of Enflame's
+_VENDORS = vendor_words.SPOKEN_OF + r"|\b(?:torch_dtu|topsrider)\b"  # and older names of Enflame's
 
 RULE = Rule(
     id="DDP102",
@@ -32,7 +32,7 @@ RULE = Rule(
     fix="mmengine-device",
     printed=(
         Printed(
-            _wraps.ON_CPU,
+            wrap_calls.ON_CPU,
             beside=r"(?=.*\bin wrap_model\b).*(?:%s)" % _VENDORS,
             says="mmengine wraps a model on cpu with device_ids, and the log mentions an accelerator.",
         ),
@@ -43,22 +43,22 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find models that wrap_model moved to get_device(), which was the CPU on a host with a card."""
-    left = _wraps.on_cpu(run, by_mmengine=True)
+    left = wrap_calls.on_cpu(run, by_mmengine=True)
     if not left.found:
         return
     first = left.found[0]
-    outer, card = _wraps.runner(first), _wraps.card(first.process, first.call)
+    outer, card = wrap_calls.runner(first), wrap_calls.card(first.process, first.call)
     assert outer is not None
-    there = _wraps.seen(card) if card else "the backend is %s" % first.call.begin.backend
+    there = wrap_calls.seen(card) if card else "the backend is %s" % first.call.begin.backend
     numbers = (
-        named(_wraps.wrapping_ranks(left.found)),
+        named(wrap_calls.wrapping_ranks(left.found)),
         there,
         first.placement.parameters,
-        _wraps.all_ids(left.found) or "None",
+        wrap_calls.all_ids(left.found) or "None",
         outer.begin.get_device_because,
     )
     yield RULE.found(
-        ranks=_wraps.wrapping_ranks(left.found),
+        ranks=wrap_calls.wrapping_ranks(left.found),
         verdict=(
             "get_device() of mmengine returns cpu on %s although %s, so wrap_model keeps all %d parameters there, with device_ids %s. %s" % numbers
         ).strip(),
@@ -66,7 +66,7 @@ def check(run: Run) -> Iterator[Finding]:
             *[
                 shown(call, "get_device() is cpu: %s" % call.begin.get_device_because)
                 for each in left.found[:2]
-                for call in [_wraps.runner(each)]
+                for call in [wrap_calls.runner(each)]
                 if call
             ],
             *[shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found[:2]],

@@ -2,11 +2,11 @@
 
 from typing import Iterator, List
 
-from ddp_probe.judging._models import alike, by_digest, difference, first_wraps, minority, reordered
-from ddp_probe.judging._who import through, told
-from ddp_probe.judging._wraps import Wrapped
+from ddp_probe.judging.rank_models import alike, by_digest, difference, first_wraps, minority, reordered
 from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, failed, first_of, shown
+from ddp_probe.judging.who import through, told
 from ddp_probe.judging.words import by_number, capital, counted, named, place
+from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
 
 RULE = Rule(

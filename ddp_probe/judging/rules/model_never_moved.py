@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
 from ddp_probe.judging.words import capital, named
 from ddp_probe.reading.model import Run
@@ -28,14 +28,14 @@ RULE = Rule(
     fix="move-model",
     printed=(
         Printed(
-            _wraps.ON_CPU,
+            wrap_calls.ON_CPU,
             says=(
                 "All parameters are on cpu when DDP wraps the model with device_ids: it was not moved to its card, or this is a CPU run, "
                 "which needs device_ids=None."
             ),
         ),
         Printed(
-            _wraps.CPU_TENSOR,
+            wrap_calls.CPU_TENSOR,
             beside=r"in _verify_param_shape_across_processes|in _verify_model_across_ranks|_verify_params_across_processes",
             says="DDP compares the parameters of all ranks over the card's backend, and they are on cpu.",
         ),
@@ -44,7 +44,7 @@ RULE = Rule(
             says="A parameter or buffer is on cpu when the model is wrapped.",
         ),
         Printed(
-            _wraps.CUT_OFF,
+            wrap_calls.CUT_OFF,
             says=(
                 "DDP refuses device_ids: the model is not on a single card, and most often it is still on cpu. The rest of the message, "
                 "which names the devices, is missing."
@@ -65,24 +65,24 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find models on the CPU of a host with a card, if mmengine did not choose the CPU."""
-    left = _wraps.on_cpu(run, by_mmengine=False)
+    left = wrap_calls.on_cpu(run, by_mmengine=False)
     if not left.found:
         return
     first = left.found[0]
-    card = _wraps.card(first.process, first.call)
-    there = _wraps.seen(card) if card else "the backend is %s" % first.call.begin.backend
-    moves = _wraps.moves(first)
-    story = "its last move was %s" % _wraps.move_text(moves[-1]) if moves else "nothing has moved it"
-    who = capital(named(_wraps.wrapping_ranks(left.found)))
+    card = wrap_calls.card(first.process, first.call)
+    there = wrap_calls.seen(card) if card else "the backend is %s" % first.call.begin.backend
+    moves = wrap_calls.moves(first)
+    story = "its last move was %s" % wrap_calls.move_text(moves[-1]) if moves else "nothing has moved it"
+    who = capital(named(wrap_calls.wrapping_ranks(left.found)))
     yield RULE.found(
-        ranks=_wraps.wrapping_ranks(left.found),
+        ranks=wrap_calls.wrapping_ranks(left.found),
         verdict="%s: DDP gets a model whose %d parameters are all on cpu, with device_ids %s, although %s; %s."
-        % (who, first.placement.parameters, _wraps.all_ids(left.found) or "None", there, story),
+        % (who, first.placement.parameters, wrap_calls.all_ids(left.found) or "None", there, story),
         evidence=first_of(
             [shown(each.call, "%d parameters on cpu, device_ids %s" % (each.placement.parameters, each.ids or "None")) for each in left.found]
         ),
         when=min(each.call.when for each in left.found),
-        change=_wrap_changes.move_to_card(first, card.device_type if card else "cuda"),
+        change=wrap_calls.move_to_card(first, card.device_type if card else "cuda"),
         explains=left.explains,
         severity=ERROR if left.ended else WARNING,
     )

@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import Finding, Printed, Rule, first_of, shown
 from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
@@ -27,7 +27,7 @@ RULE = Rule(
     needs=("ddp.init",),
     printed=(
         Printed(
-            _wraps.DEVICE_IDS
+            wrap_calls.DEVICE_IDS
             + r"\{(?P<devices>device\(type='(?P<kind>(?!cpu)\w+)',\s*index=\d+\),\s*device\(type='(?P=kind)',\s*index=\d+\)[^}]*)(?:\}|$)",
             says="The parameters of one rank are on {devices}.",
         ),
@@ -49,19 +49,26 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find refused models whose parameters are on several cards of one type."""
-    spread = [each for each in _wraps.wraps(run) if len(each.devices) > 1 and len(each.types) == 1 and each.ids]
-    lost = _wraps.refused(run, spread)
+    spread = [each for each in wrap_calls.wraps(run) if len(each.devices) > 1 and len(each.types) == 1 and each.ids]
+    lost = wrap_calls.refused(run, spread)
     if not lost:
         return
     first = lost[0]
     leaf = first.placement.off_majority[0] if first.placement.off_majority else None
     place = ", %s on %s" % (leaf.name, leaf.device) if leaf else ""
     yield RULE.found(
-        ranks=_wraps.wrapping_ranks(lost),
+        ranks=wrap_calls.wrapping_ranks(lost),
         verdict="One model is spread over %d cards (%s%s) on %s, and DDP gets device_ids %s from %s."
-        % (len(first.devices), ", ".join(first.devices), place, named(_wraps.wrapping_ranks(lost)), _wraps.all_ids(lost), _wraps.giver(first)),
+        % (
+            len(first.devices),
+            ", ".join(first.devices),
+            place,
+            named(wrap_calls.wrapping_ranks(lost)),
+            wrap_calls.all_ids(lost),
+            wrap_calls.giver(first),
+        ),
         evidence=first_of([shown(each.call, "parameters on %s, device_ids %s" % (", ".join(each.devices), each.ids)) for each in lost]),
         when=min(each.call.when for each in lost),
-        explains=_wraps.failures(run, lost),
-        change=[*_wrap_changes.without_ids(first), "For data parallelism, put each rank's whole model on its own card instead."],
+        explains=wrap_calls.failures(run, lost),
+        change=[*wrap_calls.without_ids(first), "For data parallelism, put each rank's whole model on its own card instead."],
     )

@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.judging import _cards
+from ddp_probe.judging import card_use
 from ddp_probe.judging.printed import by_text
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, shown
 from ddp_probe.judging.words import capital, named
@@ -28,7 +28,7 @@ RULE = Rule(
     needs=("device.set", "process.start"),
     printed=(
         Printed(
-            _cards.NO_SUCH_CARD,
+            card_use.NO_SUCH_CARD,
             unless=r"cudaGetDeviceCount|SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|comp_models/native\.py",
         ),
         Printed(
@@ -64,7 +64,7 @@ RULE = Rule(
             says="NCCL rejects the ranks' cards without a reason: most often two ranks are on one card.",
             ranks=False,
         ),
-        Printed(_cards.DUPLICATE, says="Rank {rank1} and rank {rank2} are on one card."),
+        Printed(card_use.DUPLICATE, says="Rank {rank1} and rank {rank2} are on one card."),
     ),
     yields_to=("set-device-missing", "card-number-fixed", "visible-cards-wrong", "card-is-not-the-local-rank"),
 )
@@ -72,28 +72,28 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find a rank that asked for a card beyond the last one, then ranks that share cards because there are too few."""
-    refused, hosts = _cards.refused(run), _cards.hosts(run)
+    refused, hosts = card_use.refused(run), card_use.hosts(run)
     asked = [refusal for refusal in refused if refusal.there is not None and refusal.slot == refusal.process.local_rank]
-    beyond = [refusal for refusal in asked if refusal.slot >= (refusal.there or 0) and not _cards.own(hosts[_cards.machine(refusal.process)])]
+    beyond = [refusal for refusal in asked if refusal.slot >= (refusal.there or 0) and not card_use.own(hosts[card_use.machine(refusal.process)])]
     if beyond:
         yield _refusal(run, beyond)
         return
-    few = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.FEW]
+    few = [group for group in card_use.shared(run) if card_use.why(run, group) == card_use.FEW]
     if few:
         yield _sharing(run, few)
     elif all(refusal.there is None and refusal.slot == refusal.process.local_rank for refusal in refused):
         yield from by_text(RULE, run)
 
 
-def _refusal(run: Run, beyond: "list[_cards.Refused]") -> Finding:
+def _refusal(run: Run, beyond: "list[card_use.Refused]") -> Finding:
     first = beyond[0]
-    hosts = {_cards.machine(refusal.process): refusal.there or 0 for refusal in beyond}
+    hosts = {card_use.machine(refusal.process): refusal.there or 0 for refusal in beyond}
     ranks = [
         process.rank
         for process in run.processes
-        if process.rank is not None and (process.local_rank or 0) >= hosts.get(_cards.machine(process), 1 << 30)
+        if process.rank is not None and (process.local_rank or 0) >= hosts.get(card_use.machine(process), 1 << 30)
     ]
-    because = " ".join("%s=%s" % each for each in sorted(_cards.visible(first.process).items()))
+    because = " ".join("%s=%s" % each for each in sorted(card_use.visible(first.process).items()))
     processes = first.process.started.environment.get("LOCAL_WORLD_SIZE", "")
     verdict = "%s asked for card %d, but %d %s visible%s%s." % (
         capital(named([refusal.process.rank or 0 for refusal in beyond][:1])),
@@ -116,13 +116,13 @@ def _refusal(run: Run, beyond: "list[_cards.Refused]") -> Finding:
     )
 
 
-def _sharing(run: Run, few: "list[list[_cards.CardUse]]") -> Finding:
+def _sharing(run: Run, few: "list[list[card_use.CardUse]]") -> Finding:
     first = few[0]
     cards = max(use.there or 0 for use in first)
     late = [use.process.rank for group in few for use in group if (use.process.local_rank or 0) >= cards > 1 and use.process.rank is not None]
-    ranks = late or _cards.misplaced(run, few)
+    ranks = late or card_use.misplaced(run, few)
     together = named([use.process.rank for use in first if use.process.rank is not None])
-    losses = _cards.lost(run)
+    losses = card_use.lost(run)
     verdict = "%s are all on %s of %s: %d %s visible to more processes than that." % (
         capital(together),
         first[0].device,

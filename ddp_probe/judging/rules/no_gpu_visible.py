@@ -3,11 +3,10 @@
 import re
 from typing import Iterator, List
 
-from ddp_probe.judging import _own_group, change
-from ddp_probe.judging._cuda_words import IN_INIT_DIST, said
-from ddp_probe.judging._vendor_words import CARDS
-from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging import change, own_group
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.vendor_words import CARDS, IN_INIT_DIST, said
+from ddp_probe.judging.who import ranks, told
 from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -130,7 +129,7 @@ def _why(failure: Failed) -> str:
 def _change(failure: Failed) -> change.Change:
     inits = [call for call in failure.calls if isinstance(call.begin, schema.InitDist)]
     if inits and failure.process is not None:
-        return [*_own_group.instead_of_init_dist(failure.process, inits[0]), "Or give the job cards (--gres), and check them with nvidia-smi."]
+        return [*own_group.instead_of_init_dist(failure.process, inits[0]), "Or give the job cards (--gres), and check them with nvidia-smi."]
     if any(isinstance(call.begin, schema.InitProcessGroup) for call in failure.calls):
         value = "$was if torch.cuda.is_available() else 'gloo'"
         given = change.Argument(failure.site, change.GROUP, "backend", value, 0, False, "'nccl'", imports=("torch",))

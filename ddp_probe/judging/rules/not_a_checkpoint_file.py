@@ -2,9 +2,9 @@
 
 from typing import Dict, Iterator
 
-from ddp_probe.judging._loads import Broken, broken
-from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.load_calls import Broken, broken
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.who import ranks, told
 from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Run
 

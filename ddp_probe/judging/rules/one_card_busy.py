@@ -2,7 +2,7 @@
 
 from typing import Iterator, List, Optional, Tuple
 
-from ddp_probe.judging._card_loads import CardsOfHost, hosts
+from ddp_probe.judging.card_use import CardsOfHost, loads_by_host
 from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
 from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import CardLoad
@@ -40,7 +40,7 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare the means of the cards, host by host."""
-    for host in hosts(run):
+    for host in loads_by_host(run):
         means = sorted(((card.utilisation_mean, card) for card in host.last.begin.cards if card.utilisation_mean is not None), key=_mean)
         found = _busy(host, means)
         if found is not None:

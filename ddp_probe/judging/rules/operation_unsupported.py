@@ -1,7 +1,7 @@
 """The communication backend lacks the collective, the reduction or the data type that the job asks for."""
 
-from ddp_probe.judging._vendor_words import BACKENDS
 from ddp_probe.judging.rule import Printed, Rule
+from ddp_probe.judging.vendor_words import BACKENDS
 
 _BACKEND = r"(?P<backend>[Gg]loo|NCCL|nccl|MPI|mpi|UCC|ucc|oneCCL|[Ff]lag[Cc][Xx]|%s)" % BACKENDS
 

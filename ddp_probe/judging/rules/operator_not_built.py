@@ -1,7 +1,7 @@
 """An operator was built without support for the device that it is called on."""
 
-from ddp_probe.judging._vendor_words import CARDS
 from ddp_probe.judging.rule import Printed, Rule
+from ddp_probe.judging.vendor_words import CARDS
 
 RULE = Rule(
     id="DDP807",

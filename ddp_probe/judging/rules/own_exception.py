@@ -3,12 +3,12 @@
 import re
 from typing import Iterator, List
 
-from ddp_probe.judging._root_cause import root_cause
-from ddp_probe.judging._vendor_words import CARDS, COMMUNICATION
-from ddp_probe.judging._waits import TIMED_OUT
-from ddp_probe.judging._who import ranks
+from ddp_probe.judging.printed import root_cause
 from ddp_probe.judging.rule import LOW, MEDIUM, Finding, Rule, failed
 from ddp_probe.judging.rules import first_to_fail
+from ddp_probe.judging.vendor_words import CARDS, COMMUNICATION
+from ddp_probe.judging.waiting import TIMED_OUT
+from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import capital, cut, named, place
 from ddp_probe.reading.model import Failed, Run
 

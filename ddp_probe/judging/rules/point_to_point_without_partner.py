@@ -2,8 +2,8 @@
 
 from typing import Iterator, Optional
 
-from ddp_probe.judging._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
 from ddp_probe.judging.ledgers import Standing, view
+from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import capital, place, spans
 from ddp_probe.reading.model import Run

@@ -2,8 +2,8 @@
 
 from typing import Iterator, List, NamedTuple
 
-from ddp_probe.judging import _cards
-from ddp_probe.judging._card_loads import CardsOfHost, hosts
+from ddp_probe.judging import card_use
+from ddp_probe.judging.card_use import CardsOfHost, loads_by_host
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, shown
 from ddp_probe.judging.words import size, subject
 from ddp_probe.reading.model import Run
@@ -45,8 +45,8 @@ class _Crowd(NamedTuple):
 
 def check(run: Run) -> Iterator[Finding]:
     """Compare, host by host, the tool's processes of each card with the ranks."""
-    for host in hosts(run):
-        if len(host.ranks) <= len(host.last.begin.cards) and not _cards.own(host.ranks):
+    for host in loads_by_host(run):
+        if len(host.ranks) <= len(host.last.begin.cards) and not card_use.own(host.ranks):
             crowds = [crowd for card in host.last.begin.cards for crowd in [_crowd(host, card)] if len(crowd.ranks) > 1]
             if crowds:
                 yield _finding(host, crowds[0], run)
@@ -66,7 +66,7 @@ def _finding(host: CardsOfHost, crowd: _Crowd, run: Run) -> Finding:
     held = [bytes_ for bytes_ in card.processes.values() if bytes_]
     more = ", %s in all" % size(sum(held)) if held else ""
     where = "beside cards of their own" if guests else "and on no other; %d cards of the host are free" % _free(host)
-    lost = [failure for failure in _cards.lost(run) if failure.rank in crowd.ranks and not guests]
+    lost = [failure for failure in card_use.lost(run) if failure.rank in crowd.ranks and not guests]
     return RULE.found(
         ranks=astray,
         verdict="%s on card %d of %s%s, %s, as %s lists them." % (subject(astray, "is", "are"), card.index, host.host, more, where, host.tool),

@@ -2,8 +2,8 @@
 
 from typing import Iterator
 
-from ddp_probe.judging._who import ranks, told
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.who import ranks, told
 from ddp_probe.judging.words import place, subject
 from ddp_probe.reading.model import Run
 

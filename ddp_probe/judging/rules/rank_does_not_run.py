@@ -2,9 +2,8 @@
 
 from typing import Iterator
 
-from ddp_probe.judging._halted import halted
-from ddp_probe.judging._split_words import doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.parted import doubt, evidence, explained, halted, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule
 from ddp_probe.judging.words import capital, listed, named
 from ddp_probe.reading.model import Run

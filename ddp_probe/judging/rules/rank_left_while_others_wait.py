@@ -2,8 +2,8 @@
 
 from typing import Iterator
 
-from ddp_probe.judging._split_words import absent, doubt, evidence, explained, of_kind, waiting
 from ddp_probe.judging.ledgers import Standing, view
+from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, waiting
 from ddp_probe.judging.rule import Finding, Rule
 from ddp_probe.judging.words import at, capital, named, place
 from ddp_probe.reading.model import Run

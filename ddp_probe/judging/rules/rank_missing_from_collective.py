@@ -2,9 +2,9 @@
 
 from typing import Iterator, List, Tuple, Union
 
-from ddp_probe.judging._loop_end import UNEQUAL, exchanged_unequally, loop_end, unequal
-from ddp_probe.judging._split_words import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, loop_end, unequal
+from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule, Undecided
 from ddp_probe.judging.words import at, by_number, capital, counted, named
 from ddp_probe.reading.model import Run

@@ -3,7 +3,7 @@
 import re
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from ddp_probe.judging import _next
+from ddp_probe.judging import proof
 from ddp_probe.judging.ledgers import view
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.judging.words import at, by_number, capital, named
@@ -78,7 +78,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     if not missing or not waited:
         return
     if run.astray:
-        yield RULE.undecided("The file of %s is not here, and the launcher reports that there was one." % named(run.astray), then=_next.MISSING)
+        yield RULE.undecided("The file of %s is not here, and the launcher reports that there was one." % named(run.astray), then=proof.NEXT_MISSING)
         return
     here = {process.rank for process, _, _ in waited}
     others = [process for process in run.processes if process.rank is not None and process.rank not in here]

@@ -3,10 +3,9 @@
 import re
 from typing import Any, Iterator, List, Tuple
 
-from ddp_probe.judging._own_lines import is_served
-from ddp_probe.judging._waits import last_seen
-from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.ledgers import is_served, view
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, first_of, line, shown
+from ddp_probe.judging.waiting import last_seen
 from ddp_probe.judging.words import at, capital, named
 from ddp_probe.reading import rank_stacks
 from ddp_probe.reading.alive import state_of

@@ -2,11 +2,10 @@
 
 from typing import Iterator, List, Union
 
-from ddp_probe.judging._fingerprints import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES
-from ddp_probe.judging._models import buffers, first_wraps
-from ddp_probe.judging._waits import PEER_GONE, joined, last_seen, others, since, stood, waited
-from ddp_probe.judging._who import deaths, ranks, told
+from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, first_wraps
 from ddp_probe.judging.rule import Finding, Printed, Rule, Undecided, failed, first_of
+from ddp_probe.judging.waiting import PEER_GONE, joined, last_seen, others, since, stood, waited
+from ddp_probe.judging.who import deaths, ranks, told
 from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 

@@ -2,8 +2,8 @@
 
 from typing import Iterator
 
-from ddp_probe.judging._split_words import absent, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import ERROR, HIGH, MEDIUM, WARNING, Finding, Rule
 from ddp_probe.judging.words import capital, clock, named
 from ddp_probe.reading.model import Run

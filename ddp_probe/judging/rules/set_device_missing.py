@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.judging import _cards, change
+from ddp_probe.judging import card_use, change
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, first_of, shown
 from ddp_probe.judging.words import capital, counted, named
 from ddp_probe.reading.model import Run
@@ -29,7 +29,7 @@ RULE = Rule(
     needs=("ddp.init",),
     printed=(
         Printed(
-            _cards.DUPLICATE,
+            card_use.DUPLICATE,
             beside=(
                 r" in (?:barrier|all_gather_object|broadcast_object_list|monitored_barrier)\b"
                 r"|to perform barrier as devices used by this process are currently unknown"
@@ -61,14 +61,14 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find ranks whose models are on one card that none of them named."""
-    groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.UNSET]
+    groups = [group for group in card_use.shared(run) if card_use.why(run, group) == card_use.UNSET]
     if not groups:
         return
-    first, losses = groups[0], _cards.lost(run)
+    first, losses = groups[0], card_use.lost(run)
     together = named([use.process.rank for use in first if use.process.rank is not None])
     there = first[0].there
     yield RULE.found(
-        ranks=_cards.misplaced(run, groups),
+        ranks=card_use.misplaced(run, groups),
         verdict="%s wrap their models on %s of %s%s, and none of them chose a card before."
         % (capital(together), first[0].device, first[0].process.host, ", which shows %s" % counted(there, "card") if there else ""),
         evidence=first_of([shown(use.call, "rank %s wraps a model on %s; no set_device before" % (use.process.rank, use.device)) for use in first]),
@@ -79,7 +79,7 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def _change(use: _cards.CardUse) -> change.Change:
+def _change(use: card_use.CardUse) -> change.Change:
     """Set the card before the first collective, which uses the current card."""
     group = use.process.first(schema.InitProcessGroup)
     site = group.site if group is not None else use.call.site

@@ -3,9 +3,9 @@
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
 from ddp_probe.judging import change
-from ddp_probe.judging._loads import Saved, Saves
-from ddp_probe.judging._who import ranks
+from ddp_probe.judging.load_calls import Saved, Saves
 from ddp_probe.judging.rule import WARNING, Finding, Rule, first_of, shown
+from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import capital, named, place
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema

@@ -1,7 +1,7 @@
 """A process from an earlier run, or from another user, still holds the card."""
 
-from ddp_probe.judging._vendor_words import CARDS
 from ddp_probe.judging.rule import Printed, Rule
+from ddp_probe.judging.vendor_words import CARDS
 
 _SMALL = r"(?:[\d.]+ (?:MiB|KiB|bytes)|0 bytes)"
 

@@ -2,7 +2,7 @@
 
 from typing import Iterator, Tuple
 
-from ddp_probe.judging import _wrap_changes, _wraps
+from ddp_probe.judging import wrap_calls
 from ddp_probe.judging.rule import Evidence, Finding, Printed, Rule, shown
 from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
@@ -29,7 +29,7 @@ RULE = Rule(
             says="A parameter and the bucket that it belongs to are on {devices}.",
         ),
         Printed(
-            _wraps.DEVICE_IDS + r"\{(?=[^}]*type='cpu')(?=[^}]*index=)(?P<devices>[^}]*)\}",
+            wrap_calls.DEVICE_IDS + r"\{(?=[^}]*type='cpu')(?=[^}]*index=)(?P<devices>[^}]*)\}",
             says="When DDP wraps the model its parameters are on {devices}: a part was converted after the move, or never moved.",
         ),
     ),
@@ -39,7 +39,7 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Look at each rank's placement before the wrap."""
-    lost = _wraps.refused(run, [each for each in _wraps.wraps(run) if "cpu" in each.types and len(each.types) > 1])
+    lost = wrap_calls.refused(run, [each for each in wrap_calls.wraps(run) if "cpu" in each.types and len(each.types) > 1])
     if not lost:
         return
     first = lost[0]
@@ -47,27 +47,27 @@ def check(run: Run) -> Iterator[Finding]:
     off = [leaf for leaf in first.placement.off_majority if leaf.device == "cpu"] or first.placement.first
     count, rest = first.placement.devices["cpu"].count, next(device for device in first.devices if device != "cpu")
     names = ", ".join(leaf.name for leaf in off[:3]) + (", …" if count > 3 else "")
-    numbers = (count, first.placement.parameters, names, rest, named(_wraps.wrapping_ranks(lost)), story)
+    numbers = (count, first.placement.parameters, names, rest, named(wrap_calls.wrapping_ranks(lost)), story)
     yield RULE.found(
-        ranks=_wraps.wrapping_ranks(lost),
+        ranks=wrap_calls.wrapping_ranks(lost),
         verdict="%d of %d parameters (%s) are on cpu while the others are on %s when DDP wraps the model on %s: %s." % numbers,
         evidence=[*before, *[shown(each.call, "parameters on %s" % ", ".join(each.devices)) for each in lost[:4]]],
         when=min(each.call.when for each in lost),
-        change=_wrap_changes.move_to_card(first, rest.partition(":")[0]),
-        explains=_wraps.failures(run, lost),
+        change=wrap_calls.move_to_card(first, rest.partition(":")[0]),
+        explains=wrap_calls.failures(run, lost),
     )
 
 
-def _story(wrapped: _wraps.Wrapped) -> Tuple[str, Tuple[Evidence, ...]]:
+def _story(wrapped: wrap_calls.Wrapped) -> Tuple[str, Tuple[Evidence, ...]]:
     """Return how it happened (moved back, converted after the move, or left behind), and the move that shows it."""
-    calls = _wraps.moves(wrapped)
+    calls = wrap_calls.moves(wrapped)
     if calls and calls[-1].begin.destination == "cpu":
-        back = _wraps.move_text(calls[-1])
+        back = wrap_calls.move_text(calls[-1])
         return "%s moved it back" % back, (shown(calls[-1], back),)
     whole = [call for call in calls if call.begin.model == wrapped.placement.model and call.end is not None and "cpu" not in call.end.devices]
     if whole:
         count = sum(whole[-1].end.devices.values()) if whole[-1].end is not None else 0
-        told = "it was made after %s, which moved %d" % (_wraps.move_text(whole[-1]), count)
+        told = "it was made after %s, which moved %d" % (wrap_calls.move_text(whole[-1]), count)
         return told, (shown(whole[-1], "the whole model, %d parameters, was moved before" % count),)
-    last = tuple(shown(call, _wraps.move_text(call)) for call in calls[-1:])
+    last = tuple(shown(call, wrap_calls.move_text(call)) for call in calls[-1:])
     return "nothing has moved that part", last

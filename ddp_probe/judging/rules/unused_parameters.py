@@ -4,9 +4,9 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging import change
-from ddp_probe.judging._models import first_wraps, parameters
-from ddp_probe.judging._who import ranks, told
+from ddp_probe.judging.rank_models import first_wraps, parameters
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.who import ranks, told
 from ddp_probe.judging.words import by_number, capital, counted, listed, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, Run

@@ -2,10 +2,10 @@
 
 from typing import Iterator
 
-from ddp_probe.judging import _vendor_words
-from ddp_probe.judging._vendor_words import BACKENDS, DEVICES, MODULES
+from ddp_probe.judging import vendor_words
 from ddp_probe.judging.printed import Match, by_text, matches
 from ddp_probe.judging.rule import Finding, Printed, Rule
+from ddp_probe.judging.vendor_words import BACKENDS, DEVICES, MODULES
 from ddp_probe.reading.model import Run
 
 # The names of files have no record, but for those that begin with a vendor's device, backend or module.
@@ -22,7 +22,7 @@ _NAMES = (
 _NO_REMARK = r"(?m:^)(?![^\n]*(?:NCCL INFO|NET/Plugin|dso_loader))[^\n]*?"
 
 _PLUGIN = Printed(
-    r"No module named '(?P<library>%s|torch_(?:hpu|dtu)|habana_frameworks\.torch)'" % _vendor_words.MODULES,
+    r"No module named '(?P<library>%s|torch_(?:hpu|dtu)|habana_frameworks\.torch)'" % vendor_words.MODULES,
     says="The plugin {library} is not installed in this interpreter.",
 )
 

@@ -2,8 +2,8 @@
 
 from typing import Iterator, List, Optional
 
-from ddp_probe.judging import _skew
 from ddp_probe.judging.rule import WARNING, Finding, Printed, Rule, line
+from ddp_probe.judging.skews import Skew, compare, started
 from ddp_probe.judging.words import named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
@@ -71,7 +71,7 @@ def check(run: Run) -> Iterator[Finding]:
     )
 
 
-def skews(run: Run) -> List[_skew.Skew]:
+def skews(run: Run) -> List[Skew]:
     """Return the packages whose versions differ."""
     return [skew for name in _names(run) for skew in [_compare(run, name)] if skew is not None]
 
@@ -81,13 +81,13 @@ def _names(run: Run) -> List[str]:
     return sorted(names - _ASIDE)
 
 
-def _compare(run: Run, name: str) -> Optional[_skew.Skew]:
+def _compare(run: Run, name: str) -> Optional[Skew]:
     """Compare one package; a rank that did not record it, because its program never imports it, does not count."""
     values = {
         process.rank: process.started.versions[name] for process in run.processes if process.rank is not None and name in process.started.versions
     }
-    launchers = [start.versions[name] for start in _skew.started(run) if name in start.versions]
-    return _skew.compare(name, values, launchers)
+    launchers = [start.versions[name] for start in started(run) if name in start.versions]
+    return compare(name, values, launchers)
 
 
 def _module(name: str) -> str:

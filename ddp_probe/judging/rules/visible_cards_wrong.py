@@ -3,9 +3,9 @@
 import re
 from typing import Iterator, List, Tuple
 
-from ddp_probe.judging import _cards
-from ddp_probe.judging._vendor_words import CARDS
+from ddp_probe.judging import card_use
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Printed, Rule, failed, first_of, line, shown
+from ddp_probe.judging.vendor_words import CARDS
 from ddp_probe.judging.words import capital, named
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
@@ -54,13 +54,13 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Find ranks that share the only card that they see, and ranks that see none."""
-    groups = [group for group in _cards.shared(run) if _cards.why(run, group) == _cards.HIDDEN]
+    groups = [group for group in card_use.shared(run) if card_use.why(run, group) == card_use.HIDDEN]
     if groups:
         yield _same(run, groups)
     hidden = [
         (failure, failure.process)
         for failure in run.failures
-        if failure.process is not None and failure.fatal and _found(failure) and _cards.visible(failure.process)
+        if failure.process is not None and failure.fatal and _found(failure) and card_use.visible(failure.process)
     ]
     if hidden:
         yield _none(hidden)
@@ -70,12 +70,12 @@ def _found(failure: Failed) -> bool:
     return re.search(_NONE_LEFT, failure.text, re.DOTALL) is not None
 
 
-def _same(run: Run, groups: "List[List[_cards.CardUse]]") -> Finding:
-    first, losses = groups[0], _cards.lost(run)
+def _same(run: Run, groups: "List[List[card_use.CardUse]]") -> Finding:
+    first, losses = groups[0], card_use.lost(run)
     variables = " ".join("%s=%s" % each for each in sorted(first[0].visible.items()))
     together = named([use.process.rank for use in first if use.process.rank is not None])
     return RULE.found(
-        ranks=_cards.misplaced(run, groups),
+        ranks=card_use.misplaced(run, groups),
         verdict="%s of %s each see one card, and it is the same one: %s." % (capital(together), first[0].process.host, variables),
         evidence=[line(_start(use.process), "rank %s: %s" % (use.process.rank, variables)) for use in first[:4]]
         + [shown(use.call, "rank %s wraps a model on %s, the only card that it sees" % (use.process.rank, use.device)) for use in first[:2]],
@@ -89,7 +89,7 @@ def _same(run: Run, groups: "List[List[_cards.CardUse]]") -> Finding:
 
 def _none(hidden: "List[Tuple[Failed, LoggedProcess]]") -> Finding:
     failure, process = hidden[0]
-    variables = " ".join("%s=%s" % each for each in sorted(_cards.visible(process).items()))
+    variables = " ".join("%s=%s" % each for each in sorted(card_use.visible(process).items()))
     return RULE.found(
         ranks=[each.rank for each, _ in hidden if each.rank is not None],
         verdict="%s sees no card: %s names only cards that do not exist." % (capital(named([failure.rank or 0])), variables),

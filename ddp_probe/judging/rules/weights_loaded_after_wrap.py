@@ -2,10 +2,10 @@
 
 from typing import Iterator, List
 
-from ddp_probe.judging._models import first_wraps
-from ddp_probe.judging._wraps import Wrapped
+from ddp_probe.judging.rank_models import first_wraps
 from ddp_probe.judging.rule import MEDIUM, WARNING, Finding, Rule, shown
 from ddp_probe.judging.words import named, place
+from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema

@@ -3,8 +3,8 @@
 import re
 from typing import Dict, Iterator, List
 
-from ddp_probe.judging._who import ranks, told
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, shown
+from ddp_probe.judging.who import ranks, told
 from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Failed, Run
 from ddp_probe.shared import schema

@@ -4,9 +4,9 @@ import re
 from typing import Dict, Iterator, List
 
 from ddp_probe.judging import change
-from ddp_probe.judging._vendor_words import COMMUNICATION
 from ddp_probe.judging.printed import Match, matches
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.vendor_words import COMMUNICATION
 from ddp_probe.judging.words import capital, named
 from ddp_probe.reading.model import LoggedProcess, Run
 

@@ -3,8 +3,9 @@
 from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.judging import model_pairs, skews
-from ddp_probe.judging.model_pairs import ParameterPair
+from ddp_probe.judging import rank_models
+from ddp_probe.judging.rank_models import ParameterPair
+from ddp_probe.judging.rules import environment_skew, hardware_skew, version_skew
 from ddp_probe.judging.skews import Skew
 from ddp_probe.judging.words import named
 from ddp_probe.reading.logged_call import LogLine
@@ -51,7 +52,9 @@ class EnvironmentPart(NamedTuple):
 
 def environment_part(run: Run, quotes: Quotes) -> EnvironmentPart:
     """Compare the first lines of all ranks."""
-    by_kind = (("variable", skews.variables(run)), ("version", skews.versions(run)), ("card", skews.accelerators(run)))
+    found = hardware_skew.skew_of(run)
+    cards = [] if found is None else [found]
+    by_kind = (("variable", environment_skew.skews(run)), ("version", version_skew.skews(run)), ("card", cards))
     rows = [_row(kind, skew, run, quotes) for kind, found in by_kind for skew in found]
     starts = [process for process in run.processes if process.start is not None]
     return EnvironmentPart(rows, _common(starts, "environment"), _common(starts, "versions"), len(starts))
@@ -104,10 +107,10 @@ class ModelTable(NamedTuple):
 
 def model_tables(run: Run, quotes: Quotes) -> List[ModelTable]:
     """Return a table for each model beside the usual one."""
-    return [_table(pair, quotes) for pair in model_pairs.pairs(run)]
+    return [_table(pair, quotes) for pair in rank_models.pairs(run)]
 
 
-def _table(pair: model_pairs.ModelPair, quotes: Quotes) -> ModelTable:
+def _table(pair: rank_models.ModelPair, quotes: Quotes) -> ModelTable:
     return ModelTable(
         named(pair.ranks_here, 8),
         named(pair.ranks_there, 8),

@@ -1,4 +1,4 @@
-"""Tells which ranks and failures a finding is about: a program on its own is rank 0 of 1, and there is no rank to blame."""
+"""Which ranks and failures a finding is about, and which lines of a log are failures: torch warns of every attempt to connect."""
 
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
@@ -27,3 +27,11 @@ def through(run: Run, calls: "Iterable[LoggedCall[Any]]") -> List[Failed]:
 def told(rule: Rule, run: Run) -> Iterator[Match]:
     """Yield the failures with one of the rule's texts that a probe recorded: plain logs are the judge's to ask about."""
     return (match for match in matches(rule, run) if match.failure.process is not None)
+
+
+# Tells a logged failure from a logged warning: torch warns of every attempt to connect, in jobs that go on to do well.
+
+# The beginning of a pattern that has to be found in one line, other than a warning of torch's C++ or Python log.
+NO_WARNING = r"(?m:^)(?!(?:\[rank\d+\]: ?)?\[?W(?:\d{4})? )[^\n]*?"
+# The beginning of a pattern that has to be found in an exception.
+RAISED = r"(?:Error|Exception|Assertion\w*|Exit)\b: .*?"

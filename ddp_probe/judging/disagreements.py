@@ -6,7 +6,7 @@ was when it ended, an unequal number of steps.
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from ddp_probe.judging import _next
+from ddp_probe.judging import proof
 from ddp_probe.judging.ledgers import Standing, View, as_site, described, spoken, view
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.words import capital, counted, named, place
@@ -186,4 +186,4 @@ def _at(site: Optional[LedgerSite]) -> str:
 
 
 def _asked(text: str, *words: object) -> Undecided:
-    return Undecided("caught-failure", "%s; all ranks ended with exit code 0." % capital(text % words), next=_next.CAUGHT)
+    return Undecided("caught-failure", "%s; all ranks ended with exit code 0." % capital(text % words), next=proof.NEXT_CAUGHT)

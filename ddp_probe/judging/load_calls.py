@@ -3,13 +3,20 @@
 import bisect
 import functools
 import os
+import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import msgspec
 
+from ddp_probe.judging import change
+from ddp_probe.reading.checkpoints import tensor_names
+from ddp_probe.reading.checkpoints.tensor_names import Renaming
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.reading.whole_ledger import LedgerSite, Record
 from ddp_probe.shared import schema
+from ddp_probe.shared.ledger_schema import PAIRED
+from ddp_probe.shared.schema import Site
 
 STREAM = "<stream>"  # What a save into memory has for a path; mmengine writes the bytes to disk right after it.
 Saved = Tuple[LoggedProcess, "LoggedCall[schema.Save]"]
@@ -161,3 +168,65 @@ def _together(load: "LoggedCall[schema.Load]", save: "LoggedCall[schema.Save]") 
         return 0.0
     end = load.until if load.until is not None else load.when
     return min(end, save.until if save.until is not None else end) - max(load.when, save.when)
+
+
+# The collectives in which two ranks met, by their ledgers: whether one rank can have waited for what the other has done.
+
+
+class Meeting(NamedTuple):
+    """A collective of two ranks, as the second one made it."""
+
+    op: str
+    number: int
+    site: Optional[LedgerSite]
+
+
+def last_meeting(first: LoggedProcess, until: float, second: LoggedProcess, before: float) -> Optional[Meeting]:
+    """Return the last collective that the first rank entered before `until` and the second left before `before`, if none of the second is later.
+
+    None also says that this cannot be told: a ledger is missing, its ring no longer has the calls, or the last one is asynchronous.
+    """
+    theirs = {_key(record): first.ledger.when(record.entered_ns) + first.offset for record in _collectives(first)} if first.ledger else {}
+    ours: List[Record] = [record for record in _collectives(second) if record.left_ns and _left(second, record) <= before]
+    if not ours:
+        return None
+    last = max(ours, key=lambda record: record.left_ns)
+    if last.is_async or theirs.get(_key(last), until) >= until:
+        return None
+    return Meeting(last.op, last.seq, last.site)
+
+
+def _left(process: LoggedProcess, record: Record) -> float:
+    return (process.ledger.when(record.left_ns) if process.ledger is not None else 0.0) + process.offset
+
+
+def _collectives(process: LoggedProcess) -> List[Record]:
+    if process.ledger is None:
+        return []
+    return [one for one in process.whole_ledger().records if one.group is not None and one.seq and one.op not in PAIRED]
+
+
+def _key(record: Record) -> Tuple[str, int]:
+    return (record.group.id if record.group is not None else "", record.seq)
+
+
+# The one renaming that turns the names in a checkpoint into the model's, told from what load_state_dict says about both.
+
+_LIST = r"%s key\(s\) in (?:source )?state_dict: (?P<names>\"[^\"]+\"(?:, \"[^\"]+\")*)\."
+
+
+def edit(renamed: Renaming, site: Optional[Site]) -> change.Argument:
+    """Return the change: the state under the model's names."""
+    return change.Argument(site, change.LOAD_STATE, "state_dict", renamed.expression("$was"), 0, was="state")
+
+
+def renaming(message: str) -> Optional[Renaming]:
+    """Return the renaming that explains all names of both lists; None if there is none, or if a list was cut."""
+    if "size mismatch" in message:
+        return None
+    return tensor_names.renaming(_names("Unexpected", message), _names("Missing", message))
+
+
+def _names(which: str, message: str) -> List[str]:
+    found = re.search(_LIST % which, message)
+    return re.findall(r"\"([^\"]+)\"", found.group("names")) if found else []

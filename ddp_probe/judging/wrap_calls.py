@@ -1,16 +1,18 @@
 """What DDP got: the devices of each rank's model, device_ids, the line that gave them, and the cards of the host."""
 
+import os
 import re
 from typing import List, NamedTuple, Optional, Sequence, Set
 
 from ddp_probe.judging import change, job_calls
-from ddp_probe.judging._once import once_per_run
-from ddp_probe.judging._vendor_words import CARDS
+from ddp_probe.judging.rule import once_per_run
+from ddp_probe.judging.vendor_words import CARDS
 from ddp_probe.judging.words import at, counted, listed, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 from ddp_probe.shared.accelerators import ACCELERATORS
+from ddp_probe.shared.schema import Site
 
 # DDP's refusal of device_ids: torch 1.1 to 1.7 says "single-device CUDA modules" or "GPU modules", newer ones
 # "single-device/multiple-device GPU modules or CPU modules"; a terminal may have broken the line.
@@ -213,3 +215,79 @@ def _though_ready(wrapped: Wrapped) -> bool:
     well = wrapped.call.until is not None and wrapped.call.failure is None
     changed = remedied(wrapped, "move-model", "mmengine-device")
     return bool(found and found.initialised and well and not changed and all(call.begin.destination == "cpu" for call in moves(wrapped)))
+
+
+# What to change in the wrap of a model: its device, the wrapper's device_ids, mmengine's model_wrapper_cfg.
+
+_WRAPPER = "MMDistributedDataParallel"
+_CFG = "dict(type='%s', device_ids=None)" % _WRAPPER
+_LOCAL = "int(os.environ['LOCAL_RANK'])"
+
+
+def move_to_card(wrapped: Wrapped, kind: str) -> change.Change:
+    """Move the whole model to this rank's card in the call that wraps it."""
+    device = "torch.device('%s', %s)" % (kind, _LOCAL)
+    if _by_a_library(wrapped):
+        return [change.Lines(wrapped.call.site, ("model.to(%s)" % device,), ("os", "torch"), call="by a library")]
+    return [change.Argument(wrapped.call.site, change.WRAP, "module", "$was.to(%s)" % device, 0, was="the model", imports=("os", "torch"))]
+
+
+def only_on_a_card(wrapped: Wrapped) -> change.Change:
+    """Give device_ids to models on a card only: another run of the program may have cards."""
+    if runner(wrapped) is not None:
+        return _in_the_config(wrapped)
+    value = "$was if $device.type != 'cpu' else None"
+    return [
+        change.Argument(wrapped.call.site, change.WRAP, "device_ids", value, 1, False, "[local_rank]"),
+        change.Argument(wrapped.call.site, change.WRAP, "output_device", value, 2, False, "local_rank"),
+    ]
+
+
+def without_ids(wrapped: Wrapped) -> change.Change:
+    """Leave device_ids out."""
+    if runner(wrapped) is not None:
+        return _in_the_config(wrapped)
+    site = wrapped.call.site
+    return [change.Argument(site, change.WRAP, "device_ids", "", 1), change.Argument(site, change.WRAP, "output_device", "", 2)]
+
+
+def _in_the_config(wrapped: Wrapped) -> change.Change:
+    """The Runner reads model_wrapper_cfg from its configuration: a file, the argument of from_cfg, or its own argument cfg."""
+    outer, site = runner(wrapped), wrapped.call.site
+    config = _config_file(wrapped)
+    given = outer.begin.wrapper_cfg if outer is not None else {}
+    if given:
+        where = Site(config, 1) if config else site
+        return [change.Key(where, _WRAPPER, "device_ids", "None"), "Left out, wrap_model makes it [LOCAL_RANK]."]
+    if config:
+        return [change.ConfigLine(config, "model_wrapper_cfg = %s" % _CFG)]
+    if _from_cfg(wrapped):
+        line = "$first['model_wrapper_cfg'] = %s" % _CFG
+        return [change.Lines(site, (line,), call=change.RUNNER, first="cfg"), "In a config file it is: model_wrapper_cfg = %s." % _CFG]
+    value = "dict(model_wrapper_cfg=%s)" % _CFG
+    merged = "dict($was, model_wrapper_cfg=%s)" % _CFG
+    return [change.Argument(site, change.RUNNER, "cfg", value, replace=merged), "If the Runner is given a cfg already, add model_wrapper_cfg to it."]
+
+
+def _from_cfg(wrapped: Wrapped) -> bool:
+    outer = runner(wrapped)
+    return outer is not None and any(frame.function.endswith("from_cfg") for frame in outer.begin.through)
+
+
+def _config_file(wrapped: Wrapped) -> str:
+    """Return the config file that the command names, for a Runner that is made from one."""
+    started = wrapped.process.started
+    if not _from_cfg(wrapped):
+        return ""
+    named: List[str] = [part for part in _arguments(started.argv) if part.endswith(".py") and not part.startswith("-")]
+    return os.path.join(started.cwd, named[0]) if named else ""
+
+
+def _arguments(argv: List[str]) -> List[str]:
+    """Return what the program was given: what comes after it."""
+    program: Optional[int] = next((number for number, part in enumerate(argv) if number and part.endswith(".py")), None)
+    return argv[program + 1 :] if program is not None else argv[1:]
+
+
+def _by_a_library(wrapped: Wrapped) -> bool:
+    return any(frame.function.rpartition(".")[2] != "__init__" for frame in wrapped.call.begin.through)

@@ -8,9 +8,9 @@ rank waits, the rank behind it has had fewer passes.
 import ast
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ddp_probe.judging._rank_branch import tree
-from ddp_probe.judging._waits import PEER_GONE, waited
 from ddp_probe.judging.ledgers import Standing
+from ddp_probe.judging.parted import tree
+from ddp_probe.judging.waiting import PEER_GONE, waited
 from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 

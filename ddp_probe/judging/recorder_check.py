@@ -8,8 +8,8 @@ import os
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from ddp_probe.judging import rule
-from ddp_probe.judging._splits import split
 from ddp_probe.judging.ledgers import Standing, called, described, view
+from ddp_probe.judging.parted import split
 from ddp_probe.judging.rule import Evidence, Finding
 from ddp_probe.judging.words import at
 from ddp_probe.reading import flight_recorder

@@ -1,15 +1,20 @@
 """What the rules say of a split: who is where, since when, which lines show it, and which failures it accounts for."""
 
-from typing import Iterator, List, Optional, Sequence, Tuple
+import ast
+import re
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from weakref import WeakKeyDictionary
 
-from ddp_probe.judging._splits import split
-from ddp_probe.judging._waits import PEER_GONE, waited
 from ddp_probe.judging.ledgers import Standing, View, as_site, described, view
 from ddp_probe.judging.rule import Evidence
+from ddp_probe.judging.waiting import PEER_GONE, waited
 from ddp_probe.judging.words import at, by_number, capital, clock, counted, listed, named
-from ddp_probe.reading.model import Death, Failed, Run
+from ddp_probe.reading import alive, job_source, rank_stacks, splits
+from ddp_probe.reading.model import Death, Failed, LoggedProcess, Run
 from ddp_probe.reading.rank_ledger import LedgerCall
 from ddp_probe.reading.splits import PASSES, Split, record
+from ddp_probe.reading.whole_ledger import LedgerSite
+from ddp_probe.shared import schema, settings
 from ddp_probe.shared.alignment import AlignedCall
 from ddp_probe.shared.schema import Site
 
@@ -167,3 +172,167 @@ def doubt(found: Split) -> str:
 def only_waits(run: Run) -> bool:
     """Tell whether no rank has failed for a reason of its own: then where the ranks part is the cause."""
     return all(standing.left is None or standing.left.failure is None for standing in view(run).ranks.values())
+
+
+# At which call the ranks of a run part, as reading/splits.py tells it, with what the logs and the job's own source know besides.
+
+_SPLITS: "WeakKeyDictionary[Run, Tuple[Optional[Split]]]" = WeakKeyDictionary()
+
+
+def split(run: Run) -> Optional[Split]:
+    """Return where the ranks of a run part first; None if they do not."""
+    found = _SPLITS.get(run)
+    if found is None:
+        seen = view(run)
+        parted = splits.differing(seen)
+        told = _by_source(parted) or splits.narrowed(seen, parted) if parted is not None else None
+        found = _SPLITS[run] = (told or splits.halt(seen, halted(run, seen)) or splits.stalled(seen),)
+    return found[0]
+
+
+def _by_source(parted: Split) -> Optional[Split]:
+    """Blame the one side whose call stands under an `if` on the rank; None if the majority tells, or if both do, or neither."""
+    told = [(line, ranks) for call, ranks in parted.calls for line in [branch(call.site)] if line is not None]
+    if len(parted.blame) <= len(parted.there) or len(told) != 1 or len({call.site for call, _ in parted.calls}) < 2:
+        return None
+    return parted._replace(branch=told[0][0], blame=told[0][1])
+
+
+# Tells a process that does not run from one that stands: the kernel says so, or it has been silent while others told of a hang.
+#
+# A rank that hangs still has a thread that says so, and a timer for when that thread cannot run. If neither has written anything, the process did
+# not run: SIGSTOP, Ctrl-Z, a debugger, a frozen container. Or C code held the GIL, and the timer was the job's own.
+
+_LATE = 5.0  # Seconds by which the thread may be late on a busy machine.
+_EARLY = 0.1  # Seconds by which two clocks that are read one after another may differ.
+_STOPPED = ("T", "t")
+_SAID = re.compile(r"process (?P<pid>\d{1,10}) is in state (?P<state>[Tt])\b")
+
+
+def halted(run: Run, seen: View) -> Dict[int, str]:
+    """Return the ranks whose process does not run, each with how that is known."""
+    found = {
+        rank: how for rank, one in seen.ranks.items() for how in [_stopped(run, one) or _was_stopped(run, one) or _silent(run, one, seen)] if how
+    }
+    return found if len(found) < len(seen.ranks) else {}
+
+
+def _stopped(run: Run, standing: Standing) -> str:
+    process = standing.process
+    if standing.rank not in run.running or process.pid <= 0:
+        return ""
+    state = alive.state_of(process)
+    return "is stopped (process %d is in state %s)" % (process.pid, state) if state in _STOPPED else ""
+
+
+def _was_stopped(run: Run, standing: Standing) -> str:
+    """Say what the launcher said while the job hung, of a process that is no more: the kernel tells the state of one that is there."""
+    process = standing.process
+    if standing.rank in run.running:
+        return ""
+    for launcher in run.launchers:
+        told = launcher.final(schema.LauncherHang)
+        found = _SAID.search(told.begin.said) if told is not None and told.when > standing.ledger.moved + process.offset else None
+        if found is not None and int(found["pid"]) == process.pid and launcher.host == process.host:
+            return "was stopped (process %s was in state %s)" % (found["pid"], found["state"])
+    return ""
+
+
+def _silent(run: Run, standing: Standing, seen: View) -> str:
+    """Say that a rank was there and has written nothing."""
+    death = run.death(standing.rank)
+    if run.stands_until(standing.process) is None and (death is None or not death.signal):
+        return ""  # It may have ended by itself at any time: nothing says that it was there until somebody ended it.
+    return _unheard(standing, seen)
+
+
+def _unheard(standing: Standing, seen: View) -> str:
+    """Say since when a rank has written nothing although it should have said twice that it hangs, and others on its host have."""
+    process, after = standing.process, _after(standing.process)
+    if (
+        after is None
+        or standing.left is not None
+        or not standing.known
+        or process.full
+        or process.holes
+        or process.offset
+        or process.count(schema.Fault)
+    ):
+        return ""
+    moved = standing.ledger.moved
+    if standing.until - moved < 2 * after + _LATE or process.last_when >= moved + after - _EARLY or _dumped(process, moved):
+        return ""
+    others = [rank for rank, one in seen.ranks.items() if rank != standing.rank and _speaks_of(one, process, moved + after)]
+    if not others:
+        return ""
+    return "has not run since %s (its watcher has written nothing, and that of %s has)" % (clock(moved), named(others[:1]))
+
+
+def _after(process: LoggedProcess) -> Optional[float]:
+    after = settings.get(settings.HANG_AFTER, process.started.environment) if process.start is not None else None
+    return float(after) if after is not None else None
+
+
+def _speaks_of(other: Standing, process: LoggedProcess, since: float) -> bool:
+    """Tell whether another rank on the host has written that it hangs, at a time when this one should have."""
+    last = other.process.final(schema.HangSuspected)
+    return last is not None and other.process.host == process.host and last.when >= since
+
+
+def _dumped(process: LoggedProcess, moved: float) -> bool:
+    dump = rank_stacks.dumped(process.file)
+    return dump is not None and dump.when >= moved
+
+
+# Tells from the job's own source, if it is here, whether a call stands in a branch that only some ranks take: under `if rank == 0`.
+
+_RANK = re.compile(r"(?:^|_|\b)rank(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
+
+
+def branch(site: Optional[LedgerSite]) -> Optional[int]:
+    """Return the line of the `if` that only some ranks take and that holds this call, directly or by calling its function; None if there is none."""
+    source = tree(site.file) if site is not None else None
+    if source is None or site is None:
+        return None
+    held = _holding(source, site.line)
+    if held is not None:
+        return held
+    name = _function(source, site.line)
+    lines = [_holding(source, call.lineno) for call in _calls(source, name)] if name else []
+    return lines[0] if lines and None not in lines else None
+
+
+def tree(file: str) -> Optional[ast.AST]:
+    """Return the syntax tree of a file of the job, if it is here."""
+    found = job_source.read(file)
+    try:
+        return ast.parse(found.text) if found is not None else None
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _holding(source: ast.AST, line: int) -> Optional[int]:
+    """Return the innermost `if` on a rank that holds a line, in its body or in its else."""
+    found = [node for node in ast.walk(source) if isinstance(node, ast.If) and _RANK.search(ast.dump(node.test))]
+    return max((node.lineno for node in found if _in(node.body, line) or (node.orelse and _in(node.orelse, line))), default=None)
+
+
+def _in(body: List[ast.stmt], line: int) -> bool:
+    first, last = _extent(body)
+    return first <= line <= last
+
+
+def _extent(body: List[ast.stmt]) -> Tuple[int, int]:
+    return body[0].lineno, max(getattr(node, "lineno", 0) for part in body for node in ast.walk(part))
+
+
+def _function(source: ast.AST, line: int) -> str:
+    """Return the innermost function that holds a line."""
+    found = [node for node in ast.walk(source) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _in(node.body, line)]
+    return max(found, key=lambda node: node.lineno).name if found else ""
+
+
+def _calls(source: ast.AST, name: str) -> Iterator[ast.Call]:
+    for node in ast.walk(source):
+        if isinstance(node, ast.Call) and name in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
+            yield node

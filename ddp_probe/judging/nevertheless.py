@@ -1,10 +1,12 @@
-"""A job that did well only because DDP_PROBE_FIX changed its calls: each change, under the rule that it repaired, with the permanent change."""
+"""A job that did well in spite of something: calls that DDP_PROBE_FIX changed, and starts that failed before the last one."""
 
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
-from ddp_probe.judging import _wrap_changes, _wraps, change
-from ddp_probe.judging.rule import WARNING, Finding, Rule, shown
-from ddp_probe.judging.words import at, named
+import msgspec
+
+from ddp_probe.judging import change, wrap_calls
+from ddp_probe.judging.rule import WARNING, Finding, Rule, Undecided, shown
+from ddp_probe.judging.words import at, named, ordinal
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -34,8 +36,8 @@ def _rule(remedy: str, first: schema.Remedied, rules: Sequence[Rule]) -> Optiona
 
 def _for_good(run: Run, rule: Rule, process: LoggedProcess) -> change.Change:
     """Return the change in the job's own call, for the rule that has one for a call which did not fail."""
-    wrapped = next((each for each in _wraps.wraps(run) if each.process is process), None)
-    return _wrap_changes.only_on_a_card(wrapped) if wrapped is not None and rule.slug == "device-ids-on-cpu" else ()
+    wrapped = next((each for each in wrap_calls.wraps(run) if each.process is process), None)
+    return wrap_calls.only_on_a_card(wrapped) if wrapped is not None and rule.slug == "device-ids-on-cpu" else ()
 
 
 def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -> Finding:
@@ -58,3 +60,21 @@ def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -
 
 def _words(values: Dict[str, str]) -> str:
     return ", ".join("%s=%s" % pair for pair in values.items()) or "nothing"
+
+
+# A job that did well only at a later start: why the failed starts before it died; each is judged as a separate run.
+
+_NEXT = "python -m ddp_probe logs shows that start as well, by its time; its cause may come back."
+
+
+def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Finding, Undecided]]:
+    """Yield the cause of each failed start of a run whose last one did well."""
+    last = ordinal(len(run.earlier_generations))
+    for number, attempt in enumerate(run.earlier_generations):
+        told = judge(attempt)
+        lead = "The job did well at its %s start; the %s one failed" % (last, ordinal(number))
+        if told.findings:
+            cause = told.findings[0]
+            yield msgspec.structs.replace(cause, severity=WARNING, verdict="%s: %s" % (lead, cause.verdict))
+        elif told.undecided:
+            yield Undecided("failed-start", "%s: %s" % (lead, told.undecided[0].because), next=_NEXT)

@@ -3,7 +3,7 @@
 import re
 from typing import List, Optional
 
-from ddp_probe.judging._vendor_words import COMMUNICATION
+from ddp_probe.judging.vendor_words import COMMUNICATION
 from ddp_probe.judging.words import clock, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run

@@ -6,6 +6,8 @@ What torch itself says of CUDA, and what has no record, stays in the rules.
 import re
 from typing import Iterable
 
+from ddp_probe.judging.words import cut
+from ddp_probe.reading.model import Failed
 from ddp_probe.shared.accelerators import ACCELERATORS, runtime_variables
 
 _WITH_PLUGIN = tuple(known for known in ACCELERATORS if known.modules)
@@ -47,3 +49,22 @@ FITTING = ", ".join(
 
 SPOKEN_OF = r"\b(?:%s|%s|%s|(?:%s):\d)\b" % (MODULES, BACKENDS, _any(known.smi for known in _WITH_PLUGIN), DEVICES)
 """A text speaks of an accelerator that has a plugin: of its module, its backend, its tool or one of its devices."""
+
+
+# How torch says that the job asks for CUDA and has none: one list for the rules that tell apart who asks.
+
+# torch 1.x and 2.x, CPU builds and CUDA builds without a driver; the last line is the dispatcher's way to say it.
+NO_CUDA = (
+    r"Torch not compiled with CUDA enabled|Found no NVIDIA driver on your system|has no attribute '_cuda_\w+'"
+    r"|Cannot access accelerator device when none is available"
+    r"|Tried to instantiate dummy base class|PyTorch was compiled without CUDA support|PyTorch is not linked with support for cuda devices"
+    r"|Cannot initialize CUDA without ATen_cuda library"
+    r"|Could not run 'aten::[\w.]+' with arguments from the 'CUDA' backend"
+)
+# The calls of OpenMMLab's launch code: mmengine.dist.utils and mmcv.runner.dist_utils name them alike.
+IN_INIT_DIST = r"\bin (?:\w+\.)*_init_dist_(?:pytorch|slurm|mpi)\b"
+
+
+def said(failure: Failed) -> str:
+    """Return the first sentence of what a failure says: torch's go on with advice and addresses."""
+    return cut(failure.text.strip().split(". ", 1)[0], 200).rstrip(".")
