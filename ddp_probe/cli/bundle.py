@@ -32,7 +32,7 @@ import os
 import sys
 from typing import Any
 
-from ddp_probe.cli import _size
+from ddp_probe.cli import _parse
 from ddp_probe.cli._commands import FILES, RUNS, Command
 
 _SMALLEST = 1 << 14
@@ -62,14 +62,14 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     if args.env_only and not args.paths:
         return _host(args)
-    from ddp_probe.moving.bundle import archive, make
+    from ddp_probe.moving.bundle import make, stage
     from ddp_probe.showing.progress import Bar
 
     if args.output and not (args.list or args.env_only):
-        archive.refuse_taken(args.output, force=args.force)
+        stage.refuse_taken(args.output, force=args.force)
     bar = Bar()
     request = make.BundleRequest(
-        args.paths, args.output, _size.parsed(args.max_bytes, "--max-bytes", _SMALLEST, "500k or 20M"), source=not args.no_source
+        args.paths, args.output, _parse.size_of(args.max_bytes, "--max-bytes", _SMALLEST, "500k or 20M"), source=not args.no_source
     )
     with make.prepared(request, bar) as made:
         bar.clear()
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
             print(json.dumps({"environment": made.environment}) if args.json else made.environment, end="\n" if args.json else "")
             return 0
         if not args.list:
-            archive.refuse_taken(made.output, force=args.force)
+            stage.refuse_taken(made.output, force=args.force)
         closed = None
         try:
             if not args.json:
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         except BrokenPipeError as exc:  # 'bundle | head' still writes the archive.
             closed = exc
         if not args.list:
-            archive.place(made.packed, made.output, force=args.force)
+            stage.place(made.packed, made.output, force=args.force)
         if closed is not None:
             raise closed
         _end(made, args)
@@ -94,10 +94,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _host(args: argparse.Namespace) -> int:
     """Print the environment block of this host."""
-    from ddp_probe.moving.bundle import environment
+    from ddp_probe.moving.bundle import bundle_pages
     from ddp_probe.showing.masker import Masker
 
-    text = environment.block(environment.of_host(Masker(os.environ)))
+    text = bundle_pages.block(bundle_pages.of_host(Masker(os.environ)))
     print(json.dumps({"environment": text}) if args.json else text, end="\n" if args.json else "")
     return 0
 

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Gather; print the report at rank 0."""
-    from ddp_probe.moving.gather import run as gather
+    from ddp_probe.moving.gather import gather_run as gather
 
     request = gather.GatherRequest(args.run, args.into, args.logs, _bytes(args.max_bytes), _seconds(args.time_limit))
     if gather.where(os.environ).rank:
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(request: Any, args: argparse.Namespace) -> int:
     from ddp_probe.judging.judge import judge
-    from ddp_probe.moving.gather import run as gather
+    from ddp_probe.moving.gather import gather_run as gather
     from ddp_probe.reading import gathered
     from ddp_probe.reading.load_run import load
     from ddp_probe.showing import forms
@@ -112,6 +112,6 @@ def _seconds(given: float) -> float:
 
 
 def _bytes(text: str) -> int:
-    from ddp_probe.cli import _size
+    from ddp_probe.cli import _parse
 
-    return _size.parsed(text, "--max-bytes", 1, "200M or 1G")
+    return _parse.size_of(text, "--max-bytes", 1, "200M or 1G")

@@ -34,7 +34,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ddp_probe.cli._commands import EVENTS, RUNS, Command
-from ddp_probe.cli._rank_choice import Ranks, chosen
+from ddp_probe.cli._parse import Ranks, ranks_of
 from ddp_probe.shared.errors import UsageError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace, paths: List[str]) -> int:
     files = _files(paths)
-    choice = _Choice(chosen(args.rank), args.event, _since(args.since, files) if args.since else None, errors=args.errors, raw=args.raw)
+    choice = _Choice(ranks_of(args.rank), args.event, _since(args.since, files) if args.since else None, errors=args.errors, raw=args.raw)
     show = _printer(args.raw)
     read = _print(files, choice, show, quiet=args.follow)
     if args.follow:

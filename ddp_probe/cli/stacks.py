@@ -51,12 +51,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
-    from ddp_probe.cli import _rank_choice
+    from ddp_probe.cli import _parse
     from ddp_probe.showing import paint, stack_page
     from ddp_probe.showing.watch import ask, files
 
     folders = files.folders(path)
-    collected = ask.collect(folders, _rank_choice.chosen(args.rank), wait)
+    collected = ask.collect(folders, _parse.ranks_of(args.rank), wait)
     if not collected.found:
         raise _nothing(collected, folders[0])
     if args.folded:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import pytest
 
 from ddp_probe.judging.judge import judge
-from ddp_probe.moving.bundle import archive, make
+from ddp_probe.moving.bundle import make, stage
 from ddp_probe.reading import bundled
 from ddp_probe.reading.load_run import load
 from ddp_probe.showing import as_json, terminal
@@ -39,7 +39,7 @@ def bundle() -> Callable[..., Path]:
 
     def made(paths: List[Path], output: Path, **options: Any) -> Path:
         with make.prepared(make.BundleRequest(list(map(str, paths)), str(output), **options)) as found:
-            archive.place(found.packed, str(output), force=False)
+            stage.place(found.packed, str(output), force=False)
         return output
 
     return made

@@ -53,7 +53,7 @@ def test_small_enough(large: Path, tmp_path: Path, bundle: Any, contents: Callab
 
 def test_unpacked_size_is_bounded_too(large: Path, tmp_path: Path, bundle: Any, contents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What compresses well is cut as well, so that the reader's limit holds."""
-    monkeypatch.setattr("ddp_probe.moving.bundle.bounds.UNPACKED", 400_000)
+    monkeypatch.setattr("ddp_probe.moving.bundle.stage.UNPACKED", 400_000)
     monkeypatch.setattr(bundled, "MOST_BYTES", 450_000)
     made = bundle([large], tmp_path / "b.tar.gz")
     assert sum(map(len, contents(made).values())) < 400_000

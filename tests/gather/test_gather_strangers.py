@@ -12,11 +12,26 @@ import pytest
 from gathering import ended, split, until, without_paths
 
 from ddp_probe.judging.doctor.programs import _hub
-from ddp_probe.moving.gather import names, run
+from ddp_probe.moving.gather import choice, gather_run
 from ddp_probe.moving.gather.hub import GatherHub
 from ddp_probe.moving.gather.keep import Keep
-from ddp_probe.moving.gather.line import PIECE, GatherLine
-from ddp_probe.moving.gather.messages import VERSION, Begin, ExitCode, Finished, Have, Hello, Holds, Leave, Nothing, Offer, RunOnHost, Sent, Wanted
+from ddp_probe.moving.gather.messages import (
+    PIECE,
+    VERSION,
+    Begin,
+    ExitCode,
+    Finished,
+    GatherLine,
+    Have,
+    Hello,
+    Holds,
+    Leave,
+    Nothing,
+    Offer,
+    RunOnHost,
+    Sent,
+    Wanted,
+)
 from ddp_probe.reading import fold
 from ddp_probe.shared.meeting import wire
 from ddp_probe.shared.meeting.place import MeetingPlace, place
@@ -116,7 +131,7 @@ def _lacking(rank0):
 )
 def test_names_that_no_run_has(name):
     """A name with a path, a control character or an unknown kind never becomes a file."""
-    assert not names.accepted(name)
+    assert not choice.accepted(name)
 
 
 @pytest.mark.parametrize(
@@ -124,12 +139,12 @@ def test_names_that_no_run_has(name):
 )
 def test_names_that_a_run_has(name):
     """Logs, ledgers, stacks, lists of parameters and dumps of the Flight Recorder are kept under their names."""
-    assert names.accepted(name)
+    assert choice.accepted(name)
 
 
 def test_hosts_become_names():
     """A host's name cannot lead out of the folder, and is never empty or hidden."""
-    assert [names.of_host(host) for host in ("gpu-1.cluster", "../../etc", "", ".x", "a/b c\n", "é")] == [
+    assert [choice.name_of_host(host) for host in ("gpu-1.cluster", "../../etc", "", ".x", "a/b c\n", "é")] == [
         "gpu-1.cluster",
         "etc",
         "host",
@@ -342,12 +357,12 @@ def test_a_rank_that_was_turned_away_comes_again(tmp_path, monkeypatch):
     thread = threading.Thread(target=rank_0, daemon=True)
     thread.start()
     at = MeetingPlace(1, 2, "127.0.0.1", port, "job", _TOKEN)
-    assert run._brought(at, run.GatherRequest(seconds=_SECONDS), leads=True) == 1
+    assert gather_run._brought(at, gather_run.GatherRequest(seconds=_SECONDS), leads=True) == 1
     thread.join(_SECONDS)
     assert len(turned) == 3
     listening.close()
     with pytest.raises(OSError, match="refused"):
-        run._brought(at, run.GatherRequest(seconds=1.0), leads=True)
+        gather_run._brought(at, gather_run.GatherRequest(seconds=1.0), leads=True)
 
 
 def test_a_flood_keeps_no_rank_out(launch, whole_run, whole_report, tmp_path):

@@ -1,25 +1,28 @@
 """Makes a bundle: reads and judges the run, writes what goes in into a folder of its own, masked and bounded, and packs it."""
 
+import ast
 import contextlib
 import os
 import platform
 import re
 import tempfile
 import time
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import msgspec
 
 import ddp_probe
+from ddp_probe.judging import change
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.moving.bundle import archive, bounds, contents, pages, quoted, stage
+from ddp_probe.moving.bundle import bundle_pages, contents, stage
 from ddp_probe.moving.bundle.stage import Staged
 from ddp_probe.reading import alive, bundled, find, job_source
 from ddp_probe.reading.bundled import HeldFile, Manifest
 from ddp_probe.reading.load_run import load
-from ddp_probe.reading.model import Run
+from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.masking.secrets import MASK
+from ddp_probe.shared.schema import HangSuspected
 from ddp_probe.showing.masker import Masker
 
 MOST_BYTES = 20 << 20
@@ -94,7 +97,7 @@ class _Maker:
         with job_source.noted() as sources:
             run = load(self._request.paths, self._progress)
             first = judge(run)
-            pages.everything_said(first)
+            bundle_pages.everything_said(first)
         files = self._stage()
         self._describe(run)
         files += self._quote(sources) if sources and self._request.source else []
@@ -141,7 +144,7 @@ class _Maker:
         masked = [self._masker.lines(sources[path].text.encode("utf-8"), "the job's source") for path in sorted(sources)]
         whole = self._written(sources, masked)
         before = self._reading()
-        lines = quoted.places(before.diagnosis)
+        lines = places(before.diagnosis)
         shorter = [_thinned(data, path, lines) for data, path in zip(masked, self._manifest.sources)]
         part = self._written(sources, shorter)
         if self._reading().said == before.said:
@@ -156,23 +159,23 @@ class _Maker:
         """Read and judge what has been staged."""
         with bundled.reading(os.path.basename(self.output), self._root, self._manifest) as inside:
             diagnosis = judge(load(inside))
-            return _Reading(diagnosis, pages.everything_said(diagnosis))
+            return _Reading(diagnosis, bundle_pages.everything_said(diagnosis))
 
     def _fitted(self, files: List[Staged], first: Diagnosis, *, is_here: bool) -> Prepared:
         """Cut what is too large until the archive is small enough."""
         limit, left_out = self._request.most, self._manifest.left_out
         for _ in range(_TRIES):
-            fitted = bounds.fit(self._root, files, limit * 9 // 10)
+            fitted = stage.fit(self._root, files, limit * 9 // 10)
             files = fitted.files
             left_out.update(fitted.left_out)
             if not any(one.kind in (contents.LOG, contents.TEXT) for one in files):
                 break
             with bundled.reading(os.path.basename(self.output), self._root, self._manifest) as inside:
                 diagnosis = judge(load(inside))
-                own = pages.of(diagnosis, self._masker, is_here=is_here)
+                own = bundle_pages.of(diagnosis, self._masker, is_here=is_here)
             size = self._pack(files, own)
             if size <= self._request.most:
-                return Prepared(self._manifest, self._packed, size, self.output, own[pages.ENVIRONMENT], _difference(first, diagnosis))
+                return Prepared(self._manifest, self._packed, size, self.output, own[bundle_pages.ENVIRONMENT], _difference(first, diagnosis))
             limit = limit * 3 // 4
         raise UnusableError(
             what="The bundle does not fit into %d bytes." % self._request.most,
@@ -190,7 +193,7 @@ class _Maker:
         for name, data in ((bundled.MANIFEST, described), *((name, text.encode("utf-8")) for name, text in own.items())):
             stage.write(self._root, name, data, contents.OWN, manifest.made)
         with open(self._packed, "wb") as target:
-            archive.pack(self._root, [bundled.MANIFEST, *own, *sorted(one.place for one in files)], target)
+            stage.pack(self._root, [bundled.MANIFEST, *own, *sorted(one.place for one in files)], target)
         return os.path.getsize(self._packed)
 
 
@@ -204,7 +207,7 @@ def _size(path: str) -> int:
 def _thinned(data: bytes, path: str, lines: Set[Tuple[str, int]]) -> bytes:
     """Return what the report looks into; up to Python 3.8 a site may name the file without its folder."""
     own = {line for file, line in lines if file == path or path.endswith("/" + file)}
-    return quoted.thinned(data.decode("utf-8"), own).encode("utf-8")
+    return thinned(data.decode("utf-8"), own).encode("utf-8")
 
 
 def _file_name(text: str) -> str:
@@ -218,3 +221,67 @@ def _difference(first: Diagnosis, second: Diagnosis) -> str:
     return (
         "" if one == other else "The report over the run says %s, and over this bundle %s. --max-bytes lets more of the run into it." % (one, other)
     )
+
+
+# Takes out of a source file what the report does not look into: other functions are nobody's business. Lines keep their numbers.
+
+_BEFORE, _AFTER = 2, 7  # Lines around a quoted one that the report may show.
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
+
+
+def places(diagnosis: Diagnosis) -> Set[Tuple[str, int]]:
+    """Return the lines of the job that the report shows, or that a rule looks at to tell which rank is wrong, by file name."""
+    found = [(site.file, site.line) for finding in diagnosis.findings for one in finding.evidence for site in [one.site] if site is not None]
+    for finding in diagnosis.findings:
+        for edit in finding.edits:
+            site = getattr(edit, "site", None)
+            if not isinstance(edit, (change.Variable, change.LaunchCommand)) and site is not None:
+                found.append((site.file, site.line))
+    for process in diagnosis.run.processes:
+        found += _stands(process)
+    return set(found)
+
+
+def _stands(process: LoggedProcess) -> Iterator[Tuple[str, int]]:
+    """Yield where a rank stands, by its ledger and by its stacks."""
+    records = [*process.ledger.open, process.ledger.last] if process.ledger is not None else []
+    yield from ((record.site.file, record.site.line) for record in records if record is not None and record.site is not None)
+    told = process.final(HangSuspected)
+    for thread in told.begin.threads if told is not None else ():
+        yield from ((site.file, site.line) for site in thread.frames)
+
+
+def thinned(text: str, lines: Set[int]) -> str:
+    """Return the text with its imports, the statements at these lines and what calls their functions; every other line is empty."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text
+    wanted = {number for line in lines for number in range(line - _BEFORE, line + _AFTER)}
+    names = {node.name for node in ast.walk(tree) if isinstance(node, _FUNCTIONS) and not wanted.isdisjoint(_span(node))}
+    wanted |= {node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) in names}
+    kept = {number for node in tree.body for number in _kept(node, wanted)} | wanted
+    return "".join(line if number in kept else "\n" for number, line in enumerate(text.splitlines(keepends=True), 1))
+
+
+def _span(node: ast.AST) -> Set[int]:
+    decorators: List[ast.expr] = getattr(node, "decorator_list", [])
+    first = min([getattr(node, "lineno", 0), *(decorator.lineno for decorator in decorators)])
+    return set(range(first, (getattr(node, "end_lineno", 0) or first) + 1))
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def _kept(node: ast.stmt, wanted: Set[int]) -> Set[int]:
+    """Return the lines of a statement that stay: all or none, and of a class the methods that are looked into."""
+    span = _span(node)
+    if isinstance(node, (ast.Import, ast.ImportFrom)) or (not isinstance(node, ast.ClassDef) and not wanted.isdisjoint(span)):
+        return span
+    if not isinstance(node, ast.ClassDef) or wanted.isdisjoint(span):
+        return set()
+    inner = [lines for each in node.body for lines in [_kept(each, wanted)] if lines]
+    header = set(range(min(span), min(_span(node.body[0]))))
+    return header.union(*inner) if inner else span

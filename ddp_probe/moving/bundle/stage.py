@@ -1,16 +1,20 @@
-"""Writes each file of a run into the folder that becomes the archive, masked as its kind needs it."""
+"""The folder that becomes the archive: each file of a run written as its kind needs it, masked; bounded in size; and packed."""
 
 import contextlib
+import gzip
 import json
 import os
+import shutil
 import stat
 import struct
+import tarfile
 import zlib
-from typing import Any, Dict, Iterator, NamedTuple, Tuple
+from typing import IO, Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.moving.bundle import contents
-from ddp_probe.reading import flight_recorder, ledger_file, whole_ledger
+from ddp_probe.reading import bundled, flight_recorder, ledger_file, whole_ledger
 from ddp_probe.reading.flight_recorder import RecorderEntry
+from ddp_probe.shared.errors import UnusableError, UsageError
 from ddp_probe.shared.masking.secrets import MASK
 from ddp_probe.showing.masker import Masker
 
@@ -159,3 +163,155 @@ def _entries(entries: Tuple[RecorderEntry, ...], masker: Masker) -> Iterator[Dic
             ],
             "is_p2p": entry.is_p2p,
         }
+
+
+# Keeps a bundle below its size: files are cut in their middle or left out, the largest first, and each time it is said.
+
+_HEADER = 160  # Compressed bytes of what an archive adds to a file, about.
+_PLAIN_HEADER = 2560  # The same without compression: two headers, and the filling of the last block.
+_FEWEST = 1024  # Bytes to which a file may be cut; below that it is left out.
+_SPARED = (contents.OWN, contents.SOURCE, contents.LOG, contents.TEXT)  # Left out last.
+UNPACKED = bundled.MOST_BYTES * 9 // 10
+
+
+class Fitted(NamedTuple):
+    """The files that stay, and why others do not."""
+
+    files: List[Staged]
+    left_out: Dict[str, str]
+
+
+def fit(root: str, files: Sequence[Staged], most: int) -> Fitted:
+    """Cut and remove files until all of them together take at most this many bytes, compressed; and few enough without compression."""
+    found = Fitted(list(files), {})
+    for limit, packed in ((most, True), (UNPACKED, False)):
+        if sum(_cost(one, packed) for one in found.files) > limit:
+            found = _fit(root, found, limit, packed)
+    return found
+
+
+def _cost(one: Staged, packed: bool) -> int:
+    return one.packed + _HEADER if packed else one.size + _PLAIN_HEADER
+
+
+def _fit(root: str, files: Fitted, most: int, packed: bool) -> Fitted:
+    kept, left_out = _whole(root, files, most, packed)
+    fixed = sum(_cost(one, packed) for one in kept if not _cuttable(one))
+    level = _level([_cost(one, packed) for one in kept if _cuttable(one)], most - fixed)
+    found: List[Staged] = []
+    for one in kept:
+        cost = _cost(one, packed)
+        if not _cuttable(one) or cost <= level:
+            found.append(one)
+            continue
+        size = one.size * max(level - (cost - (one.packed if packed else one.size)), 0) // max(one.packed if packed else one.size, 1)
+        if size < _FEWEST:
+            left_out[one.place] = _remove(root, one, most, packed)
+        else:
+            found.append(_shortened(root, one, size))
+    return Fitted(found, left_out)
+
+
+def _cuttable(one: Staged) -> bool:
+    return contents.BY_NAME[one.kind].cut
+
+
+def _whole(root: str, files: Fitted, most: int, packed: bool) -> Tuple[List[Staged], Dict[str, str]]:
+    """Leave out files that cannot be cut until the others of them take at most half of the room."""
+    kept, left_out = list(files.files), dict(files.left_out)
+    total = sum(_cost(one, packed) for one in kept if not _cuttable(one))
+    chosen = [one for one in kept if not _cuttable(one) and one.kind not in _SPARED]
+    for one in sorted(chosen, key=lambda one: -_cost(one, packed)):
+        if total <= most // 2:
+            break
+        kept.remove(one)
+        total -= _cost(one, packed)
+        left_out[one.place] = _remove(root, one, most, packed)
+    return kept, left_out
+
+
+def _remove(root: str, one: Staged, most: int, packed: bool) -> str:
+    os.unlink(os.path.join(root, *one.place.split("/")))
+    return "There is no room for it: the bundle has %d bytes%s at most." % (most, "" if packed else ", unpacked,")
+
+
+def _level(costs: List[int], room: int) -> int:
+    """Return the cost that no file may exceed, so that all of them find room."""
+    left = max(room, 0)
+    for number, cost in enumerate(sorted(costs)):
+        share = left // (len(costs) - number)
+        if cost > share:
+            return share
+        left -= cost
+    return max(costs, default=0)
+
+
+def _shortened(root: str, one: Staged, size: int) -> Staged:
+    path = os.path.join(root, *one.place.split("/"))
+    changed = os.stat(path).st_mtime
+    with open(path, "rb") as file:
+        data = file.read()
+    kept = cut_to(data, size)
+    return write(root, one.place, kept, one.kind, changed)._replace(cut=one.cut + len(data) - len(kept))
+
+
+# Writes the folder as one tar.gz: always in the same order, without owners, absolute paths or links, and never half of it under its final name.
+
+
+def pack(folder: str, places: Sequence[str], target: IO[bytes]) -> None:
+    """Write these files of the folder, below the folder's own name."""
+    with gzip.GzipFile("", "wb", 6, target, mtime=0) as packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for place in places:
+            path = os.path.join(folder, *place.split("/"))
+            with open(path, "rb") as file:
+                tar.addfile(_member("%s/%s" % (os.path.basename(folder), place), os.fstat(file.fileno())), file)
+
+
+def _member(name: str, found: os.stat_result) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.size, member.mtime, member.mode = found.st_size, found.st_mtime, 0o600
+    return member
+
+
+def refuse_taken(path: str, *, force: bool) -> None:
+    """Refuse a file that is there already, before any work is done."""
+    if os.path.isdir(path):
+        raise UsageError("%s is a folder." % path, "Name the file to write: -o FILE.tar.gz.")
+    if os.path.lexists(path) and not force:
+        raise _taken(path)
+
+
+def _taken(path: str) -> UnusableError:
+    return UnusableError(what="%s is there already." % path, why="It is not overwritten.", what_to_do="Name another file with -o, or add --force.")
+
+
+def place(packed: str, path: str, *, force: bool) -> None:
+    """Put the archive where it is wanted, readable by the user alone."""
+    draft = "%s.%d.part" % (path, os.getpid())
+    try:
+        with os.fdopen(os.open(draft, _WRITE, 0o600), "wb") as target, open(packed, "rb") as source:
+            shutil.copyfileobj(source, target, 1 << 20)
+        _publish(draft, path, force=force)
+    except FileExistsError as exc:
+        raise _taken(path) from exc
+    except OSError as exc:
+        raise UnusableError(
+            what="%s cannot be written." % path, why=exc.strerror or str(exc), what_to_do="Name a file in another folder: -o FILE."
+        ) from exc
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+
+
+def _publish(draft: str, path: str, *, force: bool) -> None:
+    if force:
+        os.replace(draft, path)
+        return
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise
+    except OSError:  # A file system without hard links.
+        if os.path.lexists(path):
+            raise FileExistsError(path) from None
+        os.rename(draft, path)

@@ -1,12 +1,38 @@
-"""Which run: each host says which one it has found, rank 0 names one of them, and each host looks for what it has of that."""
+"""Which run: each host says which it has found, rank 0 names one, and each host looks for it; and which names from another host become files."""
 
 import os
+import re
 from typing import Iterable, Iterator, List, NamedTuple, Optional
 
-from ddp_probe.moving.gather import names
+from ddp_probe.moving.bundle import contents
 from ddp_probe.moving.gather.messages import RunOnHost
-from ddp_probe.reading import find, launches
+from ddp_probe.reading import find, flight_recorder, launches
 from ddp_probe.shared.errors import ProbeError, UnusableError
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}")
+_FOLDERS = ("", "models")
+_LONGEST_NAME = 100
+
+
+def accepted(name: str) -> bool:
+    """Return whether a file of a run may be kept under this name."""
+    folder, _, plain = name.rpartition("/")
+    if folder not in _FOLDERS or not _PLAIN.fullmatch(plain) or name.startswith("/"):
+        return False
+    return bool(contents.kind_of(name)) or (not folder and flight_recorder.is_dump(plain))
+
+
+def name_of_host(host: str) -> str:
+    """Return a host's name as the beginning of a file's name."""
+    return re.sub(r"[^A-Za-z0-9_-]+", ".", host)[:_LONGEST_NAME].strip(".") or "host"
+
+
+def name_of_run(name: str) -> bool:
+    """Return whether a run's name is the plain name of a folder."""
+    return bool(name) and "/" not in name and "\0" not in name and name not in (".", "..")
+
+
+# Which run: each host says which one it has found, rank 0 names one of them, and each host looks for what it has of that.
 
 SUFFIX = ".gathered"
 """The end of the name of a folder that gather has filled."""
@@ -61,13 +87,13 @@ def _described(folder: str, launch: int) -> RunOnHost:
 
 def best(found: Iterable[RunOnHost]) -> Optional[RunOnHost]:
     """Return the newest of these runs."""
-    return max((run for run in found if names.of_run(run.name)), key=lambda run: run.start, default=None)
+    return max((run for run in found if name_of_run(run.name)), key=lambda run: run.start, default=None)
 
 
 def folder_of(wanted: RunOnHost, own: LocalRun) -> str:
     """Return this host's folder of the wanted run: the one with its name, or one of the same launch; empty if there is none."""
     same_name = [own.folder] if own.run is not None and own.run.name == wanted.name else []
-    if not same_name and names.of_run(wanted.name):
+    if not same_name and name_of_run(wanted.name):
         same_name = [folder for folder in _runs() if os.path.basename(folder) == wanted.name]
     return next(iter(same_name), "") or next(_of_same_launch(wanted, own), "")
 

@@ -9,11 +9,9 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ddp_probe.judging.words import spans
 from ddp_probe.moving.gather import choice
-from ddp_probe.moving.gather.host_files import HostFiles
 from ddp_probe.moving.gather.keep import Keep
-from ddp_probe.moving.gather.line import GatherLine
-from ddp_probe.moving.gather.messages import VERSION, ExitCode, Hello, RunOnHost, Wanted
-from ddp_probe.moving.gather.session import HostSession, Shared
+from ddp_probe.moving.gather.messages import VERSION, ExitCode, GatherLine, Hello, RunOnHost, Wanted
+from ddp_probe.moving.gather.session import HostFiles, HostSession, Shared
 from ddp_probe.shared.meeting.door import Door
 from ddp_probe.shared.meeting.guests import Guests, refusal
 from ddp_probe.shared.meeting.place import MeetingPlace

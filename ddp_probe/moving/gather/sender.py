@@ -9,15 +9,16 @@ import time
 from typing import Any, Iterator, List, NamedTuple, Tuple
 
 from ddp_probe.moving.bundle import contents
-from ddp_probe.moving.gather import choice, names
-from ddp_probe.moving.gather.line import PIECE, GatherLine
+from ddp_probe.moving.gather import choice
 from ddp_probe.moving.gather.messages import (
     MOST_FILES,
+    PIECE,
     VERSION,
     Begin,
     ExitCode,
     Finished,
     Folding,
+    GatherLine,
     Have,
     Hello,
     Holds,
@@ -123,7 +124,7 @@ def _files(sources: find.Sources, left_out: "set[str]") -> Iterator[RunFile]:
     taken = set(left_out)
     for part in sorted(contents.of(sources).parts, key=lambda part: order.index(part.kind)):
         name = part.place.split("/", 2)[-1]
-        if name not in taken and names.accepted(name):
+        if name not in taken and choice.accepted(name):
             taken.add(name)
             yield RunFile(name, part.file)
 

@@ -1,20 +1,98 @@
-"""The environment block: what a run, or this host, says of itself, as Markdown to paste into an issue; for every accelerator."""
+"""The pages of the bundle itself: the report over what is in it, the environment block to paste, and doctor's table of this host."""
 
+import json
 import os
 import platform
 import sys
-from typing import Callable, Dict, Iterable, Iterator, List, Tuple
+from functools import lru_cache
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 import ddp_probe
+from ddp_probe.judging.doctor import cards, checks, packages
+from ddp_probe.judging.doctor.examine import examine
+from ddp_probe.judging.doctor.host import Host, Request
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.words import named, spans
-from ddp_probe.moving.bundle import host_table
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared import schema
-from ddp_probe.showing import brief_form, inventory, safe
-from ddp_probe.showing.layout import wrap
+from ddp_probe.shared.accelerators import ACCELERATORS
+from ddp_probe.showing import as_json, brief_form, doctor_page, found, inventory, safe, terminal
+from ddp_probe.showing.layout import GLUE, wrap
 from ddp_probe.showing.masker import Masker
+from ddp_probe.showing.paths import Paths
 from ddp_probe.showing.rank_state import rank_states
+
+_SECONDS = 30.0
+_WIDTH = 80
+_DISTRIBUTIONS = ("mmengine", "mmcv", "mmcv-full", "accelerate", "transformers", "lightning", "deepspeed", "numpy")
+
+
+@lru_cache(maxsize=1)
+def _doctors_host() -> Host:
+    """Return this host; what it was asked once is not asked again."""
+    return Host(Request(seconds=_SECONDS))
+
+
+def host_table() -> Tuple[str, List[Dict[str, Any]]]:
+    """Return doctor's static table as text, and as `doctor --json` has it."""
+    results = sorted(examine(_doctors_host(), checks.static()), key=lambda result: result.check.id)
+    return "\n".join(line.text for line in doctor_page.lines(results, _WIDTH)) + "\n", [result.as_json() for result in results]
+
+
+def _facts() -> Dict[str, Any]:
+    return cards.torch_facts(_doctors_host()).last
+
+
+def built() -> str:
+    """Return what torch was built for, and the backends that it has."""
+    facts = _facts()
+    if not facts:
+        return ""
+    runtimes = ", ".join("%s %s" % item for item in facts.get("built", {}).items()) or "CPU alone"
+    return "for %s; backends %s" % (runtimes, ", ".join(facts.get("backends", [])) or "unknown")
+
+
+def host_rows() -> Iterator[Tuple[str, str]]:
+    """Yield versions and accelerators of this host."""
+    facts = _facts()
+    yield "torch", str(facts.get("torch", "")) or "cannot be imported: its import %s" % cards.torch_facts(_doctors_host()).how()
+    yield "torch built", built()
+    if facts.get("module"):
+        yield str(facts["module"]), str(facts.get("module_version", ""))
+    for name in _DISTRIBUTIONS:
+        if packages.of(_doctors_host()).version(name):
+            yield name, packages.of(_doctors_host()).version(name)
+    found = list(_visible_cards(facts.get("cards", {})))
+    yield from found or [("accelerator", "none shows itself")]
+
+
+def _visible_cards(counted: Dict[str, int]) -> Iterator[Tuple[str, str]]:
+    for known in ACCELERATORS:
+        seen = cards.signs(_doctors_host(), known)
+        number = counted.get(known.torch_attribute, 0)
+        if number or seen.files or seen.module or seen.variables:
+            visible = ["%s=%s" % (name, _doctors_host().environ[name]) for name in seen.variables]
+            cards_of = "torch counts %d card%s" % (number, "s"[: number != 1])
+            yield (
+                "accelerator",
+                ", ".join([known.name + ": " + cards_of, "%d device files" % len(seen.files), *filter(None, [seen.module]), *visible]),
+            )
+
+
+def tools() -> str:
+    """Return the vendors' tools that are on PATH."""
+    return ", ".join(seen.tool for known in ACCELERATORS for seen in [cards.signs(_doctors_host(), known)] if seen.tool)
+
+
+def variables() -> Iterator[Tuple[str, str]]:
+    """Yield the variables that decide how a distributed job runs."""
+    beginnings = ("MASTER_", "NCCL_", "GLOO_", "TORCH", "PYTORCH_", "OMP_", "DDP_PROBE", "ACCELERATE_", "CUDA_VISIBLE")
+    for name in sorted(os.environ):
+        if name.startswith(beginnings):
+            yield name, os.environ[name]
+
+
+# The environment block: what a run, or this host, says of itself, as Markdown to paste into an issue; for every accelerator.
 
 Rows = List[Tuple[str, str]]
 _LONGEST = 600
@@ -43,10 +121,10 @@ def of_run(diagnosis: Diagnosis, masker: Masker, *, is_here: bool) -> Rows:
     rows = [("ddp_probe", _probe(run)), ("verdict", _verdict(diagnosis)), ("run", inventory.title(run, rank_states(run))), ("command", command(run))]
     rows += [("ranks", _ranks(run)), ("Python", _alike(run, _python)), ("platform", _platform() if is_here else "")]
     rows += list(_versions(run))
-    rows += [("torch built", host_table.built() if is_here else "")]
+    rows += [("torch built", built() if is_here else "")]
     rows += [("CPUs", _alike(run, lambda process: str(process.started.cpus or "")))]
     rows += list(_accelerators(run)) or [("accelerator", "none shows itself" if run.processes else "")]
-    rows += [("vendor tools", host_table.tools() if is_here else "")]
+    rows += [("vendor tools", tools() if is_here else "")]
     rows += list(_variables(run))
     return [(label, masker.page(text)) for label, text in rows]
 
@@ -54,8 +132,8 @@ def of_run(diagnosis: Diagnosis, masker: Masker, *, is_here: bool) -> Rows:
 def of_host(masker: Masker) -> Rows:
     """Return the rows of this host, without a run."""
     rows = [("ddp_probe", ddp_probe.__version__), ("Python", "%s (%s), %s" % (platform.python_version(), sys.implementation.name, sys.executable))]
-    rows += [("platform", _platform()), *host_table.rows(), ("CPUs", str(len(os.sched_getaffinity(0)))), ("vendor tools", host_table.tools())]
-    rows += [("", "%s=%s" % variable) for variable in host_table.variables()]
+    rows += [("platform", _platform()), *host_rows(), ("CPUs", str(len(os.sched_getaffinity(0)))), ("vendor tools", tools())]
+    rows += [("", "%s=%s" % variable) for variable in variables()]
     return [(label, masker.page(text)) for label, text in rows]
 
 
@@ -144,3 +222,36 @@ def _alike(run: Run, value: Callable[[LoggedProcess], str]) -> str:
         "%s on %s" % (text, named(ranks).lower() if len(ranks) == 1 else "ranks " + spans(ranks)) for text, ranks in list(found.items())[:_SHOWN]
     ]
     return "; ".join(shown) + ("; and %d more" % (len(found) - _SHOWN) if len(found) > _SHOWN else "")
+
+
+# The pages of the bundle itself: the report over what is in it, the environment block, and doctor's table if the run is of this host.
+
+ENVIRONMENT = "environment.md"
+_CONTEXT = 3  # Lines around a change, as `explain` shows it.
+
+
+def of(diagnosis: Diagnosis, masker: Masker, *, is_here: bool) -> Dict[str, str]:
+    """Return each page by its name."""
+    pages = {
+        "report.txt": report(diagnosis),
+        "report.json": as_json.text(diagnosis) + "\n",
+        ENVIRONMENT: block(of_run(diagnosis, masker, is_here=is_here)),
+    }
+    if is_here:
+        text, rows = host_table()
+        pages["doctor.txt"] = "".join(map(masker.page, text.splitlines(keepends=True)))
+        pages["doctor.json"] = json.dumps(masker.fields(rows), indent=1) + "\n"
+    return pages
+
+
+def report(diagnosis: Diagnosis) -> str:
+    """Return the report as text."""
+    return "".join(line.text + "\n" for line in terminal.lines(diagnosis, _WIDTH))
+
+
+def everything_said(diagnosis: Diagnosis) -> str:
+    """Return all that is said about a run: what `report` prints in two forms, and `explain` for each finding."""
+    explained = [
+        line.text for finding in diagnosis.findings for line in found.cause(finding, diagnosis, _WIDTH, Paths(diagnosis.run, GLUE), _CONTEXT)
+    ]
+    return "\n".join([report(diagnosis), as_json.text(diagnosis), *explained])

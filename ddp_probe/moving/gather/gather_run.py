@@ -14,7 +14,7 @@ from ddp_probe.judging.doctor import children
 from ddp_probe.moving.gather import choice, sender
 from ddp_probe.moving.gather.hub import GatherHub
 from ddp_probe.moving.gather.keep import Keep, nothing_kept
-from ddp_probe.moving.gather.line import GatherLine
+from ddp_probe.moving.gather.messages import GatherLine
 from ddp_probe.reading import find
 from ddp_probe.reading import gathered as gathered_folder
 from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
