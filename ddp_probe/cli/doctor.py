@@ -83,14 +83,14 @@ def _of_one(host: Any, args: argparse.Namespace) -> int:
 
 def _of_hosts(host: Any, args: argparse.Namespace) -> int:
     """Check this host as one of a launch; rank 0 prints what all of them say."""
-    from ddp_probe.judging.doctor import meeting
+    from ddp_probe.judging.doctor import host_meeting
     from ddp_probe.shared.meeting import place
     from ddp_probe.showing import doctor_page
 
     own = _examined(host, lambda check: not check.live and not check.of_hosts) if place.leads_host(host.environ) else []
-    met = meeting.meet(host, own)
+    met = host_meeting.meet(host, own)
     together = _examined(host, lambda check: check.of_hosts)
-    verdict = meeting.verdict_of_all(met, together)
+    verdict = host_meeting.verdict_of_all(met, together)
     if met.rank == 0:
         _print(
             args,

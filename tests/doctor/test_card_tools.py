@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ddp_probe.judging.doctor import card_forms
+from ddp_probe.judging.doctor import card_tools
 from ddp_probe.judging.doctor.card_tools import CardsOverTime, CardTool
 from ddp_probe.shared.accelerators import ACCELERATORS
 from ddp_probe.shared.schema import CardLoad, CardsState
@@ -130,7 +130,7 @@ _ENFLAME = ("* 0      T20    | ... | 32G  Disable | 85.0%  W28001150301 *\n* 1  
 def test_each_vendors_form_is_read(vendor, said, told):
     """What the vendor's tool prints becomes the load, the memory, the temperature and the processes of each card."""
     (known,) = [one for one in ACCELERATORS if one.name == vendor]
-    assert card_forms.cards(known.smi_form, said) == told
+    assert card_tools.cards(known.smi_form, said) == told
     assert len(known.smi_state) == len(said)
 
 
@@ -140,7 +140,7 @@ def test_each_vendors_form_is_read(vendor, said, told):
 )
 def test_anything_else_is_no_card(form, said):
     """A text of another form gives no card, and no exception."""
-    assert [card for card in card_forms.cards(form, [said]) if card != CardLoad(index=1)] == []
+    assert [card for card in card_tools.cards(form, [said]) if card != CardLoad(index=1)] == []
 
 
 def _tool(folder, name, text):

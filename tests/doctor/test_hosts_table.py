@@ -1,13 +1,13 @@
 """The table of hosts, and the cards that ranks share, from what children have said."""
 
-from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import verdict
 from ddp_probe.judging.doctor.checks import own_card_each
 from ddp_probe.judging.doctor.children import ChildAnswer
 from ddp_probe.judging.doctor.examine import examine
 from ddp_probe.judging.doctor.host import Host, Request
 from ddp_probe.judging.doctor.host_meeting import made_of
-from ddp_probe.judging.doctor.plan import LivePlan
+from ddp_probe.judging.doctor.live_ranks import LivePlan
 from ddp_probe.shared.accelerators import by_device_type
 from ddp_probe.showing.doctor_page import host_lines
 
@@ -54,7 +54,7 @@ def test_two_numbers_of_one_card():
     known = by_device_type("gcu")
     host.once("plan", lambda: LivePlan("gcu,xla", "gcu", "torch_gcu", 2, 2, "eccl", known))
     said = [{"stage": "set_device", "phase": "end", "card": "gcu:%d" % rank, "identity": "GCU-7"} for rank in range(2)]
-    host.once("launch", lambda: ranks.Launch(host.once("plan", dict), [ChildAnswer([each], 0, "", 1.0) for each in said]))
+    host.once("launch", lambda: live_ranks.Launch(host.once("plan", dict), [ChildAnswer([each], 0, "", 1.0) for each in said]))
     (result,) = examine(host, [own_card_each])
     assert verdict([result]) == "found"
     assert result.answer.saw == "Ranks 0-1 have one card, GCU-7."

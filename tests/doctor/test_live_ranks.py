@@ -11,7 +11,7 @@ import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 from live import LIVE, PLUGIN, SECONDS, Clock, left_running, on_cards, run, stage, statuses
 
-from ddp_probe.judging.doctor import children, ranks
+from ddp_probe.judging.doctor import children, live_ranks
 from ddp_probe.judging.doctor.checks import world_size_by_hand
 from ddp_probe.judging.doctor.examine import examine
 from ddp_probe.judging.doctor.host import Host, Request
@@ -40,7 +40,7 @@ _FAULTS = {
 def test_a_rank_and_its_stage_are_named(gcu_env, clean_env, monkeypatch, fault):  # noqa: F811  # the fixture above
     """A rank that is killed, crashes or hangs is named with its stage; only the check of that stage fails, and no process is left."""
     monkeypatch.syspath_prepend(str(PLUGIN))
-    monkeypatch.setattr(ranks, "_AFTER_FAILURE", 0.5)
+    monkeypatch.setattr(live_ranks, "_AFTER_FAILURE", 0.5)
     Clock(monkeypatch, lambda started: [stage(child) for child in started[-2:]] == ["init_process_group", "set_device"])
     host = Host(Request(seconds=SECONDS), on_cards(gcu_env, clean_env, TOPS_VISIBLE_DEVICES="0,1", RANK_FAULT=fault + ":1"))
     results = {result.check.slug: result for result in examine(host, _LAUNCHED)}
@@ -74,9 +74,9 @@ def test_an_interface_that_is_absent(clean_env, monkeypatch):
     name, value = re.search(r"set (\w+)=(\S+)\.$", remedy).groups()
     with socket.socket() as taken:
         taken.bind(("", 0))
-        free, ports = ranks._free_port, [taken.getsockname()[1]]
-        monkeypatch.setattr(ranks, "_free_port", lambda: ports.pop() if ports else free())
-        monkeypatch.setattr(ranks, "_AFTER_FAILURE", 0.1)
+        free, ports = live_ranks._free_port, [taken.getsockname()[1]]
+        monkeypatch.setattr(live_ranks, "_free_port", lambda: ports.pop() if ports else free())
+        monkeypatch.setattr(live_ranks, "_AFTER_FAILURE", 0.1)
         followed = run(Host(Request(device="cpu", seconds=SECONDS), clean_env(**{name: value})))
         assert ports == []
     assert statuses(followed) == {module.CHECK.slug: "skipped" if module.CHECK.slug == "own-card-each" else "ok" for module in LIVE}

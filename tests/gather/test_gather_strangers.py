@@ -11,7 +11,7 @@ import time
 import pytest
 from gathering import ended, split, until, without_paths
 
-from ddp_probe.judging.doctor.programs import _hub
+from ddp_probe.judging.doctor.programs import meet
 from ddp_probe.moving.gather import choice, gather_run
 from ddp_probe.moving.gather.hub import GatherHub
 from ddp_probe.moving.gather.keep import Keep
@@ -312,7 +312,7 @@ def test_doctors_meet_among_strangers():
     """Strangers that come first, one as rank 1, keep no doctor out of the meeting; its check says how many there were."""
     listening = socket.create_server(("127.0.0.1", 0))
     address = listening.getsockname()
-    hub = _hub.Hub(listening, 2, "job", _TOKEN)
+    hub = meet.Hub(listening, 2, "job", _TOKEN)
     thread = threading.Thread(target=hub.hold, args=(_SECONDS,), daemon=True)
     thread.start()
     said = {"world": 2, "run": "job", "token": hub.token, "host": "b", "identity": "", "address": "", "port": 1}

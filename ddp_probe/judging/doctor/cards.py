@@ -5,9 +5,8 @@ import os
 import shutil
 from typing import List, NamedTuple, Optional
 
-from ddp_probe.judging.doctor import packages
 from ddp_probe.judging.doctor.children import ChildAnswer
-from ddp_probe.judging.doctor.host import Host
+from ddp_probe.judging.doctor.host import Host, packages_of
 from ddp_probe.shared.accelerators import ACCELERATORS, Accelerator, by_device_type
 
 
@@ -34,7 +33,7 @@ def device_files(host: Host, known: Accelerator) -> List[str]:
 
 def importable_module(host: Host, known: Accelerator) -> str:
     """Return the vendor's module that is installed; nothing is imported."""
-    return next((name for name in known.modules if packages.of(host).origin(name)), "")
+    return next((name for name in known.modules if packages_of(host).origin(name)), "")
 
 
 def accelerator(host: Host) -> Optional[Accelerator]:

@@ -1,9 +1,18 @@
-"""What a meeting of doctors came to: what each host found, which ranks did not come, which links are cut, which clocks differ."""
+"""Lets the doctors of several hosts meet: what each brings, what each found, which ranks did not come, which links are cut, which clocks differ."""
 
+import json
+import sys
+import tempfile
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from ddp_probe.judging.doctor.check import FAIL
+from ddp_probe.judging.doctor import cards, children
+from ddp_probe.judging.doctor.check import FAIL, OK, UNKNOWN, Result
 from ddp_probe.judging.doctor.children import ChildAnswer
+from ddp_probe.judging.doctor.host import Host, packages_of
+from ddp_probe.judging.doctor.live_ranks import plan
+from ddp_probe.shared.accelerators import runtime_variables, visible_variables
+from ddp_probe.shared.meeting.place import agent_key, is_launch, leads_host, missing, place
+from ddp_probe.shared.rank_info import rank_info
 
 
 class MetHost(NamedTuple):
@@ -108,3 +117,93 @@ def _clocks(found: Dict[int, Dict[str, Any]], names: Dict[int, str]) -> Dict[str
     """Return how the clocks differ from that of rank 0's host, as the other hosts measured it."""
     measured = {rank: links["0"] for rank, links in found.items() if "0" in links and not links["0"]["error"]}
     return {names[rank]: (-float(link["offset"]), float(link["delay"]) / 2) for rank, link in measured.items()}
+
+
+# What hosts of one job have to have in common: versions, the driver, backends, cards, and the variables that decide how ranks talk.
+
+_BEGINNINGS = ("NCCL_", "GLOO_", "UCX_", "FI_", "TORCH_", "OMP_")
+_NAMES = ("PYTHONPATH", "LD_LIBRARY_PATH", "PYTHONHASHSEED", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_OWN_TO_A_HOST = ("SOCKET_IFNAME", "_IB_HCA", "_TOPO_FILE", "_NET_DEVICES", "_IFACE")
+_PACKAGES = ("torch", "mmengine", "mmcv", "numpy")
+_LONGEST = 200  # Characters of a variable.
+
+
+def facts(host: Host) -> Dict[str, Any]:
+    """Return the facts of this host."""
+    told = cards.torch_facts(host).last
+    known = cards.accelerator(host)
+    versions = {name: packages_of(host).version(name) for name in _PACKAGES}
+    return {
+        "Python": "%d.%d.%d" % sys.version_info[:3],
+        **versions,
+        "torch": told.get("torch") or versions["torch"],
+        "vendor module": ("%s %s" % (told.get("module", ""), told.get("module_version", ""))).strip(),
+        "driver": _driver(host),
+        "backends": ", ".join(told.get("backends", [])),
+        "backend": plan(host).backend,
+        "cards": "%d %s" % (cards.count(host), known.name) if known else "none",
+        "environment": _environment(host),
+    }
+
+
+def _driver(host: Host) -> str:
+    """Return the version of the kernel module."""
+    known = cards.accelerator(host)
+    names: Tuple[str, ...] = known.drivers if known else ()
+    found = (host.read(host.sys, "module", name, "version").strip() for name in names if name)
+    return next((each for each in found if each), "")
+
+
+def _environment(host: Host) -> Dict[str, str]:
+    beginnings = (*_BEGINNINGS, *runtime_variables())
+    names = {*_NAMES, *visible_variables()}
+    chosen = (name for name in host.environ if (name in names or name.startswith(beginnings)) and not name.endswith(_OWN_TO_A_HOST))
+    return {name: host.environ[name][:_LONGEST] for name in sorted(chosen)}
+
+
+# Lets the doctors of several hosts meet, so that one table shows all of them.
+
+_MARGIN = 180.0  # Seconds that a child has besides waiting for rank 0 and for the other ranks.
+
+
+def meet(host: Host, results: Sequence[Result]) -> HostMeeting:
+    """Meet the doctors of the other ranks, and give them the results of this host; only a rank that leads its host has any."""
+    return host.once("meeting", lambda: _meet(host, results))
+
+
+def why_not_compared(host: Host) -> str:
+    """Return why there is nothing to compare; empty if several hosts have met."""
+    if not is_launch(host.environ):
+        return "This is not one rank of several."
+    return "All ranks are on one host." if len(meet(host, ()).hosts) < 2 else ""
+
+
+def _meet(host: Host, results: Sequence[Result]) -> HostMeeting:
+    lacking = missing(host.environ)
+    if lacking:
+        here = rank_info(host.environ)
+        named = "%s:%s" % (host.environ.get("MASTER_ADDR", ""), host.environ.get("MASTER_PORT", ""))
+        return alone(here.rank or 0, here.world_size or 1, named, "start: it needs %s" % " and ".join(lacking))
+    at = place(host.environ)
+    own = {**facts(host), "results": [_brief(result) for result in results]} if leads_host(host.environ) else {}
+    task = {**at._asdict(), "agent_key": agent_key(host.environ, "doctor"), "seconds": host.request.seconds, "facts": own}
+    return made_of(_ask(task, host), at.rank, at.world, "%s:%s" % (at.address, at.port))
+
+
+def _brief(result: Result) -> Dict[str, Any]:
+    said = result.as_json()
+    return {name: said[name] for name in (("id", "slug", "status") if said["status"] == OK else ("id", "slug", "status", "saw", "remedy"))}
+
+
+def _ask(task: Dict[str, Any], host: Host) -> ChildAnswer:
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(task, file)
+        file.flush()
+        return children.together([("meet", (file.name,), host.environ)], 2 * host.request.seconds + _MARGIN)[0]
+
+
+def verdict_of_all(meeting: HostMeeting, results: Sequence[Result]) -> str:
+    """Return the verdict of the hosts together: their own checks, and those of the meeting."""
+    statuses = {result.answer.status for result in results}
+    statuses |= {str(result["status"]) for host in meeting.hosts for result in host.results}
+    return "found" if FAIL in statuses else "undecided" if UNKNOWN in statuses else "clear"

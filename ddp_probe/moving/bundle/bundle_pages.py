@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 import ddp_probe
-from ddp_probe.judging.doctor import cards, checks, packages
+from ddp_probe.judging.doctor import cards, checks, host
 from ddp_probe.judging.doctor.examine import examine
 from ddp_probe.judging.doctor.host import Host, Request
 from ddp_probe.judging.judge import Diagnosis
@@ -60,8 +60,8 @@ def host_rows() -> Iterator[Tuple[str, str]]:
     if facts.get("module"):
         yield str(facts["module"]), str(facts.get("module_version", ""))
     for name in _DISTRIBUTIONS:
-        if packages.of(_doctors_host()).version(name):
-            yield name, packages.of(_doctors_host()).version(name)
+        if host.packages_of(_doctors_host()).version(name):
+            yield name, host.packages_of(_doctors_host()).version(name)
     found = list(_visible_cards(facts.get("cards", {})))
     yield from found or [("accelerator", "none shows itself")]
 

@@ -19,7 +19,7 @@ def main():
 
 def meet(wanted):
     """Return what this rank's doctor says of the meeting."""
-    from ddp_probe.judging.doctor import meeting
+    from ddp_probe.judging.doctor import host_meeting
     from ddp_probe.judging.doctor.check import Answer, Check, Result
     from ddp_probe.judging.doctor.checks import modules
     from ddp_probe.judging.doctor.children import ChildAnswer
@@ -32,11 +32,11 @@ def meet(wanted):
         host.once(("torch_facts", ()), lambda: ChildAnswer([wanted["facts"]], 0, "", 0.0))
     planted = Check("DOC999", "planted", "A check of this host.", "", "Repair it.")
     results = [Result(planted, Answer(wanted.get("check", "ok"), "It is planted.", "Repair it."), 0.0)]
-    met = meeting.meet(host, results)
+    met = host_meeting.meet(host, results)
     together = list(examine(host, [module for module in modules() if module.CHECK.id.startswith("DOC8")]))
     return {
         "checks": {result.check.slug: result.as_json() for result in together},
-        "verdict": meeting.verdict_of_all(met, together),
+        "verdict": host_meeting.verdict_of_all(met, together),
         "table": [line.text for line in host_lines(met, 120)],
         "meeting": met.as_json(),
     }

@@ -1,9 +1,9 @@
 """How fast the ranks of this host add up tensors."""
 
-from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.plan import plan
+from ddp_probe.judging.doctor.live_ranks import plan
 
 CHECK = Check(
     id="DOC605",
@@ -18,10 +18,10 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Return the figure."""
-    failed = ranks.judge(host, CHECK, ("bandwidth",))
+    failed = live_ranks.judge(host, CHECK, ("bandwidth",))
     if failed:
         return failed
-    slowest = max(ranks.launch(host).facts("bandwidth").values(), key=lambda found: float(found["seconds"]))
+    slowest = max(live_ranks.launch(host).facts("bandwidth").values(), key=lambda found: float(found["seconds"]))
     megabytes, seconds = slowest["bytes"] / (1 << 20), slowest["seconds"]
     made = plan(host)
     return CHECK.ok(

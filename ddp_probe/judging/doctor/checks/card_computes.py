@@ -5,7 +5,7 @@ from typing import List, Sequence, Tuple
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.children import ChildAnswer
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.plan import LivePlan, asked_and_absent, plan, without
+from ddp_probe.judging.doctor.live_ranks import LivePlan, asked_and_absent, plan, without
 from ddp_probe.judging.words import counted
 
 CHECK = Check(

@@ -1,9 +1,9 @@
 """Collectives return, with right results."""
 
-from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.plan import plan
+from ddp_probe.judging.doctor.live_ranks import plan
 
 CHECK = Check(
     id="DOC603",
@@ -20,7 +20,7 @@ STAGES = ("all_reduce", "broadcast", "barrier")
 def check(host: Host) -> Answer:
     """Look at what the ranks said."""
     made = plan(host)
-    return ranks.judge(host, CHECK, STAGES, _remedy(host)) or CHECK.ok(
+    return live_ranks.judge(host, CHECK, STAGES, _remedy(host)) or CHECK.ok(
         "all_reduce, broadcast and barrier over %d ranks are right, with %s %s." % (made.ranks, made.backend, made.on)
     )
 

@@ -1,9 +1,9 @@
 """A step of DistributedDataParallel trains the same model on all ranks."""
 
-from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.plan import plan
+from ddp_probe.judging.doctor.live_ranks import plan
 
 CHECK = Check(
     id="DOC604",
@@ -19,4 +19,4 @@ CHECK = Check(
 def check(host: Host) -> Answer:
     """Look at what the ranks said."""
     made = plan(host)
-    return ranks.judge(host, CHECK, ("ddp",)) or CHECK.ok("%d ranks have the same parameters after a step %s." % (made.ranks, made.on))
+    return live_ranks.judge(host, CHECK, ("ddp",)) or CHECK.ok("%d ranks have the same parameters after a step %s." % (made.ranks, made.on))

@@ -4,8 +4,7 @@ from typing import Dict, List
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.host_meeting import MetHost
-from ddp_probe.judging.doctor.meeting import meet, why_not_compared
+from ddp_probe.judging.doctor.host_meeting import MetHost, meet, why_not_compared
 
 CHECK = Check(
     id="DOC804",

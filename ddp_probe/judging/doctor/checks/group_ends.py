@@ -1,9 +1,9 @@
 """The process group is taken down, and every rank ends."""
 
-from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.plan import plan
+from ddp_probe.judging.doctor.live_ranks import plan
 
 CHECK = Check(
     id="DOC607",
@@ -18,4 +18,4 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Look at what the ranks said."""
-    return ranks.judge(host, CHECK, ("destroy_process_group",)) or CHECK.ok("%d ranks ended." % plan(host).ranks)
+    return live_ranks.judge(host, CHECK, ("destroy_process_group",)) or CHECK.ok("%d ranks ended." % plan(host).ranks)

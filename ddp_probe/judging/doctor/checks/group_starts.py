@@ -3,10 +3,10 @@
 import re
 import socket
 
-from ddp_probe.judging.doctor import cards, ranks
+from ddp_probe.judging.doctor import cards, live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.plan import plan
+from ddp_probe.judging.doctor.live_ranks import plan
 
 CHECK = Check(
     id="DOC602",
@@ -24,17 +24,17 @@ _NO_BACKEND = re.compile(r"Unknown backend|Invalid backend|doesn't have \w+ buil
 
 def check(host: Host) -> Answer:
     """Launch the ranks."""
-    clash = ranks.shared_cards(host)
+    clash = live_ranks.shared_cards(host)
     if clash:
         return CHECK.skipped("It needs own-card-each: %s" % clash)
-    found = ranks.fault(host)
+    found = live_ranks.fault(host)
     made = plan(host)
-    return ranks.judge(host, CHECK, STAGES, _remedy(host, found) if found else "") or CHECK.ok(
+    return live_ranks.judge(host, CHECK, STAGES, _remedy(host, found) if found else "") or CHECK.ok(
         "%d ranks formed a group with %s %s." % (made.ranks, made.backend, made.on)
     )
 
 
-def _remedy(host: Host, found: ranks.RankFault) -> str:
+def _remedy(host: Host, found: live_ranks.RankFault) -> str:
     """Return the change for what the rank said, if it is a known one."""
     made = plan(host)
     interface = _NO_INTERFACE.search(found.error)

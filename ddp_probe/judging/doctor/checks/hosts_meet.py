@@ -4,8 +4,7 @@ from typing import Iterator
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.host_meeting import HostMeeting
-from ddp_probe.judging.doctor.meeting import meet
+from ddp_probe.judging.doctor.host_meeting import HostMeeting, meet
 from ddp_probe.judging.words import counted, named, spans, subject
 from ddp_probe.shared.meeting.place import is_launch, missing
 

@@ -4,8 +4,7 @@ from typing import List, Tuple
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.host_meeting import CutLink
-from ddp_probe.judging.doctor.meeting import meet, why_not_compared
+from ddp_probe.judging.doctor.host_meeting import CutLink, meet, why_not_compared
 from ddp_probe.judging.words import counted
 
 CHECK = Check(

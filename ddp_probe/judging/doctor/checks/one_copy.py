@@ -5,10 +5,8 @@ import shlex
 import sys
 from typing import Iterator, List, Tuple
 
-from ddp_probe.judging.doctor import packages
 from ddp_probe.judging.doctor.check import Answer, Check
-from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.packages import Packages
+from ddp_probe.judging.doctor.host import KNOWN_PACKAGES, Host, Packages, packages_of
 
 CHECK = Check(
     id="DOC102",
@@ -22,17 +20,17 @@ _FULL = ("mmcv", "mmcv-full", "mmcv-lite")  # All bring the module mmcv.
 
 def check(host: Host) -> Answer:
     """Compare what is installed with what would be imported."""
-    told = packages.of(host)
+    told = packages_of(host)
     found = list(_problems(told))
     if found:
         return CHECK.fail(" ".join(saw for saw, _ in found), " ".join(remedy for _, remedy in found))
-    there = ", ".join(name for name in packages.KNOWN if told.origin(name))
-    return CHECK.ok("%s: each is there once, and none is shadowed." % there if there else "None of %s is installed." % ", ".join(packages.KNOWN))
+    there = ", ".join(name for name in KNOWN_PACKAGES if told.origin(name))
+    return CHECK.ok("%s: each is there once, and none is shadowed." % there if there else "None of %s is installed." % ", ".join(KNOWN_PACKAGES))
 
 
 def _problems(told: Packages) -> Iterator[Tuple[str, str]]:
     """Yield what is wrong with a sentence that cures it."""
-    for name in packages.KNOWN:
+    for name in KNOWN_PACKAGES:
         places = told.places(name)
         if len(places) > 1:
             shown = ", ".join("%s in %s" % place for place in places)
@@ -43,7 +41,7 @@ def _problems(told: Packages) -> Iterator[Tuple[str, str]]:
             "%s are both installed, and both bring the module mmcv." % " and ".join(both),
             "Keep one: %s -m pip uninstall -y %s, then install the wanted one again." % (shlex.quote(sys.executable), " ".join(both)),
         )
-    for name in packages.KNOWN:
+    for name in KNOWN_PACKAGES:
         yield from _shadowed(name, told)
 
 

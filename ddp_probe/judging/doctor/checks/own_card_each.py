@@ -2,10 +2,10 @@
 
 from typing import Tuple
 
-from ddp_probe.judging.doctor import ranks
+from ddp_probe.judging.doctor import live_ranks
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.plan import plan
+from ddp_probe.judging.doctor.live_ranks import plan
 from ddp_probe.judging.words import counted, named
 
 CHECK = Check(
@@ -24,10 +24,10 @@ def check(host: Host) -> Answer:
     made = plan(host)
     if not made.cards:
         return CHECK.skipped("The ranks ran %s." % made.on)
-    clash = ranks.shared_cards(host)
+    clash = live_ranks.shared_cards(host)
     if clash:
         return CHECK.fail(clash, _remedy(host))
-    found = ranks.launch(host).facts("set_device")
+    found = live_ranks.launch(host).facts("set_device")
     without = [rank for rank in range(made.ranks) if rank not in found]
     if without:
         return CHECK.skipped("It needs group-starts: %s did not come as far as set_device." % named(without))
@@ -36,7 +36,7 @@ def check(host: Host) -> Answer:
 
 
 def _cards(host: Host) -> Tuple[str, ...]:
-    found = ranks.launch(host).facts("set_device")
+    found = live_ranks.launch(host).facts("set_device")
     return tuple("rank %d: %s %s" % (rank, each["card"], each["identity"]) for rank, each in sorted(found.items()))
 
 

@@ -5,8 +5,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.host_meeting import HostMeeting
-from ddp_probe.judging.doctor.meeting import meet, why_not_compared
+from ddp_probe.judging.doctor.host_meeting import HostMeeting, meet, why_not_compared
 
 CHECK = Check(
     id="DOC803",

@@ -3,10 +3,8 @@
 import re
 from typing import Iterator, Optional, Tuple
 
-from ddp_probe.judging.doctor import packages
 from ddp_probe.judging.doctor.check import Answer, Check
-from ddp_probe.judging.doctor.host import Host
-from ddp_probe.judging.doctor.packages import Packages
+from ddp_probe.judging.doctor.host import Host, Packages, packages_of
 
 CHECK = Check(
     id="DOC103",
@@ -19,7 +17,7 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Compare the versions that are known not to fit."""
-    told = packages.of(host)
+    told = packages_of(host)
     found = list(_misfits(told))
     if found:
         return CHECK.warn(" ".join(saw for saw, _ in found), " ".join(remedy for _, remedy in found))

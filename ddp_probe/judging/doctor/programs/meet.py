@@ -1,18 +1,194 @@
 """Meets the doctors of the other ranks of a launch, tries the links between hosts, and says what all have said."""
 
+import contextlib
+import fcntl
 import json
 import os
 import socket
+import struct
 import sys
 import threading
-from typing import Any, Dict, NamedTuple, Tuple
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
-from ddp_probe.judging.doctor.programs import _links
-from ddp_probe.judging.doctor.programs._agent_store import share_port
-from ddp_probe.judging.doctor.programs._hub import Hub
 from ddp_probe.judging.doctor.programs._say import end_with_parent, say, stage
+from ddp_probe.judging.doctor.programs.agent_port import share_port
+from ddp_probe.shared.meeting.door import Door
+from ddp_probe.shared.meeting.guests import Guests, refusal
 from ddp_probe.shared.meeting.place import fresh_token, host_identity
 from ddp_probe.shared.meeting.wire import Line, entered, listen
+
+_LINKS, _LINKS_AT_A_TIME = 10.0, 32
+_LEAVE = 5.0  # Seconds that ranks have to take the last message.
+_FOREVER = 24 * 3600.0  # doctor ends its children long before
+
+
+class Hub:
+    """The meeting, from the first rank that comes to the last that leaves."""
+
+    def __init__(self, listening: socket.socket, world: int, run: str, token: str) -> None:
+        self._world = world
+        self._changed = threading.Condition()
+        self._guests = Guests(world, run)
+        self.token = self._guests.token
+        self._found: Dict[int, Dict[str, Any]] = {}
+        self._left = 0
+        self._roster: Dict[str, Any] = {}
+        self._all: Dict[str, Any] = {}
+        self._door = Door(listening, token, lambda one: threading.Thread(target=self._serve, args=(one,), daemon=True).start())
+        self._door.open()
+
+    def hold(self, seconds: float) -> None:
+        """Wait for the ranks, at most this long after rank 0 itself; then for what they find, and until they have left."""
+        came = self._guests.came
+        self._until(lambda: 0 in came, seconds + _LINKS)
+        self._until(lambda: len(came) == self._world, seconds)
+        with self._changed:
+            public = ("host", "identity", "address", "port")
+            self._roster = {"ranks": {rank: {name: said[name] for name in public} for rank, said in came.items()}}
+            self._guests.closed = True
+            self._changed.notify_all()
+        rounds = 1 + len(came) // _LINKS_AT_A_TIME
+        self._until(lambda: len(self._found) == len(came), _LINKS * rounds + 2 * _LEAVE)
+        with self._changed:
+            self._all = {"ranks": came, "found": self._found, "strangers": self._guests.strangers, "unknown": self._door.strangers()}
+            self._changed.notify_all()
+        self._until(lambda: self._left >= len(self._found), _LEAVE)
+
+    def _until(self, done: Callable[[], bool], seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(done, seconds)
+
+    def _serve(self, connected: socket.socket) -> None:
+        line = Line(connected)
+        try:
+            said = line.receive(_LINKS)
+            if not self._admits(said):
+                line.send(refusal(said))
+                return
+            self._until(lambda: bool(self._roster), _FOREVER)
+            line.send(self._roster)
+            found = line.receive(_FOREVER)
+            with self._changed:
+                self._found[said["rank"]] = found
+                self._changed.notify_all()
+            self._until(lambda: bool(self._all), _FOREVER)
+            line.send(self._all)
+            with self._changed:
+                self._left += 1
+        except (OSError, ValueError, KeyError, TypeError):  # a rank that has died: it is absent
+            pass
+        finally:
+            line.close()
+            with self._changed:
+                self._changed.notify_all()
+
+    def _admits(self, said: Dict[str, Any]) -> bool:
+        with self._changed:
+            admitted = self._guests.take(said)
+            self._changed.notify_all()
+            return admitted
+
+
+# Whether this host reaches another one, by which interface, and what the clock of the other says.
+
+_SECONDS, _AT_A_TIME = 10.0, 32
+_GET_ADDRESS = 0x8915  # ioctl(SIOCGIFADDR), Linux
+_LOOPBACK = ("127.", "::1")
+
+
+def answer_others(rank: int) -> int:
+    """Answer everybody who connects with the rank and the time; return the port."""
+    listening = listen(0)
+
+    def serve() -> None:
+        while True:
+            connected, _ = listening.accept()
+            line = Line(connected)
+            with contextlib.suppress(OSError):
+                line.send({"rank": rank, "time": time.time()})
+            line.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return int(listening.getsockname()[1])
+
+
+def leaders(ranks: Dict[str, Any]) -> List[int]:
+    """Return the lowest rank of each host."""
+    lowest: Dict[str, int] = {}
+    for rank in sorted(map(int, ranks)):
+        lowest.setdefault(str(ranks[str(rank)]["identity"]), rank)
+    return sorted(lowest.values())
+
+
+def try_links(rank: int, ranks: Dict[str, Any], master: str) -> Dict[str, Any]:
+    """Return what came of a connection to each other host."""
+    chosen = leaders(ranks)
+    if rank not in chosen:
+        return {}
+    others = [other for other in chosen if other != rank]
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        return dict(zip(map(str, others), pool.map(lambda other: _try(other, ranks[str(other)], master), others)))
+
+
+def _try(other: int, known: Dict[str, Any], master: str) -> Dict[str, Any]:
+    """Connect to a host; one that came by its loopback is the host of the store, under another address."""
+    address = master if str(known["address"]).startswith(_LOOPBACK) else str(known["address"])
+    own = route(address)
+    own = own if own[0] else route(master)  # without a route to the other host, this host is known by its way to rank 0
+    tried = {"address": address, "port": known["port"], "from": own}
+    begun = time.time()
+    try:
+        line = Line(socket.create_connection((address, known["port"]), _SECONDS))
+        said = line.receive(_SECONDS)
+        line.close()
+    except (OSError, ValueError) as exc:
+        return {**tried, "error": str(getattr(exc, "strerror", None) or exc)}
+    ended = time.time()
+    if said.get("rank") != other:
+        return {**tried, "error": "rank %s answers at this address" % said.get("rank")}
+    return {**tried, "error": "", "offset": float(said["time"]) - (begun + ended) / 2, "delay": ended - begun}
+
+
+def route(address: str) -> Tuple[str, str]:
+    """Return the address and the interface by which this host would reach an address; nothing is sent."""
+    try:
+        family, kind, number, _, where = socket.getaddrinfo(address, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, number) as probe:
+            probe.connect(where)
+            own = str(probe.getsockname()[0])
+    except OSError:
+        return "", ""
+    return own, interface(own)
+
+
+def gloo_address() -> str:
+    """Return the address that gloo takes without GLOO_SOCKET_IFNAME: the first one of this host's name that is its own, else the loopback."""
+    if os.environ.get("GLOO_SOCKET_IFNAME"):
+        return ""
+    with contextlib.suppress(OSError):
+        for family, kind, number, _, where in socket.getaddrinfo(socket.gethostname(), 0, type=socket.SOCK_STREAM):
+            with contextlib.suppress(OSError), socket.socket(family, kind, number) as probe:
+                probe.bind(where)
+                return str(where[0])
+    return "127.0.0.1"
+
+
+def interface(address: str) -> str:
+    """Return the interface that has an IPv4 address; empty if none has it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            try:
+                found = fcntl.ioctl(probe, _GET_ADDRESS, struct.pack("256s", name.encode()[:15]))
+            except OSError:  # it has no address
+                continue
+            if socket.inet_ntoa(found[20:24]) == address:
+                return name
+    return ""
+
+
+# Meets the doctors of the other ranks of a launch, tries the links between hosts, and says what all have said.
 
 _MARGIN = 60.0  # Seconds for the links, after all have come.
 
@@ -42,7 +218,7 @@ def main(path: str) -> None:
         roster = line.receive(task.seconds + _MARGIN)
         if "refused" in roster:
             raise RuntimeError(roster["refused"])
-        line.send({"links": _links.try_links(task.rank, roster["ranks"], task.address)})
+        line.send({"links": try_links(task.rank, roster["ranks"], task.address)})
         everything = line.receive(task.seconds + _MARGIN)
     line.close()
     if holding is not None:
@@ -75,16 +251,16 @@ def _told(task: Task) -> Tuple[int, str]:
 
 
 def _connect(task: Task, port: int, token: str) -> Line:
-    say(own=_links.route(task.address))
+    say(own=route(task.address))
     with stage("connect"):
         return Line(entered(task.address, port, token, task.seconds))
 
 
 def _hello(task: Task, line: Line, token: str) -> None:
-    address, interface = _links.route(task.address)
+    address, interface = route(task.address)
     said = {"rank": task.rank, "world": task.world, "run": task.run, "token": token, "host": socket.gethostname(), "identity": host_identity()}
-    about = {"address": address, "interface": interface, "facts": task.facts, "gloo": _links.gloo_address()}
-    line.send({**said, **about, "port": _links.answer_others(task.rank)})
+    about = {"address": address, "interface": interface, "facts": task.facts, "gloo": gloo_address()}
+    line.send({**said, **about, "port": answer_others(task.rank)})
 
 
 if __name__ == "__main__":
