@@ -123,12 +123,12 @@ def _refuse(args: argparse.Namespace) -> None:
 
 
 def _request(args: argparse.Namespace) -> Any:
-    from ddp_probe.judging.doctor import launch
+    from ddp_probe.judging.doctor import launch_command
     from ddp_probe.judging.doctor.host import Request
 
     nproc = args.nproc
     if nproc is None and args.command:
-        nproc = launch.read(args.command).number("nproc_per_node")
+        nproc = launch_command.read(args.command).number("nproc_per_node")
     return Request(nproc, args.backend, args.device, tuple(args.command), args.time_limit)
 
 

@@ -1,6 +1,6 @@
 """The command starts a rank for each card."""
 
-from ddp_probe.judging.doctor import cards, launch
+from ddp_probe.judging.doctor import cards, launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 
@@ -15,7 +15,7 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Look for a launcher in the command."""
-    found = launch.of(host)
+    found = launch_command.of(host)
     if found is None:
         return CHECK.skipped("No command is given after --.")
     if found.launcher:

@@ -2,7 +2,7 @@
 
 from typing import Iterator, List, Tuple
 
-from ddp_probe.judging.doctor import launch
+from ddp_probe.judging.doctor import launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.shared.rank_info import rank_info
@@ -32,12 +32,12 @@ def check(host: Host) -> Answer:
 def _problems(host: Host, there: List[str]) -> Iterator[Tuple[str, str]]:
     left_over = [name for name in there if name not in ("MASTER_ADDR", "MASTER_PORT")]
     missing = [name for name in _ALL if name not in there]
-    if launch.inside(host) and missing and "RANK" in there:
+    if launch_command.inside(host) and missing and "RANK" in there:
         yield (
             "%s %s set, and %s %s not: init_process_group with env:// needs all." % (*_are(there), *_are(missing)),
             "Start the ranks with torchrun, which sets them; or, if this shell starts no rank itself: unset %s" % " ".join(there),
         )
-    elif left_over and not launch.inside(host):
+    elif left_over and not launch_command.inside(host):
         yield "%s %s set in this shell, and RANK is not." % _are(left_over), "unset %s" % " ".join(left_over)
     for name, least in (("RANK", 0), ("LOCAL_RANK", 0), ("WORLD_SIZE", 1)):
         value = host.environ.get(name, "")

@@ -2,7 +2,7 @@
 
 import re
 
-from ddp_probe.judging.doctor import launch
+from ddp_probe.judging.doctor import launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.checks import script_there
 from ddp_probe.judging.doctor.host import Host
@@ -22,7 +22,7 @@ _DECLARED = re.compile(r"add_argument\(\s*[^)]*?['\"]--local([-_])rank['\"]")
 
 def check(host: Host) -> Answer:
     """Look for the argument in the program's text."""
-    found = launch.of(host)
+    found = launch_command.of(host)
     path = script_there.path_of(found) if found else ""
     if found is None or not path or not found.launcher:
         return CHECK.skipped("No launcher with a program is given after --.")
@@ -46,7 +46,7 @@ def check(host: Host) -> Answer:
     return CHECK.ok("%s declares --local%srank, as torch %s passes it." % (path, passed, version))
 
 
-def _with_torchrun(spellings: "list[str]", text: str, found: launch.ParsedCommand) -> Answer:
+def _with_torchrun(spellings: "list[str]", text: str, found: launch_command.ParsedCommand) -> Answer:
     if spellings and "LOCAL_RANK" not in text:
         return CHECK.warn(
             "%s takes the local rank from --local%srank, which torchrun does not pass: every rank gets the default." % (found.script, spellings[0]),

@@ -2,7 +2,7 @@
 
 import socket
 
-from ddp_probe.judging.doctor import launch
+from ddp_probe.judging.doctor import launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 
@@ -17,7 +17,7 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Resolve it, and compare with this host's addresses."""
-    address = launch.master_address(host)
+    address = launch_command.master_address(host)
     if not address:
         return CHECK.skipped("No address is given: a launcher on one host chooses 127.0.0.1.")
     try:
@@ -27,18 +27,18 @@ def check(host: Host) -> Answer:
     own = [one for one in found if _is_own(str(one))]
     here = ", an address of this host" if own else ""
     shown = address if found == [address] else "%s is %s" % (address, ", ".join(map(str, found)))
-    if not own and launch.is_rank_0_here(host):
+    if not own and launch_command.is_rank_0_here(host):
         return CHECK.fail("%s is not an address of this host, which starts rank 0." % shown, _remedy(host))
-    if own and launch.hosts(host) > 1 and all(str(one).startswith("127.") or one == "::1" for one in found):
+    if own and launch_command.hosts(host) > 1 and all(str(one).startswith("127.") or one == "::1" for one in found):
         return CHECK.fail(
-            "%s is the loopback address, and %d hosts are to meet there." % (shown, launch.hosts(host)),
+            "%s is the loopback address, and %d hosts are to meet there." % (shown, launch_command.hosts(host)),
             "Pass the address by which the other hosts reach the host of rank 0: 'hostname -I' lists its addresses there.",
         )
     return CHECK.ok("%s%s." % (shown, here))
 
 
 def _remedy(host: Host) -> str:
-    if launch.hosts(host) > 1:
+    if launch_command.hosts(host) > 1:
         return "Set it on every host to the address of the host of rank 0: 'hostname -I' lists its addresses there."
     return (
         "unset MASTER_ADDR, and start with torchrun, or set it to this host: export MASTER_ADDR=127.0.0.1"

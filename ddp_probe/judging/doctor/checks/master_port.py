@@ -3,7 +3,7 @@
 import os
 import socket
 
-from ddp_probe.judging.doctor import launch
+from ddp_probe.judging.doctor import launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 
@@ -19,7 +19,7 @@ _LOW = 1024
 
 def check(host: Host) -> Answer:
     """Bind it."""
-    text = launch.master_port(host)
+    text = launch_command.master_port(host)
     if not text:
         return CHECK.skipped("No port is given: torchrun takes 29500, or a free one with --standalone.")
     if not text.isdigit() or not 0 <= int(text) < 1 << 16:
@@ -27,9 +27,9 @@ def check(host: Host) -> Answer:
     port = int(text)
     if port == 0:
         return CHECK.ok("Port 0 lets the launcher choose a free one.")
-    if launch.inside(host):
+    if launch_command.inside(host):
         return CHECK.skipped("The launch that runs this uses port %d itself." % port)
-    if not launch.is_rank_0_here(host):
+    if not launch_command.is_rank_0_here(host):
         return CHECK.skipped("Port %d is bound on the host of rank 0, which is not this one." % port)
     try:
         _bind(port)

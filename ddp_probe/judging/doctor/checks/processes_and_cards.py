@@ -1,6 +1,6 @@
 """The command starts no more ranks than there are cards."""
 
-from ddp_probe.judging.doctor import cards, launch
+from ddp_probe.judging.doctor import cards, launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 
@@ -15,7 +15,7 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Compare the numbers."""
-    found = launch.of(host)
+    found = launch_command.of(host)
     given = found.options.get("nproc_per_node", "") if found else ""
     wanted = (found.number("nproc_per_node") if found else None) or host.request.nproc
     if given and wanted is None:

@@ -4,7 +4,7 @@ import difflib
 import os
 import shutil
 
-from ddp_probe.judging.doctor import launch
+from ddp_probe.judging.doctor import launch_command
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 
@@ -19,7 +19,7 @@ CHECK = Check(
 
 def check(host: Host) -> Answer:
     """Look for both."""
-    found = launch.of(host)
+    found = launch_command.of(host)
     if found is None:
         return CHECK.skipped("No command is given after --.")
     first = next((word for word in found.words if "=" not in word and os.path.basename(word) != "env"), "")
@@ -34,7 +34,7 @@ def check(host: Host) -> Answer:
     return CHECK.fail("%s does not exist, seen from %s." % (found.script, os.getcwd()), _similar(found.script))
 
 
-def path_of(found: launch.ParsedCommand) -> str:
+def path_of(found: launch_command.ParsedCommand) -> str:
     """Return the program's file; empty if it is a module or missing."""
     return found.script if found.script and not found.is_module and os.path.isfile(found.script) else ""
 
