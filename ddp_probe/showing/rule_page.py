@@ -1,6 +1,7 @@
 """A rule's page, as printed by `explain`: meaning, symptom, change, and small example logs."""
 
 import json
+from collections import Counter
 from typing import Any, Dict, Iterator, Sequence
 
 from ddp_probe.judging.examples import Example
@@ -54,6 +55,19 @@ def listing(rules: Sequence[Rule], width: int, say: Language = ENGLISH) -> Itera
             yield StyledLine("%sxx%s" % (hundred, "  " + say(HUNDREDS[hundred]) if hundred in HUNDREDS else ""), STRONG)
         yield StyledLine("  %s  %s" % (rule.id, rule.slug))
         yield from paragraph(say.of(rule, "title"), width, 10, QUIET)
+
+
+def hundreds(pages: Sequence[Any], about: Dict[str, str], say: Language) -> Iterator[StyledLine]:
+    """Yield a line for each hundred of rules or checks, with how many it has and what it is about."""
+    for hundred, count in Counter(page.id[:4] for page in pages).items():
+        yield StyledLine("%sxx  %3d  %s" % (hundred, count, say(about[hundred])))
+
+
+def ways(say: Language) -> Iterator[StyledLine]:
+    """Say how to read on from the hundreds."""
+    yield StyledLine("")
+    for words, what in (("DDP6", "the rules of a group"), ("hang", "those with a word"), ("--all", "all")):
+        yield StyledLine("python -m ddp_probe explain %-6s %s" % (words, say(what)), QUIET)
 
 
 def _part(heading: str, text: str, width: int) -> Iterator[StyledLine]:

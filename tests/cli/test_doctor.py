@@ -62,7 +62,7 @@ def test_explain_knows_the_checks(run_python):
     by_id, by_name = (run_python(["-m", "ddp_probe", "explain", name]).stdout for name in ("doc301", "shared-memory"))
     assert by_id == by_name
     assert by_id.startswith("DOC301 shared-memory\n")
-    listed = run_python(["-m", "ddp_probe", "explain"]).stdout
+    listed = run_python(["-m", "ddp_probe", "explain", "--all"]).stdout
     assert "  DOC301  shared-memory\n" in listed
     assert listed.index("DDP101") < listed.index("DOC101")
 

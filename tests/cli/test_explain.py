@@ -8,14 +8,43 @@ from ddp_probe.showing.rule_page import HUNDREDS
 
 
 def test_every_rule_is_listed_once(run_python):
-    """Without a name each rule has a line with its id and name, in order, below its hundred."""
-    done = run_python(["-m", "ddp_probe", "explain"])
+    """With --all each rule has a line with its id and name, in order, below its hundred."""
+    done = run_python(["-m", "ddp_probe", "explain", "--all"])
     lines = done.stdout.splitlines()
     rules = [rule_of(module) for module in modules()]
     assert (done.returncode, done.stderr) == (0, "")
     assert [line for line in lines if line.startswith("  DDP")] == ["  %s  %s" % (rule.id, rule.slug) for rule in rules]
     assert [line[:6] for line in lines if line.startswith("DDP")] == sorted({rule.id[:4] + "xx" for rule in rules})
     assert max(map(len, lines)) <= 80
+
+
+def test_without_a_name_the_groups_fit_on_a_screen(run_python):
+    """Each hundred of rules and checks is one line with its number of them, and how to read on follows."""
+    lines = run_python(["-m", "ddp_probe", "explain"]).stdout.splitlines()
+    counts = [int(line.split()[1]) for line in lines if line.startswith("DDP")]
+    assert sum(counts) == len(modules())
+    assert len(lines) <= 24
+    assert [line.split()[-1] for line in lines[-1:]] == ["all"]
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "others"),
+    [
+        ("DDP7", ["DDP701", "DDP705"], ["DDP801"]),
+        ("doc3xx", ["DOC301"], ["DOC201"]),
+        ("hang", ["DDP629", "DDP635"], ["DDP101"]),  # In their symptoms, and not as a part of "change".
+        ("out of memory", ["DDP221", "DDP223"], ["DDP629"]),
+        ("\u663e\u5b58", ["DDP221", "DDP313"], ["DDP629"]),
+    ],
+)
+def test_rules_and_checks_are_found_by_words_and_by_group(name, found, others, capsys):
+    """A beginning of an id lists its group; words list what has all of them, in English or Chinese."""
+    from ddp_probe.cli import main
+
+    assert main(["explain", name]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  D")]
+    assert set(found) <= set(listed)
+    assert not set(others) & set(listed)
 
 
 def test_every_hundred_has_a_name():
@@ -51,9 +80,10 @@ def test_a_rule_is_found_by_id_and_name(run_python, name):
 @pytest.mark.parametrize(
     ("name", "what", "remedy"),
     [
-        ("submodule-left-behnd", "There is no rule 'submodule-left-behnd'.", "Did you mean submodule-left-behind?"),
-        ("zzz", "There is no rule 'zzz'.", "'python -m ddp_probe explain' lists all rules."),
-        ("\x1b[2J", "There is no rule '\\x1b[2J'.", "'python -m ddp_probe explain' lists all rules."),
+        ("submodule-left-behnd", "There is no rule or check 'submodule-left-behnd'", "Did you mean submodule-left-behind?"),
+        ("zzz", "There is no rule or check 'zzz'", "'python -m ddp_probe explain' lists the groups."),
+        ("DDP9999", "There is no rule or check 'DDP9999'", "'python -m ddp_probe explain' lists the groups."),
+        ("\x1b[2J", "There is no rule or check '\\x1b[2J'", "'python -m ddp_probe explain' lists the groups."),
     ],
 )
 def test_an_unknown_rule_is_two_lines(run_python, name, what, remedy):
@@ -61,7 +91,7 @@ def test_an_unknown_rule_is_two_lines(run_python, name, what, remedy):
     done = run_python(["-m", "ddp_probe", "explain", name])
     assert (done.returncode, done.stdout) == (2, "")
     lines = done.stderr.splitlines()
-    assert lines[0] == what
+    assert lines[0] == what + ", and none with these words."
     assert lines[1].startswith("  what to do: " + remedy.rstrip("?"))
 
 
