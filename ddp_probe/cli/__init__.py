@@ -33,11 +33,9 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 def _dispatch(argv: List[str]) -> int:
-    if not argv:
-        raise UsageError("A command is missing.", "'%s help' lists the commands." % PROG)
-    if argv[0] in ("-h", "--help"):
+    if not argv or argv[0] in ("-h", "--help"):
         print(page(), end="")
-        return 0
+        return 0 if argv else 2  # Nothing was done.
     if argv[0] in ("-V", "--version"):
         print("ddp_probe %s" % ddp_probe.__version__)
         return 0

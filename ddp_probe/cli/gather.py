@@ -19,10 +19,11 @@ again, and it brings only what is not there yet.
 those of which a part is there. They are what the probe has written, without
 further masking: 'bundle' makes a masked archive.
 
-Only hosts of the launch come in: by a token that rank 0 tells through torchrun's
-store, or that follows from MASTER_PORT and the launch's name (rendezvous id, job
-of the scheduler or of MPI). Without a name, whoever knows the port can make it.
-Other connections are counted in one line, have ten seconds, and keep no host out.
+Only hosts of the launch come in: by a token that rank 0 tells through
+torchrun's store, or that follows from MASTER_PORT and the launch's name
+(rendezvous id, job of the scheduler or of MPI). Without a name, whoever knows
+the port can make it. Other connections are counted in one line, have ten
+seconds, and keep no host out.
 
 A host that does not come within --time-limit, or stops sending for that long,
 is a line of the report, and its ranks are 'not seen'.

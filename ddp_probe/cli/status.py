@@ -1,6 +1,6 @@
 """Show what is installed for this Python, and which targets would be patched.
 
-torch and mmengine are not imported.
+torch and mmengine are not imported. The targets are counted; -v prints each.
 
 --json prints one object:
   interpreter  executable, version, prefix
@@ -23,6 +23,7 @@ import json
 import os
 import shlex
 import sys
+from collections import Counter
 from typing import Any, Dict, List
 
 import ddp_probe
@@ -42,6 +43,7 @@ COMMAND = Command("status", order=20, summary="Show what is installed, and what 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("-v", "--verbose", action="store_true", help="print each target")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -51,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(found, indent=2))
     else:
-        print("\n".join(_lines(found)))
+        print("\n".join(_lines(found, args.verbose)))
     activator = found["activator"]
     if activator["missing"]:
         return 2
@@ -87,7 +89,7 @@ def collect() -> Dict[str, Any]:
     }
 
 
-def _lines(found: Dict[str, Any]) -> List[str]:
+def _lines(found: Dict[str, Any], verbose: bool) -> List[str]:
     activator, variable = found["activator"], found["variable"]
     lines = [
         "interpreter  %s (Python %s)" % (found["interpreter"]["executable"], found["interpreter"]["version"]),
@@ -99,7 +101,14 @@ def _lines(found: Dict[str, Any]) -> List[str]:
     lines += ["package      %s" % activator["package"]] if activator["package"] else []
     lines += ["mistake      %s: %s" % pair for pair in found["mistakes"].items()]
     lines += ["", "versions", *("  %-10s %s" % (name, number or "not installed") for name, number in found["versions"].items())]
-    return [*lines, "", "targets", *_targets(found["targets"])]
+    return [*lines, "", "targets", *(_targets if verbose else _counted)(found["targets"])]
+
+
+def _counted(rows: List[Dict[str, Any]]) -> List[str]:
+    """Return how many targets there are of each state, and each one that is needed and would not be patched."""
+    counts = Counter(row["state"] for row in rows)
+    needed = [row for row in rows if not row["optional"] and row["state"] not in (_static.PATCHED, _static.MISSING)]
+    return [*("  %-16s %d" % pair for pair in counts.items()), *_targets(needed), "  status -v prints each."]
 
 
 def _activator(activator: Dict[str, Any]) -> str:

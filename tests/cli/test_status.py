@@ -31,6 +31,28 @@ def test_json_is_one_object_with_the_documented_keys(run_python, python):
     assert all(key in page for key in _KEYS | set(found["activator"]))
 
 
+def test_targets_are_counted_and_listed_if_asked_for(run_python):
+    """Without -v there is a line for each state; what is needed and would not be patched is named in any case."""
+    short, long = (run_python(["-m", "ddp_probe", "status", *words]).stdout for words in ([], ["-v"]))
+    assert len(short.splitlines()) < 24
+    assert "torch.serialization.load" not in short
+    assert "  would be patched torch.serialization.load\n" in long
+    (count,) = [int(line.split()[-1]) for line in short.splitlines() if line.startswith("  would be patched")]
+    assert count == sum(line.startswith("  would be patched ") for line in long.splitlines())
+
+
+def test_a_target_that_is_needed_and_gone_is_named(monkeypatch, capsys):
+    """The page without -v names it with the reason."""
+    from ddp_probe.cli import main
+
+    judge = _static.judge
+    gone = _static.Verdict(_static.ABSENT, "It was renamed.")
+    monkeypatch.setattr(_static, "judge", lambda module, name, trees: gone if name == "load" else judge(module, name, trees))
+    main(["status"])
+    page = capsys.readouterr().out
+    assert "  absent           torch.serialization.load\n                     It was renamed.\n" in page
+
+
 def test_the_targets_are_judged_without_importing_them(run_python):
     """Every target is judged by reading its file; torch and mmengine are not imported."""
     code = (

@@ -13,7 +13,6 @@ from ddp_probe.cli import commands, modules
     [
         (["instal"], "There is no command 'instal'.", "Did you mean 'python -m ddp_probe install'?"),
         (["qqq"], "There is no command 'qqq'.", "'python -m ddp_probe help' lists the commands."),
-        ([], "A command is missing.", "'python -m ddp_probe help' lists the commands."),
         (["--frob"], "There is no option '--frob'.", "'python -m ddp_probe help' lists the commands."),
         (["status", "--frob"], "Unrecognized arguments: --frob.", "'python -m ddp_probe status --help' lists its arguments."),
         (["uninstall", "--", "x"], "Nothing may follow --.", "'python -m ddp_probe uninstall --help' lists its arguments."),
@@ -109,3 +108,10 @@ def test_schema_prints_json(run_python):
     done = run_python(["-m", "ddp_probe", "schema"])
     assert done.returncode == 0, done.stderr
     assert isinstance(json.loads(done.stdout), dict)
+
+
+def test_without_a_command_the_help_is_printed(run_python):
+    """It is the page of `help`; the exit code says that nothing was done."""
+    done, helped = (run_python(["-m", "ddp_probe", *words]) for words in ([], ["help"]))
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout == helped.stdout
