@@ -228,7 +228,12 @@ def _waiting(run: Run) -> Iterator[Undecided]:
 
 
 def _texts(run: Run) -> Iterator[Undecided]:
-    if run.texts and not run.processes:
+    if run.processes:
+        return
+    empty = [os.path.basename(log.file) for log in run.texts if not log.lines]
+    if empty:
+        yield Undecided("empty-log", "%s %s empty." % (", ".join(empty[:3]), "is" if len(empty) == 1 else "are"), next=proof.NEXT_EMPTY)
+    elif run.texts:
         yield Undecided(
             "plain-log",
             "The log holds no known failure, and only the probe's files can show that all ranks did well.",

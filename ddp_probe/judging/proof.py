@@ -106,6 +106,7 @@ NEXT_MISSING = "Look at what those ranks printed first. If their host writes to 
 NEXT_LAUNCHER = "Look at what the launching program printed, and at its own code after the ranks had ended."
 NEXT_HUNG = "If it hung there, look at the ranks that were in another place: it waited for those."
 NEXT_WAITING = "Look at the ranks that are missing: these may wait for them. If it still runs, py-spy dump --pid %d shows the stack."
+NEXT_EMPTY = "Keep what the job prints, errors too: COMMAND 2>&1 | tee log. Or run it with DDP_PROBE=1."
 NEXT_TRACED = "Run the job again with DDP_PROBE=1 and read that run: python -m ddp_probe report."
 NEXT_FAILURE = "Start at %s; the whole traceback is in %s:%d, and python -m ddp_probe logs%s shows what was done before."
 NEXT_FOLLOW = "Read it again once it has ended; python -m ddp_probe report --follow waits for that."

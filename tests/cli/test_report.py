@@ -209,3 +209,12 @@ def test_programs_are_told_which_run_it_is_too(run_python, repo, tmp_path):
     newest, named = (run_python(["-m", "ddp_probe", "report", "--brief", *words], cwd=tmp_path).stdout.splitlines() for words in ([], [run]))
     assert newest[:-1] == named
     assert re.match(r"run \S+: 2026-\S+ \S+ UTC, last heard of \d+ (?:d|h|min) ago: torchrun --nproc_per_node=2 ", newest[-1])
+
+
+def test_an_empty_log_is_called_empty(run_python, tmp_path):
+    """A plain log without a line shows nothing of a job: the report names it, says how to keep what a job prints, and is undecided."""
+    (tmp_path / "empty.log").write_text("")
+    done = run_python(["-m", "ddp_probe", "report", "empty.log"], cwd=tmp_path)
+    assert done.returncode == 3
+    assert "empty.log is empty." in done.stdout
+    assert "2>&1 | tee log" in done.stdout
