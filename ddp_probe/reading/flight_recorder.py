@@ -85,7 +85,7 @@ def find(folders: Iterable[str]) -> Dict[int, str]:
 def read(path: str, rank: int) -> Recording:
     """Read one dump."""
     try:
-        with open(fold_file.real_place(path), "rb", opener=_opener) as file:
+        with open(fold_file.real_place(path), "rb", opener=fold_file.never_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return Recording(path, rank, problem="it is not a regular file")
             return Recording(path, rank, tuple(_entries(_loads(file))), _written(path))
@@ -93,10 +93,6 @@ def read(path: str, rank: int) -> Recording:
         return Recording(path, rank, problem=exc.strerror or type(exc).__name__)
     except (_RefusedError, BrokenError, UnknownError) as exc:
         return Recording(path, rank, problem=str(exc).rstrip("."))
-
-
-def _opener(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # Opening a pipe would block until something writes to it.
 
 
 def _names(folder: str) -> List[str]:

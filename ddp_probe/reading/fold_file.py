@@ -57,7 +57,7 @@ def write(target: BinaryIO, fold: bytes, held: Iterable[FoldMember]) -> None:
 def is_fold(path: str) -> bool:
     """Return whether a file begins as a fold does."""
     try:
-        with open(path, "rb", opener=_opener) as file:
+        with open(path, "rb", opener=never_waiting) as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False
@@ -65,7 +65,7 @@ def is_fold(path: str) -> bool:
 
 def read(path: str) -> bytes:
     """Return the fold in a file."""
-    with open(path, "rb", opener=_opener) as file:
+    with open(path, "rb", opener=never_waiting) as file:
         main, _, _ = _sizes(file)
         return _unpacked(file.read(main), main)
 
@@ -73,7 +73,7 @@ def read(path: str) -> bytes:
 def held_files(path: str) -> List[FoldEntry]:
     """Return the list of the files behind a fold, each with its place in the file; an empty list if it cannot be read."""
     try:
-        with open(path, "rb", opener=_opener) as file:
+        with open(path, "rb", opener=never_waiting) as file:
             main, names, begin = _sizes(file)
             file.seek(main, os.SEEK_CUR)
             found = _LIST.decode(_unpacked(file.read(names), names))
@@ -85,14 +85,15 @@ def held_files(path: str) -> List[FoldEntry]:
 def held_data(path: str, one: FoldEntry) -> Optional[bytes]:
     """Return what is in a file behind a fold; None if that is not whole."""
     try:
-        with open(path, "rb", opener=_opener) as file:
+        with open(path, "rb", opener=never_waiting) as file:
             file.seek(one.offset)
             return _unpacked(file.read(min(one.packed, LARGEST)), one.packed)
     except (OSError, ValueError, OverflowError):
         return None
 
 
-def _opener(path: str, flags: int) -> int:
+def never_waiting(path: str, flags: int) -> int:
+    """Open a file as open() asks its opener to."""
     return os.open(path, flags | os.O_NONBLOCK)  # Opening a pipe would block until something writes to it.
 
 

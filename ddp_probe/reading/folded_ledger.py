@@ -96,7 +96,7 @@ class LedgerFolder:
         if key in self._numbers:
             return self._numbers[key]
         own = array("I", [self._call(rank_ledger.call_of(number)) for number in numbers])
-        return self._number(key, self.tables.sequences, _little(own).tobytes())
+        return self._number(key, self.tables.sequences, little_endian(own).tobytes())
 
     def _call(self, call: Optional[LedgerCall]) -> int:
         if call is None:
@@ -164,7 +164,7 @@ def _folded_steps(found: StepTimes) -> Tuple[List[int], int, bytes]:
     numbers = list(found.numbers)
     follows = bool(numbers) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     columns = [found.took, *(found.parts[name] for name in PARTS)] if numbers else []
-    return numbers[: 1 if follows else None], found.ended_ns, b"".join(_little(array("I", times)).tobytes() for times in columns)
+    return numbers[: 1 if follows else None], found.ended_ns, b"".join(little_endian(array("I", times)).tobytes() for times in columns)
 
 
 def _unfolded_steps(numbers: List[int], ended_ns: int, data: bytes) -> StepTimes:
@@ -175,7 +175,7 @@ def _unfolded_steps(numbers: List[int], ended_ns: int, data: bytes) -> StepTimes
     count = len(words) // (len(PARTS) + 1)
     if not count or len(words) % count or len(numbers) not in (1, count):
         raise ValueError("the steps of a ledger do not fit together")
-    took, *parts = [_little(words)[at : at + count] for at in range(0, len(words), count)]
+    took, *parts = [little_endian(words)[at : at + count] for at in range(0, len(words), count)]
     return StepTimes(counted(numbers) if len(numbers) == count else range(numbers[0], numbers[0] + count), took, dict(zip(PARTS, parts)), ended_ns)
 
 
@@ -188,12 +188,12 @@ def _shared(data: bytes, numbers: List[int], known: "Dict[bytes, array[int]]") -
     """Return a sequence in the numbers of this process."""
     theirs = array("I")
     theirs.frombytes(data)
-    own = array("I", [numbers[number] for number in _little(theirs)])
+    own = array("I", [numbers[number] for number in little_endian(theirs)])
     return known.setdefault(own.tobytes(), own)
 
 
-def _little(numbers: "array[int]") -> "array[int]":
-    """Return numbers in the byte order of a file, or back."""
+def little_endian(numbers: "array[Any]") -> "array[Any]":
+    """Return numbers in the byte order of a fold, or back."""
     if sys.byteorder == "big":
         numbers = numbers[:]
         numbers.byteswap()

@@ -4,7 +4,6 @@ Equal events are in it once. The processes of a fold have the same order, and th
 """
 
 import os
-import sys
 import time
 from array import array
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
@@ -14,7 +13,7 @@ import msgspec
 import ddp_probe
 from ddp_probe.reading import alive
 from ddp_probe.reading.fold_file import InvalidFoldError
-from ddp_probe.reading.folded_ledger import FoldedLedger, LedgerFolder, LedgerTables, LedgerUnfolder
+from ddp_probe.reading.folded_ledger import FoldedLedger, LedgerFolder, LedgerTables, LedgerUnfolder, little_endian
 from ddp_probe.reading.logged_call import KeptCalls, KeptKind, LoggedCall, LogLine
 from ddp_probe.reading.model import Inventory, LoggedProcess
 from ddp_probe.reading.shared_parts import SharedParts
@@ -219,7 +218,7 @@ class _Unfolder:
 
     def _calls(self, file: str, folded: FoldedProcess) -> KeptCalls:
         kinds = self._kinds[folded.kinds]
-        numbers, lines, times = _numbers(folded.call_events), _numbers(folded.call_lines), _little(_filled(array("d"), folded.call_times))
+        numbers, lines, times = _numbers(folded.call_events), _numbers(folded.call_lines), little_endian(_filled(array("d"), folded.call_times))
         events = tuple([self._events[number] for number in numbers])
         kept = sum(kind.kept for kind in kinds.values())
         if not len(events) == len(lines) == len(times) == 2 * kept or any(event is None for event in events[::2]):
@@ -228,21 +227,13 @@ class _Unfolder:
 
 
 def _data(numbers: "array[Any]") -> bytes:
-    return _little(numbers).tobytes()
+    return little_endian(numbers).tobytes()
 
 
 def _numbers(data: bytes) -> "array[int]":
-    return _little(_filled(array("I"), data))
+    return little_endian(_filled(array("I"), data))
 
 
 def _filled(numbers: "array[Any]", data: bytes) -> "array[Any]":
     numbers.frombytes(data)
-    return numbers
-
-
-def _little(numbers: "array[Any]") -> "array[Any]":
-    """Return numbers in the byte order of a fold, or back."""
-    if sys.byteorder == "big":
-        numbers = numbers[:]
-        numbers.byteswap()
     return numbers

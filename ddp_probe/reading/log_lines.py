@@ -98,9 +98,6 @@ def _read(file: str, offset: int, size: int) -> bytes:
         return b""
 
 
-# The time of a line.
-
-
 def seconds(stamp: str) -> Optional[float]:
     """Return an RFC 3339 time as seconds since 1970."""
     for form in ("%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ"):

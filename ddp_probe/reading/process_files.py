@@ -160,8 +160,6 @@ def _short(message: str) -> str:
     return message if len(message) <= _WORDS else "%s … %s" % (message[: _WORDS * 3 // 4], message[-_WORDS // 4 :])
 
 
-# Reads the files of many processes, on several cores if they are large: children send folds of some of them, and the order is that of the files.
-
 Progress = Callable[[int, int], None]  # bytes read, total bytes
 _LARGE = 32 << 20  # Bytes; fewer are read faster than children are started.
 _TOGETHER = 64  # Files of one part: a child sends the fold of a part.

@@ -44,8 +44,6 @@ def _take(line: str, dump: List[ThreadStack]) -> None:
         dump[-1].frames.append(Site(file=mask(frame[1]), line=int(frame[2]) if frame[2].isdigit() else 0, function=mask(frame[3])))
 
 
-# Finds the stacks of each rank: the answer to a request, the last ones of a suspected hang, or the text that faulthandler has written.
-
 _EVENTS = (b'"event":"hang.suspected"', b'"event":"stacks"')
 _OVER = b'"event":"hang.over"'
 _NAME = re.compile(r"rank(\d+)\.")

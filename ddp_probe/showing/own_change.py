@@ -260,8 +260,6 @@ def _of_type(node: ast.AST, of: str) -> bool:
     return any(key == "type" and (getattr(value, "value", "") == of or getattr(value, "id", "") == of) for key, value in pairs)
 
 
-# The permanent change, as a diff of the job's own source if it is available. A remedy only replaces it for a while.
-#
 # The edits are the finding's own, from which its text is made too. The source is parsed, never run. If a line is not the call that the log
 # names, or one of several edits cannot be made, there is no diff rather than a wrong one.
 

@@ -53,8 +53,6 @@ def address(path: str) -> str:
     return made if len(made) <= _LONGEST else ""
 
 
-# Prints wrapped lines, with colours and links in a terminal. Six styles are enough, so no library is needed.
-
 BAD, WARN, GOOD, STRONG, QUIET, REMOVED, ADDED = "bad", "warn", "good", "strong", "quiet", "removed", "added"
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 CHOICES = (AUTO, ALWAYS, NEVER)

@@ -39,8 +39,6 @@ def linked(line: StyledLine, shown: str, path: str) -> StyledLine:
     return line._replace(links=(*line.links, Link(begin, begin + len(shown), path))) if begin >= 0 and shown else line
 
 
-# Short paths: relative to the current folder, in full the first time, then only the file name.
-
 # The absolute path of a Python file, with or without a line. Other paths in a log stay as they are.
 _SOURCE = re.compile(r"(?<![\w/.:-])/[^\s'\"(),;:]+\.py\b")
 # Words between two of these can only be a path if there is such a file.

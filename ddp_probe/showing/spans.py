@@ -154,8 +154,6 @@ def _length(row: _Row) -> float:
     return float("inf") if not row[_LEFT] & 3 else float((row[_LEFT] >> 2) - row[_ENTERED])
 
 
-# Makes spans of one process: of the calls in its log, of the phases and collectives in its ledger, of the times in which nothing moved.
-
 KIND_OF: Dict[str, str] = {
     "mmengine.init_dist": INIT,
     "dist.init_process_group": INIT,

@@ -146,8 +146,6 @@ def _rows(texts: Sequence[str]) -> List[CardLoad]:
     return found
 
 
-# Asks the vendor's tool for the state of the cards: in a child with a time limit, so that a driver that hangs holds nobody up.
-
 SECONDS = 10.0
 """How long a tool may take."""
 

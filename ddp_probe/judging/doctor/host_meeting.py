@@ -161,8 +161,6 @@ def _environment(host: Host) -> Dict[str, str]:
     return {name: host.environ[name][:_LONGEST] for name in sorted(chosen)}
 
 
-# Lets the doctors of several hosts meet, so that one table shows all of them.
-
 _MARGIN = 180.0  # Seconds that a child has besides waiting for rank 0 and for the other ranks.
 
 

@@ -224,8 +224,6 @@ def _alike(run: Run, value: Callable[[LoggedProcess], str]) -> str:
     return "; ".join(shown) + ("; and %d more" % (len(found) - _SHOWN) if len(found) > _SHOWN else "")
 
 
-# The pages of the bundle itself: the report over what is in it, the environment block, and doctor's table if the run is of this host.
-
 ENVIRONMENT = "environment.md"
 _CONTEXT = 3  # Lines around a change, as `explain` shows it.
 

@@ -27,12 +27,10 @@ def name_of_host(host: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", ".", host)[:_LONGEST_NAME].strip(".") or "host"
 
 
-def name_of_run(name: str) -> bool:
+def is_run_name(name: str) -> bool:
     """Return whether a run's name is the plain name of a folder."""
     return bool(name) and "/" not in name and "\0" not in name and name not in (".", "..")
 
-
-# Which run: each host says which one it has found, rank 0 names one of them, and each host looks for what it has of that.
 
 SUFFIX = ".gathered"
 """The end of the name of a folder that gather has filled."""
@@ -87,13 +85,13 @@ def _described(folder: str, launch: int) -> RunOnHost:
 
 def best(found: Iterable[RunOnHost]) -> Optional[RunOnHost]:
     """Return the newest of these runs."""
-    return max((run for run in found if name_of_run(run.name)), key=lambda run: run.start, default=None)
+    return max((run for run in found if is_run_name(run.name)), key=lambda run: run.start, default=None)
 
 
 def folder_of(wanted: RunOnHost, own: LocalRun) -> str:
     """Return this host's folder of the wanted run: the one with its name, or one of the same launch; empty if there is none."""
     same_name = [own.folder] if own.run is not None and own.run.name == wanted.name else []
-    if not same_name and name_of_run(wanted.name):
+    if not same_name and is_run_name(wanted.name):
         same_name = [folder for folder in _runs() if os.path.basename(folder) == wanted.name]
     return next(iter(same_name), "") or next(_of_same_launch(wanted, own), "")
 

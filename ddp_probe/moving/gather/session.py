@@ -61,8 +61,6 @@ class HostFiles:
         self.not_kept.setdefault(why, []).append(name)
 
 
-# Rank 0's side of one host: takes its fold, and the files of its run, within bounds.
-
 LARGEST_FOLD = 1 << 30
 
 

@@ -68,8 +68,6 @@ def _inert(value: Any, masker: Masker) -> Any:
     return [_inert(one, masker) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-# Makes the page: one part for each section, each made of the diagnosis, and the template that puts them together.
-
 _QUESTIONS = 12
 
 

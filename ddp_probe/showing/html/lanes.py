@@ -176,8 +176,6 @@ def _spent(kind: str, times: List[float]) -> str:
     return WORDS["spent_often"] % (kind, len(times), seconds(sum(times)))
 
 
-# The run over time: a lane for each rank, with what it did as bars, and the same in words for those who do not see them.
-
 LANES = 64  # Most lanes; of more ranks than this only the first FEW are shown.
 FEW = 24
 _SPANS = 5000  # Bars of the whole page.

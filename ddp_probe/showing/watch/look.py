@@ -129,8 +129,6 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-# One look at a run: where each rank stands, how fast it goes, and who stands out.
-
 _FEW = 64  # Of more ranks, only the last calls are read.
 _SEVERAL = 3
 _WRITTEN = 2e9  # Nanoseconds: a rank writes its ledger into the file four times a second, on a busy host less often.

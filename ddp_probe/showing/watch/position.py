@@ -150,8 +150,6 @@ def _usual(fields: Dict[str, int]) -> bool:
     return all(sizes)
 
 
-# The position of one rank, from the end of its ledger: its process, its phase, and the call that it is in.
-
 RUNNING, STOPPED, GONE, ENDED, FAILED, OFF, ELSEWHERE = "running", "stopped", "gone", "ended", "failed", "probe off", "on another host"
 NO_LEDGER = "no ledger"
 OVER = (GONE, ENDED, FAILED)

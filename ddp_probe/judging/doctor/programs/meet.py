@@ -188,8 +188,6 @@ def interface(address: str) -> str:
     return ""
 
 
-# Meets the doctors of the other ranks of a launch, tries the links between hosts, and says what all have said.
-
 _MARGIN = 60.0  # Seconds for the links, after all have come.
 
 
