@@ -161,6 +161,8 @@ def settle(run: Run) -> None:
     """Find the signal, and take each rank that was alive then as it was."""
     handled = list(_of_handlers(run))
     signs = sorted([*_of_launchers(run), *_of_ranks(run), *handled], key=lambda sign: sign.when)
+    if not signs:
+        _of_a_killed_launcher(run)
     if not signs or _had_failed(run, signs[0]):
         return
     told = next((sign for sign in signs if sign.signal), signs[0])
@@ -185,6 +187,20 @@ def _of_launchers(run: Run) -> Iterator[OutsideEnd]:
             number = _NUMBER.search(failure.message)
             name = _NAMES.get(number["number"], "") if number is not None else "SIGINT" if "Keyboard" in failure.type else ""
             yield OutsideEnd(launcher.last_when, name, "the launcher", launcher.last_at)
+
+
+def _of_a_killed_launcher(run: Run) -> None:
+    """If every launcher has ended without a word, not even on a rank, what killed it came for the ranks too: who lost another tells only when."""
+    lost = [failure.when for failure in run.failures if failure.fatal and failure.process is not None and not failure.process.is_launcher]
+    own = any(failure.fatal and not failure.consequence for failure in run.failures)
+    if not lost or own or not run.launchers or not all(map(_is_silent, run.launchers)):
+        return
+    for process in run.processes:
+        process.stand(min(lost) - _MOMENT)
+
+
+def _is_silent(launcher: LoggedProcess) -> bool:
+    return launcher.start is not None and launcher.end is None and launcher.first(schema.LauncherChild) is None and not alive(launcher)
 
 
 def _of_ranks(run: Run) -> Iterator[OutsideEnd]:

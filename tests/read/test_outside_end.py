@@ -228,6 +228,17 @@ def test_a_rank_that_vanished_waited_until_its_last_word() -> None:
     assert [(one.slug, one.ranks) for one in found] == [("rank-never-started", [1])]
 
 
+def test_a_launcher_that_was_killed_does_not_change_the_verdict() -> None:
+    """After a launcher that left no word, not even on a rank, the ranks are judged as they stood before the first of them lost another."""
+    hung = from_lines("\n".join([*STARTS, *HANGING]))
+    hung.read_at = _STARTED + 30
+    lost = _line("process.end", 0, 31, exit_code=1, uncaught=True, failure={"type": "RuntimeError", "message": "Connection closed by peer"})
+    ended = _ended(*STARTS, *HANGING, lost)
+    assert _said(ended) == _said(hung) != []
+    told = _line("launcher.child", at=30.5, child_rank=1, child_pid=101, exit_code=-9, signal="SIGKILL")
+    assert _said(_ended(*STARTS, *HANGING, lost, told)) != _said(hung)
+
+
 def test_a_launcher_of_another_torch_says_it_at_its_end() -> None:
     """The exception with which torchrun ends tells the signal where no event does."""
     words = {"type": "torch.distributed.elastic.multiprocessing.api.SignalException", "message": "Process 7 got signal: 1"}
