@@ -154,8 +154,8 @@ def test_a_fault_of_the_report_is_not_a_finding(run_python, repo, clean_env):
     """If the report itself fails, the exit code is that of undecided and an error says so; with DDP_PROBE_STRICT=1 it raises."""
     job = str(repo / "tests" / "recorded" / "new" / FOUND)
     code = (
-        "import sys\nfrom ddp_probe.showing import brief\nfrom ddp_probe.cli import main\n"
-        "del brief.show\nsys.exit(main(['report', '--brief', %r]))" % job
+        "import sys\nfrom ddp_probe.showing import brief_form\nfrom ddp_probe.cli import main\n"
+        "del brief_form.show\nsys.exit(main(['report', '--brief', %r]))" % job
     )
     done = run_python(code, env=clean_env(DDP_PROBE_STRICT=None))
     assert done.returncode == 3
