@@ -52,5 +52,12 @@ def _complain(exc: ProbeError) -> int:
     with contextlib.suppress(BrokenPipeError, _stdout.UnwritableStdoutError):
         sys.stdout.flush()
     _why.add(exc)
-    sys.stderr.write("%s\n" % exc)
+    sys.stderr.write("%s\n" % (_shown(str(exc)) if sys.stderr.isatty() else exc))
     return exc.exit_code
+
+
+def _shown(text: str) -> str:
+    """Return a text for a terminal: the name of a file in it may hold an escape sequence."""
+    from ddp_probe.showing import safe
+
+    return "\n".join(map(safe.visible, text.split("\n")))
