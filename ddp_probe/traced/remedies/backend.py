@@ -20,8 +20,9 @@ class Backend(Remedy):
 
     def prepare(self, call: Call) -> Optional[Change]:
         """Replace a single name; a combined one, such as cpu:gloo,cuda:nccl, is left to the job."""
-        asked = call.arguments().get("backend")
-        if not isinstance(asked, str) or not asked or ":" in asked or _available(asked.lower()):
+        given = call.arguments().get("backend")
+        asked = str.__str__(given) if issubclass(type(given), str) else ""
+        if not asked or ":" in asked or _available(asked.lower()):
             return None
         wanted = str(settings.get(settings.BACKEND)).lower()
         choice = wanted or next((name for name in _vendors() if _available(name)), "gloo")

@@ -20,7 +20,7 @@ class DeviceIds(Remedy):
         """Drop both; a module on several devices is left to the job, which may have forgotten to move a part of it."""
         given = call.arguments()
         ids, output = given.get("device_ids"), given.get("output_device")
-        if not ids and not output:  # torch checks no more than that
+        if not _is_given(ids) and not _is_given(output):  # torch checks no more than that
             return None
         places = {parameter.device for parameter in given["module"].parameters()}
         kinds = {place.type for place in places}
@@ -31,6 +31,14 @@ class DeviceIds(Remedy):
         because = "the module is on cpu" if kinds == {"cpu"} else "this torch takes device_ids only for CUDA"
         dropped = {"device_ids": None, "output_device": None}
         return Change({"device_ids": ids, "output_device": output}, dropped, because, arguments=dropped)
+
+
+def _is_given(value: Any) -> bool:
+    """Return whether torch takes this as given; a list or number of the job's own class is not asked."""
+    kind = type(value)
+    if issubclass(kind, (list, tuple)):
+        return (list if issubclass(kind, list) else tuple).__len__(value) > 0
+    return int.__bool__(value) if issubclass(kind, int) else value is not None
 
 
 def _takes_any() -> bool:

@@ -1,11 +1,13 @@
 """The process group's timeout."""
 
 from datetime import timedelta
-from typing import Optional
+from typing import Any, Optional
 
 from ddp_probe.shared import settings
 from ddp_probe.traced.patching import Call, Change
 from ddp_probe.traced.remedies._remedy import Remedy
+
+_OWN: Any = timedelta  # Its methods: a subclass of the job's may have others.
 
 
 class Timeout(Remedy):
@@ -24,9 +26,11 @@ class Timeout(Remedy):
             return None
         before = call.arguments().get("timeout")
         wanted = timedelta(seconds=seconds)
-        if before == wanted:
+        known = before is not None and issubclass(type(before), timedelta)
+        if known and _OWN.__eq__(before, wanted) is True:
             return None
-        return Change({"timeout": str(before)}, {"timeout": str(wanted)}, "DDP_PROBE_TIMEOUT asks for it", arguments={"timeout": wanted})
+        had = _OWN.__str__(before) if known else "None" if before is None else "a %s" % type(before).__name__
+        return Change({"timeout": had}, {"timeout": str(wanted)}, "DDP_PROBE_TIMEOUT asks for it", arguments={"timeout": wanted})
 
 
 REMEDY = Timeout
