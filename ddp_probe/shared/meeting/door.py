@@ -88,7 +88,7 @@ class Door:
                 return True
             self._make_room(len(self._callers) + 1 - _MOST)
             connected.setblocking(False)
-            self._callers[connected] = _Caller(str(address[0]), time.monotonic() + _PATIENCE)
+            self._callers[connected] = _Caller(str(address[0]).replace("::ffff:", ""), time.monotonic() + _PATIENCE)
             self._selector.register(connected, selectors.EVENT_READ)
             self._hear(connected)
         return True
