@@ -123,11 +123,16 @@ def snapshot(module: Any) -> Tuple[Placement, List[List[Any]]]:
     return placement, rows
 
 
+def parameters(module: Any) -> List[Any]:
+    """Return the parameters of a model, without asking the model."""
+    return Walk(module).parameters.tensors
+
+
 def devices_only(module: Any) -> Dict[str, int]:
     """Return how many parameters are on each device."""
     counts: Dict[Any, int] = {}
     with _no_torch_function():
-        for tensor in Walk(module).parameters.tensors:
+        for tensor in parameters(module):
             try:
                 device = reader(type(tensor)).device(tensor)
                 counts[device] = counts.get(device, 0) + 1

@@ -2,6 +2,7 @@
 
 from typing import Any, Optional
 
+from ddp_probe.traced.facts.placement import devices_only
 from ddp_probe.traced.facts.versions import at_least
 from ddp_probe.traced.patching import Call, Change
 from ddp_probe.traced.remedies._remedy import Remedy
@@ -22,8 +23,8 @@ class DeviceIds(Remedy):
         ids, output = given.get("device_ids"), given.get("output_device")
         if not _is_given(ids) and not _is_given(output):  # torch checks no more than that
             return None
-        places = {parameter.device for parameter in given["module"].parameters()}
-        kinds = {place.type for place in places}
+        places = devices_only(given.get("module"))
+        kinds = {place.partition(":")[0] for place in places}
         if kinds != {"cpu"} and (len(places) != 1 or "cuda" in kinds or _takes_any()):
             if len(kinds) > 1:
                 self.declined(call, "the parameters are on %s, and dropping device_ids would not help" % ", ".join(sorted(kinds)))

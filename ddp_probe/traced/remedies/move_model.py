@@ -5,6 +5,8 @@ import sys
 from typing import Any, Optional, Set
 
 from ddp_probe.shared.ours import ours
+from ddp_probe.traced.facts.loaded import contents
+from ddp_probe.traced.facts.placement import devices_only, parameters
 from ddp_probe.traced.patching import Call, Change
 from ddp_probe.traced.remedies._card import Cards, cards, no_card, own_index, usable_cuda, wanted
 from ddp_probe.traced.remedies._remedy import Remedy
@@ -22,7 +24,7 @@ class MoveModel(Remedy):
     def prepare(self, call: Call) -> Optional[Change]:
         """Move in place, as Module.to does; the wrapped module stays the same object."""
         module = call.arguments().get("module")
-        if module is None or not _all_on_cpu(module):
+        if module is None or set(devices_only(module)) != {"cpu"}:
             return None
         found = cards() or _cuda()
         if found is None or not _carried(call, found):
@@ -51,11 +53,6 @@ class MoveModel(Remedy):
         return True
 
 
-def _all_on_cpu(module: Any) -> bool:
-    places = {parameter.device.type for parameter in module.parameters()}
-    return places == {"cpu"}
-
-
 def _cuda() -> Optional[Cards]:
     return Cards("cuda", sys.modules["torch"].cuda, ["nccl"]) if wanted() in ("", "cuda") and usable_cuda() else None
 
@@ -70,9 +67,9 @@ def _carried(call: Call, found: Cards) -> bool:
 
 def _in_an_optimizer(module: Any) -> bool:
     kind: Any = sys.modules["torch"].optim.Optimizer
-    held: Set[int] = {id(parameter) for parameter in module.parameters()}
+    held: Set[int] = {id(parameter) for parameter in parameters(module)}
     optimizers = [found for found in gc.get_objects() if issubclass(type(found), kind)]
-    return any(id(parameter) in held for found in optimizers for group in found.param_groups for parameter in group["params"])
+    return any(id(parameter) in held for found in optimizers for group in contents(found).get("param_groups", ()) for parameter in group["params"])
 
 
 REMEDY = MoveModel

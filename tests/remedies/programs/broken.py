@@ -178,5 +178,24 @@ def check_arguments_of_the_jobs_own_classes():
     dist.destroy_process_group()
 
 
+def check_a_model_of_the_jobs_own_class():
+    """Dropping device_ids and moving a model look at its parameters without asking the model: its methods run as often as torch calls them."""
+    asked = []
+
+    class Own(torch.nn.Linear):
+        def parameters(self, recurse=True):
+            asked.append(1)
+            return super().parameters(recurse)
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    counts = []
+    for given in ({}, {"device_ids": [0], "output_device": 0}):
+        DistributedDataParallel(Own(2, 2), **given)
+        counts.append(len(asked))
+        del asked[:]
+    dist.destroy_process_group()
+    assert counts[0] == counts[1], counts
+
+
 if __name__ == "__main__":
     main(globals())
