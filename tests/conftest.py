@@ -260,6 +260,10 @@ def lacks() -> Callable[..., List[str]]:
         alike = {group.get(group_of(finding.cause), group_of(finding.cause)) for finding in known}
         if first.slug == "killed-by-signal" and "out_of_memory" in alike:  # Or by the kernel's count of those that it has killed.
             alike.add(group_of(first.cause))
+        if first.slug == "host-out-of-memory" and any(
+            finding.slug == "killed-by-signal" for finding in known
+        ):  # A log alone takes each SIGKILL for it.
+            alike.add(group_of(first.cause))
         here = any(item.site for finding in known for item in finding.evidence)
         wanted = {
             "verdict": told.verdict == "found",
