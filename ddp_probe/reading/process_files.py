@@ -31,6 +31,8 @@ class ProcessReader:
         self._numbered = 0
         self._highest = -1
         self._last_hole = 0
+        self._cut_short = self._began_again = 0  # Lists of coverage with a gap right after a line, and how often a list begins.
+        self._first_target = ""
 
     def line(self, number: int, text: bytes, whole: bool) -> None:
         """Add one line."""
@@ -78,6 +80,7 @@ class ProcessReader:
         self._numbered += 1
         if seq > self._highest + 1:
             self._last_hole = line
+            self._cut_short += seq == self._highest + 2 and isinstance(self._last, schema.Coverage)
         self._highest = max(self._highest, seq)
 
     def _point(self, event: schema.Event, when: float) -> None:
@@ -90,6 +93,9 @@ class ProcessReader:
             process.end = event
         elif isinstance(event, schema.Full):
             process.full = True
+        elif isinstance(event, schema.Coverage):
+            self._first_target = self._first_target or event.target
+            self._began_again += event.target == self._first_target
 
     def _identity(self, event: schema.Event) -> None:
         process = self.process
@@ -111,7 +117,9 @@ class ProcessReader:
         """Return the process; if its first line is missing, its last line identifies it."""
         process, last = self.process, self._last
         process.last_at = LogLine(process.file, self._last_line)
-        process.holes = max(0, self._highest + 1 - self._numbered)
+        # A signal handler that raises while the last lines are written costs one of them, and all are written again.
+        again = min(self._cut_short, self._began_again - 1) if process.end is not None else 0
+        process.holes = max(0, self._highest + 1 - self._numbered - max(0, again))
         if process.holes:
             self._close_over_holes()
         if process.start is None and last is not None:

@@ -1,5 +1,6 @@
 """From files to one launch: clocks of several hosts, restarts, deaths, and ranks that are missing."""
 
+import json
 from pathlib import Path
 from typing import Callable
 
@@ -118,3 +119,14 @@ def test_lines_at_hand_are_events_or_text() -> None:
     """An example is read as events if it begins with one, else as the output of a job."""
     assert sorted(from_lines('{"event":"process.start","rank":3}').ranks) == [3]
     assert [failure.type for failure in from_lines("ValueError: x").failures] == ["ValueError"]
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_line_that_a_signal_handler_cost_at_the_end_is_told_again(again: bool) -> None:
+    """A gap in the last lines is none if they are written once more from the first; else a line is missing."""
+    lines = [{"event": "process.start", "role": "rank"}, *({"event": "probe.coverage", "target": name} for name in ("a", "b"))]
+    lines += [{"event": "module.move"}, *({"event": "probe.coverage", "target": name} for name in (("a", "b", "c") if again else ("c",)))]
+    lines += [{"event": "process.end", "exit_code": 0}]
+    numbers = [0, 1, 2, *range(4, 4 + len(lines) - 3)]  # The handler came while the third line of coverage was written.
+    run = from_lines("\n".join(json.dumps({**line, "rank": 0, "world_size": 1, "seq": seq}) for seq, line in zip(numbers, lines)))
+    assert (len(run.processes), run.whole) == (1, again)
