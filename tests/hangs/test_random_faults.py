@@ -122,7 +122,9 @@ def start(armed: Any, python: str, free_port: Any, tmp_path: Path, request: pyte
     def begin(drawn: Drawn) -> Run:
         env: Dict[str, str] = armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER=str(_AFTER))
         if drawn.backend == "eccl":
-            env["PYTHONPATH"] = os.pathsep.join([env["PYTHONPATH"], request.getfixturevalue("gcu_env")["PYTHONPATH"]])
+            first, *rest = request.getfixturevalue("gcu_env")["PYTHONPATH"].split(os.pathsep)
+            (tmp_path / "site-packages").symlink_to(first)  # Else the plugin's lines are the job's own, as it is in the job's checkout.
+            env["PYTHONPATH"] = os.pathsep.join([env["PYTHONPATH"], str(tmp_path / "site-packages"), *rest])
         words = [drawn.fault, str(drawn.rank), str(drawn.step), str(drawn.ranks), str(free_port()), drawn.backend]
         with open(tmp_path / "printed", "wb") as printed:
             process = subprocess.Popen([python, str(_PROGRAM), *words], env=env, cwd=tmp_path, stdout=printed, stderr=printed, start_new_session=True)
