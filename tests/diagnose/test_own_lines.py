@@ -4,7 +4,7 @@ import json
 import os
 import platform
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import pytest
 
@@ -40,9 +40,16 @@ def judged(tmp_path: Path) -> Judge:
     """Return a function that writes three ranks, of which rank 2 does not come and has left these stacks, and judges them; rank 0 has given up."""
 
     def judge_it(
-        looks: List[Look], dump: str = "", dumped: float = 0.0, over: bool = False, name: str = "hang.suspected", moved: float = 0.0, **fields: Any
+        looks: List[Look],
+        dump: str = "",
+        dumped: float = 0.0,
+        over: bool = False,
+        name: str = "hang.suspected",
+        moved: float = 0.0,
+        calls: Sequence[str] = _LEDGERS,
+        **fields: Any,
     ) -> Finding:
-        ledgers = written(_LEDGERS)
+        ledgers = written(calls)
         ledgers[2] = written([_LEDGERS[0], *(["ledger 2 dataloader at /job/val.py:9 open"] if moved else [])], start=START + moved)[2]
         for rank, data in ledgers.items():
             log = tmp_path / ("rank%05d.node1.%d.jsonl" % (rank, rank))
@@ -63,6 +70,14 @@ def judged(tmp_path: Path) -> Judge:
         return finding
 
     return judge_it
+
+
+def test_who_does_not_come_to_a_send_is_named_with_its_own_line(judged: Judge) -> None:
+    """A rank that stands outside any call, while another waits to send to it, is named alone, and the remedy begins with where it stands."""
+    looks = [(70.0, "/job/lock.py", 7, "acquire"), (130.0, "/job/lock.py", 7, "acquire")]
+    finding = judged(looks, calls=(_LEDGERS[0], "ledger 0 send 4 float32 to 2 at /job/train.py:30 open"))
+    assert (finding.slug, finding.ranks) == ("point-to-point-without-partner", [2])
+    assert finding.remedy.startswith("Find out why rank 2 stays at /job/lock.py:7. If it belongs there, it lacks a call. Give the send of rank 0 ")
 
 
 def test_a_rank_that_stands_is_named_with_its_own_line(judged: Judge) -> None:

@@ -38,17 +38,17 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
         evidence=[*evidence(run, found), *([stands(run, other)] if other is not None else [])],
         when=found.when,
-        remedy="%sive the %s of rank %s its other half on rank %s, or remove it; both need the same number of calls, in the same order."
+        remedy="%sGive the %s of rank %s its other half on rank %s, or remove it; both need the same number of calls, in the same order."
         % (_look_first(run, found), found.what, spans(found.here), spans(found.there)),
         explains=explained(run),
     )
 
 
 def _look_first(run: Run, found: Split) -> str:
-    """Begin the remedy with the place of a rank that is in no call, for it may not be done there."""
+    """Begin the remedy with the place of a rank that is in no call: it may be stuck there."""
     other = view(run).ranks.get(found.there[0])
     own = other.own if other is not None and other.inside is None and other.left is None else None
-    return "Find out why rank %d stays at %s; if it is done there, g" % (found.there[0], place(own.site)) if own is not None else "G"
+    return "Find out why rank %d stays at %s. If it belongs there, it lacks a call. " % (found.there[0], place(own.site)) if own is not None else ""
 
 
 def _apart(run: Run) -> Iterator[Finding]:
