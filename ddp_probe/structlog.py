@@ -1,9 +1,9 @@
-"""For the job's own logs: adds the rank to each line, as a structlog processor or as a filter of logging.
+"""For the job's logs: adds the rank to each line, as a structlog processor or as a filter of logging.
 
     structlog.configure(processors=[ddp_probe.structlog.add_rank, ..., structlog.processors.JSONRenderer()])
     handler.addFilter(ddp_probe.structlog.RankFilter())
 
-While the probe is off, both change nothing, and a filter's fields are empty. It is a file of its own because the job imports it: it loads neither
+While the probe is off, both change nothing, and a filter's fields are empty. It is a separate file because the job imports it: it loads neither
 the probe nor structlog. capture_logs is for the tests of people who write a probe.
 """
 
@@ -41,7 +41,7 @@ class RankFilter(logging.Filter):
 
 
 def capture_logs() -> ContextManager[List[Dict[str, Any]]]:
-    """Collect what the probe would write while the block runs, as structlog's own function of that name does for the job."""
+    """Collect what the probe would write while the block runs, as structlog's function of that name does for the job."""
     from ddp_probe.traced.record import captured
 
     return captured()

@@ -54,6 +54,10 @@ class Network:
         for here, there in ((one, other), (other, one)):
             _ip("-n", self._mark + here, "route", "add", "unreachable", self.address(there) + "/32")
 
+    def pull(self, name: str) -> None:
+        """Take the link of a host down at the other end: what it sends is lost, and nobody says so."""
+        _ip("-n", self._mark + "-", "link", "set", "to" + name, "down")
+
     def start(self, name: str, command: List[Any], env: Dict[str, str], own: "tuple[Any, Any]" = ("", "")) -> "subprocess.Popen[str]":
         """Start a command on a host, which has its name there; `own` puts a folder of its own at a path that all hosts share."""
         words = ["ip", "netns", "exec", self._mark + name, sys.executable, _PROGRAM, name, *own, *command]

@@ -21,6 +21,10 @@ class Defined(NamedTuple):
         written = [node for statement in self.node.body if _assigns(statement, "events") for node in ast.walk(statement)]
         return self.file.startswith(PROBES) and any(isinstance(node, ast.Attribute) and node.attr == self.node.name for node in written)
 
+    def extends_its_namesake(self) -> bool:
+        """Tell whether this is the class of the same name with more to it, as what is public of a class is."""
+        return any(isinstance(base, ast.Attribute) and base.attr == self.node.name for base in self.node.bases)
+
 
 def _assigns(statement: ast.stmt, name: str) -> bool:
     return isinstance(statement, ast.Assign) and any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
@@ -39,14 +43,18 @@ def _shared(root: Path) -> Dict[str, List[str]]:
     for name, defined in _classes(root):
         found.setdefault(name, []).append(defined)
     counted = {
-        name: [each.file for each in classes if not (each.is_probe_of_event() and any(other.file == EVENTS for other in classes))]
+        name: [
+            each.file
+            for each in classes
+            if not (each.is_probe_of_event() and any(other.file == EVENTS for other in classes)) and not each.extends_its_namesake()
+        ]
         for name, classes in found.items()
     }
     return {name: files for name, files in counted.items() if len(files) > 1}
 
 
 def test_no_class_name_is_shared(repo: Path) -> None:
-    """No public class name is defined twice in the package, but for a probe and the event that it writes."""
+    """No public class name is defined twice in the package, but for a probe and the event that it writes, and a class that extends the other."""
     assert _shared(repo) == {}, "Two classes have one name. Rename one of them, to the word that an engineer would use for it."
 
 
@@ -66,6 +74,7 @@ def test_no_class_name_is_shared(repo: Path) -> None:
             {"Save": ["ddp_probe/shared/schema.py", "ddp_probe/traced/probes/save.py"]},
             id="probe-of-another-event",
         ),
+        pytest.param({"reading/a.py": "class Row: ...", "api.py": "from ddp_probe.reading import a\nclass Row(a.Row): ..."}, {}, id="extends"),
         pytest.param({"reading/a.py": "class _Row: ...", "showing/watch/b.py": "class _Row: ..."}, {}, id="private"),
     ],
 )

@@ -144,7 +144,7 @@ def test_a_turn_of_phrase_is_found(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "There is no run to read.",
+        "No run found.",
         "The value is no longer needed.",
         "The folder where the job was started.",
         "Say which line failed, and where.",

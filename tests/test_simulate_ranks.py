@@ -13,7 +13,7 @@ from ddp_probe.judging.judge import judge
 from ddp_probe.reading import whole_ledger
 from ddp_probe.reading.load_run import load
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.showing.watch import ask, look
+from ddp_probe.showing.watch import ask, watch_look
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +78,7 @@ def test_the_rank_that_makes_sixty_four_hang_is_named(simulate):
 def test_who_hangs_is_shown_live_and_by_stacks(simulate, fault):
     """Of eight ranks that wait, watch shows the guilty one in another place, unless only a size is wrong, and all have left their stacks."""
     folder = simulate(8, "--events", 24, "--records", 40, "--fault", fault + ":3")
-    places = {one.rank: (one.op, one.number, one.phase) for one in look.LiveView([folder]).look().ranks}
+    places = {one.rank: (one.op, one.number, one.phase) for one in watch_look.LiveView([folder]).look().ranks}
     assert sorted(places) == list(range(8))
     assert [rank for rank, place in places.items() if place != places[0]] == ([] if fault == "other_size" else [3])
     stacks = ask.collect([folder], lambda _: True, 0.0).found

@@ -4,7 +4,7 @@ TABLE says what each event does in each state. A transition first enters its new
 step can be done twice. So an exception that a signal handler of the job raises in the middle leaves a state that is right, and the
 next call of activate(), restore() or init_process_group does the work again before its own.
 
-The session (ddp_probe.traced.probes) is loaded by name, once a module that it watches has been imported. It is handed what it needs.
+The session (ddp_probe.traced.armed) is loaded by name, once a module that it watches has been imported. It is handed what it needs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import sys
 
 from ddp_probe.activation import targets
-from ddp_probe.activation._import_hook import ImportHook
+from ddp_probe.activation.hooks import ImportHook, stand_in, step_aside, without_collections
 from ddp_probe.activation.roles import HELPER, NOTHING
 from ddp_probe.activation.this_process import ThisProcess
 from ddp_probe.shared import settings, threads  # noqa: F401  # threads: before the job puts others in their place
@@ -69,7 +69,7 @@ class Lifecycle:
             return None
 
     def start(self) -> None:
-        """Arm this process in the role that its environment gives it; a helper waits, and the probe's own command is left alone."""
+        """Arm this process in the role that its environment gives it; a helper waits, and the probe's command is left alone."""
         self._arm(ThisProcess(), late=False)
 
     def arm(self) -> None:
@@ -107,11 +107,9 @@ class Lifecycle:
                 session.ready(early, True)
             session.ready(names, late)
 
-    def wait_for_group(self, names: List[str], _late: bool) -> None:
+    def wait_for_group(self, names: List[str], late: bool) -> None:
         """Put the function in place that tells of init_process_group, and load nothing else."""
-        from ddp_probe.activation import _stand_in  # It brings functools, which an interpreter may start without.
-
-        _stand_in.stand_in(sys.modules[names[0]], lambda given: self.guarded(GROUP, given))
+        stand_in(sys.modules[names[0]], lambda given: self.guarded(GROUP, given), late)
 
     def fall_silent(self) -> None:
         """Record nothing in the child of a fork, and keep nothing of the parent's file."""
@@ -144,11 +142,9 @@ class Lifecycle:
             self.session.note_missed()
 
     def _promote(self, become: Callable[[ThisProcess], None], late: bool) -> None:
-        from ddp_probe.activation import _stand_in
-
         assert self.process is not None
         become(self.process)
-        _stand_in.step_aside()
+        step_aside()
         if self.session is not None:
             from ddp_probe.activation.own_imports import own_modules
 
@@ -168,11 +164,9 @@ class Lifecycle:
             self.session.fall_silent()
 
     def _undo(self) -> Any:
-        from ddp_probe.activation import _stand_in
-
         if self._hook is not None:
             self._hook.cancel()
-        _stand_in.step_aside()
+        step_aside()
         certificate = self.session.restore() if self.session is not None else None
         self.session = self.process = self._hook = None
         self._loaded = False
@@ -198,8 +192,6 @@ class Lifecycle:
     def load_session(self) -> Any:
         """Return what watches and writes in this process, loading it first."""
         if not self._loaded:
-            from ddp_probe.activation._collector import without_collections
-
             without_collections(self._load)
         return self.session
 
@@ -208,8 +200,8 @@ class Lifecycle:
             import importlib
 
             assert self.process is not None
-            probes = importlib.import_module("ddp_probe.traced.probes")
-            self.session = probes.Session(self.process, targets.rows(self.process.role.name), lambda given: self.happened(GROUP, given))
+            armed = importlib.import_module("ddp_probe.traced.armed")
+            self.session = armed.ArmedSession(self.process, targets.rows(self.process.role.name), lambda given: self.happened(GROUP, given))
         self.session.switch.on = True
         self.session.begin()
         self._await_more([row.module for row in self.session.further_rows()])
@@ -242,7 +234,7 @@ TABLE: Dict[Tuple[str, str], Callable[..., Any]] = {
 """By event and state: what is done. An event that is not here changes nothing in that state."""
 
 lifecycle = Lifecycle()
-"""The one of this process."""
+"""The lifecycle of this process."""
 
 
 def complain(exc: BaseException) -> None:
@@ -252,7 +244,7 @@ def complain(exc: BaseException) -> None:
     os.environ[settings.BROKEN.name] = "1"
     text = type(exc).__name__
     with suppress(Exception):  # The package may be incomplete, and the masks with it.
-        from ddp_probe.shared.masking.secrets import mask
+        from ddp_probe.shared.masks import mask
 
         text = mask(" ".join(("%s: %s" % (text, exc)).split()))
     sys.stderr.write("ddp_probe: not active: %s\n" % text[:300])

@@ -1,7 +1,7 @@
-"""Imports the probe's own modules and what they need from where that is installed, whatever lies beside the script.
+"""Imports the probe's modules and what they need from where that is installed, whatever lies beside the script.
 
-The folder of the script, the working directory and PYTHONPATH come first for a program, and a wrapt.py there is the job's own affair: it is never
-executed by us. What we loaded stays out of the job's way as well, wherever the job's own import of that name would find something else.
+The folder of the script, the working directory and PYTHONPATH come first for a program, and a wrapt.py there is the job's affair: it is never
+executed by us. What we loaded stays out of the job's way as well, wherever the job's import of that name would find something else.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _site: List[str] = []
 _is_site: Dict[str, bool] = {}  # by folder: one of those
 
 
-class own_modules:  # noqa: N801  # a statement of its own: with own_modules():
+class own_modules:  # noqa: N801  # a separate statement: with own_modules():
     """While this is open, what this thread imports comes from where it is installed."""
 
     def __enter__(self) -> None:
@@ -74,7 +74,7 @@ def _is_open() -> bool:
 
 
 def _is_asked_by_us() -> bool:
-    """Tell whether an import is one of ours; a signal handler of the job's may import its own modules in the middle of them."""
+    """Tell whether an import is ours; a signal handler of the job's may import its own modules in the middle of them."""
     wanted = _open.get(threading.get_ident())
     frame: Optional[FrameType] = sys._getframe(2) if wanted is not None else None
     trusted = (*_site_folders(), _HOME, _STANDARD, "<frozen ")
@@ -84,7 +84,7 @@ def _is_asked_by_us() -> bool:
 
 
 class _Finder:
-    """Answers for top-level modules that our own thread asks for, and for nobody else."""
+    """Answers for top-level modules that our thread asks for, and for nobody else."""
 
     def find_spec(self, name: str, path: Optional[Sequence[str]] = None, _: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
         """Find it where it is installed, or nowhere."""
@@ -213,7 +213,7 @@ def _keep_ours_apart() -> None:
     tops = [name for name in _served if name in sys.modules]
     others = [name for name in tops if not _is_same_for_the_job(name)]
     if others or _theirs:
-        # Whoever of ours has loaded another's name has it inside: the job's wrapt is to be made with the job's own modules.
+        # Whoever of ours has loaded another's name has it inside: the job's wrapt is to be made with the job's modules.
         others += [name for name in tops if _standard(name) is None and name not in others]
     for top in others:
         for name in _below(top):

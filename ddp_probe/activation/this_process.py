@@ -6,7 +6,7 @@ import os
 import sys
 
 from ddp_probe.activation import roles, run_folder
-from ddp_probe.activation.command import command_line, program
+from ddp_probe.activation.roles import command_line, program
 from ddp_probe.shared import settings
 from ddp_probe.shared.rank_info import rank_info
 
@@ -64,7 +64,7 @@ class ThisProcess:
     def become_program(self) -> None:
         """Take the role that the environment names, because the program called ddp_probe.activate()."""
         if self.role.name in (roles.HELPER, roles.NOTHING):
-            self.rank_info = rank_info(os.environ)  # A fork has inherited what its parent was told by a process group.
+            self.rank_info = rank_info(os.environ)  # A fork has inherited what its parent knows from a process group.
             name = roles.SOLO if self.rank_info.rank is None else roles.RANK
             role = roles.Role(name, "The program called ddp_probe.activate().")
             self._settle(role)

@@ -40,7 +40,7 @@ def _dispatch(argv: List[str]) -> int:
         print("ddp_probe %s" % ddp_probe.__version__)
         return 0
     if argv[0].startswith("-"):
-        raise UsageError("There is no option %r." % argv[0], "'%s help' lists the commands." % PROG)
+        raise UsageError("Unknown option %r." % argv[0], "'%s help' lists the commands." % PROG)
     from ddp_probe.cli import _parse
 
     return _parse.run(find(argv[0]), argv[1:])

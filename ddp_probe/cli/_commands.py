@@ -1,7 +1,7 @@
 """The commands: each public file of this folder is one, and says what it is in its COMMAND."""
 
 import importlib
-import pkgutil
+import os
 import shlex
 import sys
 from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
@@ -63,7 +63,8 @@ def page() -> str:
 
 def names() -> List[str]:
     """Return the names of all commands; nothing is imported."""
-    return [found.name for found in pkgutil.iter_modules(sys.modules[__package__].__path__) if not found.name.startswith("_")]
+    folder = os.path.dirname(__file__)
+    return sorted(file[:-3] for file in os.listdir(folder) if file.endswith(".py") and not file.startswith("_"))
 
 
 def load(name: str) -> Any:
@@ -93,7 +94,7 @@ def find(name: str) -> Any:
 
     close = difflib.get_close_matches(name, known, n=1)
     raise UsageError(
-        "There is no command %r." % name,
+        "Unknown command %r." % name,
         "Did you mean '%s %s'?" % (PROG, close[0]) if close else "'%s help' lists the commands." % PROG,
     )
 

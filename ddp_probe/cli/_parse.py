@@ -1,7 +1,6 @@
 """Parses the arguments of one command and runs it. Every mistake becomes one line with the problem and one with what to do."""
 
 import argparse
-import difflib
 import re
 import shlex
 from typing import Any, Callable, List, NoReturn, Optional, Tuple
@@ -20,6 +19,8 @@ class _Parser(argparse.ArgumentParser):
     def _close(self, message: str) -> str:
         """Return the option most similar to an unknown one, or an empty string."""
         found = re.match(r"unrecognized arguments: (--[\w-]+)", message)
+        import difflib
+
         known = [name for name in self._option_string_actions if name.startswith("--")]
         close = difflib.get_close_matches(found[1], known, n=1, cutoff=0.6) if found else []
         return close[0] if close else ""
@@ -28,19 +29,27 @@ class _Parser(argparse.ArgumentParser):
 def parser(module: Any) -> argparse.ArgumentParser:
     """Return the parser of a command; the command's module declares the arguments."""
     command: Command = module.COMMAND
-    made = _Parser(prog="%s %s" % (PROG, command.name), description=module.__doc__, allow_abbrev=False, usage=command.usage)
+    about, _, page = str(module.__doc__).strip().partition("\n\n")  # The long text follows the options, which are on the first screen then.
+    made = _Parser(prog="%s %s" % (PROG, command.name), description=about, epilog=page or None, allow_abbrev=False, usage=command.usage)
     module.add_arguments(made)
     if command.paints:
         _add_colour(made)
+    made.usage = command.usage or " ".join([made.prog, "[OPTIONS]", *map(_positional, made._get_positional_actions())])
     return made
+
+
+def _positional(action: argparse.Action) -> str:
+    """Return an argument as a usage line has it; the options follow it in a list."""
+    name = str(action.metavar or action.dest)
+    return {"*": "[%s ...]", "+": "%s [%s ...]" % ("%s", name), "?": "[%s]"}.get(str(action.nargs or ""), "%s") % name
 
 
 def _add_colour(made: argparse.ArgumentParser) -> None:
     """Add the option of every command that prints with colours."""
     from ddp_probe.showing import paint
 
-    meaning = "when to use colours; default auto: in a terminal, as NO_COLOR and FORCE_COLOR say; always suits a pipe into less -R"
-    made.add_argument("--color", choices=paint.CHOICES, default=paint.AUTO, metavar="WHEN", help="%s: %s" % (", ".join(paint.CHOICES), meaning))
+    meaning = "auto (the default: as the terminal, NO_COLOR and FORCE_COLOR say), always or never"
+    made.add_argument("--color", choices=paint.CHOICES, default=paint.AUTO, metavar="WHEN", help=meaning)
 
 
 def run(module: Any, argv: List[str]) -> int:
@@ -51,7 +60,8 @@ def run(module: Any, argv: List[str]) -> int:
     if command.takes_command and "--" not in argv:
         _insist_on_dashes(reader, own)
     try:
-        args = reader.parse_args(own)
+        several = len(reader._get_positional_actions()) > 1  # explain RULE --diff RUN: an option may stand between two of them.
+        args = reader.parse_intermixed_args(own) if several else reader.parse_args(own)
     except SystemExit as exc:  # --help
         return int(exc.code or 0)
     if rest and not command.takes_command:

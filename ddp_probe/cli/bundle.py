@@ -5,7 +5,9 @@ the newest run. The archive holds the logs, ledgers (as text), stacks, lists
 of models' parameters, dumps of the Flight Recorder, the report as text and as
 JSON, the environment block, the parts of the job's source that the report
 looks into, and, if the run is of this host, doctor's table without live
-checks. 'report', 'logs', 'stacks' and 'explain RULE' read it on any machine:
+checks, and without those that import torch if its ranks have imported this
+Python's torch and no card shows itself. 'report', 'logs', 'stacks' and
+'explain RULE' read it on any machine:
 
   python -m ddp_probe report ddp_probe-RUN.tar.gz
 
@@ -65,19 +67,14 @@ def run(args: argparse.Namespace) -> int:
     from ddp_probe.moving.bundle import make, stage
     from ddp_probe.showing.progress import Bar
 
-    if args.output and not (args.list or args.env_only):
-        stage.refuse_taken(args.output, force=args.force)
-    bar = Bar()
-    request = make.BundleRequest(
-        args.paths, args.output, _parse.size_of(args.max_bytes, "--max-bytes", _SMALLEST, "500k or 20M"), source=not args.no_source
-    )
+    bar, writes = Bar(), not (args.list or args.env_only)
+    most = _parse.size_of(args.max_bytes, "--max-bytes", _SMALLEST, "500k or 20M")
+    request = make.BundleRequest(args.paths, args.output, most, source=not args.no_source, writes=writes, force=args.force)
     with make.prepared(request, bar) as made:
         bar.clear()
         if args.env_only:
             print(json.dumps({"environment": made.environment}) if args.json else made.environment, end="\n" if args.json else "")
             return 0
-        if not args.list:
-            stage.refuse_taken(made.output, force=args.force)
         closed = None
         try:
             if not args.json:

@@ -18,7 +18,7 @@ table: torchrun --nnodes=2 --nproc_per_node=1 ... -m ddp_probe doctor
 
 'python -m ddp_probe explain DOC301' says what a check looks at.
 
-exit codes:
+exit codes (below torchrun 0 after a page, unless --exit-code is given):
   0  no check fails (some may warn)
   1  a check fails
   2  usage: the command line is wrong
@@ -30,7 +30,8 @@ import json
 import sys
 from typing import Any, Callable, Dict, Iterable, List
 
-from ddp_probe.cli._commands import Command
+from ddp_probe.cli import _launched
+from ddp_probe.cli._commands import FILES, Command
 
 CODES = {"clear": 0, "found": 1, "undecided": 3}
 
@@ -40,6 +41,7 @@ COMMAND = Command(
     summary="Check this host before a job starts, up to ranks that compute.",
     paints=True,
     takes_command=True,
+    offers={"code_file": FILES},
     usage="python -m ddp_probe doctor [OPTIONS] [-- COMMAND ...]",
 )
 
@@ -57,18 +59,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--static", action="store_true", help="use no card and start no rank")
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds that a child may take (default: 60)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    _launched.add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Check, print."""
     from ddp_probe.judging.doctor.host import Host
-    from ddp_probe.shared.meeting import place
+    from ddp_probe.shared import meeting
 
     _refuse(args)
     if hasattr(sys.stdout, "reconfigure"):  # A tool's output may contain characters that this locale cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")
     host = Host(_request(args))
-    return _of_hosts(host, args) if place.is_launch(host.environ) else _of_one(host, args)
+    alone = not meeting.is_launch(host.environ)
+    code = _of_one(host, args) if alone else _of_hosts(host, args)
+    return _launched.ended(args, code, leads=alone or meeting.leads_launch(host.environ))
 
 
 def _of_one(host: Any, args: argparse.Namespace) -> int:
@@ -84,10 +89,10 @@ def _of_one(host: Any, args: argparse.Namespace) -> int:
 def _of_hosts(host: Any, args: argparse.Namespace) -> int:
     """Check this host as one of a launch; rank 0 prints what all of them say."""
     from ddp_probe.judging.doctor import host_meeting
-    from ddp_probe.shared.meeting import place
+    from ddp_probe.shared import meeting
     from ddp_probe.showing import doctor_page
 
-    own = _examined(host, lambda check: not check.live and not check.of_hosts) if place.leads_host(host.environ) else []
+    own = _examined(host, lambda check: not check.live and not check.of_hosts) if meeting.leads_host(host.environ) else []
     met = host_meeting.meet(host, own)
     together = _examined(host, lambda check: check.of_hosts)
     verdict = host_meeting.verdict_of_all(met, together)
@@ -97,7 +102,7 @@ def _of_hosts(host: Any, args: argparse.Namespace) -> int:
             verdict,
             together,
             {"hosts": met.as_json()},
-            lambda width, say: [*doctor_page.host_lines(met, width, say), *doctor_page.lines(together, width, say)],
+            lambda width, say: doctor_page.of_hosts(met, together, width, say),
         )
     elif met.error:
         sys.stderr.write("ddp_probe: doctor of rank %d: %s\n" % (met.rank, next(result.answer.saw for result in together)))
@@ -137,7 +142,7 @@ def _examined(host: Any, wanted: Callable[[Any], bool]) -> List[Any]:
     from ddp_probe.judging.doctor.examine import examine
     from ddp_probe.showing.progress import Steps
 
-    every, steps = [module for module in modules() if wanted(module.CHECK)], Steps()
+    every, steps = [module for module in modules() if wanted(module.CHECK)], Steps(at_once=True)
     begun: List[str] = []
 
     def begin(check: Any) -> None:

@@ -8,7 +8,12 @@ listed. --all lists every one.
 With a PATH, which is a run, a file of one or an archive of 'bundle', the page
 begins with what the rule found there and the change: as a diff of the job's
 own source for patch -p1, if the source is available, and as shell lines, such
-as variables to set and the command to start the job.
+as variables to set and the command to start the job. If the source has changed
+since the run began, that is said, and there is no diff.
+
+--diff prints the diff alone; without a PATH, that of the newest run:
+
+  python -m ddp_probe explain DDP102 --diff | git apply
 """
 
 import argparse
@@ -16,8 +21,21 @@ import re
 import sys
 from typing import Any, Iterable, Iterator, List, Sequence
 
+import ddp_probe
 from ddp_probe.cli._commands import PAGES, RUNS, Command
 from ddp_probe.shared.errors import UsageError
+
+# What people type for what the texts call otherwise, each group in both languages, by how the words begin.
+_SAME = (
+    ("hang", "hung", "stuck", "deadlock", "freez", "frozen", "stall", "卡住", "卡死", "死锁", "挂起", "挂住", "停住"),
+    ("oom", "out of memory", "显存不足", "显存不够", "内存不足", "爆显存"),
+    ("gpu", "card", "卡号", "显卡"),
+    ("slow", "straggl", "慢"),
+    ("crash", "killed", "signal", "崩溃", "被杀", "信号"),
+    ("timeout", "timed out", "超时"),
+    ("port", "端口"),
+    ("version", "版本"),
+)
 
 COMMAND = Command(
     "explain", order=110, summary="Print the page of a rule or a check, or find one by words.", paints=True, offers={"name": PAGES, "paths": RUNS}
@@ -29,41 +47,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("name", nargs="?", metavar="NAME", help="an id, a name, the beginning of an id, or words")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a run to apply the rule to")
+    parser.add_argument("--diff", action="store_true", help="print the diff alone, for git apply or patch -p1")
     parser.add_argument("--all", action="store_true", help="list all rules and checks")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the page, or a list."""
-    from ddp_probe.judging import examples
-    from ddp_probe.judging.doctor import checks
-    from ddp_probe.judging.rules import RETIRED, modules, rule_of
-    from ddp_probe.showing import doctor_page, language, paint, rule_page
+    from ddp_probe.judging.rules import named
+    from ddp_probe.showing import language, paint
 
     say = language.chosen(sys.stdout)
     width = min(paint.width(), 110)
+    wanted = (args.name or "").strip().lower().replace("_", "-")
+    module = named(wanted) if wanted and not args.all else None
+    if module is not None and args.diff:
+        return _diff(module, args.paths)
+    _print(_pages(args, wanted, width, say) if module is None else _page(module, args.paths, width, say))
+    return 0
+
+
+def _page(module: Any, paths: List[str], width: int, say: Any) -> Iterator[Any]:
+    """Yield the page of a rule; no other rule is imported."""
+    from ddp_probe.judging import examples
+    from ddp_probe.showing import rule_page
+
+    yield from _own(module, paths, width, say) if paths else ()
+    yield from rule_page.page(module.RULE, examples.of(module.RULE.slug), width, say)
+
+
+def _pages(args: argparse.Namespace, wanted: str, width: int, say: Any) -> Iterable[Any]:
+    """Return the page of a check, or a list of rules and checks."""
+    from ddp_probe.judging.doctor import checks
+    from ddp_probe.judging.rules import RETIRED, modules, rule_of
+    from ddp_probe.showing import doctor_page, rule_page
+    from ddp_probe.showing.layout import StyledLine
+
     rules, asked = [rule_of(module) for module in modules()], [module.CHECK for module in checks.modules()]
-    if args.name is None or args.all:
-        _print([*rule_page.listing(rules, width, say), *doctor_page.listing(asked, width, say)] if args.all else _groups(rules, asked, say))
-        return 0
-    wanted = args.name.strip().lower().replace("_", "-")
-    for module, rule in zip(modules(), rules):
-        if wanted in (rule.id.lower(), rule.slug):
-            own = _own(module, args.paths, width, say) if args.paths else []
-            _print([*own, *rule_page.page(rule, examples.of(rule.slug), width, say)])
-            return 0
+    if args.all:
+        return [*rule_page.listing(rules, width, say), *doctor_page.listing(asked, width, say)]
+    if args.name is None:
+        return _groups(rules, asked, say)
     for check in asked:
         if wanted in (check.id.lower(), check.slug):
-            _print(doctor_page.page(check, width, say))
-            return 0
+            return doctor_page.page(check, width, say)
     for number, slug in RETIRED.items():
         if wanted in (number.lower(), slug):
-            print("%s %s is retired: no rule has this name now." % (number, slug))
-            return 0
+            return [StyledLine("%s %s is retired: no rule has this name now." % (number, slug))]
     found = [_found(args.name, pages) for pages in (rules, asked)]
     if not any(found):
         raise _unknown(args.name, [name for rule in rules for name in (rule.slug, rule.id)])
-    _print([*rule_page.listing(found[0], width, say), *doctor_page.listing(found[1], width, say)])
-    return 0
+    return [*rule_page.listing(found[0], width, say), *doctor_page.listing(found[1], width, say)]
 
 
 def _groups(rules: Sequence[Any], checks: Sequence[Any], say: Any) -> Iterable[Any]:
@@ -82,9 +115,15 @@ def _found(name: str, pages: Sequence[Any]) -> List[Any]:
     group = re.fullmatch(r"(ddp|doc)(\d{1,2})x{0,2}", name.strip().lower())
     if group is not None:
         return [page for page in pages if page.id.lower().startswith(group[1] + group[2])]
-    words = [re.compile("(?<![a-z])" + re.escape(word)) for word in name.lower().split()]
+    words = [_word(word) for word in name.lower().split()]
     texts = {page.id: " ".join(_texts(page, CHINESE)).lower() for page in pages}
     return [page for page in pages if words and all(word.search(texts[page.id]) for word in words)]
+
+
+def _word(word: str) -> "re.Pattern[str]":
+    """Return what finds a word, or another one of the same meaning, at the beginning of a word."""
+    same = next((group for group in _SAME if any(word.startswith(one) for one in group)), (word,))
+    return re.compile("(?<![a-z])(?:%s)" % "|".join(map(re.escape, dict.fromkeys((word, *same)))))
 
 
 def _texts(page: Any, other: Any) -> Iterator[str]:
@@ -96,24 +135,51 @@ def _texts(page: Any, other: Any) -> Iterator[str]:
 
 def _own(module: Any, paths: List[str], width: int, say: Any) -> Iterable[Any]:
     """Yield what the rule found in a run, and the change in the job's own source."""
-    from ddp_probe.judging.judge import judge
     from ddp_probe.judging.rules import rule_of
     from ddp_probe.reading import bundled
-    from ddp_probe.reading.load_run import load
     from ddp_probe.showing import found, safe
     from ddp_probe.showing.layout import GLUE, StyledLine
     from ddp_probe.showing.paths import Paths
 
     with bundled.opened(paths) as inside:
-        diagnosis = judge(load(inside), [module])
-        names = Paths(diagnosis.run, GLUE)
         rule = rule_of(module)
+        diagnosis = ddp_probe.diagnose(ddp_probe.read(*inside), rules=[rule.id])
+        names = Paths(diagnosis.run, GLUE)
         yield StyledLine(say("%s in %s") % ("%s %s" % (rule.id, rule.slug), safe.line(diagnosis.run.name) or say("this log")), "strong")
         if not diagnosis.findings:
             yield StyledLine(say("The rule finds nothing in it."))
         for finding in diagnosis.findings:
             yield from names.places.linked(found.cause(finding, diagnosis, width, names, 3, say))
     yield StyledLine("")
+
+
+def _diff(module: Any, paths: List[str]) -> int:
+    """Print the change that a rule names in a run, as it is in the files, or say why there is none."""
+    from ddp_probe.judging.rules import rule_of
+    from ddp_probe.reading import bundled
+    from ddp_probe.shared.errors import UnusableError
+    from ddp_probe.showing import own_change, source
+
+    with bundled.opened(paths) as inside:
+        diagnosis = ddp_probe.diagnose(ddp_probe.read(*inside), rules=[rule_of(module).id])
+        changes = list(dict.fromkeys("\n".join(lines) for lines in map(own_change.diff, diagnosis.findings) if lines))
+        newer = source.newer([file for finding in diagnosis.findings for file in own_change.files(finding)], diagnosis.run)
+        if newer or not changes:
+            why = "The rule finds nothing in %s." % diagnosis.run.name if not diagnosis.findings else "Its change is not one of a file that is here."
+            changed = "%s changed at %s, after the run began." % newer if newer else why
+            raise UnusableError(what="No diff can be made.", why=changed, what_to_do="The page says what to change: the same command without --diff.")
+    _print_as_it_is("\n".join(changes) + "\n")
+    return 0
+
+
+def _print_as_it_is(text: str) -> None:
+    """Print lines of a file: a pipe gets their bytes, and a terminal no escape sequence."""
+    from ddp_probe.showing import safe
+
+    if sys.stdout.isatty():
+        print("\n".join("\t".join(map(safe.visible, line.split("\t"))) for line in text.split("\n")), end="")
+    else:
+        sys.stdout.buffer.write(text.encode("utf-8"))
 
 
 def _print(lines: Iterable[Any]) -> None:
@@ -129,9 +195,15 @@ def _unknown(name: str, names: "list[str]") -> UsageError:
 
     from ddp_probe.showing import safe
 
-    said = "There is no rule or check %s, and none with these words." % safe.line(repr(name), 100)
-    if re.fullmatch(r"(?i)(?:ddp|doc)\d+", name.strip()):  # A number that is close stands for something else.
-        return UsageError(said, "'python -m ddp_probe explain' lists the groups.")
+    said = "No rule or check matches %s." % safe.line(repr(name), 100)
+    number = re.fullmatch(r"(?i)((?:ddp|doc)\d)\d+", name.strip())
+    if number:  # An id that differs in a digit stands for something else: its group is what it may be about.
+        from ddp_probe.judging.doctor import checks
+        from ddp_probe.showing import rule_page
+
+        about = {**rule_page.HUNDREDS, **checks.HUNDREDS}.get(number[1].upper())
+        group = "'python -m ddp_probe explain %s' lists what is about %s." % (number[1].upper(), about)
+        return UsageError(said, group if about else "'python -m ddp_probe explain' lists the groups.")
     close = difflib.get_close_matches(name.lower(), [known.lower() for known in names], n=3, cutoff=0.5)
     meant = [known for word in close for known in names if known.lower() == word]
     return UsageError(said, "Did you mean %s?" % " or ".join(meant) if meant else "'python -m ddp_probe explain' lists the groups.")

@@ -28,7 +28,7 @@ seconds, and keep no host out.
 A host that does not come within --time-limit, or stops sending for that long,
 is a line of the report, and its ranks are 'not seen'.
 
-exit codes, of each rank (torchrun itself makes 1 of each other than 0):
+exit codes, of each rank (below torchrun 0, unless --exit-code is given):
   0  clear: every rank ended normally; warnings may be printed
   1  found: an error; with --strict, a warning too
   2  usage: the command line is wrong, or no host has a run
@@ -40,12 +40,17 @@ import os
 import sys
 from typing import Any
 
-from ddp_probe.cli import report
-from ddp_probe.cli._commands import FOLDERS, RUNS, Command
+import ddp_probe
+from ddp_probe.cli import _launched, report
+from ddp_probe.cli._commands import FILES, FOLDERS, RUNS, Command
 from ddp_probe.shared.errors import UsageError
 
 COMMAND = Command(
-    "gather", order=60, summary="Bring a run from the disks of many hosts together, and report.", paints=True, offers={"run": RUNS, "into": FOLDERS}
+    "gather",
+    order=60,
+    summary="Bring a run from the disks of many hosts together, and report.",
+    paints=True,
+    offers={"run": RUNS, "into": FOLDERS, "code_file": FILES},
 )
 
 
@@ -57,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--logs", action="store_true", help="bring the files of the run too")
     parser.add_argument("--max-bytes", metavar="N", default="1G", help="most bytes that --logs brings, such as 200M; default 1G")
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds to wait for a host to come or to go on; default 60")
+    _launched.add_options(parser)
     report.add_forms(parser)
 
 
@@ -65,16 +71,14 @@ def run(args: argparse.Namespace) -> int:
     from ddp_probe.moving.gather import gather_run as gather
 
     request = gather.GatherRequest(args.run, args.into, args.logs, _bytes(args.max_bytes), _seconds(args.time_limit))
-    if gather.where(os.environ).rank:
-        return gather.bring(request, os.environ)
-    return report.guarded(lambda: _report(request, args))
+    leads = not gather.where(os.environ).rank
+    code = report.guarded(lambda: _report(request, args) if leads else gather.bring(request, os.environ))
+    return _launched.ended(args, code, leads=leads)
 
 
 def _report(request: Any, args: argparse.Namespace) -> int:
-    from ddp_probe.judging.judge import judge
     from ddp_probe.moving.gather import gather_run as gather
     from ddp_probe.reading import gathered
-    from ddp_probe.reading.load_run import load
     from ddp_probe.showing import forms
     from ddp_probe.showing.progress import Bar, Steps
 
@@ -82,11 +86,11 @@ def _report(request: Any, args: argparse.Namespace) -> int:
     with gather.gathered(request, os.environ, steps) as came:
         steps.clear()
         try:
-            found = load([came.folder + came.launch], bar)
+            found = ddp_probe.read(came.folder + came.launch, progress=bar)
         finally:
             bar.clear()
         gathered.say(found, came.lacking)  # the folder says the same, unless its disk is full
-        diagnosis = judge(found, cores=0)
+        diagnosis = ddp_probe.diagnose(found)
         forms.show(diagnosis, args.form)
         sys.stdout.flush()
         came.code = diagnosis.exit_code(args.strict)

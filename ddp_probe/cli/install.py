@@ -4,7 +4,7 @@ import argparse
 import sys
 
 import ddp_probe
-from ddp_probe.activation.installer import install, locations
+from ddp_probe.activation.installer import installation, locations
 from ddp_probe.cli._commands import Command
 
 COMMAND = Command("install", order=10, summary="Install the activator for this Python, and prove that it works.")
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan, write, prove, report."""
-    plan = install.plan(args.via)
+    plan = installation.plan(args.via)
     print("interpreter  %s (Python %s)" % (sys.executable, ".".join(map(str, sys.version_info[:3]))))
     print("via          %s: %s" % (plan.via, plan.because))
     if locations.is_users(plan.folder):
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
         _print_files("would write", plan)
         print("Nothing was written.")
         return 0
-    outcome = install.install(plan)
+    outcome = installation.install(plan)
     _print_files("activator", plan)
     print("package      %s" % outcome.package)
     print("proved       It ran in a child interpreter with DDP_PROBE=1.")
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_files(label: str, plan: install.Installation) -> None:
+def _print_files(label: str, plan: installation.Installation) -> None:
     for path in plan.files:
         print("%-12s %s" % (label, path))
     for path in plan.obsolete:

@@ -149,7 +149,7 @@ def _print(files: List[str], choice: _Choice, show: Callable[[Any], None], *, qu
             shown += 1
     sys.stdout.flush()
     if not quiet:
-        sys.stderr.write(_nothing(inventory, len(files), there) if not shown else "")
+        sys.stderr.write(_nothing(choice, len(files), there) if not shown else "")
         _report_skipped(inventory)
     return read
 
@@ -207,13 +207,15 @@ def _copy(entry: Any) -> None:
     sys.stdout.buffer.write(entry.line)
 
 
-def _nothing(inventory: Any, files: int, there: Tuple[Set[str], Set[int]]) -> str:
+def _nothing(choice: _Choice, files: int, there: Tuple[Set[str], Set[int]]) -> str:
     from ddp_probe.judging.words import named
 
     names, ranks = sorted(there[0]), sorted(there[1])
     listed = ", ".join(_safe(name) for name in names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")
     who = named(ranks) if ranks else "no rank"
-    return "No event matches. %s: %s%s.\n" % (
+    said = "No event matches." if any(map(choice.ranks, ranks)) or choice.ranks(None) else "No such rank."
+    return "%s %s: %s%s.\n" % (
+        said,
         "This file contains" if files == 1 else "These %d files contain" % files,
         who,
         "; " + listed if listed else "",

@@ -29,6 +29,7 @@ import argparse
 import sys
 from typing import Callable, List
 
+import ddp_probe
 from ddp_probe.cli._commands import FILES, RUNS, Command
 from ddp_probe.shared import settings
 from ddp_probe.shared.errors import ProbeError, UsageError
@@ -107,17 +108,15 @@ def _run(args: argparse.Namespace) -> int:
         bundled.refuse(args.paths, "--follow")
         return follow.follow(args.paths, args.form, args.strict)
     forms.refuse_files(files)
-    from ddp_probe.judging.judge import judge
-    from ddp_probe.reading.load_run import load
     from ddp_probe.showing.progress import Bar
 
     with bundled.opened(args.paths) as paths:
         bar = Bar()
         try:
-            found = load(paths, bar, args.cores)
+            found = ddp_probe.read(*paths, progress=bar, cores=args.cores)
         finally:
             bar.clear()
-        diagnosis = judge(found, cores=args.cores)
+        diagnosis = ddp_probe.diagnose(found)
         _show(diagnosis, args.form, files)
     return diagnosis.exit_code(args.strict)
 

@@ -35,11 +35,11 @@ def run(args: argparse.Namespace) -> int:
     """Replace this process with the command, so that its caller talks to it directly."""
     if not args.command:
         raise UsageError("The command to run is missing.", "Write it after two dashes: python -m ddp_probe run -- torchrun train.py")
-    from ddp_probe.judging.doctor import armed
+    from ddp_probe.judging.doctor import armed_programs
 
     env = environment(dict(os.environ), args.dir)
     sys.stdout.flush()
-    why = armed.why_not(args.command, env)
+    why = armed_programs.why_not(args.command, env)
     if why:
         sys.stderr.write("ddp_probe: not active: %s Nothing will be recorded.\n" % why)
         env[settings.BROKEN.name] = "1"  # already reported

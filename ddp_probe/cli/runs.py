@@ -1,9 +1,10 @@
 """List the runs, newest first: age, number of ranks, verdict, end, command.
 
 DIR is the folder of all runs. The default is DDP_PROBE_DIR, or ddp_probe_runs
-in this folder. Only the first and last lines of the files are read; 'report'
-reads them completely. The verdict is the one of 'report', for the newest eight
-runs unless they are large: found and the rule, clear, or undecided.
+in this folder. Of each run, the first and last lines of the files are read.
+The verdict is the one of 'report': found and the rule, clear, or undecided. It
+is kept in the run's folder, in .verdict.json, until a file of the run changes.
+In a terminal, a long command is cut in the middle.
 
 ended is one of
   well         every expected rank and every launcher has an end line without a
@@ -16,22 +17,27 @@ ended is one of
 
 --json prints a list of objects, newest first: name, folder, modified (Unix
 time), age (seconds), ranks_seen, ranks_expected (null if unknown), hosts
-(names), ended, because, files, bytes, command, verdict (empty if the run was
-not judged), rules (the findings), parts (the folders of the launch, if it has
+(names), ended, because, files, bytes, command, verdict (empty if the run is
+gone), rules (the findings), parts (the folders of the launch, if it has
 several).
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
 import sys
+import tempfile
+from functools import lru_cache
 from typing import Any, Callable, Dict, Iterator, List, Set
 
+import ddp_probe
 from ddp_probe.cli._commands import FOLDERS, Command
 from ddp_probe.shared.errors import UsageError
 
-_JUDGED, _LARGE = 8, 4_000_000  # Maximum number of runs that are judged, and maximum bytes of each.
+_SHORTEST = 12  # Columns of a command.
+_KEPT, _LARGEST = ".verdict.json", 65_536  # The file of the verdict in a run, and its most bytes.
 
 COMMAND = Command("runs", order=130, summary="List the runs, newest first.", offers={"folder": FOLDERS})
 
@@ -49,13 +55,17 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     from ddp_probe.reading import find, glance
     from ddp_probe.showing import safe
+    from ddp_probe.showing.progress import Steps
 
     folder = args.folder or find.root()
     if args.folder and not os.path.isdir(folder):
-        raise UsageError("There is no folder %s." % safe.line(folder, 300), "Name the folder of all runs, or none for %s." % find.root())
+        raise UsageError("No such folder: %s." % safe.line(folder, 300), "Name the folder of all runs, or none for %s." % find.root())
     found = [one._asdict() for one in _glances(find.runs(folder), glance.at)]
+    steps = Steps()
     for number, row in enumerate(found):
-        row.update(_verdict(row) if number < _JUDGED and row["bytes"] <= _LARGE else {"verdict": "", "rules": []})
+        steps(number + 1, len(found), safe.line(row["name"]))
+        row.update(_kept(row))
+    steps.clear()
     if args.json:
         print(json.dumps(found, indent=2))
     elif found:
@@ -75,14 +85,64 @@ def _glances(folders: List[str], look: Callable[[str], Any]) -> Iterator[Any]:
             yield one
 
 
+def _kept(row: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the verdict that is kept, else judge, and keep it. A run that goes on ends without a change of its files if it is killed."""
+    place, now = os.path.join(row["folder"], _KEPT), _state(row["parts"] or [row["folder"]])
+    kept = _read(place)
+    if kept.get("of") == now and row["ended"] != "running":
+        return {"verdict": str(kept.get("verdict", "")), "rules": [str(rule) for rule in kept["rules"]]}
+    found = _verdict(row)
+    if found["verdict"] and row["ended"] != "running":
+        with contextlib.suppress(OSError):  # The folder is not ours to write.
+            _write(place, json.dumps({"of": now, **found}))
+    return found
+
+
+def _state(folders: List[str]) -> str:
+    """Return a digest that changes with the files of a run, and with the rules: in a checkout, the version stays the same."""
+    import hashlib
+
+    found: List[Any] = [ddp_probe.__version__, _rules()]
+    for folder in folders:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            stats = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries if not entry.name.startswith(".")]
+            found.append(sorted((name, status.st_size, status.st_mtime_ns) for name, status in stats))
+    return hashlib.sha256(repr(found).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@lru_cache(maxsize=None)
+def _rules() -> int:
+    """Return when what judges was changed last."""
+    top = os.path.dirname(os.path.abspath(str(ddp_probe.__file__)))
+    folders = [at for part in ("judging", "reading") for at, _, _ in os.walk(os.path.join(top, part))]
+    return max(entry.stat().st_mtime_ns for folder in folders for entry in os.scandir(folder) if entry.name.endswith(".py"))
+
+
+def _read(place: str) -> Dict[str, Any]:
+    with contextlib.suppress(OSError, ValueError), open(place, "rb") as file:
+        found = json.loads(file.read(_LARGEST))
+        return found if isinstance(found, dict) and isinstance(found.get("rules"), list) else {}
+    return {}
+
+
+def _write(place: str, text: str) -> None:
+    """Write it whole or not at all; a link of that name is replaced, and not followed."""
+    fd, made = tempfile.mkstemp(prefix=_KEPT + ".", dir=os.path.dirname(place))
+    try:
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(made, place)
+    except OSError:
+        os.unlink(made)
+        raise
+
+
 def _verdict(row: Dict[str, Any]) -> Dict[str, Any]:
     """Return the verdict of `report`."""
-    from ddp_probe.judging.judge import judge
-    from ddp_probe.reading.load_run import load
     from ddp_probe.shared.errors import ProbeError
 
     try:
-        diagnosis = judge(load([row["folder"]]))
+        diagnosis = ddp_probe.diagnose(ddp_probe.read(row["folder"]))
     except ProbeError:  # it was removed in the meantime
         return {"verdict": "", "rules": []}
     return {"verdict": diagnosis.verdict, "rules": [finding.id for finding in diagnosis.findings]}
@@ -99,11 +159,12 @@ def _table(rows: List[Dict[str, Any]]) -> List[str]:
         name = "%s and %d more" % (row["name"], len(row["parts"]) - 1) if row["parts"] else row["name"]
         lines.append([name, _age(row["age"]), ranks, " ".join([row["verdict"], *row["rules"][:1]]), how])
     table = layout.columns(lines)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     if any(row["command"] for row in rows):  # last, because it may be long
         size = max(map(safe.width, table))
-        texts = ["command", *(safe.line(row["command"]) for row in rows)]
+        room = max(width - size - 2, _SHORTEST) if width else 0
+        texts = ["command", *(event_line.cut_inside(safe.line(row["command"]), room) for row in rows)]
         table = [(line + " " * (size - safe.width(line)) + "  " + text).rstrip() for line, text in zip(table, texts)]
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     return [event_line.cut(line, width) if width else line for line in table]
 
 

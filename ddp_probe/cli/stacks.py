@@ -7,6 +7,9 @@ no signal, no ptrace. Of other ranks, and of those that do not answer, the last
 stacks are shown that a suspected hang left in the log, or faulthandler next to
 it (rank*.stacks).
 
+Without any run, the processes of this host are looked at from outside, as
+'attach' does.
+
 Equal stacks are one path of the tree. Each branch names its ranks, so that a
 thousand ranks are about ten lines. Lines of the job are bold; lines of
 libraries in a row are one line, the innermost. Main threads are shown;
@@ -24,7 +27,7 @@ import sys
 from typing import Any, List, Optional
 
 from ddp_probe.cli._commands import FILES, RUNS, Command
-from ddp_probe.shared.errors import UnusableError
+from ddp_probe.shared.errors import UnusableError, UsageError
 
 COMMAND = Command("stacks", order=90, summary="Show the Python stacks of all ranks, as one tree.", paints=True, offers={"run": RUNS, "folded": FILES})
 
@@ -47,15 +50,34 @@ def run(args: argparse.Namespace) -> int:
     from ddp_probe.reading import bundled
 
     with bundled.opened([args.run] if args.run else []) as paths:
-        return _show(args, paths[0] if paths else None, 0.0 if bundled.current() is not None else min(args.wait, 3600.0))
+        path = paths[0] if paths else from_outside(args.run)
+        return _show(args, path, 0.0 if bundled.current() is not None else min(args.wait, 3600.0))
+
+
+def from_outside(run: Optional[str]) -> Optional[str]:
+    """Return the run of a look from outside if there is no run at all, and say so; None if there is one, or no job to look at."""
+    from ddp_probe.reading import find
+
+    try:
+        return None if run else find.newest() and None
+    except find.NoRunError as nothing:
+        from ddp_probe.cli import attach
+
+        try:
+            folders = attach.look(said="There is no run here: the processes of this host are looked at from outside, as 'attach' does.")
+        except UsageError:  # There are several jobs.
+            raise
+        except UnusableError:
+            raise nothing from None
+        return folders[0]
 
 
 def _show(args: argparse.Namespace, path: Optional[str], wait: float) -> int:
     from ddp_probe.cli import _parse
     from ddp_probe.showing import paint, stack_page
-    from ddp_probe.showing.watch import ask, files
+    from ddp_probe.showing.watch import ask, watched_files
 
-    folders = files.folders(path)
+    folders = watched_files.folders(path)
     collected = ask.collect(folders, _parse.ranks_of(args.rank), wait)
     if not collected.found:
         raise _nothing(collected, folders[0])

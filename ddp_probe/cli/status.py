@@ -16,6 +16,8 @@ torch and mmengine are not imported. The targets are counted; -v prints each.
   targets      a list of probe, module, qualname, optional, why, and state
                (would be patched, absent, not installed, unreadable)
   mistakes     DDP_PROBE_* variable to the mistake in it
+  unarmed      jobs that run on this host, if there is no run here; 'attach'
+               looks at them
 """
 
 import argparse
@@ -62,8 +64,8 @@ def run(args: argparse.Namespace) -> int:
 
 def collect() -> Dict[str, Any]:
     """Return everything that the command prints."""
-    found = installed.state()._asdict()
-    activator = {"state": found.pop("name"), **found}
+    look = installed.begin()  # Its child runs beside what follows.
+    versions, unarmed = {name: _static.version(name) for name in _DISTRIBUTIONS}, _unarmed()
     trees: Dict[str, Any] = {}
     targets = []
     for row in TARGETS:
@@ -78,15 +80,31 @@ def collect() -> Dict[str, Any]:
                 "why": verdict.why,
             }
         )
+    found = look()._asdict()
+    activator = {"state": found.pop("name"), **found}
     return {
         "interpreter": {"executable": sys.executable, "version": ".".join(map(str, sys.version_info[:3])), "prefix": sys.prefix},
         "ddp_probe": ddp_probe.__version__,
         "variable": os.environ.get(settings.PROBE.name),
         "activator": activator,
-        "versions": {name: _static.version(name) for name in _DISTRIBUTIONS},
+        "versions": versions,
         "targets": targets,
         "mistakes": settings.mistakes(),
+        "unarmed": [] if activator["missing"] else unarmed,
     }
+
+
+def _unarmed() -> List[str]:
+    """Return the jobs on this host, if nothing here shows what they do."""
+    try:
+        from ddp_probe.attaching import ranks
+
+        jobs = ranks.find(None, True)
+        from ddp_probe.reading import find  # It reads logs: not needed if no job runs.
+
+        return [] if find.runs(find.root()) else [job.said for job in jobs]
+    except Exception:  # No job runs here; or a package is broken, and this command has to tell it.
+        return []
 
 
 def _lines(found: Dict[str, Any], verbose: bool) -> List[str]:
@@ -100,6 +118,7 @@ def _lines(found: Dict[str, Any], verbose: bool) -> List[str]:
     lines += ["             %s%s" % (path, _UNCOMPILED * (path in activator["uncompiled"])) for path in activator["files"]]
     lines += ["package      %s" % activator["package"]] if activator["package"] else []
     lines += ["mistake      %s: %s" % pair for pair in found["mistakes"].items()]
+    lines += ["running      %s. There is no run of it here. Next: python -m ddp_probe attach" % said for said in found["unarmed"][:4]]
     lines += ["", "versions", *("  %-10s %s" % (name, number or "not installed") for name, number in found["versions"].items())]
     return [*lines, "", "targets", *(_targets if verbose else _counted)(found["targets"])]
 

@@ -19,17 +19,17 @@ def run(_args: argparse.Namespace) -> int:
     for path in gone:
         print("removed  %s" % path)
     if not gone:
-        print("There is nothing to remove.")
+        print("Nothing to remove.")
     return 0
 
 
 def _remove() -> List[str]:
     """Use the installer; if the package is too broken to load it, the installed activator removes itself."""
     try:
-        from ddp_probe.activation.installer import uninstall
+        from ddp_probe.activation.installer import installation
     except Exception:
         return _without_the_package()
-    return uninstall.uninstall()
+    return installation.uninstall()
 
 
 def _without_the_package() -> List[str]:

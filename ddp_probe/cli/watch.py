@@ -1,12 +1,13 @@
 """Show where each rank of a running job stands, and for how long.
 
 RUN is a run as 'report' takes it; the default is the newest one that runs on
-this host, else the newest. The ranks do not take part: their ledgers are read,
-so a rank that hangs is seen too. Ranks at the same place share a row. Ranks
-that stand out come first, marked by >: those that the report would name, and
-only once others have waited for 3 s, else those that come last step after step.
-The lines below the table say why. In a terminal the table is renewed until the
-job ends, or until Ctrl-C; in a pipe it is printed once.
+this host, else the newest. Without any run, it looks from outside, as 'attach'
+does, and prints what that shows. The ranks do not take part: their ledgers are
+read, so a rank that hangs is seen too. Ranks at the same place share a row.
+Ranks that stand out come first, marked by >: those that the report would name,
+and only once others have waited for 3 s, else those that come last step after
+step. The lines below the table say why. In a terminal the table is renewed
+until the job ends, or until Ctrl-C; in a pipe it is printed once.
 
   ranks    ranks at this place
   state    stopped, gone (no end line), ended, failed, probe off (restore() was
@@ -41,6 +42,11 @@ memory (bytes), waited (0 to 1, of the last waited_of seconds), stands_out
 (why). What is not known is null.
 With --cards also cards: the fields of a cards.state line.
 
+--prometheus FILE writes each look as metrics for the textfile collector of
+node_exporter, in place of the table, until the job ends: by rank the state, the
+steps, when it moved last, and 1 if it stands out, the verdict of 'watch'. FILE
+is replaced as a whole; its name has to end in .prom.
+
 exit codes: 0 shown, 2 no run or no ledger
 """
 
@@ -48,16 +54,25 @@ import argparse
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Iterable, List
+from typing import TYPE_CHECKING, Any, Iterable, List
 
-from ddp_probe.cli._commands import RUNS, Command
+from ddp_probe.cli import attach, stacks
+from ddp_probe.cli._commands import FILES, RUNS, Command
+from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.showing import forms
 
 if TYPE_CHECKING:
     from ddp_probe.showing.layout import StyledLine
 
 _PAUSE = 0.2
 
-COMMAND = Command("watch", order=80, summary="Show where each rank of a running job stands, from its ledger.", paints=True, offers={"run": RUNS})
+COMMAND = Command(
+    "watch",
+    order=80,
+    summary="Show where each rank of a running job stands, from its ledger.",
+    paints=True,
+    offers={"run": RUNS, "prometheus": FILES},
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="?", metavar="RUN", help="a run's name or folder; default: the newest run that runs, else the newest")
     parser.add_argument("--once", action="store_true", help="print one table")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--prometheus", metavar="FILE", default="", help="write each look to FILE as metrics, for node_exporter")
     parser.add_argument("--cards", action="store_true", help="ask the vendor's tool what the cards of this host do")
     parser.add_argument("--interval", metavar="S", type=_seconds, default=1.0, help="seconds between two looks; default 1")
 
@@ -87,19 +103,26 @@ def run(args: argparse.Namespace) -> int:
     from ddp_probe.judging.doctor.card_tools import CardTool
     from ddp_probe.reading import bundled
     from ddp_probe.showing import paint, watch_page
-    from ddp_probe.showing.watch import files, look
+    from ddp_probe.showing.watch import watch_look, watched_files
 
+    if args.prometheus and not args.prometheus.endswith(".prom"):
+        raise UsageError("--prometheus %s does not end in .prom." % args.prometheus, "The collector reads *.prom alone: name the file so.")
     bundled.refuse([args.run] if args.run else [], "'watch'")
-    folders = files.folders(args.run)
+    seen = stacks.from_outside(args.run)
+    if seen is not None:
+        return attach.judged(seen, forms.JSON if args.json else forms.TERMINAL)
+    folders = watched_files.folders(args.run)
     _wait(folders)
-    live = look.LiveView(folders)
+    live = watch_look.LiveView(folders)
     name = os.path.basename(folders[0])
     tool = CardTool(os.environ) if args.cards else None
 
     def below(width: int) -> "Iterable[StyledLine]":
         return () if tool is None else watch_page.card_lines(tool.ask(), width)
 
-    if args.json:
+    if args.prometheus:
+        _metrics(live, name, args)
+    elif args.json:
         print(watch_page.as_json(live.look(), name, None if tool is None else tool.ask()))
     elif args.once or not watch_page.redraws():
         width = max(40, paint.width())
@@ -109,12 +132,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _metrics(live: Any, name: str, args: argparse.Namespace) -> None:
+    """Write the metrics of each look, until all processes have ended."""
+    from ddp_probe.showing import watch_page
+
+    while True:
+        look = live.look()
+        try:
+            watch_page.write_metrics(args.prometheus, watch_page.as_metrics(look, name))
+        except OSError as exc:
+            raise UnusableError(
+                what="%s cannot be written." % args.prometheus, why=exc.strerror or str(exc), what_to_do="Name a file in the collector's folder."
+            ) from exc
+        if look.over or args.once:
+            return
+        time.sleep(args.interval)
+
+
 def _wait(folders: List[str]) -> None:
     """Wait until there is something to show, and say for what."""
-    from ddp_probe.showing.watch import look
+    from ddp_probe.showing.watch import watch_look
 
     said = ""
-    for why in look.waits_for(folders):
+    for why in watch_look.waits_for(folders):
         if why != said:
             sys.stderr.write("ddp_probe: Waiting: %s. Ctrl-C ends this.\n" % why)
             said = why

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ddp_probe.judging.rule import once_per_run
+from ddp_probe.judging.facts import fact
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
@@ -82,7 +82,7 @@ def number(device: str) -> Optional[int]:
     return int(found.group(1)) if found else None
 
 
-@once_per_run
+@fact
 def uses(run: Run) -> List[CardUse]:
     """Return the card use of all ranks that wrapped a model which is on one card."""
     return [use for process in run.processes if process.rank is not None for use in [_use(process)] if use is not None]

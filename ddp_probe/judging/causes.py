@@ -32,6 +32,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "device_init_before_set_device",
         "op_unsupported_by_backend",
         "card_slowed_down",
+        "card_broken",
     ),
     "ranks_take_different_paths": (
         "rank_divergent_control_flow",
@@ -41,7 +42,13 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "collective_dtype_mismatch",
     ),
     "work_never_waited_for": ("work_never_waited_for",),
-    "comm_path_broken": ("comm_failure_reported_as_param_mismatch", "wrong_network_interface", "master_addr_unreachable"),
+    "comm_path_broken": (
+        "comm_failure_reported_as_param_mismatch",
+        "wrong_network_interface",
+        "master_addr_unreachable",
+        "rdma_path_broken",
+        "p2p_path_broken",
+    ),
     "version_or_build_skew": (
         "version_skew_across_nodes",
         "mixed_installations",
@@ -57,6 +64,8 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "init_process_group_twice",
         "syncbn_without_process_group",
         "init_failure_swallowed",
+        "launcher_ssh_failed",
+        "spawned_function_unreachable",
     ),
     "missing_map_location": ("missing_map_location",),
     "checkpoint_file_bad": (
@@ -73,8 +82,9 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
     "per_rank_nondeterminism": ("hash_seed_skew", "rank_dependent_model_build", "rank_dependent_buffer_shape", "silent_replica_divergence"),
     "checkpoint_vs_loader": ("weights_only_default", "module_prefix_mismatch", "checkpoint_vs_code_mismatch"),
     "port_or_stale_process": ("master_port_in_use", "stale_process_holds_device"),
-    "unused_parameters": ("unused_parameters",),
-    "out_of_memory": ("card_out_of_memory", "host_out_of_memory", "memory_grows", "memory_of_one_rank"),
+    "unused_parameters": ("unused_parameters", "ready_twice"),
+    "forward_twice_with_buffers": ("forward_twice_with_buffers",),
+    "out_of_memory": ("card_out_of_memory", "host_out_of_memory", "shared_memory_too_small", "memory_grows", "memory_of_one_rank"),
     "own_failure": ("own_exception",),
     "ended_from_outside": ("ended_from_outside",),
 }

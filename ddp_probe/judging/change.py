@@ -1,6 +1,6 @@
 """What to change, as data: a rule names the edits, the report says them in words, `explain RULE RUN` shows the same ones as a diff.
 
-The code in an edit is written once. A name after a $ in it is taken from the job's own call, if its source is at hand, and is a
+The code in an edit is written once. A name after a $ in it is taken from the job's call, if its source is at hand, and is a
 plain word otherwise: $was (the argument as it stands), $args (all arguments), $first and $second (the first two), $on (what the
 method is called on), $device (the model's device).
 """
@@ -14,7 +14,7 @@ from ddp_probe.shared.schema import Site
 
 # What the names stand for, if the call's source is not available.
 _PLAIN = {"was": "it", "args": "…", "first": "model", "second": "path", "on": "model", "device": "next(model.parameters()).device"}
-Names = Dict[str, str]  # What the names stand for in the job's own call.
+Names = Dict[str, str]  # What the names stand for in the job's call.
 
 # Which call of a line is meant; own_change.py has the patterns.
 WRAP, LOAD, SAVE, GROUP, SET_DEVICE = "wrap", "load", "save", "group", "set_device"
@@ -36,7 +36,7 @@ class Argument(NamedTuple):
     imports: Tuple[str, ...] = ()
 
     def clause(self, own: Optional[Names] = None) -> str:
-        """Return the edit without its place; empty if the job's own call shows that there is nothing to do."""
+        """Return the edit without its place; empty if the job's call shows that there is nothing to do."""
         known = own or {}
         if own is not None and "was" not in own and (not self.value or not self.add):
             return ""
@@ -85,14 +85,14 @@ class Instead(NamedTuple):
 
 
 class Rewritten(NamedTuple):
-    """A call becomes another one."""
+    """A call is replaced by another."""
 
     site: Optional[Site]
     call: str
     text: str
     name: str = "the call"
     imports: Tuple[str, ...] = ()
-    empty: str = ""  # The text for a call without arguments, if that is another one.
+    empty: str = ""  # The text for a call without arguments, if it differs.
 
     def clause(self, own: Optional[Names] = None) -> str:
         """Return the edit without its place."""
@@ -177,7 +177,7 @@ def edits(change: Change) -> List[Edit]:
 
 
 def words(change: Change, own: Callable[["InSource"], Optional[Names]] = lambda _: None) -> str:
-    """Return a change as sentences; `own` gives the names in the job's own call, if its source is at hand."""
+    """Return a change as sentences; `own` gives the names in the job's call, if its source is at hand."""
     return " ".join(_sentences(change, own))
 
 
@@ -187,7 +187,7 @@ def shell(found: Sequence[Edit]) -> List[str]:
 
 
 def plain(code: str, **names: str) -> str:
-    """Return code with words in place of what the job's own call would fill in."""
+    """Return code with words in place of what the job's call would fill in."""
     return fill(code, {**_PLAIN, **names})
 
 

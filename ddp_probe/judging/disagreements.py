@@ -7,7 +7,7 @@ was when it ended, an unequal number of steps.
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from ddp_probe.judging import proof
-from ddp_probe.judging.ledgers import Standing, View, as_site, described, spoken, view
+from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, spoken, standings_of
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Run
@@ -31,14 +31,17 @@ class Abandoned(NamedTuple):
 
 def abandoned(run: Run) -> Optional[Abandoned]:
     """Return the first such call, if the ledgers of those that left hold all that they made."""
-    seen = view(run)
-    found = [Abandoned(rank, one, _told(one), seen.ranks[rank].wall(one.left_ns), _without(seen, rank, one)) for rank, one in _lost_calls(seen)]
+    standings = standings_of(run)
+    found = [
+        Abandoned(rank, one, _told(one), standings.ranks[rank].wall(one.left_ns), _without(standings, rank, one))
+        for rank, one in _lost_calls(standings)
+    ]
     return min((one for one in found if one.left), key=lambda one: one.when, default=None)
 
 
-def _lost_calls(seen: View) -> Iterator[Tuple[int, Union[Record, Phase]]]:
-    for rank, standing in seen.ranks.items():
-        yield from ((rank, one) for one in standing.ledger.raised if _counts(one) and not _tried(seen, one))
+def _lost_calls(standings: Standings) -> Iterator[Tuple[int, Union[Record, Phase]]]:
+    for rank, standing in standings.ranks.items():
+        yield from ((rank, one) for one in standing.ledger.raised if _counts(one) and not _tried(standings, one))
         yield from ((rank, one) for one in standing.ledger.phases if _failed(one) and one.name in (BACKWARD, FORWARD))
 
 
@@ -47,40 +50,42 @@ def _told(call: Union[Record, Phase]) -> str:
     return words + _at(call.site)
 
 
-def _without(seen: View, rank: int, call: Union[Record, Phase]) -> List[int]:
+def _without(standings: Standings, rank: int, call: Union[Record, Phase]) -> List[int]:
     """Return the ranks that have left and never made a call."""
     if isinstance(call, Phase):
-        known = set(seen.ranks) - seen.unknown
-        missing = [other for other in known if seen.ranks[other].times(call.name) < call.times]
+        known = set(standings.ranks) - standings.unknown
+        missing = [other for other in known if standings.ranks[other].times(call.name) < call.times]
     elif call.group is not None and call.op in PAIRED:
-        missing = [call.peer] if call.peer in seen.ranks and call.peer not in seen.unknown else []
+        missing = [call.peer] if call.peer in standings.ranks and call.peer not in standings.unknown else []
     else:
-        missing = [] if call.group is None else _behind(seen, call.group.id, call.seq)
-    return sorted(other for other in missing if other != rank and seen.ranks[other].left is not None)
+        missing = [] if call.group is None else _behind(standings, call.group.id, call.seq)
+    return sorted(other for other in missing if other != rank and standings.ranks[other].left is not None)
 
 
-def _behind(seen: View, group: str, number: int) -> List[int]:
-    return [rank for rank in _whole(seen, group) if seen.ranks[rank].count(group) < number]
+def _behind(standings: Standings, group: str, number: int) -> List[int]:
+    return [rank for rank in _whole(standings, group) if standings.ranks[rank].count(group) < number]
 
 
 def disagreements(run: Run) -> Iterator[Undecided]:
     """Yield what has to be answered before a run is clear, the strongest evidence alone."""
-    seen = view(run)
+    standings = standings_of(run)
     for ask in (_raised, _unequal, _inside, _phases, _steps):
-        found = ask(seen)
+        found = ask(standings)
         if found is not None:
             yield found
             return
 
 
-def _raised(seen: View) -> Optional[Undecided]:
+def _raised(standings: Standings) -> Optional[Undecided]:
     """Tell of calls that raised; not of one that raised on all ranks, after which all went on to other calls: the job had another way."""
-    found = [(rank, one) for rank, standing in seen.ranks.items() for one in standing.ledger.raised if _counts(one) and not _tried(seen, one)]
+    found = [
+        (rank, one) for rank, standing in standings.ranks.items() for one in standing.ledger.raised if _counts(one) and not _tried(standings, one)
+    ]
     if not found:
         return None
-    rank, first = min(found, key=lambda item: seen.ranks[item[0]].wall(item[1].entered_ns))
+    rank, first = min(found, key=lambda item: standings.ranks[item[0]].wall(item[1].entered_ns))
     return _asked(
-        "%s raised in %s%s%s", named([rank]), described(first.op, first.elements, first.dtype, first.peer), _at(first.site), _others(seen, first)
+        "%s raised in %s%s%s", named([rank]), described(first.op, first.elements, first.dtype, first.peer), _at(first.site), _others(standings, first)
     )
 
 
@@ -88,11 +93,11 @@ def _counts(record: Record) -> bool:
     return not record.in_side_thread and record.op not in _ABOUT_GROUPS
 
 
-def _tried(seen: View, record: Record) -> bool:
+def _tried(standings: Standings, record: Record) -> bool:
     if record.group is None or record.op in PAIRED:
         return False
-    group, members = seen.groups.get(record.group.id, (record.group, set()))
-    known = [seen.ranks[rank] for rank in members if rank in seen.ranks]
+    group, members = standings.groups.get(record.group.id, (record.group, set()))
+    known = [standings.ranks[rank] for rank in members if rank in standings.ranks]
     return len(known) == group.size and all(_went_on(standing, group.id, record.seq) for standing in known)
 
 
@@ -101,50 +106,50 @@ def _went_on(standing: Standing, group: str, number: int) -> bool:
     return raised and standing.count(group) > number
 
 
-def _others(seen: View, record: Record) -> str:
+def _others(standings: Standings, record: Record) -> str:
     """Say which ranks never made the call that raised."""
     if record.group is None or record.op in PAIRED:
         return ""
-    missing = _behind(seen, record.group.id, record.seq)
+    missing = _behind(standings, record.group.id, record.seq)
     return ", which %s never made" % named(missing) if missing else ""
 
 
-def _whole(seen: View, name: str) -> Set[int]:
+def _whole(standings: Standings, name: str) -> Set[int]:
     """Return the ranks of a group if the ledger of each is complete."""
-    group, members = seen.groups.get(name, (Group(), set()))
-    return members if len(members) == group.size and not members & seen.unknown else set()
+    group, members = standings.groups.get(name, (Group(), set()))
+    return members if len(members) == group.size and not members & standings.unknown else set()
 
 
-def _unequal(seen: View) -> Optional[Undecided]:
+def _unequal(standings: Standings) -> Optional[Undecided]:
     """Tell of a collective that some ranks of a group made and others never did."""
-    for name in seen.groups:
-        counts = {rank: seen.ranks[rank].count(name) for rank in _whole(seen, name)}
+    for name in standings.groups:
+        counts = {rank: standings.ranks[rank].count(name) for rank in _whole(standings, name)}
         if len(set(counts.values())) > 1:
-            return _of_counts(seen, name, counts)
+            return _of_counts(standings, name, counts)
     return None
 
 
-def _of_counts(seen: View, name: str, counts: Dict[int, int]) -> Undecided:
+def _of_counts(standings: Standings, name: str, counts: Dict[int, int]) -> Undecided:
     fewest = min(counts.values())
     ahead, behind = [rank for rank in counts if counts[rank] > fewest], [rank for rank in counts if counts[rank] == fewest]
-    calls = seen.ranks[ahead[0]].calls(name)
+    calls = standings.ranks[ahead[0]].calls(name)
     call = calls.call(fewest + 1) if calls is not None else None
     what = "%s%s" % (call.op, _at(call.site)) if call is not None else "a collective"
     return _asked("%s made %s, number %d of the group, which %s never made", named(sorted(ahead)), what, fewest + 1, named(sorted(behind)))
 
 
-def _inside(seen: View) -> Optional[Undecided]:
-    """Tell of ranks that were in a call when they ended; work that nobody waited for is not one."""
-    found = [(rank, one.inside) for rank, one in sorted(seen.ranks.items()) if one.inside is not None and _counts(one.inside)]
+def _inside(standings: Standings) -> Optional[Undecided]:
+    """Tell of ranks that were in a call when they ended; work that nobody waited for does not count."""
+    found = [(rank, one.inside) for rank, one in sorted(standings.ranks.items()) if one.inside is not None and _counts(one.inside)]
     if not found:
         return None
     ranks, record = [rank for rank, _ in found], found[0][1]
     return _asked("%s ended in %s%s", named(ranks), described(record.op, record.elements, record.dtype, record.peer), _at(record.site))
 
 
-def _phases(seen: View) -> Optional[Undecided]:
+def _phases(standings: Standings) -> Optional[Undecided]:
     """Tell of a pass, a step of an optimizer or a loop that raised the last time, on some ranks or on all."""
-    found = [(rank, one) for rank, standing in sorted(seen.ranks.items()) for one in standing.ledger.phases if _failed(one)]
+    found = [(rank, one) for rank, standing in sorted(standings.ranks.items()) for one in standing.ledger.phases if _failed(one)]
     if not found:
         return None
     ranks, phase = sorted({rank for rank, _ in found}), found[0][1]
@@ -155,12 +160,12 @@ def _failed(phase: Phase) -> bool:
     return phase.name in _WORK and phase.state == "raised" and not phase.in_side_thread
 
 
-def _steps(seen: View) -> Optional[Undecided]:
+def _steps(standings: Standings) -> Optional[Undecided]:
     """Tell of unequal numbers of optimizer steps, among the ranks that make any; not if the ranks stand in for each other, as in join()."""
-    ranks = [rank for rank in seen.ranks if rank not in seen.unknown]
-    counts = {rank: seen.ranks[rank].times("optimizer") for rank in ranks}
+    ranks = [rank for rank in standings.ranks if rank not in standings.unknown]
+    counts = {rank: standings.ranks[rank].times("optimizer") for rank in ranks}
     made = {rank: count for rank, count in counts.items() if count}
-    if len(set(made.values())) < 2 or any(_stand_in(seen, name, made) for name in seen.groups):
+    if len(set(made.values())) < 2 or any(_stand_in(standings, name, made) for name in standings.groups):
         return None
     most = max(made.values())
     fewer = sorted(rank for rank in made if made[rank] < most)
@@ -168,10 +173,10 @@ def _steps(seen: View) -> Optional[Undecided]:
     return _asked("The optimizer made its step %s on %s, %s", counted(most, "time"), named(sorted(set(made) - set(fewer))), told)
 
 
-def _stand_in(seen: View, name: str, made: Dict[int, int]) -> bool:
+def _stand_in(standings: Standings, name: str, made: Dict[int, int]) -> bool:
     """Tell whether ranks of a group made the same collective at different lines."""
-    members = [rank for rank in _whole(seen, name) if rank in made]
-    kept = [calls for rank in members for calls in [seen.ranks[rank].calls(name)] if calls is not None]
+    members = [rank for rank in _whole(standings, name) if rank in made]
+    kept = [calls for rank in members for calls in [standings.ranks[rank].calls(name)] if calls is not None]
     first = max((calls.first for calls in kept), default=0)
     return any(_apart([calls.call(number) for calls in kept]) for number in range(first, min((calls.count for calls in kept), default=0) + 1))
 

@@ -20,6 +20,8 @@ class Example(NamedTuple):
     log: str  # JSON lines of several processes, records of a ledger, or the text that a job printed.
     answer: str = "found"  # found, clear or undecided.
     ranks: Tuple[int, ...] = ()
+    families: Tuple[str, ...] = ()  # Kinds of texts that people bring.
+    version: str = ""  # Of what prints it.
     job: str = ""  # The program of tests/jobs that it was recorded from, cut to the fields that matter.
 
 
@@ -42,9 +44,11 @@ def _read(folder: str, name: str) -> Example:
 def _example(head: str, log: str) -> Example:
     fields: Dict[str, str] = dict(map(_field, head.splitlines()))
     ranks = tuple(map(int, fields.pop("ranks", "").split()))
-    example = Example(fields.pop("name", ""), log, fields.pop("answer", ""), ranks, fields.pop("job", ""))
+    families = tuple(name.strip() for name in fields.pop("families", "").split(",") if name.strip())
+    given = (fields.pop(name, "") for name in ("version", "job"))
+    example = Example(fields.pop("name", ""), log, fields.pop("answer", ""), ranks, families, *given)
     if fields:
-        raise ValueError("the header has %s; it may have name, answer, ranks and job" % ", ".join(fields))
+        raise ValueError("the header has %s; it may have name, answer, ranks, families, version and job" % ", ".join(fields))
     if not example.name or example.answer not in _ANSWERS:
         raise ValueError("the header needs a name, and an answer, which is one of %s" % ", ".join(_ANSWERS))
     return example

@@ -1,4 +1,4 @@
-"""A call in the job's own source, as an edit means it, and the code that stands for the names in the edit. The source is parsed, never run."""
+"""A call in the job's source, as an edit means it, and the code that stands for the names in the edit. The source is parsed, never run."""
 
 import ast
 import re
@@ -28,7 +28,7 @@ _LONGEST = 80  # Characters of an argument that a sentence repeats.
 
 
 def names(edit: change.InSource) -> Optional[change.Names]:
-    """Return what the names in an edit stand for in the job's own call; None if that is not at hand."""
+    """Return what the names in an edit stand for in the job's call; None if that is not at hand."""
     if not isinstance(edit, change.NAMED) or edit.site is None:
         return None
     found = job_source.read(edit.site.file) if edit.site.file.endswith(".py") else None
@@ -45,7 +45,7 @@ def names(edit: change.InSource) -> Optional[change.Names]:
 
 
 class Own(NamedTuple):
-    """A call in the job's own source: the lines, the call, and its statement."""
+    """A call in the job's source: the lines, the call, and its statement."""
 
     lines: List[str]
     call: ast.Call

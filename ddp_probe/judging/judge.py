@@ -1,24 +1,35 @@
 """Asks every rule about a run and weighs the answers: the first failure wins, what follows from it is folded under it.
 
-Found means that a rule named a cause. Clear means that every rank is proven to have done well and no rule found anything. Everything else is
+Found means that a rule named a cause. Clear means that every rank is proven to have finished normally and no rule found anything. Everything else is
 undecided, with reasons, each with the next thing to try.
 """
 
-import io
 import os
-import pickle  # what is read is from a child of this process
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from dataclasses import replace
+from typing import Any, Callable, Iterable, List, NamedTuple, Sequence, Tuple
 
-from ddp_probe.judging import printed, proof, recorder_check, rule
+from ddp_probe.judging import looks, printed, proof
 from ddp_probe.judging.causes import group_of
 from ddp_probe.judging.nevertheless import failed_starts, repairs
 from ddp_probe.judging.open_questions import open_questions
 from ddp_probe.judging.rule import ERROR, Finding, Rule, Undecided
 from ddp_probe.judging.rules import modules, rule_of
-from ddp_probe.reading import on_cores
-from ddp_probe.reading.model import Failed, LoggedProcess, Run
+from ddp_probe.judging.waiting import of_others
+from ddp_probe.reading.model import Run
 from ddp_probe.shared import settings
+from ddp_probe.shared.ledger_schema import SUFFIX
 
+# What a rank does not need the others for.
+_ITSELF = (
+    "own_failure",
+    "out_of_memory",
+    "module_device_wrong_at_wrap",
+    "accelerator_or_backend_unavailable",
+    "version_or_build_skew",
+    "missing_map_location",
+    "checkpoint_file_bad",
+    "checkpoint_vs_loader",
+)
 FOUND, CLEAR, UNDECIDED = "found", "clear", "undecided"
 
 
@@ -40,26 +51,26 @@ class Diagnosis(NamedTuple):
         return 3 if self.undecided else 0
 
 
-def judge(run: Run, chosen: Sequence[Any] = (), cores: int = 1) -> Diagnosis:
-    """Ask the rules, all of them unless some are given; about a large run on two cores, unless `cores` is 1. 0 stands for all cores."""
+def judge(run: Run, chosen: Sequence[Any] = ()) -> Diagnosis:
+    """Ask the rules, all of them unless some are given."""
     asked = chosen or modules()
     rules = {rule_of(module).slug: rule_of(module) for module in modules()}
-    answers = asked_of_all(asked, run, lambda module: _ask(module, run), cores)
+    answers = [answer for module in asked for answer in _ask(module, run)]
     read = [answer for module in asked for answer in _read(module, run)]
-    undecided = [answer for answer in (*answers, *read) if isinstance(answer, Undecided)]
+    undecided = [answer for answer in answers if isinstance(answer, Undecided)]
     findings = _weigh(_better([answer for answer in answers if isinstance(answer, Finding)], rules))
     if findings and rules[findings[0].slug].needs_all and not run.whole:
         undecided += [_unsure(finding) for finding in findings]
         findings = []
     findings += _beside([answer for answer in read if isinstance(answer, Finding)], findings, rules)
     if not any(finding.severity == ERROR for finding in findings):
-        undecided += open_questions(run, undecided)
+        undecided += [answer for answer in read if isinstance(answer, Undecided)]
+        undecided += looks.open_questions(run) if looks.only(run) else open_questions(run, undecided)
         if not undecided:
             findings, undecided = _nevertheless(run, findings, list(rules.values()))
     undecided = _still_open(undecided, findings)
     verdict = FOUND if findings else UNDECIDED if undecided else CLEAR
-    rule.forget(run)
-    return Diagnosis(verdict, [recorder_check.beside(_not_again(finding, run), run) for finding in findings], undecided, run)
+    return Diagnosis(verdict, [_with_dumps(_not_again(finding, run), run) for finding in findings], undecided, run)
 
 
 def _still_open(undecided: List[Undecided], findings: List[Finding]) -> List[Undecided]:
@@ -83,7 +94,7 @@ def _unsure(finding: Finding) -> Undecided:
 
 def _ask(module: Any, run: Run) -> List[Any]:
     """Ask a rule about the events; one without a check() has its texts for it. One that fails is undecided; with DDP_PROBE_STRICT=1 it raises."""
-    if not run.processes and not run.launchers:
+    if (not run.processes and not run.launchers) or (looks.only(run) and looks.NEEDS not in rule_of(module).needs):
         return []
     check = getattr(module, "check", None)
     return _guarded(module, lambda: check(run) if check else printed.by_text(rule_of(module), run))
@@ -111,11 +122,19 @@ def _beside(told: List[Finding], findings: List[Finding], rules: "dict[str, Rule
     new = [one for one in told if group_of(one.cause) not in groups and not slugs.intersection(rules[one.slug].yields_to)]
     if any(finding.severity == ERROR for finding in findings):
         new = [one for one in new if not rules[one.slug].last_resort]
-    return _weigh(_better(new, rules))
+    return _weigh(_better(_itself_first(new), rules))
+
+
+def _itself_first(told: List[Finding]) -> List[Finding]:
+    """Drop what ranks say of others if one that says nothing of them failed by itself: the lines of several ranks are in no order of time."""
+    waits = [one for one in told if one.severity == ERROR and one.explains and of_others(one.explains[0])]
+    speak = {failure.rank for one in waits for failure in one.explains} - {None}
+    itself = [one for one in told if group_of(one.cause) in _ITSELF and one not in waits and not speak.intersection(one.ranks)]
+    return [one for one in told if one not in waits] if itself else told
 
 
 def _better(found: List[Finding], rules: "dict[str, Rule]") -> List[Finding]:
-    """Drop each finding that gives way to another one."""
+    """Drop each finding that another one supersedes."""
     slugs = {finding.slug for finding in found}
     kept = [finding for finding in found if not slugs.intersection(rules[finding.slug].yields_to)]
     certain = [finding for finding in kept if not rules[finding.slug].last_resort]
@@ -136,58 +155,18 @@ def _not_again(finding: Finding, run: Run) -> Finding:
     """A remedy that was on in this run, and did not help, is not offered once more."""
     asked = [process.started.environment for process in run.processes if not process.is_launcher]
     if finding.fix and asked and all(finding.fix in settings.get(settings.FIX, environment) for environment in asked):
-        finding.fix = ""
+        return replace(finding, fix="")
     return finding
+
+
+def _with_dumps(finding: Finding, run: Run) -> Finding:
+    """Add to a finding from the ledgers what dumps of torch's Flight Recorder say."""
+    if not any(one.file.endswith(SUFFIX) for one in finding.evidence):
+        return finding
+    from ddp_probe.judging import recorder_check  # It reads pickles, and few findings need it.
+
+    return recorder_check.beside(finding, run)
 
 
 def _time(finding: Finding) -> Tuple[float, str]:
     return finding.when, finding.id
-
-
-# Asks the rules about a large run in two processes, each of which takes the next rule that nobody has asked.
-#
-# The second process is a fork: what an answer has of the run itself, such as the failures that it explains, is sent by its address.
-
-_LEAST, _MOST = 1 << 12, 1 << 15  # Processes: fewer are asked about faster than a child is started, and more fill the memory twice.
-
-
-def asked_of_all(modules: Sequence[Any], run: Run, ask: Callable[[Any], List[Any]], cores: int) -> List[Any]:
-    """Return what the rules answer, in their order; on one core if `cores` is 1."""
-    if (cores or on_cores.available()) < 2 or not _LEAST <= len(run.processes) <= _MOST:
-        return [answer for module in modules for answer in ask(module)]
-    post = _Post(run)
-    asked = on_cores.each(len(modules), 1, lambda number: ask(modules[number]), lambda number: post.packed(ask(modules[number])), post.unpacked)
-    return [answer for each in asked for answer in each]
-
-
-class _Post:
-    """Packs answers in the child and unpacks them in its parent."""
-
-    def __init__(self, run: Run) -> None:
-        deaths = [process.death for process in run.processes if process.death is not None]
-        failures = [failure for one in (run, *run.earlier_generations) for failure in one.failures]
-        self._shared: Dict[int, Any] = {id(one): one for one in (*run.deaths, *deaths, *failures)}
-
-    def packed(self, found: List[Any]) -> bytes:
-        shared, into = self._shared, io.BytesIO()
-
-        class Pickler(pickle.Pickler):
-            def persistent_id(self, one: Any) -> Any:
-                if id(one) in shared:
-                    return id(one)
-                if isinstance(one, (Failed, LoggedProcess, Run)):
-                    raise pickle.PicklingError  # It was made by the rule, which is therefore asked in the parent.
-                return None
-
-        Pickler(into, pickle.HIGHEST_PROTOCOL).dump(found)
-        return into.getvalue()
-
-    def unpacked(self, data: bytes) -> List[Any]:
-        shared = self._shared
-
-        class Unpickler(pickle.Unpickler):
-            def persistent_load(self, address: Any) -> Any:
-                return shared[address]
-
-        found: List[Any] = Unpickler(io.BytesIO(data)).load()
-        return found

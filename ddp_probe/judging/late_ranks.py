@@ -1,9 +1,9 @@
 """The ranks that the others wait for, step after step, and how long ranks wait at which line, by the sums of the ledgers."""
 
 from typing import Dict, FrozenSet, Iterator, NamedTuple, Optional, Tuple
-from weakref import WeakKeyDictionary
 
-from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.facts import fact
+from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.words import named
 from ddp_probe.reading import lateness
 from ddp_probe.reading.lateness import LateRanks, StepMember, milliseconds
@@ -34,20 +34,17 @@ class WaitTime(NamedTuple):
     longest: float
 
 
-_FOUND: "WeakKeyDictionary[Run, Tuple[Optional[LateRanks]]]" = WeakKeyDictionary()
-
-
+@fact
 def late(run: Run) -> Optional[LateRanks]:
-    """Return the ranks that the others wait for; it is looked for once."""
-    found = _FOUND.get(run)
-    if found is None:
-        found = _FOUND[run] = (lateness.late(members(run)),)
-    return found[0]
+    """Return the ranks that the others wait for."""
+    return lateness.late(members(run))
 
 
 def members(run: Run) -> Dict[int, StepMember]:
     """Return what is compared of each rank."""
-    return {rank: lateness.member(one.ledger.steps, one.ledger.sums, one.ledger.groups, one.ledger.pairs) for rank, one in view(run).ranks.items()}
+    return {
+        rank: lateness.member(one.ledger.steps, one.ledger.sums, one.ledger.groups, one.ledger.pairs) for rank, one in standings_of(run).ranks.items()
+    }
 
 
 def shares(run: Run) -> Dict[int, float]:
@@ -72,7 +69,7 @@ def who(run: Run, found: LateRanks) -> str:
 def sites(run: Run) -> Dict[WaitSite, Dict[int, WaitTime]]:
     """Return what each rank has spent in the collectives of each line, that with most time first."""
     found: Dict[WaitSite, Dict[int, WaitTime]] = {}
-    for rank, standing in view(run).ranks.items():
+    for rank, standing in standings_of(run).ranks.items():
         for one in standing.ledger.sums:
             if one.group is not None:
                 line = WaitSite(one.op, one.group.id, one.site)
@@ -87,7 +84,7 @@ def by_sums(run: Run, found: LateRanks) -> Iterator[Tuple[WaitSite, int, float]]
     """
     entered: Dict[WaitSite, Dict[int, Tuple[int, int]]] = {}
     for rank in (*found.ranks, *found.others):
-        standing = view(run).ranks[rank]
+        standing = standings_of(run).ranks[rank]
         base = int((standing.ledger.base + standing.process.offset) * 1e9)
         for one in standing.ledger.sums:
             if one.group is not None and one.calls >= FEW:
@@ -100,7 +97,7 @@ def by_sums(run: Run, found: LateRanks) -> Iterator[Tuple[WaitSite, int, float]]
 
 
 def _behind(ranks: Dict[int, Tuple[int, int]], slow: FrozenSet[int], rest: FrozenSet[int]) -> float:
-    """Return by how many seconds the first of the late ranks came after the last of the others in the mean; 0 if that cannot be told."""
+    """Return by how many seconds the first of the late ranks came after the last of the others in the mean; 0 if that is unknown."""
     if set(ranks) != slow | rest or len({calls for calls, _ in ranks.values()}) != 1:
         return 0.0
     calls, first = next(iter(ranks.values()))

@@ -1,11 +1,11 @@
-"""The position of each rank, by its ledger: in which collective, at which number of its group; in which phase; or that it has left.
+"""The place where each rank stands, by ledger and log: in which collective, at which number of its group; in which phase; or that it has left.
 
 A rank stands in a call that has not returned, or that raised because the others did not come. Which rank is to blame is said in reading/splits.py.
 """
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
-from weakref import WeakKeyDictionary
 
+from ddp_probe.judging.facts import fact
 from ddp_probe.judging.waiting import PEER_GONE, TIMED_OUT, starting, waited
 from ddp_probe.judging.words import clock, counted, named, place
 from ddp_probe.reading import rank_stacks, standing
@@ -36,7 +36,7 @@ class _Look(NamedTuple):
 
 
 class OwnLine(NamedTuple):
-    """The innermost line of the job's own code at which a rank is, and whether it stands there."""
+    """The innermost line of the job's code at which a rank is, and whether it stands there."""
 
     site: schema.Site
     at: LogLine  # What shows it.
@@ -97,7 +97,7 @@ def _came_after(process: LoggedProcess, when: float) -> bool:
 
 
 def _own(frames: Sequence[schema.Site]) -> _Frames:
-    """Return the lines of the job's own code: library code that waits may be at other lines each time."""
+    """Return the lines of the job's code: library code that waits may be at other lines each time."""
     return tuple((frame.file, frame.line) for frame in own_frames(frames))
 
 
@@ -105,7 +105,7 @@ _PATIENCE = 60.0  # Seconds; a rank that waits for less may only be a little ahe
 
 
 class Standing(LedgerStanding):
-    """One rank as its ledger and its log tell."""
+    """The place where one rank stands, as its ledger and its log tell."""
 
     __slots__ = ("_own", "is_lost", "process")
 
@@ -147,7 +147,7 @@ class Standing(LedgerStanding):
 
     @property
     def own(self) -> Optional[OwnLine]:
-        """Return the line of the job's own code at which it is by its stacks, if it is in no call and has not left."""
+        """Return the line of the job's code at which it is by its stacks, if it is in no call and has not left."""
         if self._own is None:
             free = self.inside is None and self.left is None
             self._own = (own_line(self.process, self.ledger, self.until - self.process.offset) if free else None,)
@@ -318,8 +318,8 @@ def _gave_up_before(run: Run, when: float) -> bool:
     return any(failure.when <= when and waited(failure) for failure in run.failures)
 
 
-class View(NamedTuple):
-    """All ranks of a run that have a ledger, the groups, and the ranks without one."""
+class Standings(NamedTuple):
+    """The standings of all ranks of a run that have a ledger, the groups, and the ranks without one; a LedgerStandings."""
 
     ranks: Dict[int, Standing]
     groups: Dict[str, Tuple[Group, Set[int]]]  # Each group with its ranks.
@@ -327,18 +327,9 @@ class View(NamedTuple):
     patience: float
 
 
-_VIEWS: "WeakKeyDictionary[Run, View]" = WeakKeyDictionary()
-
-
-def view(run: Run) -> View:
-    """Return where the ranks stand; it is looked at once."""
-    found = _VIEWS.get(run)
-    if found is None:
-        found = _VIEWS[run] = _view(run)
-    return found
-
-
-def _view(run: Run) -> View:
+@fact
+def standings_of(run: Run) -> Standings:
+    """Return where the ranks stand."""
     found: Dict[int, Standing] = {}
     for rank, process in run.ranks.items():
         kept = process.ledger
@@ -348,7 +339,7 @@ def _view(run: Run) -> View:
     everyone = {*range(run.expected or 0), *run.ranks, *standing.members_of(groups)}
     unknown = {rank for rank in everyone if rank not in found or not found[rank].known} if found else set()
     _note(run, found)
-    return View(found, groups, unknown, _patience(run))
+    return Standings(found, groups, unknown, _patience(run))
 
 
 def _patience(run: Run) -> float:

@@ -184,7 +184,7 @@ class Meeting(NamedTuple):
 def last_meeting(first: LoggedProcess, until: float, second: LoggedProcess, before: float) -> Optional[Meeting]:
     """Return the last collective that the first rank entered before `until` and the second left before `before`, if none of the second is later.
 
-    None also says that this cannot be told: a ledger is missing, its ring no longer has the calls, or the last one is asynchronous.
+    None also says that this is unknown: a ledger is missing, its ring no longer has the calls, or the last one is asynchronous.
     """
     theirs = {_key(record): first.ledger.when(record.entered_ns) + first.offset for record in _collectives(first)} if first.ledger else {}
     ours: List[Record] = [record for record in _collectives(second) if record.left_ns and _left(second, record) <= before]

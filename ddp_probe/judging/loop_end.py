@@ -1,4 +1,4 @@
-"""Tells by the stacks of two ranks and the job's own source that one has left a loop in which the other still is.
+"""Tells by the stacks of two ranks and the job's source that one has left a loop in which the other still is.
 
 Both ranks pass through the same functions from the program's first line on. At the first line at which they differ, one is inside a `for` of that
 function and the other behind it. If nothing but the end of what it goes over ends the loop, and each pass of it comes by the line where the other
@@ -44,7 +44,7 @@ UNEQUAL = "Let all ranks call no_sync() in the same steps, and make each backwar
 
 
 def loop_end(inside: Standing, outside: Standing) -> Optional[LoopEnd]:
-    """Return the loop in which one rank still is and that the other has left; None if that cannot be told."""
+    """Return the loop in which one rank still is and that the other has left; None if that is unknown."""
     parted = _parted(_frames(inside), _frames(outside))
     if parted is None:
         return None

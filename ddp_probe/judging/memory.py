@@ -1,9 +1,9 @@
 """Memory over time, as device.state has it: of each rank's devices, of its process, and what of a limit is left."""
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
-from weakref import WeakKeyDictionary
 
 from ddp_probe.judging import card_use
+from ddp_probe.judging.facts import fact
 from ddp_probe.judging.words import at, size
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import LoggedProcess, Run
@@ -11,7 +11,7 @@ from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Site
 
 MIB = 1 << 20
-_NEARLY = 0.9
+NEARLY = 0.9
 StateLine = LoggedCall[schema.DeviceState]
 
 
@@ -100,28 +100,24 @@ class NearLimit(NamedTuple):
         return self.used / self.there
 
 
-_NEAR: "WeakKeyDictionary[Run, Dict[str, List[NearLimit]]]" = WeakKeyDictionary()
-
-
+@fact
 def near_limits(run: Run) -> Dict[str, List[NearLimit]]:
-    """Return what is nearly used up of each host's control group and /dev/shm; it is looked for once."""
-    found = _NEAR.get(run)
-    if found is None:
-        found = _NEAR[run] = {}
-        for process in run.processes:
-            for one in _used(process):
-                kept = found.setdefault(process.host, [])
-                before = next((other for other in kept if other.what == one.what), None)
-                if before is None or before.share < one.share:
-                    kept[:] = sorted([other for other in kept if other is not before] + [one], key=lambda other: other.what, reverse=True)
+    """Return what is nearly used up of each host's control group and /dev/shm."""
+    found: Dict[str, List[NearLimit]] = {}
+    for process in run.processes:
+        for one in _used(process):
+            kept = found.setdefault(process.host, [])
+            before = next((other for other in kept if other.what == one.what), None)
+            if before is None or before.share < one.share:
+                kept[:] = sorted([other for other in kept if other is not before] + [one], key=lambda other: other.what, reverse=True)
     return found
 
 
 def _used(process: LoggedProcess) -> Iterator[NearLimit]:
     for call, state in system(process):
-        if state.memory_limit and (state.memory_taken or 0) >= _NEARLY * state.memory_limit:
+        if state.memory_limit and (state.memory_taken or 0) >= NEARLY * state.memory_limit:
             yield NearLimit("host", state.memory_taken or 0, state.memory_limit, call, process)
-        if state.shm_size and state.shm_free is not None and state.shm_free <= (1 - _NEARLY) * state.shm_size:
+        if state.shm_size and state.shm_free is not None and state.shm_free <= (1 - NEARLY) * state.shm_size:
             yield NearLimit("/dev/shm", state.shm_size - state.shm_free, state.shm_size, call, process)  # noqa: S108  # its name
 
 
@@ -133,7 +129,7 @@ def near(run: Run) -> Dict[str, str]:
             here, there = (host.on(card), card.memory_total) if card.memory_total else ([], 0)
             for process in [one for one in host.ranks if one.rank in here]:
                 held = main_device(process)
-                if held is not None and held[1] >= _NEARLY * there:
+                if held is not None and held[1] >= NEARLY * there:
                     told.setdefault(process.file, []).append(_part("card", held[1], there))
     found = near_limits(run)
     for process in run.processes if found else ():

@@ -1,8 +1,7 @@
 """A job that did well in spite of something: calls that DDP_PROBE_FIX changed, and starts that failed before the last one."""
 
+from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
-
-import msgspec
 
 from ddp_probe.judging import change, wrap_calls
 from ddp_probe.judging.rule import WARNING, Finding, Rule, Undecided, shown
@@ -35,7 +34,7 @@ def _rule(remedy: str, first: schema.Remedied, rules: Sequence[Rule]) -> Optiona
 
 
 def _for_good(run: Run, rule: Rule, process: LoggedProcess) -> change.Change:
-    """Return the change in the job's own call, for the rule that has one for a call which did not fail."""
+    """Return the change in the job's call, for the rule that has one for a call which did not fail."""
     wrapped = next((each for each in wrap_calls.wraps(run) if each.process is process), None)
     return wrap_calls.only_on_a_card(wrapped) if wrapped is not None and rule.slug == "device-ids-on-cpu" else ()
 
@@ -44,12 +43,12 @@ def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -
     first = changes[0][1]
     ranks = [process.rank for process, _ in changes if process.rank is not None]
     site = first.begin.site
-    what = "%s became %s" % (_words(first.begin.before), _words(first.begin.after))
+    what = _changed(first.begin)
     return rule.found(
         ranks=ranks,
         verdict="The job did well because DDP_PROBE_FIX=%s changed a call%s on %s: %s, because %s."
         % (remedy, at(site), named(sorted(set(ranks))), what, first.begin.because),
-        evidence=[shown(call, "%s became %s" % (_words(call.begin.before), _words(call.begin.after))) for _, call in changes[:4]],
+        evidence=[shown(call, _changed(call.begin)) for _, call in changes[:4]],
         when=min(call.when for _, call in changes),
         remedy=first.begin.for_good or rule.remedy,
         change=for_good,
@@ -58,8 +57,10 @@ def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -
     )
 
 
-def _words(values: Dict[str, str]) -> str:
-    return ", ".join("%s=%s" % pair for pair in values.items()) or "nothing"
+def _changed(told: schema.Remedied) -> str:
+    if not told.after:
+        return "%s was skipped" % ", ".join("%s(%s)" % pair for pair in told.before.items())
+    return "%s became %s" % tuple(", ".join("%s=%s" % pair for pair in values.items()) for values in (told.before, told.after))
 
 
 # A job that did well only at a later start: why the failed starts before it died; each is judged as a separate run.
@@ -75,6 +76,6 @@ def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Findi
         lead = "The job did well at its %s start; the %s one failed" % (last, ordinal(number))
         if told.findings:
             cause = told.findings[0]
-            yield msgspec.structs.replace(cause, severity=WARNING, verdict="%s: %s" % (lead, cause.verdict))
+            yield replace(cause, severity=WARNING, verdict="%s: %s" % (lead, cause.verdict))
         elif told.undecided:
             yield Undecided("failed-start", "%s: %s" % (lead, told.undecided[0].because), next=_NEXT)

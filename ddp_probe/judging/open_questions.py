@@ -1,25 +1,29 @@
-"""What a run leaves open if no rule found a cause: each rank that is not proven to have done well, why, and what to try next."""
+"""What a run leaves open if no rule found a cause: each rank that is not proven to have finished normally, why, and what to try next."""
 
 import os
+import platform
 import re
 from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ddp_probe.judging import proof
 from ddp_probe.judging.disagreements import disagreements
-from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.judging.waiting import joined, stood
-from ddp_probe.judging.words import by_number, clock, counted, named, place, subject
+from ddp_probe.judging.words import by_number, clock, counted, listed, named, place, subject
 from ddp_probe.reading import job_line as carried
+from ddp_probe.reading import proc_files
 from ddp_probe.reading.failures import INTERRUPTED
 from ddp_probe.reading.job_line import job_line
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run, one_line
+from ddp_probe.reading.process_files import NO_EVENT
 from ddp_probe.reading.rank_stacks import main_frames
 from ddp_probe.shared import schema
 from ddp_probe.shared.schema import Failure
 
 _SHOWN = 4  # Ranks whose place is said.
+_STATES = {"R": "computing", "S": "asleep", "D": "waiting for a disk or a device", "T": "stopped", "t": "stopped by a debugger"}
 
 
 def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
@@ -28,11 +32,11 @@ def open_questions(run: Run, told: Sequence[Undecided]) -> List[Undecided]:
     asked = [*_nothing(run), *_missing(run), *_elsewhere(run), *_failed(run, known), *_interrupted(run), *_waiting(run)]
     asked += _unproven(run, known, bool(asked or told))
     asked += [] if asked or told else [*_without_ledger(run), *disagreements(run)]
-    return asked or [*_texts(run), *([] if told else _launch(run))]
+    return asked or ([] if told else [*_texts(run), *_launch(run)])
 
 
 def _unproven(run: Run, known: Set[int], explained: bool) -> Iterator[Undecided]:
-    """Yield every rank without a proof; if the failure of another rank is told already, not those that only followed from it."""
+    """Yield every rank without a proof; if the failure of another rank is reported already, not those that only followed from it."""
     for gap, processes in proof.gaps(run):
         if explained and _followed(gap, processes, run, known):
             continue
@@ -44,7 +48,7 @@ def _stood(gap: proof.Gap, processes: List[LoggedProcess], run: Run) -> str:
     runs = gap.slug == proof.RUNNING
     if gap.slug != proof.NO_END and not (runs and all(map(_by_stack, processes))):
         return ""
-    known = view(run).ranks
+    known = standings_of(run).ranks
     places: Dict[str, List[int]] = {}
     for process in processes:
         where = known[process.rank].where() if process.rank in known else _by_stack(process)
@@ -70,7 +74,7 @@ def _followed(gap: proof.Gap, processes: List[LoggedProcess], run: Run, known: S
 
 
 def _nothing(run: Run) -> Iterator[Undecided]:
-    if run.processes or run.texts:
+    if run.processes or run.texts or run.failures:
         return
     if run.inventory.unreadable and not run.launchers:
         file, why = next(iter(run.inventory.unreadable.items()))
@@ -86,6 +90,12 @@ def _nothing(run: Run) -> Iterator[Undecided]:
     failures = [launcher.end.failure for launcher in run.launchers if launcher.end is not None and launcher.end.failure is not None]
     told = ["its launcher failed with %s" % _said(f) for f in failures[:1]]
     calls = [call for launcher in run.launchers for call in launcher.calls(schema.LauncherGroup)]
+    running = dict(_running(run))
+    if running and not told:
+        states = listed(["process %d is %s" % (pid, _STATES.get(state, "in state " + state)) for pid, state in running.items()], 4)
+        because = "No rank left a file, and %s: torch is not imported there yet, or the probe was not loaded." % states
+        yield Undecided("no-rank-wrote", because, next=proof.NEXT_RUNS % next(iter(running)))
+        return
     if calls and not told and all(call.end is not None and call.failure is None for call in calls):
         started = counted(sum(call.begin.asked or 0 for call in calls), "process", "processes")
         where = place(calls[0].site)
@@ -99,8 +109,18 @@ def _nothing(run: Run) -> Iterator[Undecided]:
     yield Undecided("no-rank-wrote", "No rank left a file: %s." % what, next=proof.NEXT_EARLY if run.launchers else proof.NEXT_OTHER_RUN)
 
 
+def _running(run: Run) -> Iterator[Tuple[int, str]]:
+    """Yield the processes that launchers of this host have started and that run, with the kernel's letter: none of them has written."""
+    for launcher in run.launchers:
+        group = launcher.final(schema.LauncherGroup)
+        for pid in group.end.children.values() if group is not None and group.end is not None and launcher.host == platform.node() else ():
+            now = proc_files.stat(pid)
+            if now is not None and now.parent == launcher.pid and now.state not in proc_files.GONE:
+                yield pid, now.state
+
+
 def _readable(why: str) -> str:
-    return proof.NEXT_EARLY if why.startswith("It holds no") else proof.NEXT_UNREADABLE
+    return proof.NEXT_EARLY if why == NO_EVENT else proof.NEXT_UNREADABLE
 
 
 def _rank_of(file: str) -> Optional[int]:
@@ -113,8 +133,9 @@ def _missing(run: Run) -> Iterator[Undecided]:
         return
     closed = {rank: file for file in run.inventory.unreadable for rank in [_rank_of(file)] if rank is not None and rank in run.missing}
     for rank, file in sorted(closed.items()):
-        why = run.inventory.unreadable[file].rstrip(".")
-        yield Undecided("unreadable", "The file of rank %d cannot be read: %s (%s)." % (rank, why, os.path.basename(file)), next=_readable(why))
+        why = run.inventory.unreadable[file]
+        said = "The file of rank %d cannot be read: %s (%s)." % (rank, why.rstrip("."), os.path.basename(file))
+        yield Undecided("unreadable", said, next=_readable(why))
     missing = [rank for rank in run.missing if rank not in closed]
     if not missing:
         return
@@ -127,7 +148,7 @@ def _missing(run: Run) -> Iterator[Undecided]:
 
 def _without_ledger(run: Run) -> Iterator[Undecided]:
     """Yield the ranks of a group without a file, or without a ledger if others have theirs: calls that differ may be silent."""
-    absent = sorted(view(run).unknown - set(run.ranks))
+    absent = sorted(standings_of(run).unknown - set(run.ranks))
     if absent:
         told = "%s left no file, and the ledgers of others hold a group with %s." % (subject(absent), named(absent))
         yield Undecided("missing-ranks", told, next=proof.NEXT_MISSING)
@@ -153,7 +174,8 @@ def unseen(run: Run) -> Undecided:
         "%s, without a file here: it is not known whether all went well there." % who,
         next="Start gather again on all hosts: what has arrived is kept, and the rest is added."
         if run.not_gathered
-        else "The folders of those hosts belong to this run. Copy them beside it, and name them all: python -m ddp_probe report %s" % near,
+        else "The folders of those hosts belong to this run. Start 'python -m ddp_probe gather' as a job of one process on each host, "
+        "which brings them together; or copy them beside it, and name them all: python -m ddp_probe report %s" % near,
     )
 
 

@@ -3,9 +3,9 @@
 import ast
 import re
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
-from weakref import WeakKeyDictionary
 
-from ddp_probe.judging.ledgers import Standing, View, as_site, described, view
+from ddp_probe.judging.facts import fact
+from ddp_probe.judging.ledgers import Standing, Standings, as_site, described, standings_of
 from ddp_probe.judging.rule import Evidence
 from ddp_probe.judging.waiting import PEER_GONE, waited
 from ddp_probe.judging.words import at, by_number, capital, clock, counted, listed, named
@@ -30,13 +30,13 @@ def of_kind(run: Run, *kinds: str) -> Optional[Split]:
 def group(run: Run, found: Split) -> str:
     """Name the group if it is not the default one, which is the first with all ranks."""
     one = found.group
-    largest = max((each.size for each, _ in view(run).groups.values()), default=0)
+    largest = max((each.size for each, _ in standings_of(run).groups.values()), default=0)
     return "" if one is None or (one.nth == 1 and one.size == largest) else " of the group of ranks %s" % one.ranks
 
 
 def waiting(run: Run, found: Split) -> str:
     """Say who waits in what, where, for how long."""
-    ranks = [view(run).ranks[rank] for rank in found.here]
+    ranks = [standings_of(run).ranks[rank] for rank in found.here]
     if found.what in PASSES:
         what = "in %s number %d%s" % (PASSES[found.what], found.number, at(ranks[0].entry))
     elif ranks[0].inside is None:
@@ -51,7 +51,7 @@ def waiting(run: Run, found: Split) -> str:
 
 def absent(run: Run, found: Split) -> str:
     """Say where the ranks are that do not come, alike ones in one clause."""
-    ranks = view(run).ranks
+    ranks = standings_of(run).ranks
     parts = [
         "%s %s%s" % (named(same), "" if standing.left is not None else by_number(same, "is ", "are "), standing.where())
         for standing, same in _places([ranks[rank] for rank in found.there])
@@ -71,11 +71,11 @@ def _places(standings: Sequence[Standing]) -> List[Tuple[Standing, List[int]]]:
 
 def _behind(run: Run, found: Split) -> str:
     if found.what in PASSES and found.there:
-        passes = {view(run).ranks[rank].times(found.what) for rank in found.there}
+        passes = {standings_of(run).ranks[rank].times(found.what) for rank in found.there}
         return ", after %s" % counted(passes.pop(), found.what + " pass", found.what + " passes") if len(passes) == 1 else ""
     if found.group is None or found.what or not found.there:
         return ""
-    counts = [view(run).ranks[rank].count(found.group.id) for rank in found.there]
+    counts = [standings_of(run).ranks[rank].count(found.group.id) for rank in found.there]
     low, high = found.number - max(counts), found.number - min(counts)
     return " (%s behind)" % counted(low, "collective") if low == high else " (%d to %d collectives behind)" % (low, high)
 
@@ -93,18 +93,18 @@ def sides(found: Split) -> str:
 
 def evidence(run: Run, found: Split) -> List[Evidence]:
     """Return lines of the ledgers of both sides; a line's number is that of the record."""
-    seen = view(run)
+    standings = standings_of(run)
     if found.calls:
-        return [one for call, ranks in found.calls[:4] for one in _of_call(seen, found, call, ranks)]
+        return [one for call, ranks in found.calls[:4] for one in _of_call(standings, found, call, ranks)]
     shown = [*_first(found.here), *_first(found.there)]
-    if any(_has_own_line(seen.ranks[rank]) for rank in found.there):
+    if any(_has_own_line(standings.ranks[rank]) for rank in found.there):
         shown = [*_first(found.there), *found.here[:1]]  # The report shows the source of the first line.
     return [stands(run, rank) for rank in shown]
 
 
 def stands(run: Run, rank: int) -> Evidence:
     """Return the line of a rank's ledger that shows where it stands."""
-    standing = view(run).ranks[rank]
+    standing = standings_of(run).ranks[rank]
     return _line(standing, "%s %s" % (named([rank]), standing.where()))
 
 
@@ -117,9 +117,9 @@ def _first(ranks: Sequence[int]) -> Sequence[int]:
     return ranks[:_LINES]
 
 
-def _of_call(seen: View, found: Split, call: LedgerCall, ranks: Sequence[int]) -> Iterator[Evidence]:
+def _of_call(standings: Standings, found: Split, call: LedgerCall, ranks: Sequence[int]) -> Iterator[Evidence]:
     for rank in ranks[:1]:
-        standing = seen.ranks[rank]
+        standing = standings.ranks[rank]
         one = record(standing, found.group.id if found.group is not None else "", found.number)
         text = "%s: collective number %d is %s" % (named(ranks), found.number, described(call.op, call.elements, call.dtype, call.root))
         yield Evidence(standing.ledger.path, one.number if one is not None else 1, as_site(call.site), text)
@@ -171,23 +171,19 @@ def doubt(found: Split) -> str:
 
 def only_waits(run: Run) -> bool:
     """Tell whether no rank has failed for a reason of its own: then where the ranks part is the cause."""
-    return all(standing.left is None or standing.left.failure is None for standing in view(run).ranks.values())
+    return all(standing.left is None or standing.left.failure is None for standing in standings_of(run).ranks.values())
 
 
-# At which call the ranks of a run part, as reading/splits.py tells it, with what the logs and the job's own source know besides.
-
-_SPLITS: "WeakKeyDictionary[Run, Tuple[Optional[Split]]]" = WeakKeyDictionary()
+# At which call the ranks of a run part, as reading/splits.py tells it, with what the logs and the job's source know besides.
 
 
+@fact
 def split(run: Run) -> Optional[Split]:
     """Return where the ranks of a run part first; None if they do not."""
-    found = _SPLITS.get(run)
-    if found is None:
-        seen = view(run)
-        parted = splits.differing(seen)
-        told = _by_source(parted) or splits.narrowed(seen, parted) if parted is not None else None
-        found = _SPLITS[run] = (told or splits.halt(seen, halted(run, seen)) or splits.stalled(seen),)
-    return found[0]
+    standings = standings_of(run)
+    parted = splits.differing(standings)
+    told = _by_source(parted) or splits.narrowed(standings, parted) if parted is not None else None
+    return told or splits.halt(standings, halted(run, standings)) or splits.stalled(standings)
 
 
 def _by_source(parted: Split) -> Optional[Split]:
@@ -209,12 +205,15 @@ _STOPPED = ("T", "t")
 _SAID = re.compile(r"process (?P<pid>\d{1,10}) is in state (?P<state>[Tt])\b")
 
 
-def halted(run: Run, seen: View) -> Dict[int, str]:
+def halted(run: Run, standings: Standings) -> Dict[int, str]:
     """Return the ranks whose process does not run, each with how that is known."""
     found = {
-        rank: how for rank, one in seen.ranks.items() for how in [_stopped(run, one) or _was_stopped(run, one) or _silent(run, one, seen)] if how
+        rank: how
+        for rank, one in standings.ranks.items()
+        for how in [_stopped(run, one) or _was_stopped(run, one) or _silent(run, one, standings)]
+        if how
     }
-    return found if len(found) < len(seen.ranks) else {}
+    return found if len(found) < len(standings.ranks) else {}
 
 
 def _stopped(run: Run, standing: Standing) -> str:
@@ -238,15 +237,15 @@ def _was_stopped(run: Run, standing: Standing) -> str:
     return ""
 
 
-def _silent(run: Run, standing: Standing, seen: View) -> str:
+def _silent(run: Run, standing: Standing, standings: Standings) -> str:
     """Say that a rank was there and has written nothing."""
     death = run.death(standing.rank)
     if run.stands_until(standing.process) is None and (death is None or not death.signal):
         return ""  # It may have ended by itself at any time: nothing says that it was there until somebody ended it.
-    return _unheard(standing, seen)
+    return _unheard(standing, standings)
 
 
-def _unheard(standing: Standing, seen: View) -> str:
+def _unheard(standing: Standing, standings: Standings) -> str:
     """Say since when a rank has written nothing although it should have said twice that it hangs, and others on its host have."""
     process, after = standing.process, _after(standing.process)
     if (
@@ -262,7 +261,7 @@ def _unheard(standing: Standing, seen: View) -> str:
     moved = standing.ledger.moved
     if standing.until - moved < 2 * after + _LATE or process.last_when >= moved + after - _EARLY or _dumped(process, moved):
         return ""
-    others = [rank for rank, one in seen.ranks.items() if rank != standing.rank and _speaks_of(one, process, moved + after)]
+    others = [rank for rank, one in standings.ranks.items() if rank != standing.rank and _speaks_of(one, process, moved + after)]
     if not others:
         return ""
     return "has not run since %s (its watcher has written nothing, and that of %s has)" % (clock(moved), named(others[:1]))
@@ -284,7 +283,7 @@ def _dumped(process: LoggedProcess, moved: float) -> bool:
     return dump is not None and dump.when >= moved
 
 
-# Tells from the job's own source, if it is here, whether a call stands in a branch that only some ranks take: under `if rank == 0`.
+# Tells from the job's source, if it is here, whether a call stands in a branch that only some ranks take: under `if rank == 0`.
 
 _RANK = re.compile(r"(?:^|_|\b)rank(?:\b|_)|is_main|is_master|main_process", re.IGNORECASE)
 

@@ -3,9 +3,9 @@
 import re
 from functools import lru_cache
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
-from weakref import WeakKeyDictionary
 
-from ddp_probe.judging.rule import HIGH, LOW, Evidence, Finding, Printed, Rule, failed, first_of, line
+from ddp_probe.judging.facts import fact
+from ddp_probe.judging.rule import HIGH, LOW, Evidence, Printed, Rule, failed, first_of, line
 from ddp_probe.judging.words import cut
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Failed, Run
@@ -218,16 +218,11 @@ def _search(pattern: str, text: str) -> Optional[PatternMatch]:
     return searchable(pattern).search(text)
 
 
-_TEXTS: "WeakKeyDictionary[Run, Tuple[List[Failed], List[Tuple[str, Failed]], Set[str]]]" = WeakKeyDictionary()
-
-
+@fact
 def _fatal(run: Run) -> Tuple[List[Tuple[str, Failed]], Set[str]]:
     """Return the failures that were not survived, each with its text, and the different texts: a hundred thousand ranks may say the same."""
-    known = _TEXTS.get(run)
-    if known is None or known[0] is not run.failures:
-        found = [(failure.text, failure) for failure in run.failures if failure.fatal]
-        known = _TEXTS[run] = (run.failures, found, {text for text, _ in found})
-    return known[1], known[2]
+    found = [(failure.text, failure) for failure in run.failures if failure.fatal]
+    return found, {text for text, _ in found}
 
 
 def matches(rule: Rule, run: Run) -> List[Match]:
@@ -266,10 +261,12 @@ def _in_log(pattern: str, failure: Failed, run: Run, known: Dict[Tuple[str, str]
     return known[key]
 
 
-def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Finding]:
+def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Any]:
     """Yield one finding for all failures that carry a rule's text, in events or in plain logs: the check of a rule by words."""
-    found = [match for match in matches(rule, run) if (match.failure.process is None) == plain]
+    told = [match for match in matches(rule, run) if (match.failure.process is None) == plain]
+    found = [match for match in told if not match.printed.next]
     if not found:
+        yield from (rule.undecided(_verdict(rule, match), [one.failure for one in told], match.printed.next) for match in told[:1])
         return
     first = found[0]
     ranks = {rank for match in found for rank in _ranks(match)}
@@ -289,7 +286,7 @@ def by_text(rule: Rule, run: Run, plain: bool = False) -> Iterator[Finding]:
 def _line(match: Match) -> int:
     """Return the number of the line that carries the text: a passage of a plain log may begin some lines before it."""
     failure = match.failure
-    numbers = [number for _, number in failure.source] if not failure.type else []
+    numbers = [number for (_, number), text in failure.source.items() for _ in text.split("\n")] if not failure.type else []
     nth = failure.message[: match.found.start()].count("\n")
     return numbers[nth] if nth < len(numbers) else failure.at.line
 

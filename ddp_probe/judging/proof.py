@@ -21,7 +21,7 @@ RUNNING, FAILED, SIGNAL, NO_END, EXIT_CODE, UNKNOWN_CODE, UNKNOWN_SIZE, HOLES = 
 
 
 class Gap(NamedTuple):
-    """Why a rank is not proven to have done well: what follows its name, for one rank and for several, and what to do next."""
+    """Why a rank is not proven to have finished normally: what follows its name, for one rank and for several, and what to do next."""
 
     slug: str
     one: str
@@ -46,7 +46,7 @@ def sentence(gap: Gap, processes: List[LoggedProcess]) -> str:
 
 
 def unproven(run: Run, process: LoggedProcess) -> Optional[Gap]:
-    """Return why this process is not proven to have done well, or None for one that is."""
+    """Return why this process is not proven to have finished normally, or None for one that is."""
     if process.rank is not None and process.rank in run.running:
         return Gap(RUNNING, "still runs", "still run", NEXT_FOLLOW)
     told = word(run, process)
@@ -97,6 +97,7 @@ def _gap(slug: str, how: str, then: str) -> Gap:
 # What to try next if a run leaves a question open: one sentence each, so that "undecided" is never the last word.
 
 NEXT_EARLY = "Look at what the launch printed first: the program may have ended before it imported torch."
+NEXT_RUNS = "Look where they stand: python -m ddp_probe attach %d."
 NEXT_NO_GROUP = (
     "If the processes use torch.distributed.rpc or no torch at all, there is nothing to follow: the probe looks at process groups. "
     "If they should train together, look whether each of them calls init_process_group."
@@ -105,7 +106,7 @@ NEXT_OTHER_RUN = "python -m ddp_probe runs lists all runs."
 NEXT_MISSING = "Look at what those ranks printed first. If their host writes to a folder of its own, name both: python -m ddp_probe report DIR DIR."
 NEXT_LAUNCHER = "Look at what the launching program printed, and at its own code after the ranks had ended."
 NEXT_HUNG = "If it hung there, look at the ranks that were in another place: it waited for those."
-NEXT_WAITING = "Look at the ranks that are missing: these may wait for them. If it still runs, py-spy dump --pid %d shows the stack."
+NEXT_WAITING = "Look at the ranks that are missing: these may wait for them. If it still runs, python -m ddp_probe attach %d shows where each stands."
 NEXT_EMPTY = "Keep what the job prints, errors too: COMMAND 2>&1 | tee log. Or run it with DDP_PROBE=1."
 NEXT_TRACED = "Run the job again with DDP_PROBE=1 and read that run: python -m ddp_probe report."
 NEXT_FAILURE = "Start at %s; the whole traceback is in %s:%d, and python -m ddp_probe logs%s shows what was done before."

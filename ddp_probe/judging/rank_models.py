@@ -6,12 +6,13 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import msgspec
 
-from ddp_probe.judging.rule import once_per_run
+from ddp_probe.judging.facts import fact
 from ddp_probe.judging.wrap_calls import Wrapped, wrapping_ranks
 from ddp_probe.reading import fold_file
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
+from ddp_probe.shared.schema import UNREADABLE
 
 _BYTES = 1 << 26  # A list longer than this is not read.
 _WRAPPERS = ("DistributedDataParallel", "MMDistributedDataParallel")
@@ -20,7 +21,7 @@ Parameter = Tuple[str, Tuple[int, ...], str, bool]  # name, shape, dtype, traina
 _LIST = msgspec.json.Decoder(List[Tuple[str, Tuple[int, ...], str, bool, str]])
 
 
-@once_per_run
+@fact
 def first_wraps(run: Run) -> List[Wrapped]:
     """Return each rank's first wrap in the default group, by rank: another group may hold another model."""
     found: List[Wrapped] = []
@@ -70,7 +71,7 @@ def _read(path: str) -> Optional[List[Parameter]]:
             return None
         with open(path, "rb") as stream:
             rows = _LIST.decode(stream.read(_BYTES))
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except (OSError, *UNREADABLE):
         return None
     return [(name, shape, dtype, trainable) for name, shape, dtype, trainable, _ in rows]
 
@@ -205,6 +206,6 @@ TWO_SIZES = (
     + r"(?:SequenceNumber=(?P<n>\d+), )?OpType=BROADCAST, TensorShape=\[(?P<one>[^\]]*)\]"
     r".{1,2000}?" + _RUNS + r"(?(n)SequenceNumber=(?P=n), )OpType=BROADCAST, TensorShape=\[(?!(?P=one)\])(?P<two>[^\]]*)\]"
 )
-# DDP's own exchange of parameters and buffers, as frames have it.
+# DDP's exchange of parameters and buffers, as frames have it.
 DDP_SENDS = r"_sync_module_states|_sync_params_and_buffers|_sync_buffers|_distributed_broadcast_coalesced|_broadcast_coalesced"
 JOB_BROADCASTS = r"distributed_c10d\.py:\d+ in broadcast\b"

@@ -5,10 +5,11 @@ other calls than the ledger does. So its entries are matched with the ledger's r
 """
 
 import os
+from dataclasses import replace
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from ddp_probe.judging import rule
-from ddp_probe.judging.ledgers import Standing, called, described, view
+from ddp_probe.judging.ledgers import Standing, called, described, standings_of
 from ddp_probe.judging.parted import split
 from ddp_probe.judging.rule import Evidence, Finding
 from ddp_probe.judging.words import at
@@ -36,8 +37,8 @@ class Told(NamedTuple):
 
 
 def beside(finding: Finding, run: Run) -> Finding:
-    """Return the finding with what the dumps of its ranks say; without dumps, or if it is not from the ledgers, as it is."""
-    parted = split(run) if any(one.file.endswith(schema.SUFFIX) for one in finding.evidence) else None
+    """Return a finding from the ledgers with what the dumps of its ranks say; without dumps as it is."""
+    parted = split(run)
     dumps = flight_recorder.find(sorted({os.path.dirname(process.file) for process in run.processes})) if parted is not None else {}
     if parted is None or not dumps:
         return finding
@@ -47,9 +48,7 @@ def beside(finding: Finding, run: Run) -> Finding:
     finding.evidence.extend([*reversed(list(alike.values())), *against])
     for one in against:
         run.inventory.notes.append("%s. Which of them is right is not known." % one.text)
-    if against:
-        finding.confidence = _LOWER.get(finding.confidence, finding.confidence)
-    return finding
+    return replace(finding, confidence=_LOWER.get(finding.confidence, finding.confidence)) if against else finding
 
 
 def _read(run: Run, parted: Split, dumps: Dict[int, str]) -> Iterator[Recording]:
@@ -61,12 +60,12 @@ def _read(run: Run, parted: Split, dumps: Dict[int, str]) -> Iterator[Recording]
             run.inventory.notes.append(
                 "The Flight Recorder dump of rank %d, %s, was not read: %s." % (rank, os.path.basename(found.path), found.problem)
             )
-        elif rank in view(run).ranks:
+        elif rank in standings_of(run).ranks:
             yield found
 
 
 def _told(run: Run, parted: Split, found: Recording) -> Told:
-    standing = view(run).ranks[found.rank]
+    standing = standings_of(run).ranks[found.rank]
     process = standing.process
     entries = [entry for entry in found.entries if not entry.is_p2p and entry.created_ns * 1e-9 > process.start_when - process.offset - _AFTER]
     if not entries:  # The dump is empty, or a process with this rank has left it that was there before.

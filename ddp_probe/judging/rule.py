@@ -1,15 +1,13 @@
 """What a rule is made of: its page and the texts it knows; and what it answers: found, or undecided because."""
 
-from functools import wraps
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
-from weakref import WeakKeyDictionary
+from dataclasses import dataclass, field
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import msgspec
 
 from ddp_probe.judging import change as changes
-from ddp_probe.judging import job_calls
 from ddp_probe.reading.logged_call import LoggedCall, LogLine
-from ddp_probe.reading.model import Failed, Run
+from ddp_probe.reading.model import Failed
 from ddp_probe.shared.schema import Site
 
 ERROR, WARNING = "error", "warning"
@@ -18,7 +16,7 @@ TEXTS = ("title", "symptom", "evidence", "remedy")
 """What a person reads of a rule, in each language."""
 
 
-class Evidence(msgspec.Struct, omit_defaults=True):
+class Evidence(msgspec.Struct, omit_defaults=True, frozen=True):
     """A line of a log, the line of the job that it speaks of, and what it shows."""
 
     file: str = ""
@@ -27,7 +25,8 @@ class Evidence(msgspec.Struct, omit_defaults=True):
     text: str = ""
 
 
-class Finding(msgspec.Struct):
+@dataclass(frozen=True)
+class Finding:
     """One cause that a rule has identified in a run, with the evidence and the change to make."""
 
     id: str
@@ -40,10 +39,10 @@ class Finding(msgspec.Struct):
     remedy: str  # The exact change to make.
     fix: str = ""  # The remedy's name for DDP_PROBE_FIX.
     confidence: str = HIGH
-    consequences: List[str] = []  # What followed from it.
-    when: float = 0.0  # Of the first sign of it.
-    explains: List[Any] = []  # Failures that it accounts for; those need no finding of their own.
-    edits: List[Any] = []  # What `remedy` says, as far as it can be followed without a person: change.Edit, each.
+    consequences: List[str] = field(default_factory=list)  # What followed from it.
+    when: float = field(default=0.0, repr=False)  # Of the first sign of it.
+    explains: List[Any] = field(default_factory=list, repr=False)  # Failures that it accounts for; those need no finding of their own.
+    edits: List[Any] = field(default_factory=list, repr=False)  # What `remedy` says, as far as it can be followed alone: change.Edit, each.
 
 
 class Undecided(NamedTuple):
@@ -66,6 +65,7 @@ class Printed(NamedTuple):
     unless: str = ""  # Not there: neither in the exception nor in its frames.
     nowhere: str = ""  # Nor there: neither in the exception, nor in its frames, nor anywhere in the plain log.
     says: str = ""  # The verdict; {name} stands for a named group. Without it the rule's title is said.
+    next: str = ""  # These words fit other causes as well, so the rule is undecided: what decides.
     ranks: bool = True  # Whether who printed it is guilty of it.
 
 
@@ -103,12 +103,15 @@ class Rule(NamedTuple):
         confidence: str = HIGH,
         severity: str = "",
         fix: Optional[str] = None,
+        cause: str = "",
     ) -> Finding:
         """Return a finding of this rule. What to change is a change, which becomes words, or words alone."""
+        from ddp_probe.judging import job_calls  # It reads the job's source; the page of a rule needs none.
+
         return Finding(
             self.id,
             self.slug,
-            self.cause,
+            cause or self.cause,
             severity or self.severity,
             sorted(set(ranks)),
             verdict,
@@ -148,29 +151,3 @@ def failed(failure: Failed, text: str = "") -> Evidence:
 def line(at: LogLine, text: str) -> Evidence:
     """Return a line of a log as evidence."""
     return Evidence(at.file, at.line, None, text)
-
-
-# What several rules ask of a run is looked at once: each of a hundred thousand ranks may be in it.
-
-R = TypeVar("R")
-_ALL: "List[WeakKeyDictionary[Run, Any]]" = []
-
-
-def once_per_run(ask: Callable[[Run], List[R]]) -> Callable[[Run], List[R]]:
-    """Remember the answer until it is forgotten. It is shared: whoever asks does not change it."""
-    known: WeakKeyDictionary[Run, List[R]] = WeakKeyDictionary()
-    _ALL.append(known)
-
-    @wraps(ask)
-    def asked(run: Run) -> List[R]:
-        if run not in known:
-            known[run] = ask(run)
-        return known[run]
-
-    return asked
-
-
-def forget(run: Run) -> None:
-    """Free what was remembered of a run once all rules have answered."""
-    for known in _ALL:
-        known.pop(run, None)

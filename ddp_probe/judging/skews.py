@@ -45,5 +45,5 @@ def compare(name: str, values: Mapping[int, str], launchers: List[str]) -> Optio
 
 
 def started(run: Run) -> List[schema.LauncherStart]:
-    """Return what the launchers told of themselves."""
+    """Return what the launchers said of themselves."""
     return [launcher.start for launcher in run.launchers if isinstance(launcher.start, schema.LauncherStart)]

@@ -47,6 +47,9 @@ FITTING = ", ".join(
 )
 """For a sentence, which backend goes with which device."""
 
+PLUGIN_LIBRARY = r"(?:%s|torch_ccl|oneccl_bindings_for_pytorch|Ascend|habana_frameworks)[/\\][^\n]*\.so[\w.]*: undefined symbol: " % MODULES
+"""The loader's words for a library of a plugin, or of the toolkit that it needs, which misses a symbol."""
+
 SPOKEN_OF = r"\b(?:%s|%s|%s|(?:%s):\d)\b" % (MODULES, BACKENDS, _any(known.smi for known in _WITH_PLUGIN), DEVICES)
 """A text speaks of an accelerator that has a plugin: of its module, its backend, its tool or one of its devices."""
 

@@ -19,6 +19,13 @@ TIMED_OUT = re.compile(
     r"|(?<![NR])(?:%s|ACL|notify)[^\n]{0,300}(?:time ?out|timed out)|Connection timed out|Socket Timeout" % COMMUNICATION
 )
 
+_UNREACHED = re.compile(r"[Cc]onnect[^\n]{0,200}(?:refused|timed out)")
+
+
+def of_others(failure: Failed) -> bool:
+    """Tell whether a rank says only that others do not answer."""
+    return bool(failure.consequence or TIMED_OUT.search(failure.text) or _UNREACHED.search(failure.text))
+
 
 def waited(failure: Failed) -> bool:
     """Tell whether a rank that had joined the group stopped waiting for another one."""
@@ -44,11 +51,11 @@ def milliseconds(failure: Failed) -> Optional[int]:
 
 def stood(failure: Failed) -> str:
     """Say where a rank was when it stopped waiting: the line of the job, and the library call that it made there."""
-    called = _called(failure)
+    called = call_of(failure)
     return "at %s%s" % (place(failure.site), " in %s" % called if called else "")
 
 
-def _called(failure: Failed) -> str:
+def call_of(failure: Failed) -> str:
     """Return the first public name behind the job's line; wrappers and private functions of torch do not count."""
     behind = list(failure.frames)
     if failure.site in behind:

@@ -88,6 +88,11 @@ def moment(when: float) -> str:
     return datetime.fromtimestamp(when, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC") if 0 <= when < 1e11 else "an unknown time"
 
 
+def lasting(seconds: float) -> str:
+    """Return a length of time: in milliseconds below a second, else in seconds."""
+    return "%.0f ms" % (seconds * 1000) if seconds < 1 else "%.1f s" % seconds
+
+
 def size(number: float) -> str:
     """Return bytes as a sentence has them."""
     return "%.1f GiB" % (number / (1 << 30)) if number >= 1 << 30 else "%.0f MiB" % (number / (1 << 20))

@@ -4,9 +4,9 @@ import os
 import re
 from typing import List, NamedTuple, Optional, Sequence, Set
 
-from ddp_probe.judging import change, job_calls
-from ddp_probe.judging.rule import once_per_run
-from ddp_probe.judging.vendor_words import CARDS
+from ddp_probe.judging import change
+from ddp_probe.judging.facts import fact
+from ddp_probe.judging.vendor_words import CARDS, COMMUNICATION
 from ddp_probe.judging.words import at, counted, listed, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
@@ -23,7 +23,8 @@ CUT_OFF = _REFUSED + r"(?!.{0,200}?module\s+parameters?\s*\{)"  # The text no lo
 # A collective of a card's backend that got a tensor on the CPU: torch 2.x, 1.x, 1.0, and the vendors' copies of the second.
 CPU_TENSOR = (
     r"No backend type associated with device type cpu|Tensors must be (?:CUDA|GPU|%s) and dense"
-    r"|Only CUDA dense tensor is supported for NCCL|Could not run 'c10d::\w+' with arguments from the 'CPU' backend" % CARDS
+    r"|Only CUDA dense tensor is supported for NCCL|Could not run 'c10d::\w+' with arguments from the 'CPU' backend"
+    r"|(?:%s) only supports (?:%s) tensors, but got a tensor on cpu" % (CARDS, COMMUNICATION, CARDS)
 )
 TWO_DEVICES = (
     r"[Ee]xpected all tensors to be on the same device|found at least two devices|to be on the same device|expected device \w+:\d+ but got"
@@ -66,7 +67,7 @@ class Wrapped(NamedTuple):
         return "[%s]" % ", ".join(given) if given else ""
 
 
-@once_per_run
+@fact
 def wraps(run: Run) -> List[Wrapped]:
     """Return what DDP itself was given; FSDP and MMSeparateDistributedDataParallel move a model themselves."""
     found = [Wrapped(process, call) for process in run.processes for call in process.calls(schema.Wrap)]
@@ -170,7 +171,9 @@ def all_ids(chosen: Sequence[Wrapped]) -> str:
 
 
 def _in_source(wrapped: Wrapped) -> str:
-    """Return device_ids as the job's own call has them, if its source is at hand."""
+    """Return device_ids as the job's call has them, if its source is at hand."""
+    from ddp_probe.judging import job_calls  # As in Rule.found.
+
     own = job_calls.names(change.Argument(wrapped.call.site, change.WRAP, "device_ids", "None", 1))
     return own.get("was", "") if own is not None else ""
 

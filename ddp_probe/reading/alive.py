@@ -3,13 +3,12 @@
 import os
 import platform
 from functools import lru_cache
-from typing import List, Optional
+from typing import Optional
 
 from ddp_probe.reading import bundled
 from ddp_probe.reading.model import LoggedProcess
+from ddp_probe.reading.proc_files import GONE, Stat, stat, text
 
-_STATE, _START_TIME = 0, 19  # Among the fields after the name in brackets, which may contain spaces and brackets.
-_GONE = ("Z", "X", "x")
 _SLACK = 2.0  # How many seconds the kernel's start time may be after the first line of the same process.
 
 
@@ -28,8 +27,8 @@ def alive(process: LoggedProcess) -> bool:
         pass
     except (OSError, OverflowError):
         return False
-    now = _status(process.pid)
-    return not now or (now[_STATE] not in _GONE and _same(process, now))
+    now = stat(process.pid)
+    return now is None or (now.state not in GONE and _same(process, now))
 
 
 def state_of(process: LoggedProcess) -> Optional[str]:
@@ -46,39 +45,24 @@ def kernel_state(pid: int, host: str, born: int, boot: str) -> Optional[str]:
         return bundle.state(host, pid)
     if host != platform.node() or boot not in ("", _boot()):
         return None
-    now = _status(pid)
-    return now[_STATE] if now and now[_STATE] not in _GONE and born in (0, int(now[_START_TIME])) else ""
+    now = stat(pid)
+    return now.state if now is not None and now.state not in GONE and born in (0, now.born) else ""
 
 
-def _same(process: LoggedProcess, now: List[str]) -> bool:
+def _same(process: LoggedProcess, now: Stat) -> bool:
     """Compare the start times of the process and of the log; a log of an older probe has only the time of its first line."""
-    ticks = int(now[_START_TIME])
     if process.started.born is not None:
-        return process.started.born == ticks and process.started.boot in ("", _boot())
+        return process.started.born == now.born and process.started.boot in ("", _boot())
     since = _host_started()
-    return since is None or not process.start_when or since + ticks / os.sysconf("SC_CLK_TCK") <= process.start_when + _SLACK
-
-
-def _status(pid: int) -> List[str]:
-    """Return the kernel's status fields of a process, or an empty list if there are none."""
-    fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
-    return fields if len(fields) > _START_TIME and fields[_START_TIME].isdigit() else []
+    return since is None or not process.start_when or since + now.born / os.sysconf("SC_CLK_TCK") <= process.start_when + _SLACK
 
 
 @lru_cache(maxsize=1)
 def _boot() -> str:
-    return _read("/proc/sys/kernel/random/boot_id").strip()
+    return text("sys/kernel/random/boot_id").strip()
 
 
 @lru_cache(maxsize=1)
 def _host_started() -> Optional[float]:
-    found = [line.split()[1] for line in _read("/proc/stat").splitlines() if line.startswith("btime ")]
+    found = [line.split()[1] for line in text("stat").splitlines() if line.startswith("btime ")]
     return float(found[0]) if found else None
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""

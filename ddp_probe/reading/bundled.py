@@ -7,25 +7,23 @@ It is somebody else's file: unpacking it can neither write elsewhere nor fill th
 """
 
 import contextlib
-import gzip
 import os
 import re
 import stat
-import tarfile
-import tempfile
 import time
-import zlib
-from typing import IO, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import IO, Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import msgspec
 
+from ddp_probe.reading import remote
 from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
+from ddp_probe.shared.schema import UNREADABLE
 
 MOST_BYTES = 1 << 28  # Of a bundle without its compression; bundle writes fewer.
 MOST_FILES = 100_000
 _LONGEST = 400  # Characters of a name.
 _PIECE = 1 << 16
-_BROKEN = (tarfile.TarError, EOFError, OSError, zlib.error, ValueError, OverflowError, RecursionError, MemoryError)
+_PLAIN = (b"0", b"\0")  # tarfile.REGTYPE and AREGTYPE.
 
 
 class _HostileError(Exception):
@@ -35,12 +33,16 @@ class _HostileError(Exception):
 @contextlib.contextmanager
 def unpacked(path: str) -> Iterator[str]:
     """Unpack a bundle, and remove the folder in the end."""
+    import tarfile  # Few runs are archives.
+    import tempfile
+    import zlib
+
     with tempfile.TemporaryDirectory(prefix="ddp_probe-bundle-") as folder:
         try:
             _unpack(path, folder)
         except _HostileError as exc:
             raise not_a_bundle(path, str(exc)) from exc
-        except _BROKEN as exc:
+        except (tarfile.TarError, EOFError, OSError, zlib.error, ValueError, OverflowError, RecursionError, MemoryError) as exc:
             raise _broken(path, exc) from exc
         yield folder
 
@@ -64,6 +66,10 @@ def _broken(path: str, exc: BaseException) -> UnusableError:
 
 
 def _unpack(path: str, folder: str) -> None:
+    import gzip
+    import tarfile
+    import tempfile
+
     with tempfile.TemporaryFile(dir=folder) as plain:
         with gzip.open(path, "rb") as packed:
             _copy(packed, plain, MOST_BYTES, "it")
@@ -72,7 +78,7 @@ def _unpack(path: str, folder: str) -> None:
             _members(tar, folder)
 
 
-def _members(tar: tarfile.TarFile, folder: str) -> None:
+def _members(tar: Any, folder: str) -> None:
     left, count = MOST_BYTES, 0
     for member in tar:
         count += 1
@@ -80,7 +86,7 @@ def _members(tar: tarfile.TarFile, folder: str) -> None:
             raise _HostileError("It holds more than %d files." % MOST_FILES)
         if member.isdir():
             continue
-        if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
+        if member.type not in _PLAIN or member.issparse():
             raise _HostileError("It holds %r, which is not a plain file." % member.name[:200])
         target = os.path.join(folder, *_parts(member.name))
         source = tar.extractfile(member)
@@ -105,7 +111,7 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
-def _copy(source: Union[IO[bytes], gzip.GzipFile], target: IO[bytes], most: int, name: str) -> int:
+def _copy(source: Any, target: IO[bytes], most: int, name: str) -> int:
     """Copy at most this many bytes; return how many there were."""
     copied = 0
     while True:
@@ -165,12 +171,13 @@ class Manifest(msgspec.Struct):
 class OpenBundle:
     """A bundle that is being read."""
 
-    def __init__(self, name: str, folder: str, manifest: Manifest) -> None:
+    def __init__(self, name: str, folder: str, manifest: Manifest, number: str = "") -> None:
         self.name = name
         self.folder = folder
         self.manifest = manifest
         own = [os.path.join(folder, path) for path in manifest.paths]
-        self.paths = own
+        launch = number or (":%d" % manifest.launch if manifest.launch else "")
+        self.paths = [each + launch for each in own]
         self._root = own[0] if len(own) == 1 and os.path.isdir(own[0]) else os.path.dirname(own[0]) if own else folder
 
     def state(self, host: str, pid: int) -> Optional[str]:
@@ -197,7 +204,7 @@ def current() -> Optional[OpenBundle]:
 
 def shown(text: str) -> str:
     """Return a path, or a text with paths, as a person named it."""
-    return _OPEN[-1].shown(text) if _OPEN else text
+    return remote.shown(_OPEN[-1].shown(text) if _OPEN else text)
 
 
 def read_at() -> float:
@@ -221,30 +228,45 @@ def refuse(paths: Sequence[str], what: str) -> None:
 
 @contextlib.contextmanager
 def opened(paths: Sequence[str]) -> Iterator[List[str]]:
-    """Yield the paths to read: those inside the bundle if one is named, else the same."""
+    """Yield the paths to read: those inside the bundle if one is named, what is elsewhere brought here, else the same."""
+    with contextlib.ExitStack() as stack:
+        paths = remote.brought(paths, stack)
+        bundle = unpack(paths, stack)
+        yield list(paths) if bundle is None else stack.enter_context(reading(bundle))
+
+
+def unpack(paths: Sequence[str], stack: contextlib.ExitStack) -> Optional[OpenBundle]:
+    """Return the bundle if one is named, unpacked until the stack is closed."""
     bundle = next((path for path in paths if is_bundle(_numbered(path)[0])), None)
     if bundle is None:
-        yield list(paths)
-        return
+        return None
     if len(paths) > 1:
         raise UsageError("A bundle is read alone.", "Name %s without the other paths." % bundle)
     path, number = _numbered(bundle)
-    with contextlib.ExitStack() as stack:
-        folder = path if os.path.isdir(path) else _top(stack.enter_context(unpacked(path)), path)
-        yield stack.enter_context(reading(path, folder, _manifest(folder, path), number))
+    folder = path if os.path.isdir(path) else _top(stack.enter_context(unpacked(path)), path)
+    return OpenBundle(path, folder, _manifest(folder, path), number)
 
 
 @contextlib.contextmanager
-def reading(name: str, folder: str, manifest: Manifest, number: str = "") -> Iterator[List[str]]:
-    """Yield the paths inside an unpacked bundle; while it is open, messages give it this name."""
-    found = OpenBundle(name, folder, manifest)
-    _OPEN.append(found)
+def reading(found: OpenBundle) -> Iterator[List[str]]:
+    """Yield the paths inside an unpacked bundle; while it is open, messages give it its own name."""
     try:
-        launch = number or (":%d" % manifest.launch if manifest.launch else "")
-        yield [each + launch for each in found.paths]
+        with within(found):
+            yield found.paths
     except ProbeError as exc:
         exc.what, exc.why, exc.what_to_do = map(found.shown, (exc.what, exc.why, exc.what_to_do))
         raise
+
+
+@contextlib.contextmanager
+def within(found: Optional[OpenBundle]) -> Iterator[None]:
+    """Read in this bundle; in what is read already if there is none."""
+    if found is None:
+        yield
+        return
+    _OPEN.append(found)
+    try:
+        yield
     finally:
         _OPEN.remove(found)
 
@@ -261,7 +283,7 @@ def is_bundle(path: str) -> bool:
 
 
 def _top(folder: str, path: str) -> str:
-    """Return the one folder that a bundle consists of."""
+    """Return the only folder that a bundle consists of."""
     found = [os.path.join(folder, name) for name in os.listdir(folder)[:_FEW]]
     if len(found) != 1 or not os.path.isdir(found[0]):
         raise not_a_bundle(path, "It does not consist of one folder.")
@@ -277,7 +299,7 @@ def _manifest(folder: str, path: str) -> Manifest:
             found = msgspec.json.decode(stream.read(), type=Manifest)
     except FileNotFoundError:
         raise not_a_bundle(path, "It does not hold %s." % MANIFEST) from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError) as exc:
+    except (*UNREADABLE, OSError) as exc:
         raise not_a_bundle(path, "Its %s is not valid: %s." % (MANIFEST, exc)) from exc
     if found.bundle != VERSION:
         raise not_a_bundle(path, "It is of version %d; this ddp_probe reads version %d." % (found.bundle, VERSION))

@@ -15,6 +15,7 @@ from ddp_probe.reading import fold_file, log_lines, rank_ledger, whole_ledger
 from ddp_probe.reading.log_lines import lines, moment, seconds
 from ddp_probe.reading.model import Inventory
 from ddp_probe.shared import ledger_schema
+from ddp_probe.shared.schema import UNREADABLE
 
 _ALL_PIECES = 64 << 20  # Bytes of all files together in memory at a time.
 _PIECE = 1 << 18
@@ -100,10 +101,10 @@ def _event(record: whole_ledger.Record, rank: int, when: float) -> Dict[str, Any
 
 
 def fields(line: bytes) -> Dict[str, Any]:
-    """Return all fields of a line; of one that is damaged behind the fields by which it is sorted, those, and that it is damaged."""
+    """Return all fields of a line; if it is damaged behind the fields by which it is sorted, those fields, and that it is damaged."""
     try:
         found = _ANY.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         head = head_of(line)
         return {} if head is None else {"event": head.event, "ts": head.ts, "rank": head.rank, "damaged": "the rest of the line is not valid JSON"}
     return found if isinstance(found, dict) else {}
@@ -133,11 +134,11 @@ def head_of(line: bytes) -> Optional[Head]:
     """Return the fields by which a line is sorted and filtered, or None if it is not an event."""
     try:
         return _HEAD.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         pass
     try:
         found = _ANY.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("event"), str):
         return None

@@ -31,12 +31,15 @@ _ENDS = (schema.ProcessEnd, schema.LauncherEnd)  # Their site is the line of the
 def collect(run: Run, reported: Mapping[int, Failed]) -> List[Failed]:
     """Return all failures, earliest first. Failures from plain logs, with the line number as the time, come after those of the probe.
 
+    If no rank left a file, what the launchers did not get from a child is the run's.
     `reported` has the children's exceptions that launchers reported, by rank.
     """
     lost = any(_has_failed(launcher) for launcher in run.launchers)
     for process in run.processes:
         process.failures = sorted(_of(process, reported.get(-1 if process.rank is None else process.rank), lost), key=lambda failed: failed.when)
-    found = [failed for process in run.processes for failed in process.failures]
+    for launcher in () if run.processes else run.launchers:
+        launcher.failures = [failed for failed in _of(launcher, None, lost=False) if not consequence(failed.text)]
+    found = [failed for process in run.processes or run.launchers for failed in process.failures]
     found.sort(key=lambda failed: failed.when)
     for log in run.texts:
         found.extend(log.failures)

@@ -4,7 +4,6 @@ All commands accept a run in the same forms.
 """
 
 import contextlib
-import difflib
 import glob
 import os
 import pwd
@@ -36,7 +35,7 @@ class Sources(NamedTuple):
 
 
 class NoRunError(UnusableError):
-    """No run was found."""
+    """There is no run."""
 
     nothing_recorded = True
 
@@ -83,13 +82,14 @@ def no_run(folder: str) -> UnusableError:
     place = os.path.abspath(folder)
     fault = _fault(folder)
     return NoRunError(
-        what="No run can be read." if fault else "There is no run to read.",
+        what="No run can be read." if fault else "No run found.",
         why="The folder %s cannot be read: %s." % (place, fault)
         if fault
         else "The folder %s contains none." % place
         if os.path.isdir(folder)
-        else "There is no folder %s." % place,
-        what_to_do="Run the job with DDP_PROBE=1, or name a run, a file or a plain log: python -m ddp_probe report PATH.",
+        else "No such folder: %s." % place,
+        what_to_do="Run the job with DDP_PROBE=1, or name a run, a file or a plain log: python -m ddp_probe report PATH. "
+        "Of a job that hangs now: python -m ddp_probe attach.",
     )
 
 
@@ -157,7 +157,7 @@ def sources(paths: Sequence[str]) -> Sources:
         if closed is not None:
             raise closed
     if not (found.events or found.texts or found.folds) and all(why == _EMPTY for why in found.unreadable.values()):
-        raise UnusableError(what="There is no run in %s." % named[0], why=_EMPTY, what_to_do=_LIST)
+        raise UnusableError(what="No run in %s." % named[0], why=_EMPTY, what_to_do=_LIST)
     files = (_once(found.events), _once(found.texts), _once(found.folders))
     return Sources(*files, found.unreadable, max(number for _, number in matched), _once(found.folds))
 
@@ -216,9 +216,11 @@ def _nothing(path: str) -> UnusableError:
     closed = forbidden(path) or forbidden(os.path.join(root(), path))
     if closed is not None:
         return closed
+    import difflib
+
     close = difflib.get_close_matches(path, [os.path.basename(run) for run in runs(root())], n=1)
     return UnusableError(
-        what="There is nothing at %s." % path,
+        what="No such file or folder: %s." % path,
         why="It does not match a file, folder or pattern, and no run in %s begins with it." % os.path.abspath(root()),
         what_to_do="Did you mean %s?" % close[0] if close else _LIST,
     )

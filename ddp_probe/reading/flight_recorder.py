@@ -16,7 +16,7 @@ from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
 from ddp_probe.reading.checkpoints.judged import BrokenError, UnknownError
 from ddp_probe.reading.checkpoints.pickle_machine import Machine
 from ddp_probe.reading.checkpoints.pickle_stream import Mapping, PickleStream
-from ddp_probe.shared.schema import Site
+from ddp_probe.shared.schema import UNREADABLE, Site
 
 _NAME = re.compile(r"rank_?(\d{1,7})(?:\.(?:json|pickle|pkl))?$")
 MOST_BYTES = 1 << 26
@@ -119,7 +119,7 @@ def _loads(file: BinaryIO) -> Any:
     file.seek(0)
     try:
         return _JSON.decode(file.read(MOST_BYTES))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+    except UNREADABLE as exc:
         raise _RefusedError("its JSON is broken: %s" % str(exc)[:100]) from None
 
 

@@ -9,6 +9,8 @@ from typing import BinaryIO, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import msgspec
 
+from ddp_probe.shared.schema import UNREADABLE
+
 SUFFIX = ".fold"
 LARGEST = 1 << 30  # Bytes of a fold, or of one held file, uncompressed.
 _MAGIC = b"ddp_probe fold 1\n"
@@ -77,7 +79,7 @@ def held_files(path: str) -> List[FoldEntry]:
             main, names, begin = _sizes(file)
             file.seek(main, os.SEEK_CUR)
             found = _LIST.decode(_unpacked(file.read(names), names))
-    except (OSError, InvalidFoldError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except (OSError, InvalidFoldError, *UNREADABLE):
         return []
     return [one._replace(offset=begin + one.offset) for one in found]
 

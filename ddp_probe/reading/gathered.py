@@ -9,6 +9,7 @@ import msgspec
 
 from ddp_probe.reading import find, shape
 from ddp_probe.reading.model import Run
+from ddp_probe.shared.schema import UNREADABLE
 
 NAME = "gathered.json"
 VERSION = 1
@@ -41,7 +42,7 @@ def read(folder: str) -> Gathered:
     with open(path, "rb") as file:
         try:
             found = msgspec.json.decode(file.read(), type=Gathered)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+        except UNREADABLE as exc:
             raise ValueError(str(exc)) from exc
     if found.gathered != VERSION:
         raise ValueError("it is of version %d, and this ddp_probe reads version %d" % (found.gathered, VERSION))

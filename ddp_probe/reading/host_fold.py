@@ -18,6 +18,7 @@ from ddp_probe.reading.logged_call import KeptCalls, KeptKind, LoggedCall, LogLi
 from ddp_probe.reading.model import Inventory, LoggedProcess
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared import schema
+from ddp_probe.shared.schema import UNREADABLE
 
 VERSION = 1
 _Data = bytes  # Numbers as array.tobytes() writes them on a little-endian machine.
@@ -175,7 +176,7 @@ def decode(data: bytes) -> HostFold:
     """Return the fold of these bytes, which may be anybody's."""
     try:
         found = _DECODER.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+    except UNREADABLE as exc:
         raise InvalidFoldError("It is not valid: %s." % exc) from exc
     if found.fold != VERSION:
         raise InvalidFoldError("It is of version %d; this ddp_probe reads version %d." % (found.fold, VERSION))

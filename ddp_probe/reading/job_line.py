@@ -16,12 +16,12 @@ _BEGINS = ("spawn_main", "main")  # What the command lines of multiprocessing ca
 
 
 def own_frames(frames: Sequence[Site]) -> List[Site]:
-    """Return the frames of the job's own code, in their order, outermost first."""
+    """Return the frames of the job's code, in their order, outermost first."""
     return [frame for index, frame in enumerate(frames) if _is_own(frames, index)]
 
 
 def job_line(frames: Sequence[Site]) -> Optional[Site]:
-    """Return the innermost frame of the job's own code; None if all frames belong to libraries and launchers."""
+    """Return the innermost frame of the job's code; None if all frames belong to libraries and launchers."""
     own = next((index for index in reversed(range(len(frames))) if _is_own(frames, index)), None)
     if own is not None:
         return frames[own]

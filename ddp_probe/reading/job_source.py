@@ -1,4 +1,4 @@
-"""Reads the job's own source: from the disk, or from the bundle that is open. What was read can be noted, so that a bundle can hold it."""
+"""Reads the job's source: from the disk, or from the bundle that is open. What was read can be noted, so that a bundle can hold it."""
 
 import contextlib
 import os

@@ -222,7 +222,7 @@ def generation(process: LoggedProcess) -> int:
 
 
 def choose(launches: Sequence[List[LoggedProcess]]) -> int:
-    """Return the index of the launch to report: the last one that did not end well, else the last one."""
+    """Return the index of the launch to report: the last that did not end well, else the last."""
     bad = [number for number, launch in enumerate(launches) if not _ended_well(launch)]
     return bad[-1] if bad else len(launches) - 1
 

@@ -176,7 +176,7 @@ def of_lines(text: bytes) -> bytes:
 
 
 def _usual(version: Any) -> _Row:
-    """Return the header of a version; empty for one that is not known."""
+    """Return the header of a version; empty if it is not known."""
     if version not in schema.READS:
         return {}
     return {**_HEAD, **(_WITHOUT_SUMS if version == 1 else {}), "version": version}

@@ -19,7 +19,6 @@ if their parts add up to the same.
 import json
 import re
 import shlex
-from hashlib import blake2b
 from typing import Any, Dict, Iterable, List, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
@@ -107,6 +106,8 @@ class _File:
         return found
 
     def group(self, ranks: str) -> int:
+        from hashlib import blake2b
+
         members = tuple(ranks_of(ranks))
         name = blake2b(repr((members, 1)).encode(), digest_size=8).hexdigest()
         return self.text(schema.GROUP, json.dumps({"id": name, "size": len(members), "ranks": ranks, "nth": 1, "backends": {"cpu": "gloo"}}))
@@ -139,7 +140,7 @@ class _File:
         self.phases[place] = (count, now, self._left(words, now + 100), count, self._site(words), 0, count)
 
     def _step(self, words: Dict[str, Any]) -> None:
-        """Add a step that begins when the one before it ended, with a noise of up to 1 % that each rank and step has its own of."""
+        """Add a step that begins when the previous one ended, with noise of up to 1 %, another for each rank and step."""
         number = len(self.steps) + 2
         noise = 1 + (hash((self.rank * 7919 + number) * 104729) % 1000 - 500) * 2e-5
         times = {name: int(words.get(name, 0) * 1e6 * (noise if name != "backward" else 1)) for name in _PARTS}

@@ -6,10 +6,9 @@ import glob
 import json
 import os
 import re
-from statistics import median
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ddp_probe.reading import bundled, failures, find, fold_file, gathered, host_fold, job_line, launches, ledger_text, process_files, text
+from ddp_probe.reading import bundled, failures, find, fold_file, gathered, host_fold, job_line, launches, ledger_text, process_files
 from ddp_probe.reading.failures import consequence
 from ddp_probe.reading.fold_file import InvalidFoldError
 from ddp_probe.reading.host_fold import HostFold
@@ -59,7 +58,7 @@ def _load(paths: Sequence[str], progress: Optional[Progress], cores: int) -> Run
     run = Run()
     run.folders = sources.folders
     run.inventory.unreadable.update({**sources.unreadable, **bundled.unreadable()})
-    run.read_at = bundled.read_at()
+    run.read_at, run.bundle = bundled.read_at(), bundled.current()
     shared, meter = SharedParts(), Meter([*sources.events, *sources.texts, *sources.folds], progress)
     processes = process_files.read(sources.events, run.inventory, shared, meter, cores)
     for file in sources.texts:
@@ -112,6 +111,8 @@ def from_lines(log: str) -> Run:
     """
     run = Run()
     if not log.lstrip().startswith(('{"event"', ledger_text.WORD)):
+        from ddp_probe.reading import text
+
         run.texts.append(text.read(log.encode("utf-8", "replace").splitlines(keepends=True), "example"))
         return assemble(run, [])
     written = log.strip().splitlines()
@@ -153,6 +154,8 @@ def _processes(events: List[Dict[str, Any]], run: Run, ledgers: Dict[int, bytes]
 
 
 def _text(file: str, run: Run, meter: Meter) -> None:
+    from ddp_probe.reading import text  # Its expressions take as long to compile as a small run to read.
+
     fault = process_files.unreadable(file)
     if not fault:
         try:
@@ -181,7 +184,9 @@ def align_clocks(run: Run) -> None:
         hosts.setdefault(process.host, []).append(process)
     if len(hosts) < 2:
         return
-    marks = {host: _marks(processes) for host, processes in hosts.items()}
+    from statistics import median
+
+    marks = {host: _marks(processes, median) for host, processes in hosts.items()}
     first = max(hosts, key=lambda host: (len(hosts[host]), host))
     offsets: Dict[str, float] = {first: 0.0}
     for host in set(hosts) - {first}:
@@ -198,7 +203,7 @@ def align_clocks(run: Run) -> None:
             process.shift(offsets[process.host])
 
 
-def _marks(processes: List[LoggedProcess]) -> Dict[str, float]:
+def _marks(processes: List[LoggedProcess], median: Callable[[List[float]], float]) -> Dict[str, float]:
     found: Dict[str, float] = {}
     for kind in _COMMON:
         ends = [call.until for process in processes for call in process.calls(kind)[:1] if call.until is not None and call.failure is None]
@@ -236,8 +241,10 @@ def reported_failures(run: Run) -> Dict[int, Failed]:
 
 
 def _carried(failure: Failure, launcher: LoggedProcess) -> Optional[Failed]:
-    """Return the exception whose traceback is text in another one: in its message, or in that of its cause, as pools of Python do."""
-    for said in (failure.message, failure.cause_message):
+    """Return the exception whose traceback is text in another exception: in its message, or in that of its cause, as pools of Python do."""
+    from ddp_probe.reading import text
+
+    for said in filter(None, (failure.message, failure.cause_message)):
         raised = [failed for failed in text.read(said.encode("utf-8", "replace").splitlines(keepends=True), launcher.file).failures if failed.type]
         if raised:
             return raised[-1]

@@ -341,10 +341,20 @@ class Run:
         self.handled: List[OutsideEnd] = []  # Then also: each rank whose handler made a call for it.
         self.running: Set[int] = set()  # Ranks whose process still runs on this host.
         self.is_newest = False  # No path was given, and this is the newest run.
+        self.bundle: Any = None  # The bundle that it was read from; None if it is a run of this host.
         self.read_at = 0.0  # When the files were read, in seconds since 1970.
         self.inventory = Inventory()
+        self.facts: Dict[Any, Any] = {}  # What was found out about it, by the function that did.
         self._ranks: Tuple[List[LoggedProcess], Dict[int, LoggedProcess]] = ([], {})
         self._deaths: Tuple[List[Death], Dict[Optional[int], Death]] = ([], {})
+
+    def __repr__(self) -> str:
+        """Say which run it is, and how much of it was read."""
+        return "<Run %r: %d of %s ranks, %d files>" % (self.name, len(self.ranks), self.expected or "unknown", len(self.inventory.files))
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """Leave out what was found out by functions: it is found out again."""
+        return {**self.__dict__, "facts": {}}
 
     @property
     def ranks(self) -> Dict[int, LoggedProcess]:

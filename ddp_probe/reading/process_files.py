@@ -11,6 +11,7 @@ from ddp_probe.reading.model import Inventory, LoggedProcess
 from ddp_probe.reading.shared_parts import SharedParts
 from ddp_probe.shared import schema
 
+NO_EVENT = "It contains no event."
 _WORDS, _FRAMES = 1 << 14, 200  # Characters of a message and frames of a traceback that are kept; a probe does not write more.
 _OPEN = 1000  # At most this many calls without an end; a file with more was not written by the probe.
 
@@ -189,7 +190,7 @@ class Meter:
 
 
 def size(file: str) -> int:
-    """Return the size of a file; 0 if it cannot be told."""
+    """Return the size of a file; 0 if it is unknown."""
     try:
         return os.stat(file).st_size
     except OSError:
@@ -256,7 +257,7 @@ def _process(file: str, inventory: Inventory, shared: SharedParts, meter: Meter)
     inventory.lines += process.lines
     inventory.bytes += process.bytes
     if not process.lines:
-        inventory.unreadable[file] = "It contains no event."
+        inventory.unreadable[file] = NO_EVENT
         return None
     return process
 

@@ -20,7 +20,7 @@ _COLLECTIVES = frozenset(one.name for one in schema.OPERATIONS if one.code < sch
 _LAST = 64  # Among this many last records is the latest that the job itself made.
 _SUMS = 32  # At most this many sums are kept: those in which most time was spent.
 _OPEN = 32  # At most this many open calls are kept, and calls that raised: the latest.
-_MANY = 1 << 20  # At most this many different calls are told apart.
+_MANY = 1 << 20  # At most this many different calls are distinguished.
 _LEFT, _SEQ, _ELEMENTS, _OUTER, _OP, _DEVICE, _FLAGS, _SITE = ([field.name for field in schema.RECORD].index(name) for name in _FIELDS)
 
 
@@ -37,7 +37,7 @@ class LedgerCall(NamedTuple):
 
 _OF_GROUPS = frozenset(one.name for one in schema.OPERATIONS if one.code < schema.ABOUT_GROUPS)
 _UNKNOWN = LedgerCall("", 0, 0, "", -1, None)
-_CALLS: List[LedgerCall] = [_UNKNOWN]  # A call's number is its place here; 0 stands for one that is not known.
+_CALLS: List[LedgerCall] = [_UNKNOWN]  # A call's number is its place here; 0 if it is not known.
 _NUMBERS: Dict[LedgerCall, int] = {_UNKNOWN: 0}
 _GROUPS: Dict[str, Group] = {}
 
@@ -274,7 +274,7 @@ class _Kept:
 
 
 def call_of(number: int) -> Optional[LedgerCall]:
-    """Return the call that GroupCalls have this number for; None for one that is not known."""
+    """Return the call that GroupCalls have this number for; None if it is not known."""
     return _CALLS[number] if number else None
 
 

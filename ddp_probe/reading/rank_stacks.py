@@ -9,7 +9,7 @@ from ddp_probe.reading import fold_file
 from ddp_probe.reading.job_line import job_line, own_frames
 from ddp_probe.reading.log_lines import decode, seconds
 from ddp_probe.shared import schema
-from ddp_probe.shared.masking.secrets import mask
+from ddp_probe.shared.masks import mask
 from ddp_probe.shared.schema import Site, ThreadStack
 
 _THREAD = re.compile(r"^(?:Current thread|Thread) (0x[0-9a-fA-F]+)(?: \[([^\]\n]*)\])? \(most recent call first\):\s*$")
@@ -44,13 +44,13 @@ def _take(line: str, dump: List[ThreadStack]) -> None:
         dump[-1].frames.append(Site(file=mask(frame[1]), line=int(frame[2]) if frame[2].isdigit() else 0, function=mask(frame[3])))
 
 
-_EVENTS = (b'"event":"hang.suspected"', b'"event":"stacks"')
+_EVENTS = (b'"event":"hang.suspected"', b'"event":"stacks"', b'"event":"process.look"')
 _OVER = b'"event":"hang.over"'
 _NAME = re.compile(r"rank(\d+)\.")
 _LARGEST = 1 << 28
-_WithThreads = Union[schema.HangSuspected, schema.Stacks]
+_WithThreads = Union[schema.HangSuspected, schema.Stacks, schema.ProcessLook]
 
-ANSWER, HANG, DUMP = "an answer to a request", "a suspected hang", "faulthandler"
+ANSWER, HANG, DUMP, LOOK = "an answer to a request", "a suspected hang", "faulthandler", "a look from outside"
 
 
 class RankStacks(NamedTuple):
@@ -59,7 +59,7 @@ class RankStacks(NamedTuple):
     rank: int
     threads: List[schema.ThreadStack]
     when: float  # Seconds since 1970 by the clock of its host.
-    source: str  # ANSWER, HANG or DUMP.
+    source: str  # ANSWER, HANG, DUMP or LOOK.
     moved_on: bool = False  # The rank has said later that the hang is over.
 
 
@@ -123,11 +123,11 @@ def _backwards(data: bytes) -> Iterator[int]:
 
 def _event(line: bytes) -> Optional[_WithThreads]:
     event = decode(line).event
-    return event if isinstance(event, (schema.HangSuspected, schema.Stacks)) else None
+    return event if isinstance(event, (schema.HangSuspected, schema.Stacks, schema.ProcessLook)) else None
 
 
 def _of(event: _WithThreads, file: str, *, moved_on: bool) -> RankStacks:
-    source = ANSWER if isinstance(event, schema.Stacks) else HANG
+    source = ANSWER if isinstance(event, schema.Stacks) else LOOK if isinstance(event, schema.ProcessLook) else HANG
     rank = event.rank if event.rank is not None else rank_of(file)
     return RankStacks(rank, event.threads, seconds(event.ts) or 0.0, source, moved_on and source == HANG)
 

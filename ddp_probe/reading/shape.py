@@ -36,7 +36,7 @@ def shape(run: Run, processes: List[LoggedProcess]) -> None:
 
 
 def _earlier(run: Run, number: int) -> Run:
-    """Return one earlier generation as a run of its own."""
+    """Return one earlier generation as a separate run."""
     earlier = Run()
     earlier.name, earlier.folders, earlier.inventory, earlier.expected = run.name, run.folders, run.inventory, run.expected
     earlier.processes = sorted((process for process in run.earlier if generation(process) == number), key=lambda process: process.rank or 0)
@@ -153,7 +153,7 @@ _NUMBER = re.compile(r"got signal: (?P<number>\d{1,2})\b")
 _NAMES = {"1": "SIGHUP", "2": "SIGINT", "3": "SIGQUIT", "15": "SIGTERM"}
 _SENT = frozenset((*_NAMES.values(), "SIGKILL"))
 _MOMENT = 1e-6
-_LAST_STEPS = 2  # A rank that makes more after its handler was called had been told of something else than its end.
+_LAST_STEPS = 2  # A rank that makes more after its handler was called had been signalled for another reason than its end.
 ENDED = "a signal from outside ended it"
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ddp_probe.reading.rank_ledger import LedgerCall, made
-from ddp_probe.reading.standing import LedgerStanding, RanksSeen
+from ddp_probe.reading.standing import LedgerStanding, LedgerStandings
 from ddp_probe.reading.whole_ledger import Group, Record
 from ddp_probe.shared import alignment
 from ddp_probe.shared.alignment import Departure
@@ -60,15 +60,15 @@ class _Stall(NamedTuple):
         return min(standing.since() for standing in self.here.values())
 
 
-def split(seen: RanksSeen, halted: Mapping[int, str] = {}) -> Optional[Split]:
+def split(standings: LedgerStandings, halted: Mapping[int, str] = {}) -> Optional[Split]:
     """Return where the ranks part first, by their ledgers; None if they do not. `halted` are ranks that do not run."""
-    parted = differing(seen)
-    return narrowed(seen, parted) if parted is not None else halt(seen, halted) or stalled(seen)
+    parted = differing(standings)
+    return narrowed(standings, parted) if parted is not None else halt(standings, halted) or stalled(standings)
 
 
-def differing(seen: RanksSeen) -> Optional[Split]:
+def differing(standings: LedgerStandings) -> Optional[Split]:
     """Return the first number at which ranks of a group made other calls."""
-    return min(_differences(seen), key=lambda one: one.when, default=None)
+    return min(_differences(standings), key=lambda one: one.when, default=None)
 
 
 # --- other calls at one number
@@ -82,16 +82,16 @@ def signature(call: Optional[LedgerCall], strict: bool = True) -> Optional[Tuple
     return call.op, elements, call.dtype, call.root, call.tensors if call.op.endswith("_coalesced") else 0
 
 
-def _differences(seen: RanksSeen) -> Iterator[Split]:
+def _differences(standings: LedgerStandings) -> Iterator[Split]:
     """Yield the first number of each group at which ranks made other calls."""
-    for name, (group, members) in seen.groups.items():
-        classes = _alike(seen, name, members)
+    for name, (group, members) in standings.groups.items():
+        classes = _alike(standings, name, members)
         if len(classes) < 2:  # all made the same calls
             continue
         for number in _numbers(name, classes):
-            found = _at(seen, name, number, classes)
+            found = _at(standings, name, number, classes)
             if found:
-                yield _differ(seen, group, number, found)
+                yield _differ(standings, group, number, found)
                 break
 
 
@@ -104,20 +104,22 @@ def _numbers(name: str, classes: List[Tuple[int, LedgerStanding, List[int]]]) ->
         reached = max(reached, last + 1)
 
 
-def _alike(seen: RanksSeen, name: str, members: Set[int]) -> List[Tuple[int, LedgerStanding, List[int]]]:
+def _alike(standings: LedgerStandings, name: str, members: Set[int]) -> List[Tuple[int, LedgerStanding, List[int]]]:
     """Return the ranks of a group by what their ledgers hold of it: the first number, one of the ranks, and all of them."""
     found: Dict[Tuple[int, bytes, str], List[int]] = {}
     for rank in sorted(members):
-        calls = seen.ranks[rank].calls(name) if rank in seen.ranks else None
+        calls = standings.ranks[rank].calls(name) if rank in standings.ranks else None
         if calls is not None and calls.numbers and calls.last is not None:
             found.setdefault((calls.first, calls.numbers.tobytes(), calls.last.state), []).append(rank)
-    return [(key[0], seen.ranks[ranks[0]], ranks) for key, ranks in found.items()]
+    return [(key[0], standings.ranks[ranks[0]], ranks) for key, ranks in found.items()]
 
 
-def _at(seen: RanksSeen, name: str, number: int, classes: List[Tuple[int, LedgerStanding, List[int]]]) -> List[Tuple[LedgerCall, Tuple[int, ...]]]:
+def _at(
+    standings: LedgerStandings, name: str, number: int, classes: List[Tuple[int, LedgerStanding, List[int]]]
+) -> List[Tuple[LedgerCall, Tuple[int, ...]]]:
     """Return the different calls at a number with their ranks, the most frequent first; an empty list if there is one at most."""
     sides: Dict[Tuple[object, ...], Tuple[LedgerCall, List[int]]] = {}
-    stuck = any(_stuck(seen, standing, name, number) for _, standing, _ in classes)
+    stuck = any(_stuck(standings, standing, name, number) for _, standing, _ in classes)
     for _, standing, ranks in classes:
         calls = standing.calls(name)
         call = calls.call(number) if calls is not None else None
@@ -129,17 +131,17 @@ def _at(seen: RanksSeen, name: str, number: int, classes: List[Tuple[int, Ledger
     return [(call, tuple(sorted(ranks))) for call, ranks in sorted(sides.values(), key=lambda side: (-len(side[1]), side[1]))]
 
 
-def _stuck(seen: RanksSeen, standing: LedgerStanding, name: str, number: int) -> bool:
+def _stuck(standings: LedgerStandings, standing: LedgerStanding, name: str, number: int) -> bool:
     """Tell whether a rank came to no end in a call: then sizes count that some backends let differ."""
     inside = standing.inside
     here = inside is not None and inside.group is not None and inside.group.id == name and inside.seq == number
-    return here and (_is_long(seen, standing) or (inside is not None and not inside.is_open))
+    return here and (_is_long(standings, standing) or (inside is not None and not inside.is_open))
 
 
-def _differ(seen: RanksSeen, group: Group, number: int, sides: List[Tuple[LedgerCall, Tuple[int, ...]]]) -> Split:
+def _differ(standings: LedgerStandings, group: Group, number: int, sides: List[Tuple[LedgerCall, Tuple[int, ...]]]) -> Split:
     usual = sides[0][1]
     others = tuple(sorted(rank for _, ranks in sides[1:] for rank in ranks))
-    when = min(_entered(seen.ranks[rank], group.id, number) for rank in (usual[0], others[0]))
+    when = min(_entered(standings.ranks[rank], group.id, number) for rank in (usual[0], others[0]))
     blame = others if len(usual) * 2 > group.size else tuple(sorted((*usual, *others)))
     return Split(DIFFER, group, number, usual, others, blame, when, tuple(sides))
 
@@ -161,10 +163,10 @@ def _entered(standing: LedgerStanding, group: str, number: int) -> float:
 # --- a process that does not run
 
 
-def halt(seen: RanksSeen, there: Mapping[int, str]) -> Optional[Split]:
+def halt(standings: LedgerStandings, there: Mapping[int, str]) -> Optional[Split]:
     """Return the ranks that do not run, if others wait: it does not matter what for."""
-    waiting = [one for rank, one in seen.ranks.items() if rank not in there and one.left is None and (one.inside is not None or one.in_backward)]
-    long = {one.rank: one for one in waiting if _is_long(seen, one)}
+    waiting = [one for rank, one in standings.ranks.items() if rank not in there and one.left is None and (one.inside is not None or one.in_backward)]
+    long = {one.rank: one for one in waiting if _is_long(standings, one)}
     if not there or not long:
         return None
     first = min(long.values(), key=LedgerStanding.since)
@@ -172,7 +174,7 @@ def halt(seen: RanksSeen, there: Mapping[int, str]) -> Optional[Split]:
     here = {rank: one for rank, one in long.items() if (one.inside is None) == (inside is None)}
     number = inside.seq if inside is not None else first.times(BACKWARD)
     stall = _Stall(
-        inside.group if inside is not None else None, number, here, sorted(there), [], len(seen.ranks), "" if inside is not None else BACKWARD
+        inside.group if inside is not None else None, number, here, sorted(there), [], len(standings.ranks), "" if inside is not None else BACKWARD
     )
     return _made(stall, HALTED, sorted(there), sorted(there))
 
@@ -180,20 +182,20 @@ def halt(seen: RanksSeen, there: Mapping[int, str]) -> Optional[Split]:
 # --- a call that some do not come to
 
 
-def stalled(seen: RanksSeen) -> Optional[Split]:
+def stalled(standings: LedgerStandings) -> Optional[Split]:
     """Return the call that some ranks wait in and others do not come to."""
-    stalls = [*_in_collectives(seen), *_in_pairs(seen), *_in_pass(seen, BACKWARD), *_in_pass(seen, FORWARD)]
+    stalls = [*_in_collectives(standings), *_in_pairs(standings), *_in_pass(standings, BACKWARD), *_in_pass(standings, FORWARD)]
     stalls = [stall for stall in stalls if stall.there or stall.unknown]
     if not stalls:
         return None
-    departed = _departed(seen, stalls)
+    departed = _departed(standings, stalls)
     if departed is not None:
         return departed
     stuck = {rank: stall for stall in stalls for rank in stall.here}
     free = [stall for stall in stalls if any(rank not in stuck for rank in stall.there)]
     if free:
         stall = max(free, key=lambda one: (len(one.here), -one.when))
-        return _judged(seen, stall, [rank for rank in stall.there if rank not in stuck])
+        return _judged(standings, stall, [rank for rank in stall.there if rank not in stuck])
     known = [stall for stall in stalls if stall.there and not stall.unknown]
     if not known or any(stall.unknown and not stall.there for stall in stalls):
         return _unknown(stalls)
@@ -213,13 +215,13 @@ def stalled(seen: RanksSeen) -> Optional[Split]:
     return _circle(first, MISSING)
 
 
-def _departed(seen: RanksSeen, stalls: List[_Stall]) -> Optional[Split]:
+def _departed(standings: LedgerStandings, stalls: List[_Stall]) -> Optional[Split]:
     """Return the wait for the one rank that has left the sequence of calls that all make, or its own if nobody waits for it alone."""
-    standings = {rank: one for stall in stalls for rank, one in stall.here.items()}
-    free = [seen.ranks[rank] for stall in stalls for rank in stall.there if rank not in standings]
-    if any(one.left is None for one in free) or not any(_is_long(seen, one) for one in standings.values()):
+    waiting = {rank: one for stall in stalls for rank, one in stall.here.items()}
+    free = [standings.ranks[rank] for stall in stalls for rank in stall.there if rank not in waiting]
+    if any(one.left is None for one in free) or not any(_is_long(standings, one) for one in waiting.values()):
         return None  # Who is in no call may yet come.
-    found = _departure(seen, stalls)
+    found = _departure(standings, stalls)
     if found is None:
         return None
     waited_for = [stall for stall in stalls if found.rank in stall.there] or [stall for stall in stalls if found.rank in stall.here]
@@ -230,19 +232,19 @@ def _departed(seen: RanksSeen, stalls: List[_Stall]) -> Optional[Split]:
     return _made(stall, kind, stall.there, [found.rank])._replace(departure=found)
 
 
-def _departure(seen: RanksSeen, stalls: List[_Stall]) -> Optional[Departure]:
+def _departure(standings: LedgerStandings, stalls: List[_Stall]) -> Optional[Departure]:
     """Return the departure of one rank; of very many, those are compared that few wait for, or that wait with few."""
     rare = [rank for stall in sorted(stalls, key=lambda one: len(one.here)) for rank in (*stall.there, *stall.here)]
-    chosen = list(dict.fromkeys(rank for rank in [*rare, *sorted(seen.ranks)] if rank not in seen.unknown))[: alignment.MOST_RANKS]
-    calls = {rank: made(seen.ranks[rank].records()) for rank in sorted(chosen)}
+    chosen = list(dict.fromkeys(rank for rank in [*rare, *sorted(standings.ranks)] if rank not in standings.unknown))[: alignment.MOST_RANKS]
+    calls = {rank: made(standings.ranks[rank].records()) for rank in sorted(chosen)}
     return alignment.departure({rank: found for rank, found in calls.items() if found})
 
 
-def narrowed(seen: RanksSeen, parted: Split) -> Split:
+def narrowed(standings: LedgerStandings, parted: Split) -> Split:
     """Return the split with one guilty rank if nothing but the sequence of calls tells which it is."""
     if len(parted.blame) < 2:
         return parted
-    found = _departure(seen, [])
+    found = _departure(standings, [])
     if found is None or found.rank not in parted.blame:
         return parted
     if found.rank in parted.here:
@@ -285,11 +287,11 @@ def _made(stall: _Stall, kind: str, there: List[int], blame: List[int], is_sure:
     return Split(kind, stall.group, stall.number, here, tuple(sorted(there)), tuple(sorted(set(blame))), stall.when, (), unknown, is_sure, stall.what)
 
 
-def _judged(seen: RanksSeen, stall: _Stall, there: List[int]) -> Optional[Split]:
+def _judged(standings: LedgerStandings, stall: _Stall, there: List[int]) -> Optional[Split]:
     """Say which side is to blame if the ranks that do not come are in no collective themselves."""
-    missing = [seen.ranks[rank] for rank in there]
+    missing = [standings.ranks[rank] for rank in there]
     left = [standing for standing in missing if standing.left is not None]
-    sure = len(left) == len(missing) or any(_is_long(seen, standing) for standing in stall.here.values())
+    sure = len(left) == len(missing) or any(_is_long(standings, standing) for standing in stall.here.values())
     if not sure:
         running = any(standing.runs for standing in stall.here.values())
         return None if running else _made(stall, UNKNOWN, there, [], is_sure=False)
@@ -298,9 +300,9 @@ def _judged(seen: RanksSeen, stall: _Stall, there: List[int]) -> Optional[Split]
         return _made(stall, UNKNOWN, there, [])
     if stall.unknown and not (many and len(there) < len(stall.here) and not any(one.in_backward for one in missing)):
         return _made(stall, UNKNOWN, there, [])
-    if all(standing.is_working or _still_moves(seen, standing, stall) for standing in missing):
+    if all(standing.is_working or _still_moves(standings, standing, stall) for standing in missing):
         return _made(stall, WORKING, there, there)
-    if any(_may_come(seen, standing) for standing in missing):
+    if any(_may_come(standings, standing) for standing in missing):
         return None
     if stall.what in PAIRED:
         return _made(stall, LEFT if left else PEER, there, there)
@@ -311,35 +313,35 @@ def _judged(seen: RanksSeen, stall: _Stall, there: List[int]) -> Optional[Split]
     return _made(stall, MISSING, there, there)
 
 
-def _still_moves(seen: RanksSeen, standing: LedgerStanding, stall: _Stall) -> bool:
+def _still_moves(standings: LedgerStandings, standing: LedgerStanding, stall: _Stall) -> bool:
     """Tell whether a rank has gone on for most of the time since the others began to wait: batches of a validation, saves, calls in another group."""
     moved = standing.moved()
     quiet = max(standing.until, *(one.until for one in stall.here.values())) - moved
-    return standing.left is None and quiet < seen.patience and moved - stall.when > max(quiet, _APART)
+    return standing.left is None and quiet < standings.patience and moved - stall.when > max(quiet, _APART)
 
 
-def _may_come(seen: RanksSeen, standing: LedgerStanding) -> bool:
+def _may_come(standings: LedgerStandings, standing: LedgerStanding) -> bool:
     """Tell whether a rank that runs has moved so lately that its own watcher may not have looked where it stands."""
     quiet = standing.until - standing.moved()
-    return standing.is_alive and standing.left is None and not standing.stands and quiet < seen.patience + min(1.0, seen.patience / 4)
+    return standing.is_alive and standing.left is None and not standing.stands and quiet < standings.patience + min(1.0, standings.patience / 4)
 
 
-def _is_long(seen: RanksSeen, standing: LedgerStanding) -> bool:
-    return standing.waited_out or standing.lasted() >= seen.patience
+def _is_long(standings: LedgerStandings, standing: LedgerStanding) -> bool:
+    return standing.waited_out or standing.lasted() >= standings.patience
 
 
-def _in_collectives(seen: RanksSeen) -> Iterator[_Stall]:
+def _in_collectives(standings: LedgerStandings) -> Iterator[_Stall]:
     waiting: Dict[str, Dict[int, LedgerStanding]] = {}
-    for rank, standing in seen.ranks.items():
+    for rank, standing in standings.ranks.items():
         inside = standing.inside
         if inside is not None and inside.group is not None and standing.left is None and inside.op not in PAIRED:
             waiting.setdefault(inside.group.id, {})[rank] = standing
-    for name, (group, members) in seen.groups.items():
-        inside_it = waiting.get(name) or _issued(seen, name, members)
+    for name, (group, members) in standings.groups.items():
+        inside_it = waiting.get(name) or _issued(standings, name, members)
         for number in sorted({_number(standing, name) for standing in inside_it.values()}):
             here = {rank: standing for rank, standing in inside_it.items() if _number(standing, name) == number}
-            unknown = [rank for rank in members & seen.unknown if rank not in here and not _came(seen, rank, name, number)]
-            there = [rank for rank in members - seen.unknown - set(here) if seen.ranks[rank].count(name) < number]
+            unknown = [rank for rank in members & standings.unknown if rank not in here and not _came(standings, rank, name, number)]
+            there = [rank for rank in members - standings.unknown - set(here) if standings.ranks[rank].count(name) < number]
             if there or unknown:
                 yield _Stall(group, number, here, sorted(there), sorted(unknown), group.size)
                 break
@@ -350,48 +352,48 @@ def _number(standing: LedgerStanding, group: str) -> int:
     return inside.seq if inside is not None and inside.group is not None and inside.group.id == group else standing.count(group)
 
 
-def _came(seen: RanksSeen, rank: int, group: str, number: int) -> bool:
-    return rank in seen.ranks and seen.ranks[rank].count(group) >= number
+def _came(standings: LedgerStandings, rank: int, group: str, number: int) -> bool:
+    return rank in standings.ranks and standings.ranks[rank].count(group) >= number
 
 
-def _issued(seen: RanksSeen, name: str, members: Set[int]) -> Dict[int, LedgerStanding]:
+def _issued(standings: LedgerStandings, name: str, members: Set[int]) -> Dict[int, LedgerStanding]:
     """Return the ranks that have queued a call on a device, on which it may hang, and have been idle since."""
     found = {}
     for rank in members:
-        standing = seen.ranks.get(rank)
+        standing = standings.ranks.get(rank)
         calls = standing.calls(name) if standing is not None else None
         if standing is None or standing.inside is not None or standing.left is not None or calls is None or calls.last is None:
             continue
         quiet = standing.until - standing.moved()
-        if calls.last.device not in ("", "cpu") and quiet >= seen.patience and not standing.is_working:
+        if calls.last.device not in ("", "cpu") and quiet >= standings.patience and not standing.is_working:
             found[rank] = standing
     ahead = max((standing.count(name) for standing in found.values()), default=0)
     return {rank: standing for rank, standing in found.items() if standing.count(name) == ahead}
 
 
-def _in_pairs(seen: RanksSeen) -> Iterator[_Stall]:
+def _in_pairs(standings: LedgerStandings) -> Iterator[_Stall]:
     """Yield the point-to-point calls whose partner has not made the other half."""
-    for rank, standing in seen.ranks.items():
+    for rank, standing in standings.ranks.items():
         inside = standing.inside
         if inside is None or inside.op not in PAIRED or inside.group is None or inside.peer < 0 or standing.left is not None:
             continue
-        peer = seen.ranks.get(inside.peer)
+        peer = standings.ranks.get(inside.peer)
         made = peer.ledger.pairs.get((inside.group.id, rank, inside.op not in SENDS), 0) if peer is not None else 0
         if made >= inside.seq:
             continue
-        unknown = [inside.peer] if inside.peer in seen.unknown or peer is None else []
+        unknown = [inside.peer] if inside.peer in standings.unknown or peer is None else []
         there = [] if unknown else [inside.peer]
         yield _Stall(inside.group, inside.seq, {rank: standing}, there, unknown, 2, inside.op)
 
 
-def _in_pass(seen: RanksSeen, name: str) -> Iterator[_Stall]:
+def _in_pass(standings: LedgerStandings, name: str) -> Iterator[_Stall]:
     """Yield the pass in which ranks wait for others. No record is made in C++: in forward DDP sends the buffers of rank 0, in backward it reduces."""
-    here = {rank: standing for rank, standing in seen.ranks.items() if standing.is_in(name) and _is_long(seen, standing)}
+    here = {rank: standing for rank, standing in standings.ranks.items() if standing.is_in(name) and _is_long(standings, standing)}
     if not here:
         return
     number = Counter(standing.times(name) for standing in here.values()).most_common(1)[0][0]
     here = {rank: standing for rank, standing in here.items() if standing.times(name) == number}
-    there = [rank for rank, one in seen.ranks.items() if rank not in seen.unknown and not one.is_in(name) and one.times(name) < number]
-    unknown = sorted(seen.unknown - set(here))
+    there = [rank for rank, one in standings.ranks.items() if rank not in standings.unknown and not one.is_in(name) and one.times(name) < number]
+    unknown = sorted(standings.unknown - set(here))
     if there or unknown:
-        yield _Stall(None, number, here, sorted(there), unknown, len(set(seen.ranks) | seen.unknown), name)
+        yield _Stall(None, number, here, sorted(there), unknown, len(set(standings.ranks) | standings.unknown), name)

@@ -23,7 +23,10 @@ class Left(NamedTuple):
 
 
 class LedgerStanding:
-    """One rank: its ledger, the call or the phase that it is in, and until when that is known. Times are on the clock of its host, plus `offset`."""
+    """The place where one rank stands: its ledger, the call or the phase that it is in, and until when that is known.
+
+    Times are on the clock of its host, plus `offset`.
+    """
 
     __slots__ = ("inside", "is_alive", "ledger", "left", "offset", "phase", "rank", "runs", "until", "waited_out")
 
@@ -105,7 +108,7 @@ class LedgerStanding:
 
 
 def inside(ledger: RankLedger, gave_up: bool) -> Optional[Record]:
-    """Return the call that a rank is in: one that has not returned, one whose work it waits for, or the last, if that raised and ended it."""
+    """Return the call that a rank is in: a call that has not returned, or whose work it waits for; or the last, if that raised and ended it."""
     entered = [record for record in ledger.open if not record.is_issued or record.waited_ns]
     own = [record for record in entered if not record.in_side_thread] or entered
     if own:
@@ -119,8 +122,8 @@ def open_phase(ledger: RankLedger) -> Optional[Phase]:
     return max(found, key=lambda phase: phase.entered_ns) if found else None
 
 
-class RanksSeen(Protocol):
-    """All ranks that have a ledger, the groups, and the ranks without one."""
+class LedgerStandings(Protocol):
+    """The standings of all ranks with a ledger, the groups, and the ranks without a ledger: of a run that was read, or of a job that runs."""
 
     @property
     def ranks(self) -> Mapping[int, LedgerStanding]:

@@ -105,7 +105,7 @@ def _micros(times: Sequence[int]) -> "array[int]":
 def of_calls(rows: Sequence[Tuple[Any, ...]], texts: Mapping[int, Any]) -> StepTimes:
     """Return the steps of a job without a backward pass, by its records: from the end of one call of a line to the end of the next.
 
-    All ranks must choose the same line: of the largest group, the one that is called least often.
+    All ranks must choose the same line: of the lines of the largest group, the least often called.
     """
     own = [row for row in rows[-_LATEST:] if not row[_OUTER] and row[_OP] < schema.ABOUT_GROUPS and not row[_FLAGS] & schema.SIDE_THREAD]
     counts = Counter([(row[_GROUP], row[_OP], row[_SITE]) for row in own if row[_OP] < schema.POINT_TO_POINT and row[_LEFT] & 3 == schema.RETURNED])
@@ -120,7 +120,7 @@ def of_calls(rows: Sequence[Tuple[Any, ...]], texts: Mapping[int, Any]) -> StepT
 
 
 def _met(rows: Sequence[Tuple[Any, ...]], mark: Tuple[int, int, int]) -> Iterator[Tuple[int, int, int]]:
-    """Yield the number and the end of each call of the line, and the time spent in calls since the one before."""
+    """Yield the number and the end of each call of the line, and the time spent in calls since the previous one."""
     inside = 0
     for row in rows:
         if row[_LEFT] & 3 != schema.RETURNED:

@@ -43,7 +43,7 @@ class LedgerSite(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One call; times are on the monotonic clock of the host, 0 for never."""
+    """One call of a rank as its ledger holds it; times are on the monotonic clock of the host, 0 for never."""
 
     number: int
     op: str
@@ -147,7 +147,7 @@ def read(path: Union[str, "os.PathLike[str]"], last: int = 0) -> Ledger:
 
 
 def moved_ns(path: Union[str, "os.PathLike[str]"]) -> int:
-    """Return when the process last wrote, from eight bytes of the file; 0 if that cannot be told."""
+    """Return when the process last wrote, from eight bytes of the file; 0 if that is unknown."""
     at = schema.offset(schema.HEADER, "moved_ns")
     try:
         with open(path, "rb", buffering=0) as file:

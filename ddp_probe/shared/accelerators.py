@@ -301,6 +301,13 @@ def set_device_targets() -> Tuple[str, ...]:
     return tuple(dict.fromkeys(ANY_SET_DEVICE + tuple(target for known in ACCELERATORS for target in known.set_device)))
 
 
+def by_device_file(name: str) -> Optional[Accelerator]:
+    """Return the accelerator that a file below /dev is of."""
+    import fnmatch  # For readers alone.
+
+    return next((known for known in ACCELERATORS if any(fnmatch.fnmatch(name, pattern) for pattern in known.device_files)), None)
+
+
 def by_device_type(device_type: str) -> Optional[Accelerator]:
     """Return the record whose devices torch calls so: by name first, for `xla` and `cuda` are used by two."""
     named: Dict[str, Accelerator] = {known.name: known for known in reversed(ACCELERATORS)}

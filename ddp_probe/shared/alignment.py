@@ -29,7 +29,7 @@ Label = Tuple[object, ...]
 
 
 class Departure(NamedTuple):
-    """The one rank that left the sequence: what it called, what it should have called, and the ranks that did; none if its own past tells."""
+    """The one rank that left the sequence of calls: what it called, what it should have called, and the ranks that did, unless its past tells."""
 
     rank: int
     made: AlignedCall

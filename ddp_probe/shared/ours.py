@@ -1,4 +1,4 @@
-"""Distinguishes exceptions of our own code from those that the job raises while our code runs.
+"""Distinguishes exceptions of our code from those that the job raises while our code runs.
 
 A signal handler runs between two bytecodes of any active Python code, which may be ours. Its exceptions, such as torchelastic's
 SignalException or an alarm's timeout, have the handler's frame below ours in the traceback. They belong to the job and must reach it.
@@ -38,7 +38,7 @@ def ours(*kinds: Type[Kind]) -> Tuple[Type[Kind], ...]:
 
 
 class suppress:  # noqa: N801  # replaces contextlib.suppress, which would also suppress the job's exceptions
-    """Suppress these exceptions if our own code raised them."""
+    """Suppress these exceptions if our code raised them."""
 
     def __init__(self, *kinds: Type[BaseException]) -> None:
         self._kinds = kinds

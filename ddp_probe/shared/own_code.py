@@ -1,4 +1,4 @@
-"""Tells the job's own files from everybody else's by their paths: the line that a report names has to be one that a person can change."""
+"""Tells the job's files from everybody else's by their paths: the line that a report names has to be one that a person can change."""
 
 import os
 import re

@@ -15,6 +15,9 @@ if sys.version_info >= (3, 9):
 else:  # typing.Annotated is new in Python 3.9
     from typing_extensions import Annotated
 
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for bytes that are not what they should be, whatever they are."""
+
 VERSION = 1
 
 
@@ -169,6 +172,25 @@ class CardLoad(msgspec.Struct, omit_defaults=True, gc=False):
     ecc_before: Annotated[Optional[int], _doc("How many of those there were at the first look.")] = None
     health: Annotated[str, _doc("What the tool calls its state, if that is not OK.")] = ""
     processes: Annotated[Dict[str, Optional[int]], _doc("The processes that use it, by pid, with their bytes; at most 64.")] = {}
+
+
+class OpenFile(msgspec.Struct, omit_defaults=True, gc=False):
+    """A file that a process has open."""
+
+    path: Annotated[str, _doc("As the kernel names it, secrets masked.")] = ""
+    position: Annotated[Optional[int], _doc("The byte at which the next read or write begins.")] = None
+    size: Annotated[Optional[int], _doc("Bytes.")] = None
+    writes: Annotated[bool, _doc("It is open for writing.")] = False
+
+
+class OpenSocket(msgspec.Struct, omit_defaults=True, gc=False):
+    """A TCP connection of a process, or one that it has asked for."""
+
+    peer: Annotated[str, _doc("Address and port of the other side.")] = ""
+    port: Annotated[int, _doc("The port on this side.")] = 0
+    unsent: Annotated[int, _doc("Bytes that the other side has not acknowledged.")] = 0
+    unread: Annotated[int, _doc("Bytes that have arrived and that the process has not read.")] = 0
+    asks: Annotated[bool, _doc("The process has asked for the connection, and the other side has not answered yet.")] = False
 
 
 # --- the envelope and the events ---------------------------------------------------------------------------------------
@@ -538,6 +560,33 @@ class Stacks(Event, tag="stacks", kw_only=True, omit_defaults=True):
 
     request: Annotated[int, _doc("Number of the request: the file ask/stacks.N of the run's folder.")] = 0
     threads: Annotated[List[ThreadStack], _doc("The stack of each thread, the main one first.")] = []
+
+
+class ProcessLook(Event, tag="process.look", kw_only=True, omit_defaults=True):
+    """What a look from outside shows of a process, written by the command `attach`; the process itself takes no part.
+
+    look: One reading of a process from outside: what /proc says of it, and its Python stacks.
+    """
+
+    number: Annotated[int, _doc("Number of the look, from 1; the looks are some time apart.")] = 0
+    state: Annotated[str, _doc("The kernel's letter: R, S, D, T, t, Z; X if there is no such process any more.")] = ""
+    wchan: Annotated[str, _doc("The kernel's function in which its main thread waits; empty if the kernel does not tell.")] = ""
+    cpu_seconds: Annotated[Optional[float], _doc("CPU time that the process has used.")] = None
+    switches: Annotated[Optional[int], _doc("How often its main thread has gone to sleep to wait for something.")] = None
+    system: Annotated[Optional[HostState], _doc("Its memory, its threads and its control group.")] = None
+    children: Annotated[Dict[str, str], _doc("The processes that it has started, by pid, each with its state and its command; at most 64.")] = {}
+    children_cpu: Annotated[float, _doc("CPU seconds that these and theirs have used.")] = 0.0
+    files: Annotated[List[OpenFile], _doc("Open files that are checkpoints or large, by their names; at most 32.")] = []
+    sockets: Annotated[List[OpenSocket], _doc("Its TCP connections; at most 64.")] = []
+    cards: Annotated[List[str], _doc("Device files of cards that it has open; at most 32.")] = []
+    threads: Annotated[List[ThreadStack], _doc("The Python stack of each thread, the main one first, as py-spy reads them.")] = []
+    native: Annotated[List[str], _doc("The C functions in which the main thread is, innermost first; only with --native, at most 16.")] = []
+    paused: Annotated[float, _doc("For how many seconds it was seen stopped while its stacks were read; 0 if it was read as it ran.")] = 0.0
+    problem: Annotated[str, _doc("Why its stacks are not known.")] = ""
+    allow: Annotated[str, _doc("The command that would allow to read them.")] = ""
+    beside: Annotated[
+        List[str], _doc("Other processes of this host that may belong to the job and could not be read, with the reason; at most 16.")
+    ] = []
 
 
 class Warned(Event, tag="probe.warning", kw_only=True, omit_defaults=True):

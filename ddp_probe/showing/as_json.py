@@ -1,6 +1,7 @@
 """The form for programs: one object with a published schema. Keys may be added; no key is removed or changes its meaning."""
 
 import json
+import re
 import sys
 from datetime import datetime, timezone
 from typing import Any, Dict, Iterator, List, Optional
@@ -22,7 +23,11 @@ else:  # typing.Annotated is new in Python 3.9
     from typing_extensions import Annotated
 
 VERSION = 1
+ADDRESS = "urn:ddp-probe:report:%d" % VERSION
+"""The schema's own, which is the same wherever the repository is."""
 _INDENT = 2
+_COMMAND = re.compile(r"python -m ddp_probe [a-z]+\b(?: (?:--?[a-z][a-z-]*|DDP\d+|\d[\w-]*|[^\s']*/[^\s',;]*[^\s',;.]))*(?! [A-Z]{2,}\b)")
+"""A command in a sentence, as far as its words are options, numbers, ids and paths; none of which a part stands for what a person knows: DIR."""
 _LATEST = 1e11  # Seconds; a later time was not written by a clock.
 
 
@@ -61,6 +66,7 @@ class UndecidedForm(msgspec.Struct):
     slug: Annotated[str, _doc("The rule that asks the question, or the question's own name.")]
     because: str
     next: Annotated[str, _doc("What to try next.")]
+    commands: Annotated[List[str], _doc("The commands of this package in next, each as a shell takes it.")]
 
 
 class InventoryForm(msgspec.Struct):
@@ -150,6 +156,7 @@ class RemedyForm(msgspec.Struct):
 class ReportForm(msgspec.Struct):
     """What report --json prints."""
 
+    schema: Annotated[str, _doc("The $id of this schema, which schema report prints.")] = msgspec.field(name="$schema")
     report: Annotated[int, _doc("Version of this shape.")]
     verdict: Annotated[str, _doc("found, clear or undecided.")]
     findings: Annotated[List[FindingForm], _doc("In order of importance.")]
@@ -163,7 +170,7 @@ class ReportForm(msgspec.Struct):
 
 def report_schema() -> Dict[str, Any]:
     """Return the JSON Schema of the output."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **in_order(msgspec.json.schema(ReportForm))}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": ADDRESS, **in_order(msgspec.json.schema(ReportForm))}
 
 
 def show(diagnosis: Diagnosis) -> None:
@@ -181,10 +188,11 @@ def form(diagnosis: Diagnosis) -> ReportForm:
     """Return the report as one object."""
     states = rank_states(diagnosis.run)
     return ReportForm(
+        ADDRESS,
         VERSION,
         diagnosis.verdict,
         [_finding(finding) for finding in diagnosis.findings],
-        [UndecidedForm(reason.slug, reason.because, reason.next) for reason in diagnosis.undecided],
+        [UndecidedForm(reason.slug, reason.because, reason.next, _COMMAND.findall(reason.next)) for reason in diagnosis.undecided],
         _inventory(diagnosis.run, states),
         [RankForm(*each) for each in states],
         _late(diagnosis.run),

@@ -10,6 +10,8 @@ from ddp_probe.judging.words import named
 from ddp_probe.showing import inventory, safe
 
 LONGEST = 500
+MOST = 1500  # Characters of the whole form: a coding agent takes it in at once.
+_REST = "And %d more: python -m ddp_probe report"
 GOOD_ORDER = "clear: %s ended in good order, and no rule found anything."
 _REASONS = 3
 
@@ -28,7 +30,17 @@ def lines(diagnosis: Diagnosis) -> List[str]:
     run = diagnosis.run
     if run.is_newest and (run.processes or run.launchers):
         shown.append(safe.line("run %s: %s" % (run.name or "without a name", inventory.since(run)), LONGEST))
-    return shown + ([safe.line("not seen: %s" % unseen(run).next, LONGEST)] if run.elsewhere else [])
+    return _within(shown + ([safe.line("not seen: %s" % unseen(run).next, LONGEST)] if run.elsewhere else []))
+
+
+def _within(shown: List[str]) -> List[str]:
+    """Return the lines that have room, the first ones, and how many others there are."""
+    room, kept = MOST - len(_REST) - 9, 0
+    shown = [line if len(line) < room else line[: room - 4] + " ..." for line in shown]
+    while kept < len(shown) and room > len(shown[kept]):
+        room -= len(shown[kept]) + 1
+        kept += 1
+    return shown[:kept] + ([_REST % (len(shown) - kept)] if kept < len(shown) else [])
 
 
 def clear(diagnosis: Diagnosis) -> str:

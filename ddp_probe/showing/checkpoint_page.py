@@ -28,7 +28,8 @@ def _summary(found: Sequence[Judged]) -> Iterator[StyledLine]:
 
 
 def _one(judged: Judged, width: int, *, names: bool) -> Iterator[StyledLine]:
-    yield StyledLine("%s: %s" % (safe.line(judged.path, 1000), _WORDS[judged.verdict]), _STYLES[judged.verdict])
+    word = "being written" if judged.verdict == UNKNOWN and judged.writers else _WORDS[judged.verdict]
+    yield StyledLine("%s: %s" % (safe.line(judged.path, 1000), word), _STYLES[judged.verdict])
     for fault in judged.faults[:_FAULTS]:
         yield from _paragraph(_fault(fault), width)
     if len(judged.faults) > _FAULTS:

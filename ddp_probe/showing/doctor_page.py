@@ -1,9 +1,9 @@
 """Prints what doctor found: the verdict, what fails with its remedy, then the rest, one line each."""
 
 from collections import Counter
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from ddp_probe.judging.doctor.check import FAIL, OK, SKIPPED, UNKNOWN, WARN, Check, Result
+from ddp_probe.judging.doctor.check import FAIL, OK, ORDER, SKIPPED, UNKNOWN, WARN, Check, Result
 from ddp_probe.judging.doctor.checks import HUNDREDS
 from ddp_probe.judging.doctor.host_meeting import HostMeeting, MetHost
 from ddp_probe.judging.words import spans
@@ -17,9 +17,28 @@ _DETAILS = 16
 
 def lines(results: Sequence[Result], width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
     """Yield the whole page."""
-    worst = [status for status in (FAIL, UNKNOWN, WARN) if any(result.answer.status == status for result in results)]
-    yield from sentence(summary(results, say), width, style=_STYLES[worst[0]] if worst else paint.GOOD)
-    for status in worst:
+    yield from _verdict(Counter(result.answer.status for result in results), width, say)
+    yield from _results(results, width, say)
+
+
+def of_hosts(meeting: HostMeeting, results: Sequence[Result], width: int, say: Language = ENGLISH) -> Iterator[StyledLine]:
+    """Yield the page over several hosts: the verdict over the checks of each host and of all together comes first, each check counted once."""
+    found: Dict[str, str] = {result.check.slug: result.answer.status for result in results}
+    for result in (one for host in meeting.hosts for one in host.results):
+        found[result["slug"]] = min(found.get(result["slug"], SKIPPED), result["status"], key=ORDER.index)
+    yield from _verdict(Counter(found.values()), width, say)
+    yield StyledLine("")
+    yield from host_lines(meeting, width, say)
+    yield from _results(results, width, say)
+
+
+def _verdict(numbers: Mapping[str, int], width: int, say: Language) -> Iterator[StyledLine]:
+    worst = [status for status in (FAIL, UNKNOWN, WARN) if numbers.get(status)]
+    yield from sentence(summary(numbers, say), width, style=_STYLES[worst[0]] if worst else paint.GOOD)
+
+
+def _results(results: Sequence[Result], width: int, say: Language) -> Iterator[StyledLine]:
+    for status in (FAIL, UNKNOWN, WARN):
         for result in results:
             if result.answer.status == status:
                 yield StyledLine("")
@@ -28,9 +47,9 @@ def lines(results: Sequence[Result], width: int, say: Language = ENGLISH) -> Ite
     yield from _skipped([result for result in results if result.answer.status == SKIPPED], width, say)
 
 
-def summary(results: Sequence[Result], say: Language = ENGLISH) -> str:
+def summary(counts: Mapping[str, int], say: Language = ENGLISH) -> str:
     """Return the verdict in one sentence."""
-    numbers = {status: sum(result.answer.status == status for result in results) for status in _STYLES}
+    numbers = {status: counts.get(status, 0) for status in _STYLES}
     words = [
         say("%d check fails" if numbers[FAIL] == 1 else "%d checks fail") % numbers[FAIL] if numbers[FAIL] else say("No check fails"),
         say("%d could not look") % numbers[UNKNOWN] if numbers[UNKNOWN] else "",

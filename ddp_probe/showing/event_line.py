@@ -82,6 +82,14 @@ def _last_of(text: str, width: int) -> str:
     return _MARK + text
 
 
+def cut_inside(text: str, width: int) -> str:
+    """Return the text cut in its middle to this width: both ends of a command tell it from others. Without a width, it is whole."""
+    if not width or safe.width(text) <= width:
+        return text
+    begin = cut(text, (width + len(_MARK)) // 2)
+    return begin + _last_of(text, width - safe.width(begin) + len(_MARK))[len(_MARK) :]
+
+
 def cut(text: str, width: int) -> str:
     """Return the text cut to this width; three dots mark the cut."""
     if safe.width(text) <= width:
@@ -108,7 +116,7 @@ def _clock(when: float) -> str:
 
 def _who(event: Dict[str, Any]) -> str:
     if str(event.get("event")).startswith("launcher.") or event.get("rank") is None:
-        return "L" if "ts" in event else "job"  # The job's own line, which has no rank in it.
+        return "L" if "ts" in event else "job"  # The job's line, which has no rank in it.
     return "r%s" % event["rank"]
 
 

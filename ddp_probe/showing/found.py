@@ -1,14 +1,15 @@
-"""One finding in the report: the verdict, the job's own line, what to change, and the evidence, grouped over the ranks."""
+"""One finding in the report: the verdict, the job's line, what to change, and the evidence, grouped over the ranks."""
 
+import os
 import re
 import shlex
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import ERROR, HIGH, Evidence, Finding, Rule
 from ddp_probe.judging.rules import modules, rule_of
 from ddp_probe.judging.words import named
-from ddp_probe.reading import bundled
+from ddp_probe.reading import bundled, find
 from ddp_probe.reading.logged_call import LogLine
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared.schema import Site
@@ -20,7 +21,9 @@ from ddp_probe.showing.paths import Paths
 
 _CONSEQUENCES = 6  # Maximum consequences shown.
 _GROUPS = 8  # Maximum groups of evidence shown.
+_PLACES, _LONGEST = 4, 1000  # Maximum folders of a run, and characters of their names, that a command to copy has.
 _NUMBER = re.compile(r"\d+")
+_BEGIN = re.compile(r"[Rr]ank (\d+|LOCAL_RANK|RANK)(?:: | )(?=\S)")
 _SiteKey = Optional[Tuple[str, int, str]]
 
 
@@ -40,11 +43,26 @@ def lines(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, say:
         for text in finding.consequences[:_CONSEQUENCES]:
             yield from item(paths(text), width)
         yield from more(len(finding.consequences) - _CONSEQUENCES, say)
-    command = "  " + say("more: %s") % "python -m ddp_probe explain %s" % finding.id
-    bundle = bundled.current()
-    places = diagnosis.run.folders if bundle is None else [bundle.name]
-    with_run = safe.line(" ".join([command, *(shlex.quote(inventory.near(place)) for place in places)]))
-    yield StyledLine(with_run if safe.width(with_run) <= width else command, QUIET)  # On one line, so that it can be copied.
+    yield from _hint(finding, diagnosis.run, width, say)
+
+
+def _hint(finding: Finding, run: Run, width: int, say: Language) -> Iterator[StyledLine]:
+    """Yield the command for the rule's page over this run, so that it can be copied: in one line, or as a shell continues one."""
+    command, bundle = "  " + say("more: %s") % "python -m ddp_probe explain %s" % finding.id, bundled.current()
+    places = [_short(place) for place in run.folders or [log.file for log in run.texts]] if bundle is None else [bundle.name]
+    names = safe.line(" ".join(map(shlex.quote, places)))
+    if not names or len(places) > _PLACES or len(names) > _LONGEST:
+        yield StyledLine(command, QUIET)
+    elif safe.width(command + " " + names) <= width:
+        yield StyledLine(command + " " + names, QUIET)
+    else:
+        yield from (StyledLine(command + " \\", QUIET), StyledLine("    " + names, QUIET))
+
+
+def _short(place: str) -> str:
+    """Return the name of a run in the folder of all runs, as every command takes it, else the path."""
+    folder, name = os.path.split(os.path.abspath(place))
+    return name if folder == os.path.abspath(find.root()) else inventory.near(place)
 
 
 def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, context: int = 0, say: Language = ENGLISH) -> Iterator[StyledLine]:
@@ -64,8 +82,7 @@ def cause(finding: Finding, diagnosis: Diagnosis, width: int, paths: Paths, cont
     yield StyledLine("  " + say("change"), GOOD)
     general = rule is not None and finding.remedy == rule.remedy
     yield from paragraph(say.of(rule, "remedy") if general else paths(finding.remedy), width, 4, GOOD)
-    if found is None or not found.newer:
-        yield from _diff(finding, context)
+    yield from _changes(finding, diagnosis.run, width, context, say)
     if finding.fix:
         yield from paragraph(say("Or, for one run without editing: DDP_PROBE_FIX=%s") % finding.fix, width, 4)
 
@@ -78,9 +95,12 @@ def _at(site: Site, paths: Paths, say: Language) -> str:
     return "%s:%d%s" % (paths.name(site.file), site.line, say(" in %s") % site.function if site.function else "")
 
 
-def _diff(finding: Finding, context: int) -> Iterator[StyledLine]:
-    """Yield the change of the job's own source; without context, only the removed and added lines."""
-    for text in own_change.diff(finding, context):
+def _changes(finding: Finding, run: Run, width: int, context: int, say: Language) -> Iterator[StyledLine]:
+    """Yield the change of the job's source, unless that has changed; without context, only the removed and added lines."""
+    newer = source.newer(own_change.files(finding), run)
+    if newer:
+        yield from sentence(say("No diff: %s changed at %s, after the run began.") % newer, width, 4, WARN)
+    for text in own_change.diff(finding, context) if not newer else ():
         style = REMOVED if text.startswith("-") else ADDED if text.startswith("+") else ""
         if context or (style and not text.startswith(("--- ", "+++ "))):
             yield StyledLine("    " + "\t".join(map(safe.line, text.split("\t"))), style)
@@ -156,8 +176,16 @@ def grouped(items: Sequence[Evidence], run: Run, paths: Optional[Paths] = None) 
             numbers = {own[one.file].rank or 0 for one in those if one.file in own}
             if paths is not None:
                 paths.log(those[0].file, run)  # The others are not shown.
-            found.append(EvidenceGroup(text, sorted(numbers), [LogLine(one.file, one.line) for one in those]))
+            found.append(EvidenceGroup(_once(text, numbers), sorted(numbers), [LogLine(one.file, one.line) for one in those]))
     return found
+
+
+def _once(text: str, ranks: Set[int]) -> str:
+    """Return the text without the rank at its beginning, if that is what the group names."""
+    begin = _BEGIN.match(text)
+    if begin is None or not ranks or not (begin[1] in ("LOCAL_RANK", "RANK") or {begin[1]} == set(map(str, ranks))):
+        return text
+    return text[begin.end() :]
 
 
 def _folded(alike: List[Evidence], own: Dict[str, LoggedProcess]) -> Dict[str, List[Evidence]]:

@@ -131,7 +131,7 @@ _WHOLE = 150_000  # Characters: GitHub drops the whole summary of a step beyond 
 
 
 def append_summary(diagnosis: Diagnosis) -> None:
-    """Append the report to the file that the variable names, if it is set. A file that cannot be written is told on stderr."""
+    """Append the report to the file that the variable names, if it is set. A file that cannot be written is reported on stderr."""
     path = os.environ.get(VARIABLE)
     if not path:
         return

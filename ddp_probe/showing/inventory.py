@@ -14,7 +14,7 @@ from ddp_probe.showing.rank_state import NO_FILE, RankState
 from ddp_probe.showing.ranks_table import hosts, who
 
 _SHOWN = 4  # Maximum unreadable files named.
-_OLD = 600.0  # Seconds after which the newest run may not be the one that is meant.
+_OLD = 600.0  # Seconds after which the newest run may not be the run that is meant.
 
 
 def title(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> str:
@@ -161,16 +161,21 @@ def unknown(processes: Iterable[LoggedProcess]) -> Dict[str, int]:
 
 def near(path: str, run: Optional[Run] = None) -> str:
     """Return the shortest usable path: only the file name if one folder or one file was read."""
-    path = os.path.normpath(bundled.shown(path))
+    path = _shown(path)
     folder, name = os.path.split(path)
-    if run is not None and len(run.folders) == 1 and os.path.normpath(bundled.shown(run.folders[0])) == folder:
+    if run is not None and len(run.folders) == 1 and _shown(run.folders[0]) == folder:
         return name
-    if run is not None and [os.path.normpath(bundled.shown(file)) for file in run.inventory.files] == [path]:
+    if run is not None and list(map(_shown, run.inventory.files)) == [path]:
         return name
     if run is not None and fold_file.SUFFIX + os.sep in path:  # Its name says on which host it is.
         return name
     here = os.getcwd() + os.sep
     return path[len(here) :] if path.startswith(here) and len(path) > len(here) else path
+
+
+def _shown(path: str) -> str:
+    """Return a path as a person would name it; an address keeps its two slashes."""
+    return bundled.shown(os.path.normpath(path))
 
 
 def _some(names: List[str], say: Language) -> str:

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional
 
-from ddp_probe.shared.masking.secrets import MASK, mask, mask_argv, mask_value, secret_name
+from ddp_probe.shared.masks import MASK, mask, mask_argv, mask_value, secret_name
 
 _COMMANDS = ("argv", "parent", "command", "orig_argv")
 _ARGUMENTS = 200  # mask_argv takes as many.

@@ -1,10 +1,10 @@
-"""The permanent change, as a diff of the job's own source if it is available. A remedy only replaces it for a while."""
+"""The permanent change, as a diff of the job's source if it is available. A remedy only replaces it for a while."""
 
 import ast
 import difflib
 import os
 import re
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging import change, job_calls
 from ddp_probe.judging.rule import Finding
@@ -175,7 +175,7 @@ def _offset(lines: List[str], line: int, column: int) -> int:
 
 
 def _margin(flat: str, span: _Span) -> str:
-    """Return what stands before an item in its line: blanks, if the item has a line of its own."""
+    """Return what stands before an item in its line: blanks, if the item is on a separate line."""
     return flat[flat.rfind("\n", 0, span.start) + 1 : span.start]
 
 
@@ -184,7 +184,7 @@ def _cut(flat: str, start: int, end: int, text: str) -> List[str]:
 
 
 def _appended(lines: List[str], node: ast.AST, last: Optional[_Span], text: str) -> List[str]:
-    """Return the lines with one more item in a call or a dictionary, on a line of its own if the last one has that."""
+    """Return the lines with one more item in a call or a dictionary, on a separate line if the last one has that."""
     flat, close = "\n".join(lines), _offset(lines, *job_calls.end(node)) - 1
     if last is None:
         return _cut(flat, close, close, text)
@@ -264,8 +264,11 @@ def _of_type(node: ast.AST, of: str) -> bool:
 # names, or one of several edits cannot be made, there is no diff rather than a wrong one.
 
 
+_NO_NEWLINE = "\n\\ No newline at end of file"
+
+
 def diff(finding: Finding, width: int = 3) -> List[str]:
-    """Return the lines of a unified diff of every file that the change affects; empty if one of its edits cannot be made."""
+    """Return the lines of a unified diff of every file that the change affects; empty if an edit cannot be made."""
     before: Dict[str, List[str]] = {}
     for file, chosen in _by_file(finding.edits).items():
         source = _source(file)
@@ -277,8 +280,24 @@ def diff(finding: Finding, width: int = 3) -> List[str]:
     lines: List[str] = []
     for file, chosen in _by_file(finding.edits).items():
         after = applied(before[file], chosen) or []
-        lines += difflib.unified_diff(before[file], after, "a/" + _name(file), "b/" + _name(file), n=width, lineterm="")
+        names, whole = ("a/" + _name(file), "b/" + _name(file)), job_source.read(file)
+        end = "" if whole is None or whole.text.endswith("\n") else _NO_NEWLINE
+        lines += _unified(_ended(before[file], end), _ended(after, end), names, width)
     return lines
+
+
+def _ended(lines: List[str], end: str) -> List[str]:
+    return [*lines[:-1], lines[-1] + end] if lines else lines
+
+
+def _unified(before: List[str], after: List[str], names: Tuple[str, str], width: int) -> Iterator[str]:
+    for text in difflib.unified_diff(before, after, *names, n=width, lineterm=""):
+        yield from text.split("\n")
+
+
+def files(finding: Finding) -> List[str]:
+    """Return the files of the job that the change affects."""
+    return list(_by_file(finding.edits))
 
 
 def shell(finding: Finding) -> List[str]:

@@ -2,11 +2,9 @@
 
 import functools
 import os
-import platform
 import shutil
 import sys
 from typing import Iterable, Mapping, Optional, TextIO
-from urllib.parse import quote
 
 from ddp_probe.showing.layout import StyledLine
 
@@ -46,8 +44,10 @@ def linked_text(line: StyledLine) -> str:
 @functools.lru_cache(maxsize=1024)
 def address(path: str) -> str:
     """Return the address of a file of this host, all but letters, digits and /._-~ as numbers; empty if there is no such file."""
+    from urllib.parse import quote
+
     try:
-        made = "file://%s%s" % (quote(platform.node(), safe=""), quote(os.fsencode(os.path.abspath(path)))) if os.path.isfile(path) else ""
+        made = "file://%s%s" % (quote(os.uname().nodename, safe=""), quote(os.fsencode(os.path.abspath(path)))) if os.path.isfile(path) else ""
     except (OSError, ValueError):  # A name that a log made up.
         return ""
     return made if len(made) <= _LONGEST else ""

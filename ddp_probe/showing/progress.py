@@ -11,10 +11,11 @@ _CELLS = 30
 class _Line:
     """One line that is redrawn and finally cleared."""
 
-    def __init__(self, stream: Optional[TextIO] = None) -> None:
+    def __init__(self, stream: Optional[TextIO] = None, *, at_once: bool = False) -> None:
         self._stream = stream or sys.stderr
         self._shown = self._stream is not None and self._stream.isatty()
-        self._next = time.monotonic() + _AFTER
+        self._every = 0.0 if at_once else _EVERY
+        self._next = time.monotonic() + (0.0 if at_once else _AFTER)
         self._drawn = False
 
     def draw(self, text: str) -> None:
@@ -22,7 +23,7 @@ class _Line:
         now = time.monotonic()
         if not self._shown or now < self._next:
             return
-        self._next, self._drawn = now + _EVERY, True
+        self._next, self._drawn = now + self._every, True
         self._stream.write("\r%-70s" % text)
         self._stream.flush()
 

@@ -1,7 +1,6 @@
 """The state of one rank, from its own events: its devices, its progress, its last event and how it ended."""
 
 import os
-from statistics import median_low
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ddp_probe.judging import late_ranks
@@ -66,7 +65,7 @@ def rank_states(run: Run) -> List[RankState]:
 def _peaks(run: Run) -> Dict[str, str]:
     """Return the peak of each rank's card by its file, if one of them is a quarter above the usual and 64 MiB; else nothing."""
     most = {process.file: found[1] for process in run.processes for found in [main_device(process)] if found is not None}
-    usual = median_low(most.values()) if most else 0
+    usual = sorted(most.values())[(len(most) - 1) // 2] if most else 0  # statistics brings random and fractions.
     differ = any(peak > 1.25 * usual + (64 << 20) for peak in most.values())
     return {file: size(peak) for file, peak in most.items()} if differ else {}
 

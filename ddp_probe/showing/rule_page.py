@@ -38,7 +38,7 @@ def page(rule: Rule, examples: Sequence[Example], width: int, say: Language = EN
     if rule.needs:
         yield from _part(say("events that prove it"), ", ".join(rule.needs), width)
     if rule.yields_to:
-        yield from _part(say("gives way to"), ", ".join(rule.yields_to), width)
+        yield from _part(say("is superseded by"), ", ".join(rule.yields_to), width)
     yield StyledLine("")
     yield StyledLine(say("examples"), STRONG)
     for example in examples:

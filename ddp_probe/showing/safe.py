@@ -4,7 +4,7 @@ import functools
 import unicodedata
 from typing import Any
 
-from ddp_probe.shared.masking.secrets import mask
+from ddp_probe.shared.masks import mask
 
 # Control and format characters (escapes, bidirectional overrides, zero-width), line separators, surrogates, and private-use characters.
 _HARMFUL = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))

@@ -1,10 +1,10 @@
-"""The job's own line as a code frame with a caret, if its source is available, and whether it has changed since the run."""
+"""The job's line as a code frame with a caret, if its source is available, and whether it has changed since the run."""
 
 import ast
 import os
 import textwrap
 from collections import Counter
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ddp_probe.judging.rule import Finding
 from ddp_probe.judging.words import clock
@@ -76,6 +76,16 @@ def rows(site: Site, source: Source) -> List[SourceRow]:
         SourceRow(number, safe.visible(text)[:_LONGEST], _carets(text, source.lines[number - 1], call) if number == site.line else "")
         for number, text in enumerate(shown, first)
     ]
+
+
+def newer(files: Sequence[str], run: Run) -> Optional[Tuple[str, str]]:
+    """Return the first of these files that has changed since the run began, and when; None if none has."""
+    began = _began(run)
+    for file in files if began else ():
+        found = job_source.read(absolute(file, run))
+        if found is not None and found.changed > began:
+            return os.path.basename(file), clock(found.changed)
+    return None
 
 
 def changed(source: Source, say: Language = ENGLISH) -> str:

@@ -7,7 +7,7 @@ from typing import Dict, Iterator, List, Sequence, Tuple
 
 from ddp_probe.judging.words import clock, counted
 from ddp_probe.reading import rank_stacks
-from ddp_probe.reading.rank_stacks import DUMP, HANG, Branch, RankStacks, Step
+from ddp_probe.reading.rank_stacks import DUMP, HANG, LOOK, Branch, RankStacks, Step
 from ddp_probe.shared.own_code import foreign, package
 from ddp_probe.shared.schema import Site, ThreadStack
 from ddp_probe.showing import inventory, ranks_table, safe
@@ -68,7 +68,7 @@ def _sources(found: Sequence[RankStacks], width: int) -> Iterator[StyledLine]:
 
 def sources(found: Sequence[RankStacks]) -> Iterator[str]:
     """Yield a sentence if stacks are earlier ones and not answers."""
-    for source in (HANG, DUMP):
+    for source in (HANG, DUMP, LOOK):
         those = [one for one in found if one.source == source]
         if those:
             latest = max(one.when for one in those)

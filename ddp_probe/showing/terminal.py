@@ -73,7 +73,7 @@ def _undecided(diagnosis: Diagnosis, width: int, paths: Paths, say: Language) ->
     for reason in diagnosis.undecided[:_REASONS]:
         yield from item(paths(reason.because), width)
         if reason.next:
-            for one in wrap(say("next: %s") % paths(reason.next), width, "    ", "    "):
+            for one in wrap("next: %s" % paths(reason.next), width, "    ", "    "):
                 yield StyledLine(one, GOOD)
     yield from more(len(diagnosis.undecided) - _REASONS, say)
 

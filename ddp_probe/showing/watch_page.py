@@ -1,5 +1,6 @@
 """Shows looks at a running job: as a table, which in a terminal is renewed, and as JSON."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,8 +18,8 @@ from ddp_probe.showing.event_line import cut
 from ddp_probe.showing.layout import StyledLine, columns, wrap
 from ddp_probe.showing.paint import BAD, QUIET, STRONG, WARN
 from ddp_probe.showing.paths import linked
-from ddp_probe.showing.watch.look import LiveView, Look
 from ddp_probe.showing.watch.position import NO_LEDGER, RUNNING, Position
+from ddp_probe.showing.watch.watch_look import LiveView, Look
 
 
 class Row(NamedTuple):
@@ -33,8 +34,8 @@ class Row(NamedTuple):
     site: str
     speed: Optional[float]  # Of the slowest.
     why: str  # Why they stand out; empty if they do not.
-    memory: Optional[int] = None  # Of the one that holds the most on its card.
-    waited: Optional[Waited] = None  # Of the one that has waited most.
+    memory: Optional[int] = None  # Of the rank that holds the most on its card.
+    waited: Optional[Waited] = None  # Of the rank that has waited longest.
 
 
 def rows(look: Look) -> List[Row]:
@@ -225,7 +226,7 @@ def _trouble(card: CardLoad) -> str:
     return safe.line(", ".join(found + ([card.health] if card.health else [])))
 
 
-# Shows looks at a running job one after another: in a terminal each takes the place of the one before.
+# Shows looks at a running job one after another: in a terminal each takes the place of the previous one.
 
 _SHARE = 0.2  # Maximum share of one core.
 _OTHER_LINES = 12  # Lines of a screen that are kept for what is not a row.
@@ -249,7 +250,7 @@ def watch(live: LiveView, run: str, interval: float, below: Callable[[int], Iter
 
 
 def _draw(page: List[StyledLine], drawn: int) -> int:
-    """Write the page over the one before, in one piece, so that Ctrl-C does not come in between; return how many lines it has."""
+    """Write the page over the previous one, in one piece, so that Ctrl-C does not come in between; return how many lines it has."""
     back = "\x1b[%dA\r\x1b[J" % drawn if drawn else ""
     sys.stdout.write(back + paint.text(page, sys.stdout))
     sys.stdout.flush()
@@ -309,3 +310,52 @@ def _rank_object(position: Position, look: Look) -> Dict[str, Any]:
 
 def _rounded(speed: Optional[float]) -> Optional[float]:
     return None if speed is None else round(speed, 4)
+
+
+# The same look as metrics, for the textfile collector of node_exporter.
+
+_METRICS = (
+    ("ddp_probe_rank_steps_total", "counter", "Backward passes that the rank has entered."),
+    ("ddp_probe_rank_moved_timestamp_seconds", "gauge", "When the rank entered what it is in, or left its last call."),
+    ("ddp_probe_rank_stands_out", "gauge", "1 if watch would mark the rank: the report would name it, or it is last step after step."),
+    ("ddp_probe_rank_state", "gauge", "1 for the state that the rank is in: running, ended, failed, gone, stopped and others."),
+)
+
+
+def as_metrics(look: Look, run: str) -> str:
+    """Return the text form of Prometheus."""
+    lines: List[str] = []
+    for number, (name, kind, about) in enumerate(_METRICS):
+        lines += ["# HELP %s %s" % (name, about), "# TYPE %s %s" % (name, kind)]
+        for each in look.ranks:
+            state = {"state": each.state or "running"} if name.endswith("state") else {}
+            value = (each.step, look.when - each.seconds, int(each.rank in look.outliers), 1)[number]
+            lines.append("%s{%s} %s" % (name, _labels({"run": run, "rank": str(each.rank), "host": each.host, **state}), _exact(value)))
+    for name, found, about in (
+        ("ddp_probe_look_timestamp_seconds", look.when, "When watch looked last."),
+        ("ddp_probe_ranks_absent", len(look.absent), "Ranks of the job without a ledger here."),
+        ("ddp_probe_over", int(look.over), "1 if all processes of the run have ended."),
+    ):
+        lines += ["# HELP %s %s" % (name, about), "# TYPE %s gauge" % name, "%s{%s} %s" % (name, _labels({"run": run}), _exact(found))]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(named: Dict[str, str]) -> str:
+    texts = {name: safe.line(text).replace("\\", "\\\\").replace('"', '\\"') for name, text in named.items()}
+    return ",".join('%s="%s"' % pair for pair in texts.items())
+
+
+def _exact(number: float) -> str:
+    return "%d" % number if isinstance(number, int) else "%.3f" % number
+
+
+def write_metrics(path: str, text: str) -> None:
+    """Replace the file as a whole, readable by the collector's user as the umask allows: it reads whenever it likes."""
+    draft = "%s.%d" % (path, os.getpid())
+    try:
+        with open(draft, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(draft, path)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)

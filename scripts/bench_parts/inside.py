@@ -71,8 +71,7 @@ def timed(work: Callable[[], Any], factor: float) -> Sample:
 def event_rows(folder: Path, rounds: int) -> Iterator[Dict[str, Any]]:
     """Yield what a line costs, and what the system calls in it cost."""
     from ddp_probe.shared.schema import DeviceState
-    from ddp_probe.traced.facts.device_memory import device_memory
-    from ddp_probe.traced.facts.host_state import HostReader
+    from ddp_probe.traced.device_states import HostReader, device_memory
     from ddp_probe.traced.record import Recorder
 
     reader = HostReader()

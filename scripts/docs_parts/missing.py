@@ -73,7 +73,7 @@ def _texts(path: str, kind: Any, asked: Dict[str, str]) -> Iterator[str]:
 
 
 def _targets(path: str, kind: Any) -> Iterator[str]:
-    if not kind.targets:
+    if not (*kind.targets, *getattr(kind, "optional", ())):
         yield '%s: %s has no targets. Write targets = ("module:qualname",) in the class: the calls, by the module that defines them.' % (
             path,
             kind.__name__,

@@ -13,7 +13,7 @@ def remedies_page() -> str:
         "# Remedies",
         "",
         "`DDP_PROBE_FIX=auto`, or names with commas in between, changes these calls while the job starts. Each change is an event",
-        "`remedy.applied` with before and after, said once on stderr, and undone by `ddp_probe.restore()`. A remedy that cannot be sure does",
+        "`remedy.applied` with before and after, said once on stderr, and undone by `ddp_probe.restore()`. A remedy that might be wrong does",
         "nothing and says why (`remedy.declined`). Without the variable nothing is changed, ever. A remedy is temporary: each says how to make the",
         "same change in code.",
         "",

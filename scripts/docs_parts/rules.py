@@ -30,9 +30,9 @@ _NAMES = {
     "severity": "级别",
     "symptom": "现象",
     "evidence": "判定依据",
-    "what to change": "修改方法",
+    "what to change": "如何修改",
     "needs": "所需事件",
-    "gives way to": "让位于",
+    "is superseded by": "优先级低于",
 }
 
 
@@ -70,4 +70,4 @@ def described(rule: Rule, say: Language) -> Iterator[Tuple[str, str]]:
     yield "evidence", say.of(rule, "evidence")
     yield "what to change", say.of(rule, "remedy")
     yield "needs", ", ".join("`%s`" % name for name in rule.needs)
-    yield "gives way to", ", ".join("`%s`" % name for name in rule.yields_to)
+    yield "is superseded by", ", ".join("`%s`" % name for name in rule.yields_to)

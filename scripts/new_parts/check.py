@@ -66,7 +66,7 @@ def plan(options: Any) -> Plan:
             PRINT,
             "%s -m pytest %s    # a host without the fault, and one with it" % (PYTHON, test),
             "Write CHECK and check in ddp_probe/judging/doctor/checks/%s.py, as shared_memory.py does." % module,
-            "Plant its fault in tests/doctor/test_planted.py: exactly this check fails, and what its remedy says makes it pass.",
+            "Plant its fault in tests/doctor/test_planted.py: exactly this check fails or warns, and what its remedy says makes it pass.",
             "%s -m pytest tests/doctor tests/languages    # every check, over every planted fault; some minutes" % PYTHON,
         ],
     )

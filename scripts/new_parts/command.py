@@ -64,7 +64,8 @@ def plan(options: Any) -> Plan:
         [
             PRINT,
             "%s -m pytest %s    # the command, over a recorded run" % (PYTHON, test),
-            "Write COMMAND, add_arguments and run in %s, as runs.py does; `order` is the command's place on the page of help." % file,
+            "Write COMMAND, add_arguments and run in %s, as fold.py does; `order` is the command's place on the page of help." % file,
+            "%s -m pytest tests/cli/test_usage.py -k %s    # its page, with lines of at most 80 characters" % (PYTHON, name),
             "%s -m pytest tests/cli    # every command's page, its colours, Ctrl-C and its completion; some minutes" % PYTHON,
         ],
     )

@@ -16,7 +16,7 @@ from typing import Any, Optional
 from ddp_probe.shared import schema
 from ddp_probe.traced.facts.describe import describe, describe_mapping
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes._probe import Begun, Probe
+from ddp_probe.traced.probes import Begun, Probe
 
 
 class %(camel)s(Probe):
@@ -101,7 +101,7 @@ def plan(options: Any) -> Plan:
             "Declare in ddp_probe/shared/schema.py the fields that %s needs, fill them in ddp_probe/traced/probes/%s.py, and test them."
             % (camel(name), name),
             "In MATTERS of ddp_probe/showing/event_line.py, name the fields that `logs` shows in a terminal; without a row there it shows all.",
-            "%s -m pytest tests/contract/test_10_shows_nothing.py    # strange values to every target; seconds" % PYTHON,
+            "%s -m pytest tests/contract/test_10_shows_nothing.py    # strange values to every target; a minute" % PYTHON,
             "%s -m pytest tests/contract    # every promise, over this probe as well; minutes" % PYTHON,
         ],
     )

@@ -13,7 +13,7 @@ _REMEDY = '''"""Passes %(argument)s to %(module)s.%(qualname)s."""
 from typing import Any, Optional
 
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy
 
 _WANTED: Any = %(value)s
 

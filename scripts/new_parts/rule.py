@@ -94,6 +94,7 @@ RuntimeError: something else
 """,
 }
 
+_MODELS = "submodule_left_behind.py does, or work_never_waited_for.py over ledgers"
 _ADVICE = "NOT_FOLLOWED: Dict[str, str] = {\n"
 
 
@@ -117,7 +118,7 @@ def plan(options: Any) -> Plan:
     words = {"name": name, "cause": options.cause, "id": _free(rules, options.cause)}
     file, logs = "ddp_probe/judging/rules/%s.py" % name.replace("-", "_"), "tests/rules/%s/" % name
     text, examples = (_BY_WORDS, _LOGS_BY_WORDS) if options.by_words else (_RULE, _LOGS)
-    parts, model = ("RULE", "save_folder_renamed_twice.py") if options.by_words else ("RULE and check", "submodule_left_behind.py")
+    parts, model = ("RULE", "save_folder_renamed_twice.py does") if options.by_words else ("RULE and check", _MODELS)
     row = '    "%s": "a skeleton of scripts/new: replace this line by a row above that follows the advice, or say why nobody can",\n' % words["id"]
     return Plan(
         {file: text % words, **{logs + own: log % words for own, log in examples.items()}},
@@ -125,7 +126,7 @@ def plan(options: Any) -> Plan:
         [
             PRINT,
             "%s -m pytest tests/diagnose -k %s    # its examples, against every rule" % (PYTHON, name),
-            "Write %s in %s, as %s does, and the logs of %s: cut them from a real run." % (parts, file, model, logs),
+            "Write %s in %s, as %s, and the logs of %s: cut them from a real run." % (parts, file, model, logs),
             "In tests/advice/advice_table.py, add a row whose job follows the advice and remove the line of %s, or write there why nobody can."
             % words["id"],
             "%s -m pytest tests/diagnose tests/advice    # every rule, over every recorded job; some minutes" % PYTHON,
@@ -134,9 +135,11 @@ def plan(options: Any) -> Plan:
 
 
 def _free(rules: Any, cause: str) -> str:
-    """Return the next id beside those of the same cause."""
+    """Return the next odd id beside those of the same cause; if none is left, the first that is free."""
     hundred = next((rule.id[:4] for rule in rules if rule.cause == cause), "DDP6")
-    last = max(int(name[3:]) for name in [*RETIRED, *(rule.id for rule in rules)] if name.startswith(hundred))
-    if last + 2 > int(hundred[3:]) * 100 + 99:
+    first = int(hundred[3:]) * 100
+    taken = {int(name[3:]) for name in [*RETIRED, *(rule.id for rule in rules)] if name.startswith(hundred)}
+    free = [number for number in (max(taken) + 2, *range(first + 1, first + 100)) if number not in taken and number < first + 100]
+    if not free:
         raise RefusedError("No id is free in %s00 to %s99. Choose another cause." % (hundred, hundred))
-    return "DDP%d" % (last + 2)
+    return "DDP%d" % free[0]

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.traced.ledger import _groups
-from ddp_probe.traced.record import ledger as writer
+from ddp_probe.traced.ledger import groups
+from ddp_probe.traced.record import ledger_memory as writer
 
 from . import launch as of_launch
 from .launch import Launch, host_name
@@ -60,7 +60,7 @@ class _Open(NamedTuple):
 @lru_cache(maxsize=4)
 def _group(ranks: range, number: int, nth: int) -> str:
     """Return the text of the default group, which is number 0, or of a host's."""
-    return _groups.described(tuple(ranks), nth, {"gcu": "eccl", "cpu": "eccl"}, str(number), "" if number else "default_pg")
+    return groups.described(tuple(ranks), nth, {"gcu": "eccl", "cpu": "eccl"}, str(number), "" if number else "default_pg")
 
 
 class SimulatedLedger:

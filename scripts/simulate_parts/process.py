@@ -9,7 +9,7 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from ddp_probe.shared import schema, settings
-from ddp_probe.traced.record import Recorder, _chain
+from ddp_probe.traced.record import Recorder, chain
 
 
 class Clock:
@@ -44,7 +44,7 @@ class Clock:
 
 
 CLOCK = Clock()
-_chain.time = CLOCK  # type: ignore[attr-defined]  # what of it a line asks
+chain.time = CLOCK  # type: ignore[attr-defined]  # what of it a line asks
 
 
 class LoggedProcess:

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional
 
 import ddp_probe
 from ddp_probe.shared import schema
-from ddp_probe.traced.record import latest
+from ddp_probe.traced.record import files
 
 from . import launch as of_launch
 from .launch import Launch, at, failure, host_name, torch_frame
@@ -80,7 +80,7 @@ class Training:
         CLOCK.stand_at(2 + self.chance.random())
         self.process = LoggedProcess(self.launch.folder, self._stem(), self._identity(), self._first)
         if self.rank == 0:
-            latest.point_at(self.launch.folder)
+            files.point_at(self.launch.folder)
         try:
             self._work()
         except GoneError:

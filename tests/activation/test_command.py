@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ddp_probe.activation.command import program
+from ddp_probe.activation.roles import program
 
 CASES = [
     (["python", "train.py", "--lr", "1"], ("script", "train.py", ("--lr", "1"))),
@@ -35,7 +35,7 @@ def test_command_line_while_site_runs(tmp_path, repo, interpreters, clean_env, o
     """While site runs, every interpreter knows its program, also the module's name under -m."""
     (tmp_path / "probe_me.py").write_text("")
     (tmp_path / "sitecustomize.py").write_text(
-        "import sys\nfrom ddp_probe.activation.command import command_line, program\nfound = program(command_line())\nprint(found.kind, found.name)\n"
+        "import sys\nfrom ddp_probe.activation.roles import command_line, program\nfound = program(command_line())\nprint(found.kind, found.name)\n"
     )
     asked = 0
     for python in (each.path for each in interpreters):
@@ -52,9 +52,9 @@ def test_command_line_while_site_runs(tmp_path, repo, interpreters, clean_env, o
 def test_orig_argv_is_what_proc_says():
     """sys.orig_argv, where there is one, and /proc/self/cmdline agree."""
     code = (
-        "import sys; from ddp_probe.activation import command\n"
-        "first = command.command_line()\n"
+        "import sys; from ddp_probe.activation import roles\n"
+        "first = roles.command_line()\n"
         "if hasattr(sys, 'orig_argv'): del sys.orig_argv\n"
-        "assert command.command_line() == first, first\n"
+        "assert roles.command_line() == first, first\n"
     )
     subprocess.run([sys.executable, "-B", "-c", code, "a", ""], check=True, timeout=60)

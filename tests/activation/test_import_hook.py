@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ddp_probe.activation._import_hook import ImportHook
+from ddp_probe.activation.hooks import ImportHook
 
 
 @pytest.fixture

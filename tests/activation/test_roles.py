@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from ddp_probe.activation.command import program
-from ddp_probe.activation.roles import decide, launcher_name
+from ddp_probe.activation.roles import decide, launcher_name, program
 from ddp_probe.shared.rank_info import rank_info
 
 RANK = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}

@@ -41,7 +41,7 @@ def test_small_enough(large: Path, tmp_path: Path, bundle: Any, contents: Callab
     cut = {file["path"]: file["bytes_left_out"] for file in held["files"] if file["bytes_left_out"]}
     logs = {name: data for name, data in files.items() if "/rank" in name and name.endswith(".jsonl")}
     assert set(cut) == set(logs)
-    assert "There is no room for it" in held["left_out"]["run/run/models/0123456789abcdef.json"]
+    assert "No room is left" in held["left_out"]["run/run/models/0123456789abcdef.json"]
     for name, data in logs.items():
         there = (large / Path(name).name).read_bytes()
         assert len(data) + cut[name] == len(there)

@@ -2,16 +2,21 @@
 
 import json
 import os
+import platform
 import stat
 import subprocess
 import sys
 import tarfile
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Callable, List
 
 import pytest
 
 from ddp_probe import cli
+from ddp_probe.judging.doctor import cards, children
+from ddp_probe.moving.bundle import bundle_pages
+from ddp_probe.shared.accelerators import by_device_type
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 _NAME = "03_submodule_left_behind"
@@ -46,6 +51,37 @@ def test_listing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(one.name.startswith("ddp_probe-%s/" % _NAME) for one in members)
 
 
+@pytest.mark.parametrize("asks", ["nothing", "another Python", "a card"])
+def test_torch_is_not_started_for_a_run_that_has_shown_it(
+    asks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If the ranks imported the torch of this Python on this host without a card, no child imports it again; otherwise one does."""
+    started: List[str] = []
+
+    def record(program: str, arguments: Any, environ: Any) -> children.Child:
+        started.append(program)
+        return start(program, arguments, environ) if program == "packages" else children.Child([sys.executable, "-c", ""], environ)
+
+    start = children.started
+    monkeypatch.setattr(children, "started", record)
+    monkeypatch.setattr(cards, "signed", lambda host: by_device_type("cuda") if asks == "a card" else None)
+    bundle_pages._doctors_host.cache_clear()
+    shown = {"host": platform.node(), "executable": "/usr/bin/python9" if asks == "another Python" else sys.executable}
+    for file in (RECORDED / "00_healthy_ddp").glob("*.jsonl"):
+        events = [{**event, **{name: shown[name] for name in shown if name in event}} for event in map(json.loads, file.read_text().splitlines())]
+        for event in events:
+            event.get("versions", {}).update({"torch": metadata.version("torch")} if "versions" in event else {})
+        (tmp_path / file.name).write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    assert cli.main(["bundle", str(tmp_path), "-o", str(tmp_path / "made.tar.gz")]) == 0
+    bundle_pages._doctors_host.cache_clear()
+    assert ("torch_facts" in started) == (asks != "nothing")
+    with tarfile.open(tmp_path / "made.tar.gz") as tar:
+        table = b"".join(file.read() for one in tar if one.name.endswith("doctor.txt") for file in [tar.extractfile(one)] if file).decode()
+    assert ("the ranks of the run imported torch %s here" % metadata.version("torch") in table) == (asks == "nothing")
+    assert ("DOC101" in table) == (asks != "nothing")
+    assert ("\ntorch built  for " in capsys.readouterr().out) == (asks == "nothing")
+
+
 def test_not_overwritten(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file that is there stays as it is, unless --force replaces it."""
     (here / "b.tgz").write_text("mine")
@@ -59,12 +95,19 @@ def test_not_overwritten(here: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize("output", ["missing/b.tgz", "/proc/b.tgz"])
 def test_folder_that_cannot_be_written(here: Path, output: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """If the archive cannot be written, the error says why and what to do, after the listing."""
+    """If the archive cannot be written, the error says why and what to do, and nothing is read or listed before."""
     assert cli.main(["bundle", "-o", output]) == 2
     shown = capsys.readouterr()
     assert "%s cannot be written." % output in shown.err
     assert "Name a file in another folder" in shown.err
-    assert "what the bundle holds" in shown.out
+    assert shown.out == ""
+
+
+def test_a_file_that_is_there_is_said_before_the_run_is_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archive of an earlier call, under the name that bundle chooses, is refused at once."""
+    (here / ("ddp_probe-%s.tar.gz" % _NAME)).write_text("mine")
+    monkeypatch.setattr("ddp_probe.moving.bundle.make.load", lambda *_: pytest.fail("The run is read."))
+    assert cli.main(["bundle"]) == 2
 
 
 def test_list_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +148,7 @@ def test_environment_of_this_host(here: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["no-such-run"], "There is nothing at no-such-run."),
+        (["no-such-run"], "No such file or folder: no-such-run."),
         (["--max-bytes", "much"], "is not a valid size"),
         (["--max-bytes", "100"], "is not a valid size"),
         (["--list", "--env-only"], "not allowed with"),
@@ -121,7 +164,7 @@ def test_no_run_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     """Without any run the exit code is 2."""
     monkeypatch.chdir(tmp_path)
     assert cli.main(["bundle"]) == 2
-    assert "There is no run to read." in capsys.readouterr().err
+    assert "No run found." in capsys.readouterr().err
 
 
 def test_closed_pipe(here: Path, clean_env: Callable[..., Any]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from secret_sets import COMMANDS, SECRET, SEEN, TEXTS
 
 from ddp_probe.reading import bundled
-from ddp_probe.shared.masking.secrets import mask
+from ddp_probe.shared.masks import mask
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "new"
 _UNKNOWN = "correct7horse"  # A secret without a form, which only the environment names.

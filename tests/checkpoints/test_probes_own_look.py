@@ -9,7 +9,7 @@ from changed_files import for_changed_files
 from corpus_table import CORPUS, truth
 from test_checkpoint_hostile import bombs, lies
 
-from ddp_probe.traced.facts import checkpoint
+from ddp_probe.traced.facts import checkpoint_file
 
 _READ = 2 << 20  # Bytes; what the probe's page promises is less.
 _FORM = "import json, os, sys, torch\nsafe = {'weights_only': True} if torch.__version__ >= '2' else {}\n"
@@ -33,15 +33,15 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> List[int]:
         lengths.append(length)
         return read(fd, length, offset)
 
-    monkeypatch.setattr("ddp_probe.traced.facts.checkpoint.os.pread", pread)
+    monkeypatch.setattr("ddp_probe.traced.facts.checkpoint_file.os.pread", pread)
     return lengths
 
 
 def _look(path: Path, data: bytes, counted: List[int]) -> str:
     path.write_bytes(data)
     counted.clear()
-    found = checkpoint.look(str(path))
-    places = checkpoint.locations(str(path))
+    found = checkpoint_file.look(str(path))
+    places = checkpoint_file.locations(str(path))
     assert sum(counted) <= _READ, (found, sum(counted))
     assert len(places) <= 64
     return found.error

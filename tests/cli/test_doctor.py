@@ -80,3 +80,12 @@ def test_a_check_that_raises_is_unknown(monkeypatch):
     assert "ZeroDivisionError" in results[0].answer.saw
     assert verdict(results) == "undecided"
     assert sys.modules["ddp_probe.judging.doctor.checks.clock"] is clock
+
+
+def test_below_torchrun_the_code_is_in_a_line_and_a_file(run_python, clean_env, tmp_path):
+    """A check fails, and the rank ends with 0, so that torchrun prints no traceback; with --exit-code it ends with 1."""
+    env = clean_env(DDP_PROBE_HANG_AFTER="soon", TORCHELASTIC_RUN_ID="none")
+    done = run_python(["-m", "ddp_probe", "doctor", "--static", "--code-file", tmp_path / "code"], env=env, timeout=120)
+    assert (done.returncode, (tmp_path / "code").read_text(encoding="ascii")) == (0, "1\n")
+    assert done.stderr.endswith("ddp_probe: The exit code is 1; below torchrun the ranks end with 0, unless --exit-code is given.\n")
+    assert run_python(["-m", "ddp_probe", "doctor", "--static", "--exit-code"], env=env, timeout=120).returncode == 1

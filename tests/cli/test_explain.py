@@ -1,5 +1,10 @@
 """explain prints a rule's page, or all rules."""
 
+import os
+import shutil
+import subprocess
+import sys
+
 import pytest
 
 from ddp_probe.judging import examples
@@ -34,6 +39,8 @@ def test_without_a_name_the_groups_fit_on_a_screen(run_python):
         ("doc3xx", ["DOC301"], ["DOC201"]),
         ("hang", ["DDP629", "DDP635"], ["DDP101"]),  # In their symptoms, and not as a part of "change".
         ("out of memory", ["DDP221", "DDP223"], ["DDP629"]),
+        ("\u5361\u4f4f", ["DDP629", "DDP635"], ["DDP101"]),  # Chinese for hang, which no Chinese text has.
+        ("stuck", ["DDP629", "DDP635"], ["DDP101"]),
         ("\u663e\u5b58", ["DDP221", "DDP313"], ["DDP629"]),
     ],
 )
@@ -80,10 +87,11 @@ def test_a_rule_is_found_by_id_and_name(run_python, name):
 @pytest.mark.parametrize(
     ("name", "what", "remedy"),
     [
-        ("submodule-left-behnd", "There is no rule or check 'submodule-left-behnd'", "Did you mean submodule-left-behind?"),
-        ("zzz", "There is no rule or check 'zzz'", "'python -m ddp_probe explain' lists the groups."),
-        ("DDP9999", "There is no rule or check 'DDP9999'", "'python -m ddp_probe explain' lists the groups."),
-        ("\x1b[2J", "There is no rule or check '\\x1b[2J'", "'python -m ddp_probe explain' lists the groups."),
+        ("submodule-left-behnd", "No rule or check matches 'submodule-left-behnd'", "Did you mean submodule-left-behind?"),
+        ("zzz", "No rule or check matches 'zzz'", "'python -m ddp_probe explain' lists the groups."),
+        ("DDP699", "No rule or check matches 'DDP699'", "'python -m ddp_probe explain DDP6' lists what is about ranks that diverge."),
+        ("DDP9999", "No rule or check matches 'DDP9999'", "'python -m ddp_probe explain' lists the groups."),
+        ("\x1b[2J", "No rule or check matches '\\x1b[2J'", "'python -m ddp_probe explain' lists the groups."),
     ],
 )
 def test_an_unknown_rule_is_two_lines(run_python, name, what, remedy):
@@ -91,7 +99,7 @@ def test_an_unknown_rule_is_two_lines(run_python, name, what, remedy):
     done = run_python(["-m", "ddp_probe", "explain", name])
     assert (done.returncode, done.stdout) == (2, "")
     lines = done.stderr.splitlines()
-    assert lines[0] == what + ", and none with these words."
+    assert lines[0] == what + "."
     assert lines[1].startswith("  what to do: " + remedy.rstrip("?"))
 
 
@@ -114,3 +122,56 @@ def test_with_a_run_the_page_begins_with_what_is_special_to_it(run_python, repo)
     assert lines[0].startswith("DDP104 submodule-left-behind in 2026")
     assert lines[1].startswith("2 of 4 parameters (head.weight, head.bias) are on cpu")
     assert lines.index("  change") < lines.index("DDP104 submodule-left-behind") < lines.index("what you see")
+
+
+@pytest.fixture
+def moved(tmp_path, repo):
+    """A recorded run whose program lies in this folder, as old as the run is not: older."""
+    job = shutil.copytree(str(repo / "tests" / "recorded" / "new" / "03_submodule_left_behind"), str(tmp_path / "ddp_probe_runs" / "run"))
+    source = shutil.copy(str(repo / "tests" / "jobs" / "03_submodule_left_behind.py"), str(tmp_path))
+    for name in os.listdir(job):
+        if name.endswith(".jsonl"):
+            place = os.path.join(job, name)
+            with open(place, encoding="utf-8") as file:
+                text = file.read().replace('"/train/', '"%s/' % tmp_path)
+            with open(place, "w", encoding="utf-8") as file:
+                file.write(text)
+    os.utime(source, (1, 1))
+    return tmp_path
+
+
+def test_the_diff_alone_is_what_git_applies(moved, run_python):
+    """--diff prints nothing but the change, git applies it to a file without a newline at its end, and a source that has changed since is said."""
+    program = moved / "03_submodule_left_behind.py"
+    program.write_bytes(program.read_bytes().rstrip(b"\n"))
+    os.utime(str(program), (1, 1))
+    done = run_python(["-m", "ddp_probe", "explain", "DDP104", "--diff"], cwd=moved)
+    assert (done.returncode, done.stderr) == (0, "")
+    applied = subprocess.run(["git", "apply"], check=False, input=done.stdout.encode(), cwd=str(moved), stderr=subprocess.PIPE)
+    assert (applied.returncode, applied.stderr) == (0, b"")
+    again = run_python(["-m", "ddp_probe", "explain", "DDP104", "--diff", "run"], cwd=moved)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "03_submodule_left_behind.py changed at" in again.stderr
+    page = run_python(["-m", "ddp_probe", "explain", "DDP104", "run"], cwd=moved).stdout
+    assert "No diff: 03_submodule_left_behind.py changed at" in " ".join(page.split())
+    assert "--- a/" not in page
+
+
+@pytest.mark.parametrize("width", ["44", "80"])
+def test_the_hint_below_a_finding_keeps_the_run(moved, run_python, clean_env, width):
+    """At any width, and for the newest run, the last line of a finding is a command that a shell can run."""
+    report = run_python(["-m", "ddp_probe", "report"], cwd=moved, env=clean_env(COLUMNS=width)).stdout
+    (command,) = [text.split("\n\n")[0] for text in report.replace("\\\n", "").split("  more: ")[1:]]
+    assert command.split() == ["python", "-m", "ddp_probe", "explain", "DDP104", "run"]
+    words = [sys.executable if word == "python" else word for word in command.split()]
+    assert subprocess.run(words, check=False, cwd=str(moved), stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_the_page_of_a_rule_loads_nothing_that_finds_runs(run_python):
+    """explain with a rule alone loads neither what finds and opens runs nor what parses the job's source."""
+    code = (
+        "import sys; from ddp_probe.cli import main; main(['explain', 'DDP101'])\n"
+        "names = ('ddp_probe.reading.find', 'ddp_probe.reading.bundled', 'ddp_probe.judging.job_calls')\n"
+        "sys.stderr.write(str([name for name in names if name in sys.modules]))\n"
+    )
+    assert run_python(code).stderr == "[]"

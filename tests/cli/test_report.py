@@ -56,12 +56,12 @@ def test_a_warning_alone_is_zero(report, form):
 @pytest.mark.parametrize(
     ("args", "what"),
     [
-        ((), "There is no run to read."),
-        (("/no/such/run",), "There is nothing at /no/such/run."),
+        ((), "No run found."),
+        (("/no/such/run",), "No such file or folder: /no/such/run."),
         (("--json", "--brief"), "Argument --brief: not allowed with argument --json."),
-        (("--follow", "/no/such/run"), "There is nothing at /no/such/run."),
+        (("--follow", "/no/such/run"), "No such file or folder: /no/such/run."),
         (("",), "A path is empty."),
-        (("\x1b[2Jgone",), "There is nothing at \\x1b[2Jgone."),
+        (("\x1b[2Jgone",), "No such file or folder: \\x1b[2Jgone."),
     ],
 )
 def test_nothing_to_read_is_usage(report, args, what):

@@ -1,8 +1,15 @@
 """runs lists what there is, newest first, from the first and last lines of the files."""
 
+import fcntl
 import json
 import os
 import platform
+import pty
+import shutil
+import struct
+import subprocess
+import sys
+import termios
 
 import pytest
 
@@ -26,9 +33,11 @@ ENDED = {"event": "launcher.child", "child_pid": 8, "exit_code": -15, "signal": 
 
 
 @pytest.fixture(scope="module")
-def recorded(repo, run_python):
-    """What the command says of the recorded jobs, by name."""
-    done = run_python(["-m", "ddp_probe", "runs", "--json", repo / "tests" / "recorded" / "new"])
+def recorded(repo, run_python, tmp_path_factory):
+    """What the command says of the recorded jobs, by name; of a copy, as it keeps a verdict in each."""
+    copy = tmp_path_factory.mktemp("recorded") / "new"
+    shutil.copytree(str(repo / "tests" / "recorded" / "new"), str(copy))
+    done = run_python(["-m", "ddp_probe", "runs", "--json", copy])
     return {row["name"]: row for row in json.loads(done.stdout)}
 
 
@@ -88,7 +97,7 @@ def test_an_empty_folder_says_what_to_do(tmp_path, runs):
     """No run at all is 2, as a wrong path is, and stderr says how to get one; --json is an empty list."""
     done = runs()
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("There is no run to read.\n  why: There is no folder %s." % (tmp_path / "ddp_probe_runs"))
+    assert done.stderr.startswith("No run found.\n  why: No such folder: %s." % (tmp_path / "ddp_probe_runs"))
     assert json.loads(runs("--json").stdout) == []
     assert runs("nowhere").returncode == 2
 
@@ -141,3 +150,38 @@ def test_a_launch_of_two_folders_is_one_row(tmp_path, runs):
     (row,) = json.loads(runs("--json").stdout)
     assert (row["ranks_seen"], row["ranks_expected"], len(row["parts"])) == (2, 2, 2)
     assert "without a file" not in row["because"]
+
+
+def test_each_run_has_a_verdict_that_is_kept(tmp_path, runs):
+    """Nine runs have nine verdicts; what is kept is printed until a file of the run changes, and a link in its place is not followed."""
+    root = tmp_path / "ddp_probe_runs"
+    for number in range(9):
+        _write(root / ("run%d" % number), "rank00000.node1.1.jsonl", {**START, "rank": 0}, END, modified=1000 + number)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("mine", encoding="utf-8")
+    (root / "run8" / ".verdict.json").symlink_to(elsewhere)
+    rows = json.loads(runs("--json").stdout)
+    assert [row["verdict"] for row in rows] == ["undecided"] * 9
+    assert elsewhere.read_text(encoding="utf-8") == "mine"
+    kept = root / "run0" / ".verdict.json"
+    told = json.loads(kept.read_text(encoding="utf-8"))
+    kept.write_text(json.dumps({**told, "rules": ["DDP999"]}), encoding="utf-8")
+    assert json.loads(runs("--json").stdout)[-1]["rules"] == ["DDP999"]
+    _write(root / "run0", "rank00001.node1.1.jsonl", {**START, "rank": 1}, END, modified=1000)
+    assert json.loads(runs("--json").stdout)[-1]["rules"] == []
+
+
+def test_a_terminal_shows_both_ends_of_a_command(tmp_path, clean_env):
+    """A command that is longer than its column loses its middle, not its end."""
+    argv = ["python", "-m", "torch.distributed.run", "--nproc_per_node=2", "y" * 90, "--lr=0.1"]
+    _write(tmp_path / "ddp_probe_runs" / "a", "launcher.node1.jsonl", {"event": "launcher.start", "argv": argv}, {"event": "launcher.end"})
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    command = [sys.executable, "-m", "ddp_probe", "runs"]
+    subprocess.run(command, cwd=str(tmp_path), env=clean_env(), stdout=slave, check=True)
+    os.close(slave)
+    row = os.read(master, 4096).decode().splitlines()[1]
+    os.close(master)
+    assert len(row) <= 80
+    assert "torchrun --nproc" in row
+    assert row.endswith("--lr=0.1")

@@ -6,7 +6,7 @@ import pytest
 
 from ddp_probe.cli import _static
 
-_KEYS = {"interpreter", "ddp_probe", "variable", "activator", "versions", "targets", "mistakes"}
+_KEYS = {"interpreter", "ddp_probe", "variable", "activator", "versions", "targets", "mistakes", "unarmed"}
 
 
 def test_json_is_one_object_with_the_documented_keys(run_python, python):
@@ -29,6 +29,38 @@ def test_json_is_one_object_with_the_documented_keys(run_python, python):
     }
     page = run_python(["-m", "ddp_probe", "status", "--help"]).stdout
     assert all(key in page for key in _KEYS | set(found["activator"]))
+
+
+def test_one_child_answers_if_nothing_is_installed(run_python, clean_env):
+    """Without an installation, status starts one child, which says the same as one for each question would."""
+    code = (
+        "import subprocess; from ddp_probe.activation.installer import child, state\n"
+        "started = []; plain = subprocess.Popen\n"
+        "subprocess.Popen = lambda *words, **more: started.append(1) or plain(*words, **more)\n"
+        "found = state.state(); print(found.name, found.installable, len(started))\n"
+        "print(child.proof_and_surroundings(child.ask_all()) == (child.proof(), child.surroundings()))\n"
+    )
+    done = run_python(code, env=clean_env(PYTHONPATH=None))
+    assert done.stdout == "absent True 1\nTrue\n", done.stderr
+
+
+def test_nothing_heavy_is_imported(run_python):
+    """If no job runs on the host, status imports neither what reads logs nor email, which importlib.metadata needs."""
+    code = (
+        "import sys; from ddp_probe.reading import proc_files; proc_files.ROOT = 'nowhere'\n"
+        "from ddp_probe.cli import status; status.collect()\n"
+        "print(sorted({'msgspec', 'email', 'ddp_probe.shared.schema', 'ddp_probe.reading.find'} & set(sys.modules)))\n"
+    )
+    assert run_python(code).stdout == "[]\n"
+
+
+def test_versions_are_those_of_the_metadata():
+    """Of every distribution that is installed here, the version is the one that importlib.metadata returns."""
+    metadata = pytest.importorskip("importlib.metadata")
+    names = {each.metadata["Name"] for each in metadata.distributions()}
+    assert len(names) > 10
+    assert {name: _static.version(name) for name in names} == {name: metadata.version(name) for name in names}
+    assert _static.version("no-such-distribution") is None
 
 
 def test_targets_are_counted_and_listed_if_asked_for(run_python):

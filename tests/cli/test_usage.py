@@ -11,9 +11,9 @@ from ddp_probe.cli import commands, modules
 @pytest.mark.parametrize(
     ("args", "what", "remedy"),
     [
-        (["instal"], "There is no command 'instal'.", "Did you mean 'python -m ddp_probe install'?"),
-        (["qqq"], "There is no command 'qqq'.", "'python -m ddp_probe help' lists the commands."),
-        (["--frob"], "There is no option '--frob'.", "'python -m ddp_probe help' lists the commands."),
+        (["instal"], "Unknown command 'instal'.", "Did you mean 'python -m ddp_probe install'?"),
+        (["qqq"], "Unknown command 'qqq'.", "'python -m ddp_probe help' lists the commands."),
+        (["--frob"], "Unknown option '--frob'.", "'python -m ddp_probe help' lists the commands."),
         (["status", "--frob"], "Unrecognized arguments: --frob.", "'python -m ddp_probe status --help' lists its arguments."),
         (["uninstall", "--", "x"], "Nothing may follow --.", "'python -m ddp_probe uninstall --help' lists its arguments."),
         (["run"], "The command to run is missing.", "Write it after two dashes: python -m ddp_probe run -- torchrun train.py"),
@@ -22,7 +22,7 @@ from ddp_probe.cli import commands, modules
         (["run", "--dir", "x", "python", "t.py"], "The command to run follows two dashes.", "python -m ddp_probe run --dir x -- python t.py"),
         (["report", "--jsn"], "Unrecognized arguments: --jsn.", "Did you mean --json? 'python -m ddp_probe report --help' lists its arguments."),
         (["logs", "--ranks"], "Unrecognized arguments: --ranks.", "Did you mean --rank? 'python -m ddp_probe logs --help' lists its arguments."),
-        (["help", "statsu"], "There is no command 'statsu'.", "Did you mean 'python -m ddp_probe status'?"),
+        (["help", "statsu"], "Unknown command 'statsu'.", "Did you mean 'python -m ddp_probe status'?"),
     ],
 )
 def test_a_mistake_is_two_lines(run_python, args, what, remedy):
@@ -115,3 +115,17 @@ def test_without_a_command_the_help_is_printed(run_python):
     done, helped = (run_python(["-m", "ddp_probe", *words]) for words in ([], ["help"]))
     assert (done.returncode, done.stderr) == (2, "")
     assert done.stdout == helped.stdout
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.COMMAND.name)
+def test_the_options_are_on_the_first_screen(module, monkeypatch, capsys):
+    """On 80 columns every list of options begins within the first ten lines and ends before the long text does."""
+    from ddp_probe.cli import main
+
+    monkeypatch.setenv("COLUMNS", "80")
+    main([module.COMMAND.name, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith(("options:", "optional arguments:")))
+    assert begin < 10
+    rest = str(module.__doc__).strip().partition("\n\n")[2]
+    assert not rest or next(number for number, line in enumerate(lines) if line and rest.startswith(line)) > begin

@@ -20,7 +20,9 @@ from client_launch import QUIET, interpreter_in
 from client_table import PROGRAMS, Client
 
 # Only .venv-clients has what the programs import.
-collect_ignore_glob = [] if find_spec("accelerate") else ["test_clients.py", "test_forms.py", "test_states.py"]
+collect_ignore_glob = (
+    [] if find_spec("accelerate") else ["test_clients.py", "test_fleets.py", "test_forms.py", "test_framework_pages.py", "test_states.py"]
+)
 
 
 class Launch(NamedTuple):

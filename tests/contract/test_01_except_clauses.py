@@ -11,10 +11,13 @@ import ddp_probe
 _PACKAGE = Path(ddp_probe.__file__).parent
 # These read what a run has left, or install, in processes of their own; no job runs there.
 _ELSEWHERE = (
+    "api.py",
+    "attaching",
     "cli",
     "judging",
     "moving",
     "reading",
+    "shared/door",
     "shared/meeting",
     "showing",
     "activation/installer",
@@ -29,8 +32,12 @@ _REASONS = {
         "RecursionError": "The stack may have no room left to ask whose it is.",
         "ValueError": "The same: sys._getframe says so of a stack that calls through C have filled.",
     },
-    "traced/probes/_ending.py": {"BaseException": "The program ends by another exception: this one is reported as ignored, as Python does at exit."},
-    "traced/patching/intercept/_importlib_bootstrap_frame.py": {"RecursionError": "The stack may have no room left to ask whose it is."},
+    "pytest_plugin.py": {
+        "OSError": "pytest ends, and no test runs any more.",
+        "several": "A test has ended and its report is made: no code of the test runs.",
+    },
+    "traced/ending.py": {"BaseException": "The program ends by another exception: this one is reported as ignored, as Python does at exit."},
+    "traced/patching/_importlib_bootstrap_frame.py": {"RecursionError": "The stack may have no room left to ask whose it is."},
 }
 
 

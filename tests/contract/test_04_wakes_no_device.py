@@ -31,7 +31,7 @@ from torch_gcu import gcu
 asked = []
 for name in ("synchronize", "mem_get_info", "empty_cache", "init", "set_device"):
     setattr(gcu, name, lambda *given, name=name, kept=getattr(gcu, name, None): (asked.append(name), kept(*given) if kept else None)[1])
-from ddp_probe.traced.facts.device_memory import device_memory
+from ddp_probe.traced.device_states import device_memory
 before = device_memory()
 assert before == ("", []) and not gcu.is_initialized(), before
 device = gcu.DEVICE_TYPE

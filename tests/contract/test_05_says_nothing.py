@@ -8,8 +8,8 @@ import pytest
 from contract_pieces import WAYS
 from ledger_books import Book, Call, born
 
-from ddp_probe.traced.hangs._others import Others
-from ddp_probe.traced.hangs._standstill import Standstill
+from ddp_probe.traced.hangs.others import Others
+from ddp_probe.traced.hangs.standstill import Standstill
 
 NOTE = " (said once for all ranks of this host that see the same)"
 

@@ -26,7 +26,7 @@ def test_strange_and_secret_values_of_every_target(told, tmp_path):
     """Handed to every parameter of every target, no value runs its own code, none is shown, and every argument arrives as it was."""
     found = told("strange_values", tmp_path)
     assert _holding(tmp_path / "runs", SECRET) == []
-    assert _holding(tmp_path / "runs", "7654321") == []
+    assert _holding(tmp_path / "runs", "7654321.") == []
     assert found["lines"] > 1000
     assert found["found"] == [], _HOW + "\n".join(found["found"])
     assert found["lost"] == 0

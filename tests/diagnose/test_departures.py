@@ -16,7 +16,7 @@ from ddp_probe.judging.judge import judge
 from ddp_probe.reading import ledger_text
 from ddp_probe.reading.load_run import from_lines, load
 from ddp_probe.reading.rank_ledger import made
-from ddp_probe.showing.watch.look import LiveView
+from ddp_probe.showing.watch.watch_look import LiveView
 
 DRAWS = 200
 

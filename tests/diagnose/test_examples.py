@@ -67,7 +67,7 @@ def test_every_folder_of_examples_has_a_rule() -> None:
         ("name: A save.", "the header needs a name, and an answer, which is one of found, clear, undecided"),
         ("name: A save.\nanswer: maybe", "the header needs a name, and an answer, which is one of found, clear, undecided"),
         ("name: A save.\nanswer: found\nranks: one", "invalid literal for int() with base 10: 'one'"),
-        ("name: A save.\nanswer: found\nrank: 1", "the header has rank; it may have name, answer, ranks and job"),
+        ("name: A save.\nanswer: found\nrank: 1", "the header has rank; it may have name, answer, ranks, families, version and job"),
         ('{"event":"checkpoint.save"}', 'the header ends with an empty line, and \'{"event":"checkpoint.save"}\' is not a field of it'),
     ],
 )
@@ -101,7 +101,7 @@ def test_ids_and_slugs_are_unique_for_ever() -> None:
 
 
 def test_yields_to_rules_that_exist() -> None:
-    """The rules that a rule gives way to are there, and do not give way to it."""
+    """The rules that supersede a rule are there, and it does not supersede them."""
     rules = {rule_of(module).slug: rule_of(module) for module in modules()}
     for rule in rules.values():
         assert set(rule.yields_to) <= set(rules), rule.slug
@@ -169,3 +169,18 @@ def test_finding_has_what_a_person_needs() -> None:
             assert finding.remedy.rstrip().endswith((".", ")", "`")), finding
             assert finding.evidence, finding
             assert all(item.line > 0 for item in finding.evidence), finding
+
+
+FAMILIES = (
+    "CNCL ECCL MCCL RCCL Ray SLURM Kubernetes XLA habana inplace ipex oneCCL torch_gcu torch_mlu torch_musa torch_npu address-of-a-container "
+    "all-processes-on-card-0 broken-card InfiniBand-that-is-not-there interface-lo parameters-without-a-gradient remote-process-exited "
+    "renamed-staging-folder small-shared-memory start-without-a-launcher unhandled-system-error"
+).split()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_has_two_versions_and_a_look_alike(family: str) -> None:
+    """Each kind of text that people bring is answered in the words of two versions, and one text that looks like it is not."""
+    known = [each.values[1] for each in _examples() if any(name.replace(" ", "-").startswith(family) for name in each.values[1].families)]
+    assert len({example.version for example in known if example.answer != "clear"} - {""}) >= 2
+    assert [example.name for example in known if example.answer == "clear"]

@@ -8,7 +8,7 @@ import pytest
 from schedule import seed
 
 from ddp_probe.judging.judge import Diagnosis, judge
-from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.reading import ledger_text
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.reading.model import Run
@@ -287,4 +287,4 @@ def test_a_loader_that_ended_early_tells_who_has_fewer_batches() -> None:
 def test_patience_is_what_the_job_was_watched_with(told: str, seconds: float) -> None:
     """A wait is a hang after DDP_PROBE_HANG_AFTER, with or without a unit, and after a minute if nothing watched."""
     start = '{"event":"process.start","rank":0,"world_size":1,"environment":{"DDP_PROBE_HANG_AFTER":"%s"}}' % told
-    assert view(from_lines("%s\nledger 0 barrier" % start)).patience == seconds
+    assert standings_of(from_lines("%s\nledger 0 barrier" % start)).patience == seconds

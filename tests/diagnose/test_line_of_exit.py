@@ -98,7 +98,7 @@ def test_a_rank_without_a_last_line_is_named_by_the_loss_of_the_others() -> None
 def test_a_rank_without_a_last_line_is_named_where_no_ledger_tells() -> None:
     """Without a launcher a rank without a last line is named if the others lost it, or it was gone while they stood; two of three are not."""
     hang = _line("launcher.hang", 0, since=20.0, ranks=[0], gone=[1], said="No rank on this host has moved for 20 s.")
-    for sign, seen in ((_lost(0), "rank 0 lost it"), (hang, "while rank 0 stood")):
+    for sign, seen in ((_lost(0), "rank 0 lost the connection"), (hang, "while rank 0 stood")):
         answer = judge(_over([*_joined(0, 1), sign]))
         assert [(finding.slug, finding.ranks, finding.confidence) for finding in answer.findings] == [("first-to-fail", [1], "medium")]
         assert seen in answer.findings[0].verdict

@@ -132,6 +132,25 @@ def test_a_launch_that_failed_after_good_ranks_is_not_clear() -> None:
     assert [(answer.slug, bool(answer.next)) for answer in diagnosis.undecided] == [("launch-failed", True)]
 
 
+@pytest.mark.parametrize(
+    ("kind", "answers", "asked"),
+    [
+        ("KeyError", ["DDP623"], []),
+        ("torch.multiprocessing.spawn.ProcessExitedException", [], ["no-rank-wrote"]),
+    ],
+)
+def test_a_launcher_that_failed_before_any_rank(kind: str, answers: List[str], asked: List[str]) -> None:
+    """Where no rank left a file, the exception of the launching program's own is judged as a rank's is; what a child did to it is not."""
+    failure = {"type": kind, "message": "'sizes'", "frames": [{"file": "/train/t.py", "line": 9, "function": "main"}]}
+    diagnosis = _judged(_line("launcher.start", launcher="spawn", pid=9), _line("launcher.end", pid=9, failure=failure))
+    assert [finding.id for finding in diagnosis.findings] == answers
+    assert [answer.slug for answer in diagnosis.undecided] == asked
+    good = [_start(0), _line("process.end", **_END, exit_code=0)]
+    both = _judged(*good, _line("launcher.start", launcher="spawn", pid=9), _line("launcher.end", pid=9, failure=failure))
+    assert [finding.id for finding in both.findings] == []
+    assert both.verdict == "undecided"
+
+
 def _generation(number: int, failure: Any) -> List[str]:
     lines = []
     for rank in (0, 1):

@@ -121,6 +121,14 @@ def test_a_run_that_cannot_be_read_says_why(tmp_path):
     assert "No rank left a file" not in because
 
 
+def test_a_file_without_an_event_is_not_called_forbidden(tmp_path):
+    """A file that holds nothing is followed by the advice to see why the program ended early, and not by one about access rights."""
+    (tmp_path / "rank00000.node1.1.jsonl").write_text("")
+    (question,) = judge(load([str(tmp_path)])).undecided
+    assert question.because == "The files of the run cannot be read: It contains no event (rank00000.node1.1.jsonl)."
+    assert question.next.startswith("Look at what the launch printed first")
+
+
 def test_a_folder_that_cannot_be_read_is_not_one_without_runs(tmp_path, monkeypatch):
     """Where the folder of the runs cannot be read, that is said, with the real error."""
     (tmp_path / "runs").symlink_to(tmp_path / "runs")

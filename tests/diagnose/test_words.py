@@ -67,3 +67,15 @@ def test_number_and_noun_agree_in_what_a_rule_says(module):
         for sentence in _sentences(example.log):
             assert not _ONE_AS_MANY.search(sentence), sentence
             assert not _MANY_AS_ONE.search(sentence), sentence
+
+
+def test_words_that_fit_two_causes_are_a_question() -> None:
+    """Words that fit several causes leave a rule undecided, with what decides; if another cause is found, nothing is asked."""
+    gone = "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:41680\n"
+    alone = judge(from_lines(gone))
+    assert [answer.slug for answer in alone.undecided] == ["first-to-fail"]
+    assert "ended first" in alone.undecided[0].next
+    assert not alone.findings
+    known = judge(from_lines(gone + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 336.00 MiB.\n"))
+    assert [finding.slug for finding in known.findings] == ["card-out-of-memory"]
+    assert known.undecided == []

@@ -9,7 +9,7 @@ from ddp_probe.judging.doctor.host import Host, Request
 from ddp_probe.judging.doctor.host_meeting import made_of
 from ddp_probe.judging.doctor.live_ranks import LivePlan
 from ddp_probe.shared.accelerators import by_device_type
-from ddp_probe.showing.doctor_page import host_lines
+from ddp_probe.showing.doctor_page import host_lines, of_hosts
 
 
 def _said(name, identity, failed=False):
@@ -39,6 +39,13 @@ def test_one_row_per_host():
         "  It is small.",
         "  Make it larger.",
     ]
+
+
+def test_the_verdict_over_all_hosts_comes_first():
+    """What fails on one host is counted in the page's first line, once however many hosts it fails on, and no line says that none fails."""
+    page = [line.text for line in of_hosts(_met(), [], 120)]
+    assert page[0] == "1 check fails."
+    assert not [line for line in page if "No check fails" in line]
 
 
 def test_a_narrow_page_leaves_columns_out():

@@ -11,16 +11,19 @@ from typing import Any, Callable, Dict
 
 import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
-from planted import Planter, followed
+from planted import STATIC, Planter, followed
 
 from ddp_probe.judging.doctor import cards
 from ddp_probe.judging.doctor.checks import (
+    cards_present,
     driver_loaded,
     master_port,
     one_copy,
     vendor_tool,
     visible_cards,
 )
+from ddp_probe.judging.doctor.examine import examine
+from ddp_probe.judging.doctor.host import Host, Request
 
 pytestmark = pytest.mark.slow
 
@@ -33,6 +36,23 @@ def test_a_host_without_a_card_is_told_what_is_missing(planter: Planter) -> None
     assert "on the CPU, with gloo" in answers["cards-present"].saw
     assert "gloo" in answers["backend-registered"].saw
     assert not [answer.saw for answer in answers.values() if re.search(r"counts [1-9]|lists [1-9]|[1-9]\d* cards", answer.saw)]
+
+
+def test_what_imports_torch_works_side_by_side(planter: Planter) -> None:
+    """The child that asks mmengine is started before the one that asks torch has answered, and no child is left if nobody asks on."""
+    host = Host(Request(), planter.environ)
+    results = examine(host, STATIC)
+    next(results)
+    assert {program for program, _ in host._begun} >= {"mmengine_facts"}
+    results.close()
+    assert host._begun == {}
+
+
+def test_a_device_type_that_nobody_knows(planter: Planter) -> None:
+    """The names that --device takes are in the remedy itself."""
+    answer = cards_present.check(planter.host(device="foo"))
+    assert answer.status == "fail"
+    assert {"cpu", "cuda", "gcu", "npu"} <= set(answer.remedy.rstrip(".").replace(",", "").split())
 
 
 @pytest.mark.parametrize(

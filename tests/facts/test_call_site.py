@@ -69,9 +69,7 @@ def test_own_line():
 
 def test_libraries_are_passed_over():
     """Frames of torch, mmengine, wrapt and the probe are passed over, also inside one another; the libraries' are what the call went through."""
-    found, between = through("mmengine.runner.runner", "torch.nn.modules.module", "wrapt.wrappers", "ddp_probe.traced.patching.intercept.wrapper")(
-        call_path
-    )
+    found, between = through("mmengine.runner.runner", "torch.nn.modules.module", "wrapt.wrappers", "ddp_probe.traced.patching.wrapper")(call_path)
     assert found is not None
     assert found.file == __file__
     assert [each.file for each in between] == ["mmengine.runner.runner.py", "torch.nn.modules.module.py"]

@@ -1,5 +1,6 @@
 """Checkpoints are inspected without being changed."""
 
+import gzip
 import io
 import os
 import socket
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ddp_probe.traced.facts.checkpoint import locations, look
+from ddp_probe.traced.facts.checkpoint_file import locations, look
 
 NEW = tuple(int(part) for part in torch.__version__.split("+", maxsplit=1)[0].split(".")[:2]) >= (2, 0)
 
@@ -167,6 +168,19 @@ def test_open_files_are_not_moved(saved):
             assert look(f).kind == "unknown"
             assert locations(f) == []
             assert f.tell() == 9
+
+
+def test_a_local_file_of_fsspec_is_the_file_in_it(saved):
+    """What Lightning loads from is looked at like a file of Python's own, and is not moved; a compressed one is only a stream."""
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open(str(saved), "rb") as f:
+        assert type(f).__name__ == "LocalFileOpener"
+        assert (look(f).kind, look(f).complete, look(f).path, f.tell()) == ("zip", True, str(saved), 0)
+        assert locations(f) == ["cpu"]
+    packed = saved.with_suffix(".gz")
+    packed.write_bytes(gzip.compress(saved.read_bytes()))
+    with fsspec.filesystem("file").open(str(packed), "rb", compression="gzip") as f:
+        assert look(f).kind == "stream"
 
 
 def test_memory(saved):

@@ -3,7 +3,7 @@
 import os
 
 from ddp_probe.shared import accelerators
-from ddp_probe.traced.facts.environment import NAMED, environment
+from ddp_probe.traced.opening import NAMED, environment
 
 
 def test_only_the_named_list():

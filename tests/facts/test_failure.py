@@ -147,7 +147,7 @@ def test_long_traceback():
 def test_frames_of_the_probe_are_left_out():
     """Frames of the probe and of wrapt are left out."""
     modules = []
-    for name in ("ddp_probe.traced.patching.intercept.wrapper", "wrapt.wrappers"):
+    for name in ("ddp_probe.traced.patching.wrapper", "wrapt.wrappers"):
         module = types.ModuleType(name)
         exec("def call(f, *args):\n    return f(*args)\n", module.__dict__)
         modules.append(module)

@@ -3,9 +3,9 @@
 LOOK = """
 import os, random, sys, threading
 import torch, mmengine.dist, mmengine.device
-from ddp_probe.traced.facts import accelerator_state, call_site, checkpoint, describe, environment, failure
-from ddp_probe.traced.facts import installed, placement, versions
-from ddp_probe.shared.masking import secrets
+from ddp_probe.traced.facts import accelerator_state, call_site, checkpoint_file, describe, failure, placement, versions
+from ddp_probe.traced import opening
+from ddp_probe.shared import masks
 
 PATH = sys.argv[1]
 torch.save({"w": torch.zeros(5)}, PATH)
@@ -30,13 +30,13 @@ def state():
 def facts():
     return [
         accelerator_state.accelerators(), accelerator_state.mmengine_device(), accelerator_state.init_dist_branch(),
-        checkpoint.look(PATH), checkpoint.look(stream), checkpoint.locations(PATH), checkpoint.locations(stream),
+        checkpoint_file.look(PATH), checkpoint_file.look(stream), checkpoint_file.locations(PATH), checkpoint_file.locations(stream),
         call_site.call_path(), call_site.caller_package(),
         describe.describe([model, stream, torch.zeros(2)]),
         describe.describe_mapping({"a": model}),
-        environment.environment(), failure.failure(ValueError("x")),
-        placement.snapshot(model), placement.devices_only(model), secrets.mask("token=a"), secrets.mask_argv(sys.argv),
-        versions.versions(), installed.installed(),
+        opening.environment(), failure.failure(ValueError("x")),
+        placement.snapshot(model), placement.devices_only(model), masks.mask("token=a"), masks.mask_argv(sys.argv),
+        versions.versions(), versions.installed(),
     ]
 
 before = state()

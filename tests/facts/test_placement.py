@@ -308,7 +308,7 @@ def test_hundred_thousand_parameters():
 
 def test_too_many_parameters(monkeypatch):
     """Beyond a bound the pass ends and says so."""
-    monkeypatch.setattr("ddp_probe.traced.facts._walk._PARAMETERS", 10)
+    monkeypatch.setattr("ddp_probe.traced.facts.placement._PARAMETERS", 10)
     found, _ = snapshot(torch.nn.Sequential(*[torch.nn.Linear(1, 1) for _ in range(10)]))
     assert (found.parameters, found.truncated) == (10, True)
 

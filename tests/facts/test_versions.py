@@ -8,8 +8,7 @@ import torch
 import wrapt
 
 from ddp_probe.traced.facts import versions as module
-from ddp_probe.traced.facts.installed import importable, installed
-from ddp_probe.traced.facts.versions import at_least, version_of, versions
+from ddp_probe.traced.facts.versions import at_least, importable, installed, version_of, versions
 
 
 def test_imported_modules_say_their_version():

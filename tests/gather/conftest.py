@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from gathering import Gathers, without_paths
+from gathering import Gathers, Rank0, without_paths
+
+from ddp_probe.moving.gather.messages import Nothing, Wanted
 
 
 @pytest.fixture(scope="session")
@@ -54,3 +56,15 @@ def whole_report(report, whole_run):
 def launch(clean_env, free_port):
     """Return a launch of gather over some ranks on this machine."""
     return lambda world: Gathers(clean_env, world, free_port())
+
+
+@pytest.fixture
+def rank0(tmp_path):
+    """Rank 0, whose own host and rank 2 have nothing to bring."""
+    made = Rank0(tmp_path / "kept")
+    made.take()
+    for rank in (0, 2):
+        line = made.hello(rank)
+        line.wait(Wanted)
+        line.say(Nothing("There is none"))
+    return made

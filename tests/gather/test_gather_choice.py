@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ddp_probe.moving.gather import choice
-from ddp_probe.shared.meeting.place import of_slurm_step
+from ddp_probe.shared.meeting import of_slurm_step
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_the_newest_run_is_not_a_gathered_one(write, tmp_path):
     write("a", "first.gathered", 0, 29500, 2)
     assert choice.here("").folder == folder
     assert choice.here("first").folder == folder
-    assert choice.here("nothing").why.startswith("There is nothing at nothing.")
+    assert choice.here("nothing").why.startswith("No such file or folder: nothing.")
     assert choice.here(folder + "/rank00000.a.1.jsonl").why.endswith("gather takes the name or the folder of a run.")
     assert choice.here("first:2").run.launch == 2
 

@@ -78,7 +78,7 @@ def _free_job():
         ([], {"RANK": "1", "WORLD_SIZE": "2"}, "The ranks cannot meet: MASTER_ADDR and MASTER_PORT is not set."),
         ([], {"PMIX_RANK": "1"}, "This is rank 1 of an unknown number."),
         (["nothing"], {}, "No host has the run nothing."),
-        ([], {}, "There is no run to read."),
+        ([], {}, "No run found."),
     ],
     ids=["time", "size", "address", "world", "run", "none"],
 )

@@ -9,7 +9,7 @@ from typing import Callable
 import pytest
 from ledger_books import Book, Call, Part, born
 
-from ddp_probe.traced.hangs._others import Others
+from ddp_probe.traced.hangs.others import Others
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "jobs"))  # For the list of jobs.
 

@@ -171,6 +171,10 @@ def test_a_rank_at_work_is_no_alarm(job: Job) -> None:
     assert (job.folder / "out").read_text() == "no child is left\n1 0\n"
 
 
+def _typed(job: Job, *command: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, "-m", "ddp_probe", *command], cwd=job.folder, capture_output=True, check=False, text=True)
+
+
 def test_without_a_launcher_the_lowest_rank_speaks(job: Job, read_events: Any) -> None:
     """Of ranks that are started one by one, rank 0 says where each of them stands, with its line, and who moves on; it starts no process."""
     for rank in ("0", "1"):
@@ -180,13 +184,19 @@ def test_without_a_launcher_the_lowest_rank_speaks(job: Job, read_events: Any) -
     where = "Rank 0 is in all_reduce number 2 at %s; rank 1 is at %s in comes_late" % (waits, missing)
     assert re.match(r"No rank has moved for \d+ s\. %s.* Read on: python -m ddp_probe report$" % re.escape(where), said)
     for command in (["report", "--brief"], ["watch", "--once"]):
-        done = subprocess.run([sys.executable, "-m", "ddp_probe", *command], cwd=job.folder, capture_output=True, check=False, text=True)
+        until = time.monotonic() + _GUARD
+        done = _typed(job, *command)
+        while missing not in done.stdout and time.monotonic() < until:  # watch gives the others some seconds before it names a rank.
+            done = _typed(job, *command)
         assert missing in done.stdout, done
     assert len(_left_over(job)) == 2
     assert job.release() == [0, 0]
     assert re.match(r"Rank(s 0-1 move| [01] moves) on after \d+ s\.$", job.said[-1])
     assert {event["event"] for event in _events(job, read_events, "rank00000.*.jsonl")} == {"launcher.hang", "launcher.resumed"}
     assert _events(job, read_events, "rank00001.*.jsonl") == []
+
+
+_GLOO_ABORTS = "terminate called without an active exception"  # Now and then when a rank exits, without the probe, too: docs/tried.md.
 
 
 @pytest.mark.sample(1)
@@ -196,7 +206,10 @@ def test_a_rank_that_imports_starts_late_or_is_in_the_debugger_is_no_alarm(
 ) -> None:
     """What is said while the other rank waits is that nothing is wrong if that takes so long; scripts/false_alarms has more of these jobs."""
     program = Path(__file__).parent / "programs" / "slow_and_healthy.py"
-    done = torchrun(program, args=[way, "0", "10"], env=armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="3"))
+    for _ in range(3):
+        done = torchrun(program, args=[way, "0", "10"], env=armed(tmp_path / "runs", DDP_PROBE_HANG_AFTER="3"))
+        if _GLOO_ABORTS not in done.stderr:
+            break
     assert done.returncode == 0, done.stderr
     said = [line for line in done.stderr.splitlines() if line.startswith("ddp_probe: No rank")]
     assert said or way == "busy-import"

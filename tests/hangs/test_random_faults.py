@@ -1,10 +1,13 @@
 """Fifty small trainings, each with a fault, a rank and a step drawn at random: who is wrong, and at which line, is told while the job hangs."""
 
+import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
@@ -14,10 +17,15 @@ from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by 
 from processes import run_in
 from schedule import seed
 
+from ddp_probe.attaching import py_spy
 from ddp_probe.judging.judge import judge
 from ddp_probe.judging.rule import Finding
 from ddp_probe.reading.load_run import load
-from ddp_probe.showing.watch.look import LiveView, Look
+from ddp_probe.showing.watch.watch_look import LiveView, Look
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "attach"))
+
+from unarmed import Running
 
 pytestmark = pytest.mark.slow
 
@@ -206,3 +214,28 @@ def test_the_rank_and_both_lines_are_told(number: int, start: Any) -> None:
     if hangs:
         look: Look = LiveView([run.folder]).look()
         assert sorted(look.outliers) == finding.ranks, look.outliers
+
+
+@pytest.mark.skipif(not py_spy.program(), reason="py-spy is not installed.")
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("number", range(50))
+def test_looks_from_outside_name_no_other_rank(number: int, clean_env: Any, python: str, free_port: Any, run_python: Any, tmp_path: Path) -> None:
+    """Without the probe, looks name the rank that stays and its line; of calls that differ the rank is among those named, or the reason is given."""
+    drawn = _draw(number)._replace(backend="gloo")
+    print(drawn)
+    words = [python, str(_PROGRAM), drawn.fault, str(drawn.rank), str(drawn.step), str(drawn.ranks), str(free_port()), drawn.backend]
+    running = Running(" ".join(map(shlex.quote, words)), tmp_path, clean_env(OMP_NUM_THREADS="1"), drawn.ranks)
+    try:
+        members = running.settle(ends=drawn.fault not in _STAYS)
+        if not members:
+            pytest.skip("The job ended by itself.")
+        done = run_python(["-m", "ddp_probe", "attach", str(members[0].pid), "--json"], env={"DDP_PROBE_DIR": str(tmp_path / "runs")}, timeout=120)
+    finally:
+        running.kill()
+    told = json.loads(done.stdout)
+    print(told["findings"] or told["undecided"])
+    if drawn.fault in _STAYS:
+        assert told["findings"][0]["ranks"] == [drawn.rank]
+        assert {item["site"]["line"] for item in told["findings"][0]["evidence"] if "site" in item} & drawn.own
+    assert all(drawn.rank in found["ranks"] for found in told["findings"])
+    assert told["findings"] or told["undecided"][0]["because"]

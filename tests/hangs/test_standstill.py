@@ -22,11 +22,10 @@ from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import own_code
 from ddp_probe.traced.facts.birth import ancestors
-from ddp_probe.traced.hangs._others import Others
-from ddp_probe.traced.hangs._places import Whereabouts, _calls, parted, place, together
-from ddp_probe.traced.hangs._standstill import Seen, Standstill
-from ddp_probe.traced.hangs._unled import Unled, has_launcher
 from ddp_probe.traced.hangs.launch import LaunchWatcher, _Verdict
+from ddp_probe.traced.hangs.others import Others
+from ddp_probe.traced.hangs.places import Whereabouts, _calls, parted, place, together
+from ddp_probe.traced.hangs.standstill import Seen, Standstill, Unled, has_launcher
 from ddp_probe.traced.record import brief
 
 _Make = Callable[..., Book]

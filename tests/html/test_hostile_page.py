@@ -1,6 +1,7 @@
 """Whatever a log holds, the page shows it as text: no element, no attribute, no script, no link and no direction of text is made of it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,7 @@ def test_json_for_the_script_cannot_end_its_element() -> None:
 
 def test_a_line_that_is_gone_is_told(hostile: Diagnosis, tmp_path: Path) -> None:
     """A claim whose log is not here any more, or is a pipe, still has its place, and says so."""
-    lost = hostile.findings[0]
-    lost = type(lost)(*[getattr(lost, name) for name in lost.__struct_fields__])
-    lost.evidence = [Evidence(str(tmp_path / "gone.jsonl"), 7, None, "text"), Evidence(str(tmp_path), 1, None, "other")]
+    evidence = [Evidence(str(tmp_path / "gone.jsonl"), 7, None, "text"), Evidence(str(tmp_path), 1, None, "other")]
+    lost = replace(hostile.findings[0], evidence=evidence)
     read = PageReader(html_page.text(hostile._replace(findings=[lost])))
     assert read.text.count(WORDS["line_absent"]) == 2

@@ -1,16 +1,18 @@
 """The page of 1 024 ranks: small, folded, and with every rank that a finding names."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 from page_reader import PageReader
 
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import load
-from ddp_probe.showing.html import html_page, lanes
+from ddp_probe.showing.html import html_page, lanes, waits
+from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.timeline import HANG, Span
 
 _MOST = 5_000_000
@@ -35,13 +37,34 @@ def test_it_is_small_and_whole(made_of_many: str) -> None:
 
 
 def test_equal_ranks_share_a_row_and_few_have_a_lane(made_of_many: str) -> None:
-    """Two rows stand for all ranks, and 24 lanes of 1 024 are shown, that of the guilty rank among them."""
+    """Two rows stand for all ranks; the lane of the guilty rank comes first, and one lane that opens stands for the 22 that end alike."""
     read = PageReader(made_of_many)
     assert "0-699, 701-1023" in read.text
     assert "24 of 1024 ranks" in read.text
     rows = [attributes for tag, attributes in read.elements if tag == "div" and attributes.get("class", "").split()[:1] == ["lane"]]
-    assert len(rows) == 25  # One is the axis.
-    assert len([attributes for attributes in rows if "guilty" in attributes["class"]]) == 1
+    assert len(rows) == 26  # One is the axis, and one stands for 22, which lie in it.
+    assert ["guilty" in attributes["class"] for attributes in rows] == [True, *[False] * 25]
+    alike = [attributes for tag, attributes in read.elements if tag == "details" and attributes.get("class") == "alike"]
+    assert [attributes.get("open", "closed") for attributes in alike] == ["closed"]
+    assert "22 ranks that end alike: 1-22" in [attributes.get("aria-label") for _, attributes in read.elements]
+    assert WORDS["lanes_keys"] in read.text
+    assert "open" in [name for tag, attributes in read.elements if tag == "details" and not attributes.get("class") for name in attributes]
+
+
+def test_ranks_that_wait_alike_share_a_row_and_groups_share_a_line(made_of_many: str) -> None:
+    """The table of waits has one column a line, though each pair of ranks has a group of its own, and a few rows for all ranks."""
+    section = made_of_many.partition('<section id="waits"')[2].partition("</section>")[0]
+    columns = re.findall(r'<th scope="col" class="device" title="([^"]+)"', section)
+    assert len(columns) == len(set(columns)) > 2
+    rows = re.findall(r'<th scope="row">([^<]+)', section)
+    assert 1 <= len(rows) <= 8
+    assert "more ranks are omitted" not in section
+
+
+@pytest.mark.parametrize(("inside", "shades"), [([1.0, 1.1], [0, 0]), ([0.2, 2.0], [0, 4]), ([None, 1.0, 3.0], [0, 1, 4])])
+def test_only_times_that_differ_are_marked(inside: List[Optional[float]], shades: List[int]) -> None:
+    """Ranks that have waited about as long as the others are not shaded."""
+    assert [cell.shade for cell in waits._column(inside, list(map(str, inside)))] == shades
 
 
 def _span(begin: float, end: float, **other: Any) -> Span:

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Unio
 
 import pytest
 
-from ddp_probe.activation.installer import needs
+from ddp_probe.activation.installer import child
 
 _DEBIAN = "/usr/bin/python3"
 ASK = "import sys; print(getattr(sys.modules.get('ddp_probe.activation'), 'state', lambda: 'off')() != 'off')"
@@ -106,7 +106,7 @@ def _build(path: Path, base: str, repo: Path, system: bool) -> None:
     subprocess.run([base, "-m", "venv", "--without-pip", *(["--system-site-packages"] if system else []), str(path)], check=True, timeout=60)
     site = next(path.glob("lib/python3.*/site-packages"))
     copy_package(repo, site)
-    for name in (*needs.TO_RECORD, "typing_extensions"):
+    for name in (*child.TO_RECORD, "typing_extensions"):
         (site / (name + ".py")).write_text("# Stands for the package: these interpreters start the probe, and record nothing.\n")
     (site / "a_inert.pth").write_text("# Python 3.8 loads _bootlocale for the first .pth file that it meets, whatever is in it.\n")
     subprocess.run([str(path / "bin" / "python"), "-m", "compileall", "-q", str(site)], check=True, timeout=60)

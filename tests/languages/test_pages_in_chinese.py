@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, List
 
@@ -61,11 +62,12 @@ def test_a_report_has_the_chinese_title_and_no_english_label(diagnoses: List[Dia
 def test_the_three_verdicts_are_in_chinese(diagnoses: List[Diagnosis]) -> None:
     """A found cause, a clear run and an open question are told in Chinese, with the English reasons of the rules."""
     pages = ["\n".join(line.text for line in terminal.lines(diagnosis, 110, say=CHINESE)) for diagnosis in diagnoses]
-    assert "\n  修改\n" in pages[0]
+    assert "\n  如何修改\n" in pages[0]
     assert "无异常：rank 0-1 都正常结束，没有规则发现问题。" in pages[1]
     assert "仅依据打印出的文本，证据较弱。" in pages[-2]
     assert "无法判定：没有规则能给出原因，因为" in pages[-1]
     assert "  - Rank 1 left no file, of 2 expected." in pages[-1]
+    assert "\n    next: " in pages[-1]  # In the language of the sentence behind it.
 
 
 def test_ranks_stay_ranks() -> None:
@@ -79,7 +81,7 @@ def test_a_general_remedy_is_in_chinese(diagnoses: List[Diagnosis]) -> None:
     diagnosis = diagnoses[0]
     rule = RULES[diagnosis.findings[0].slug]
     for remedy, shown in ((rule.remedy, CHINESE.of(rule, "remedy")), ("Write x at train.py:3.", "Write x at train.py:3.")):
-        diagnosis.findings[0].remedy = remedy
+        diagnosis.findings[0] = replace(diagnosis.findings[0], remedy=remedy)
         page = "".join(line.text.strip() for line in terminal.lines(diagnosis, 80, say=CHINESE))
         assert shown.replace(" ", "") in page.replace(" ", "")
 
@@ -125,7 +127,7 @@ def test_the_list_of_explain_is_in_chinese(monkeypatch: pytest.MonkeyPatch, caps
     flat = re.sub(r"\s", "", page)
     pages = [*RULES.values(), *(module.CHECK for module in check_modules())]
     assert [each.slug for each in pages if CHINESE.of(each, "title").replace(" ", "") not in flat] == []
-    assert "DDP1xx  包装时模型所在的设备" in page
+    assert "DDP1xx  封装时模型所在的设备" in page
     assert "DOC1xx  Python 包" in page
 
 

@@ -112,3 +112,18 @@ def test_a_mistake_is_found(chinese: str, mistake: str) -> None:
 def test_a_good_text_is_let_through() -> None:
     """A text that says the same in Chinese has no mistake."""
     assert mistakes("Move it: model.to(device), 2 times; see model-never-moved.", "移动 2 次：model.to(device)。见 model-never-moved。", SLUGS) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "instead"), [("作业", "任务"), ("挂起", "卡住"), ("账本", "通信记录（ledger）"), ("让位于", "优先级低于"), ("包装(?!脚本)", "封装")]
+)
+def test_a_thing_has_one_word_in_chinese(word: str, instead: str) -> None:
+    """Of two Chinese words for one thing the texts, the labels and the README use one."""
+    pages = [
+        Path(language.path("zh")),
+        *(Path(__file__).parents[2] / page for page in ("README_zh-CN.md", "docs/rules.zh-CN.md", "docs/checks.zh-CN.md")),
+    ]
+    found = [
+        line for page in pages for line in page.read_text(encoding="utf-8").splitlines() if re.search(word, line.replace("通信记录（ledger）", ""))
+    ]
+    assert found == [], "Write %s." % instead

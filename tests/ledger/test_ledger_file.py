@@ -10,7 +10,7 @@ import pytest
 
 from ddp_probe.reading import ledger_file, whole_ledger
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.traced.record.ledger import PLACES, Author, LedgerFile, create, word
+from ddp_probe.traced.record.ledger_memory import PLACES, Author, LedgerFile, create, word
 
 _RECORD = schema.layout(schema.RECORD)
 

@@ -33,7 +33,9 @@ def test_each_death_leaves_a_readable_ledger(dying: Any, tmp_path: Path, whole: 
     draw = random.Random(seed())
     assert dying.stdout.readline() == "ready\n"
     in_the_middle = 0
-    for number in range(300 if whole else 60):
+    for number in range(300):
+        if number >= 60 and in_the_middle and not whole:
+            break
         base = tmp_path / str(number)
         dying.stdin.write("%s\t%s\t%d\n" % (base, draw.choice(_FATES), draw.expovariate(1 / 3000)))
         dying.stdin.flush()

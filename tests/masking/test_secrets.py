@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from secret_sets import BY_PLACE, COMMANDS, HARMLESS, HARMLESS_TEXTS, OF_LATE, SECRET, SEEN, TEXTS, UNSEEN
 
-from ddp_probe.shared.masking.secrets import mask, mask_argv, mask_value, masked, secret_name
+from ddp_probe.shared.masks import mask, mask_argv, mask_value, masked, secret_name
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 
@@ -66,7 +66,7 @@ def test_planted_secret_in_a_command_is_masked(command):
 
 
 @pytest.mark.parametrize(("text", "core"), BY_PLACE)
-@pytest.mark.parametrize("around", ["%s", "rank 0: %s", "%s; rank 0 lost it"])
+@pytest.mark.parametrize("around", ["%s", "rank 0: %s", "%s; rank 0 lost the connection"])
 def test_a_secret_known_by_its_place_is_masked(text, core, around):
     """A webhook, a key of two parts, a password in a command line or after a word in Chinese is masked in a text, as one argument and only once."""
     shown = mask(around % text)
@@ -246,7 +246,7 @@ def test_folder_with_a_prefix_stands(path):
 
 
 @pytest.mark.parametrize("text", [*PLANTED, *TEXTS])
-@pytest.mark.parametrize("after", ["", "; rank 0 lost it.", "), and more"])
+@pytest.mark.parametrize("after", ["", "; rank 0 lost the connection.", "), and more"])
 def test_masking_twice_is_masking_once(text, after):
     """What is masked already is not masked again, so that a bundle says what the run says."""
     once = mask(text % SECRET + after)

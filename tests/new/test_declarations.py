@@ -21,10 +21,10 @@ MISSING: Dict[str, Tuple[str, str, str, str]] = {
         'ddp_probe/traced/probes/save.py: Save has no cost. Write cost = "…" in the class:',
     ),
     "probe without targets": (
-        "ddp_probe/traced/probes/save.py",
-        '    targets = ("torch.serialization:save", "mmengine.fileio.backends.local_backend:LocalBackend.put")\n',
+        "ddp_probe/traced/probes/spawn.py",
+        '    targets = ("torch.multiprocessing.spawn:start_processes",)\n',
         "",
-        'ddp_probe/traced/probes/save.py: Save has no targets. Write targets = ("module:qualname",) in the class:',
+        'ddp_probe/traced/probes/spawn.py: Spawn has no targets. Write targets = ("module:qualname",) in the class:',
     ),
     "probe without events": (
         "ddp_probe/traced/probes/save.py",

@@ -4,6 +4,7 @@ Builds run offline and without isolation: setuptools and wheel come with the tes
 """
 
 import configparser
+import contextlib
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import setuptools
 
 _BUILD_TOOLS = ("setuptools", "pkg_resources", "_distutils_hack", "wheel", "packaging")
 _OUTSIDE = shutil.ignore_patterns(
-    "*.pyc", ".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "ddp_probe_runs"
+    "*.pyc", ".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "ddp_probe_runs", ".verdict.json"
 )
 
 
@@ -126,3 +127,21 @@ def install(build_tools: Path, clean_env: Callable[..., Dict[str, str]], pip: Ca
         pip(python, "install", *options, *what, env=clean_env(PYTHONPATH=str(build_tools)))
 
     return run
+
+
+@pytest.fixture(scope="session")
+def dependency_wheels(setup_cfg: configparser.ConfigParser, pip: Callable[..., None], run_python: Callable[..., Any]) -> Callable[..., Path]:
+    """Return a folder with the wheels of the dependencies for a Python, downloaded once per environment of the tests."""
+
+    def folder(python: Path) -> Path:
+        version = run_python("import sys; print('%d.%d' % sys.version_info[:2])", python=str(python)).stdout.strip()
+        wanted = setup_cfg["options"]["install_requires"].strip().splitlines()
+        kept = Path(sys.prefix, "dependency-wheels", version)
+        if not kept.is_dir():
+            partial = kept.with_name("partial-%d" % os.getpid())
+            pip(python, "download", "--only-binary=:all:", "-d", partial, *wanted)
+            with contextlib.suppress(OSError):  # Somebody else was faster.
+                partial.rename(kept)
+        return kept
+
+    return folder

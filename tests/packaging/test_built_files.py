@@ -66,7 +66,7 @@ def test_every_package_is_listed(setup_cfg: configparser.ConfigParser, repo: Pat
 
 def test_what_recording_needs_is_what_pip_brings(setup_cfg: configparser.ConfigParser) -> None:
     """Each package that install insists on is a dependency of the wheel."""
-    from ddp_probe.activation.installer import needs
+    from ddp_probe.activation.installer import child
 
     named = {line.split(">=")[0].strip() for line in setup_cfg["options"]["install_requires"].split("\n") if line.strip()}
-    assert set(needs.TO_RECORD) <= named
+    assert set(child.TO_RECORD) <= named

@@ -1,9 +1,6 @@
 """The wheel and the sdist are installed, with their dependencies, into empty environments of several Pythons, and used there without torch."""
 
-import configparser
-import contextlib
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
@@ -34,24 +31,10 @@ def empty(request: Any, interpreters: List[Any], fresh_env: Callable[..., Path])
 
 
 @pytest.fixture(scope="module")
-def dependencies(empty: Tuple[str, Path], setup_cfg: configparser.ConfigParser, pip: Run) -> Path:
-    """A folder with the wheels of the dependencies for that Python, downloaded once per environment of the tests."""
-    version, python = empty
-    wanted = setup_cfg["options"]["install_requires"].strip().splitlines()
-    kept = Path(sys.prefix, "dependency-wheels", version)
-    if not kept.is_dir():
-        partial = kept.with_name("partial-%d" % os.getpid())
-        pip(python, "download", "--only-binary=:all:", "-d", partial, *wanted)
-        with contextlib.suppress(OSError):  # Somebody else was faster.
-            partial.rename(kept)
-    return kept
-
-
-@pytest.fixture(scope="module")
-def installed(empty: Tuple[str, Path], dependencies: Path, wheel: Path, pip: Run) -> Path:
+def installed(empty: Tuple[str, Path], dependency_wheels: Callable[[Path], Path], wheel: Path, pip: Run) -> Path:
     """The folder of programs of that environment, into which the wheel was installed."""
     python = empty[1]
-    pip(python, "install", "--no-index", "--no-compile", "--find-links", dependencies, wheel)
+    pip(python, "install", "--no-index", "--no-compile", "--find-links", dependency_wheels(python), wheel)
     return python.parent
 
 

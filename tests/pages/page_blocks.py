@@ -25,7 +25,9 @@ class Block(NamedTuple):
 
 def pages() -> List[str]:
     """Return every page that is not printed from the code, by its path in the repository."""
-    found = [REPO / name for name in ("README.md", "README_zh-CN.md", "CONTRIBUTING.md", "tests/README.md")]
+    found = [
+        REPO / name for name in ("README.md", "README_zh-CN.md", "CONTRIBUTING.md", "SECURITY.md", "skills/ddp-probe/SKILL.md", "tests/README.md")
+    ]
     found += sorted((REPO / "docs").rglob("*.md"))
     return [str(path.relative_to(REPO)) for path in found if not text(str(path.relative_to(REPO))).startswith("<!-- Printed by ")]
 

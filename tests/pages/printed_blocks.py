@@ -17,14 +17,14 @@ from ledger_books import Book, Call, born, returned
 from page_blocks import REPO
 from page_scene import FOLDER, Scene, lines_of
 
-from ddp_probe.activation.installer import install, locations, needs
+from ddp_probe.activation.installer import child, installation, locations
 from ddp_probe.judging.doctor.check import Check, Result
 from ddp_probe.judging.doctor.checks import activator, launcher_recorded, run_folder_writable
 from ddp_probe.judging.doctor.host import Host, Request
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared import schema
-from ddp_probe.showing import doctor_page, standstill
+from ddp_probe.showing import doctor_page, standstill_words
 from ddp_probe.traced.record import Recorder
 
 CARDS_UNKNOWN, HEALTHY, BACKWARD = "02_runner_does_not_know_cards", "00_healthy_ddp", "08_backward_skipped_on_one_rank"
@@ -48,7 +48,7 @@ def backward_skipped(scene: Scene) -> str:
 def standstill_line(_scene: Scene) -> str:
     """What a launcher says while its ranks wait."""
     log = "ledger 0-3 all_reduce 16 float32 at /train/train.py:12 x3\nledger 3 dataloader at /train/train.py:9 open\n"
-    return "\n".join(standstill.lines(judge(from_lines(log + "ledger 0-2 all_reduce 16 float32 at /train/train.py:12 open"))))
+    return "\n".join(standstill_words.lines(judge(from_lines(log + "ledger 0-2 all_reduce 16 float32 at /train/train.py:12 open"))))
 
 
 def no_run(scene: Scene) -> str:
@@ -89,7 +89,7 @@ def another_python(scene: Scene) -> str:
 
 def isolated(scene: Scene) -> str:
     """`run` of a Python that ignores PYTHONPATH."""
-    return _not_active(scene, ["-I", "train.py"], *needs.TO_RECORD)
+    return _not_active(scene, ["-I", "train.py"], *child.TO_RECORD)
 
 
 def without_site(scene: Scene) -> str:
@@ -113,7 +113,7 @@ def _not_active(scene: Scene, arguments: List[str], *modules: str) -> str:
 
 def foreign_sitecustomize(_scene: Scene) -> str:
     """What install says of a sitecustomize that comes first."""
-    return "$ python -m ddp_probe install --via sitecustomize\n%s" % install._shadowed(
+    return "$ python -m ddp_probe install --via sitecustomize\n%s" % installation._shadowed(
         _SITE + "/sitecustomize.py", "/usr/lib/python3.8/sitecustomize.py"
     )
 

@@ -96,4 +96,4 @@ def test_the_lines_that_stay_of_a_run_are_real() -> None:
     assert {re.sub(r"\d+", "0", name) for name in names if "/" not in name} <= shapes
     assert {name.partition("/")[0] for name in names if "/" in name} == {"models", "said"}
     assert "models" in shapes
-    assert '"said"' in text("ddp_probe/traced/record/_once.py")
+    assert '"said"' in text("ddp_probe/traced/record/recorder.py")

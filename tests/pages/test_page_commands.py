@@ -149,7 +149,7 @@ def test_a_record_of_another_package_counts(tmp_path: Path, run_python: Callable
     (tmp_path / "acme.dist-info" / "entry_points.txt").write_text(_as_installed(entry.text), encoding="utf-8")
     code = """
 from ddp_probe.shared import accelerators
-from ddp_probe.traced.probes._plugins import Plugins
+from ddp_probe.traced.plugins import Plugins
 Plugins("rank")
 print(accelerators.by_device_type("acme").vendor)
 """

@@ -86,9 +86,9 @@ class Recorder(Observer):
         """Note the result."""
         self.seen.append(("after", call.target.qualname, result))
 
-    def error(self, call, exc):
+    def raised(self, call, exc):
         """Note the exception."""
-        self.seen.append(("error", call.target.qualname, exc))
+        self.seen.append(("raised", call.target.qualname, exc))
 
 
 @pytest.fixture

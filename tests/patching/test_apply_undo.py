@@ -106,7 +106,7 @@ def test_a_call_that_does_not_fit_raises_what_it_always_raised(lib, registry, re
     with pytest.raises(TypeError, match="load"):
         lib.load()
     assert observer.seen[0] == ("before", "load", {})
-    assert observer.seen[1][0] == "error"
+    assert observer.seen[1][0] == "raised"
 
 
 def test_an_observer_cannot_change_what_is_passed(lib, registry, recorder):
@@ -237,7 +237,7 @@ def test_a_call_in_flight_finishes_as_it_began(lib, recorder):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Needs fork.")
 def test_a_fork_while_another_thread_applies_does_not_hang(lib, registry, recorder):
     """A forked child has a lock of its own, also when a thread of the parent holds the registry's at that moment."""
-    from ddp_probe.traced.patching.undo import registry as module
+    from ddp_probe.traced.patching import registry as module
 
     held, done = threading.Event(), threading.Event()
 

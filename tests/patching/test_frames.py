@@ -73,12 +73,12 @@ def test_a_fault_of_ours_is_no_context(lib, registry, recorder, quiet):
 def test_an_observer_that_mishandles_the_exception_leaves_no_trace(lib, registry, recorder, quiet):
     """An observer that raises the job's exception again, or chains to it, changes neither its traceback nor its links."""
 
-    def error(call, exc):
+    def raised(call, exc):
         exc.__cause__ = ValueError("ours")
         raise exc
 
     observer = recorder()
-    observer.error = error
+    observer.raised = raised
     registry.apply(LOAD, observer)
     with pytest.raises(KeyError) as caught:
         lib.load("missing")
@@ -130,7 +130,7 @@ def test_every_kind_of_exception_passes(lib, registry, recorder, kind):
     registry.apply(Target("probed_lib", "fails"), observer)
     with pytest.raises(kind):
         lib.fails()
-    assert observer.seen[1][0] == "error"
+    assert observer.seen[1][0] == "raised"
 
 
 def test_an_exception_that_refuses_attributes_passes(lib, registry, recorder, quiet):
@@ -143,12 +143,12 @@ def test_an_exception_that_refuses_attributes_passes(lib, registry, recorder, qu
     def fails():
         raise FrozenError("mine")
 
-    def error(call, exc):
+    def raised(call, exc):
         raise exc
 
     lib.fails = fails
     observer = recorder()
-    observer.error = error
+    observer.raised = raised
     registry.apply(Target("probed_lib", "fails"), observer)
     with pytest.raises(FrozenError, match="mine") as caught:
         lib.fails()
@@ -175,7 +175,7 @@ def test_deep_recursion_ends_as_it_would(lib, registry, recorder, quiet):
 @pytest.fixture
 def unshed(monkeypatch):
     """The wrapper's frames stay in tracebacks, as up to Python 3.10 in a process without ctypes."""
-    monkeypatch.setattr("ddp_probe.traced.patching.intercept._importlib_bootstrap_frame.shed", lambda exc: None)
+    monkeypatch.setattr("ddp_probe.traced.patching._importlib_bootstrap_frame.shed", lambda exc: None)
 
 
 def test_a_cleaned_traceback_has_none_of_our_frames(lib, registry, recorder, unshed):

@@ -122,7 +122,7 @@ def test_a_failing_observer_does_not_silence_another(lib, registry, recorder, qu
     assert bad.seen == []
 
 
-@pytest.mark.parametrize("moment", ["before", "after", "error"])
+@pytest.mark.parametrize("moment", ["before", "after", "raised"])
 def test_an_interrupt_inside_an_observer_reaches_the_job(lib, registry, recorder, quiet, moment):
     """A KeyboardInterrupt that lands in our code is raised, and the thread is observed again afterwards."""
 
@@ -133,7 +133,7 @@ def test_an_interrupt_inside_an_observer_reaches_the_job(lib, registry, recorder
     setattr(observer, moment, interrupt)
     registry.apply(Target("probed_lib", "load"), observer)
     with pytest.raises(KeyboardInterrupt):
-        lib.load("missing" if moment == "error" else "a")
+        lib.load("missing" if moment == "raised" else "a")
     delattr(observer, moment)
     observer.seen.clear()
     lib.load("a")

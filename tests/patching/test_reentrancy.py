@@ -21,7 +21,7 @@ def test_calls_of_our_own_are_not_recorded(lib, registry, recorder):
     plain = observer.before
     observer.before = lambda call: (lib.outer("inside"), plain(call))
     observer.after = lambda call, result: lib.outer("inside")
-    observer.error = lambda call, exc: lib.outer("inside")
+    observer.raised = lambda call, exc: lib.outer("inside")
     registry.apply(LOAD, observer)
     registry.apply(OUTER, other)
     lib.load("a")

@@ -135,11 +135,11 @@ def test_every_line_has_what_the_labels_and_the_time_come_from() -> None:
 
 def test_lines_are_shorter_than_what_the_collectors_take() -> None:
     """The stacks of as many threads as are written, each as deep as its frames are kept, fit into the longest line of each configuration."""
-    from ddp_probe.traced.facts import stacks
+    from ddp_probe.traced.facts import call_site
 
     frame = schema.Site(file="/env/site-packages/" + "x" * 100, line=1000, function="f" * 60)
-    thread = schema.ThreadStack(name="t" * 40, frames=[frame] * (stacks._OUTER + stacks._INNER))
-    line = msgspec.json.encode(schema.Stacks(request=1, threads=[thread] * stacks._THREADS))
+    thread = schema.ThreadStack(name="t" * 40, frames=[frame] * (call_site._OUTER + call_site._INNER))
+    line = msgspec.json.encode(schema.Stacks(request=1, threads=[thread] * call_site._THREADS))
     limits = {
         "vector.yaml": yaml.safe_load(_text("vector.yaml"))["sources"]["ddp_probe_files"]["max_line_bytes"],
         "fluent-bit.yaml": int(re.findall(r"buffer_max_size: (\d+)M", _text("fluent-bit.yaml"))[0]) << 20,

@@ -11,9 +11,8 @@ import pytest
 from accelerator.fixtures import gcu_env  # noqa: F401  # a fixture is found by its name
 
 from ddp_probe.shared import schema
-from ddp_probe.traced.facts import device_memory
-from ddp_probe.traced.facts.host_state import HostReader
-from ddp_probe.traced.probes import _states
+from ddp_probe.traced import device_states
+from ddp_probe.traced.device_states import HostReader
 
 _MIB = 1 << 20
 _ON_CARDS = """
@@ -129,7 +128,7 @@ except RuntimeError:
 )
 def test_what_counts_as_a_change(before, now, differs):
     """A size has to change by 16 MiB and by 1 %, a count at all."""
-    assert _states._differ(before, now) is differs
+    assert device_states._differ(before, now) is differs
 
 
 _STATUS = b"Name:\tpython\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nRssAnon:\t  512 kB\nThreads:\t7\n"
@@ -198,8 +197,8 @@ def test_a_vendor_that_counts_by_single_calls(monkeypatch):
         "memory_allocated": lambda index: 5 * index,
         "max_memory_allocated": lambda index: 9 * index,
     }
-    monkeypatch.setattr(device_memory, "initialised_runtimes", lambda: [("bad", {"current_device": raises}), ("npu", vendor)])
-    assert device_memory.device_memory() == ("npu:1", [schema.DeviceMemory(device="npu:1", allocated=5, allocated_peak=9)])
+    monkeypatch.setattr(device_states, "initialised_runtimes", lambda: [("bad", {"current_device": raises}), ("npu", vendor)])
+    assert device_states.device_memory() == ("npu:1", [schema.DeviceMemory(device="npu:1", allocated=5, allocated_peak=9)])
 
 
 def test_cudas_nested_counters(monkeypatch):
@@ -211,8 +210,8 @@ def test_cudas_nested_counters(monkeypatch):
         "num_ooms": 6,
     }
     cuda = {"current_device": lambda: 0, "device_count": lambda: 8, "memory_stats_as_nested_dict": lambda index: nested if index in (0, 6) else {}}
-    monkeypatch.setattr(device_memory, "initialised_runtimes", lambda: [("cuda", cuda)])
-    current, found = device_memory.device_memory()
+    monkeypatch.setattr(device_states, "initialised_runtimes", lambda: [("cuda", cuda)])
+    current, found = device_states.device_memory()
     assert (current, [one.device for one in found]) == ("cuda:0", ["cuda:0", "cuda:6"])
     assert found[0] == schema.DeviceMemory(device="cuda:0", allocated=1, allocated_peak=2, reserved=3, reserved_peak=4, retries=5, out_of_memory=6)
 

@@ -121,14 +121,14 @@ def test_a_beginning_that_several_have(runs: Path, event: Callable[..., str], wr
 @pytest.mark.parametrize("path", ["nowhere", "no*where", "a\0b", "x" * 5000])
 def test_nothing_there(runs: Path, path: str) -> None:
     """A name that nothing has is one clear error."""
-    with pytest.raises(ProbeError, match="There is nothing at"):
+    with pytest.raises(ProbeError, match="No such file or folder: "):
         load([path])
 
 
 def test_folder_without_a_run(runs: Path, tmp_path: Path) -> None:
     """A folder with other files, or a path that does not exist, is not a run; if given together with a run, it is reported."""
     (tmp_path / "notes.txt").write_text("x")
-    with pytest.raises(ProbeError, match="There is no run in %s" % tmp_path) as error:
+    with pytest.raises(ProbeError, match="No run in %s" % tmp_path) as error:
         load([str(tmp_path)])
     assert error.value.exit_code == 2
     run = load([str(tmp_path), str(runs / "a")])

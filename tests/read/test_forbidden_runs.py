@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Tuple
 
@@ -26,18 +27,16 @@ sys.exit(main(command))
 
 
 @pytest.fixture
-def colleague(tmp_path: Path) -> Iterator[Path]:
-    """A folder of runs with one run in it, all of it readable."""
+def colleague() -> Iterator[Path]:
+    """A folder of runs with one run in it, all of it readable; outside of pytest's own folder, which each pytest closes that begins."""
     (run,) = [path.parent for path in RECORDED.rglob("rank00000*.jsonl")]
-    made = tmp_path / "theirs" / "ddp_probe_runs"
-    shutil.copytree(run, made / "run-1")
-    for place in made.parents:  # pytest makes its folders for their owner alone
-        if os.stat(place).st_uid == os.geteuid() and place != Path("/"):
-            with_all = os.stat(place).st_mode | 0o055
-            os.chmod(place, with_all)
-    yield made
-    for place in (made, made / "run-1"):
-        os.chmod(place, 0o755)
+    with tempfile.TemporaryDirectory() as theirs:
+        os.chmod(theirs, 0o755)
+        made = Path(theirs) / "ddp_probe_runs"
+        shutil.copytree(run, made / "run-1")
+        yield made
+        for place in (made, made / "run-1"):
+            os.chmod(place, 0o755)
 
 
 @pytest.mark.parametrize(
@@ -69,4 +68,4 @@ def test_what_is_closed_is_named(
     assert "its permissions are d---------" in done.stderr
     assert "DDP_PROBE_UMASK=027" in done.stderr
     assert "not installed" not in done.stderr
-    assert "nothing at" not in done.stderr
+    assert "No such" not in done.stderr

@@ -12,7 +12,7 @@ import pytest
 from ddp_probe.reading import ledger_file, ledger_text, rank_ledger, whole_ledger
 from ddp_probe.reading.load_run import load
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.showing.watch import files
+from ddp_probe.showing.watch import watched_files
 
 LINES = [
     "ledger 0-1 all_reduce 16 float32 at /job/train.py:12 x3000",
@@ -98,8 +98,8 @@ def test_a_run_with_texts_reads_like_the_run(tmp_path: Path) -> None:
         named = load([str(path) for path in sorted(folder.iterdir())])
         assert (run.texts, named.texts, len(named.processes)) == ([], [], 2)
         done = subprocess.run([sys.executable, "-m", "ddp_probe", "logs", "--raw", str(folder)], capture_output=True, text=True, check=True)
-        found = files.ledgers([str(folder)])
-        assert [Path(files.log_of(path)).exists() for path in found] == [True, True]
+        found = watched_files.ledgers([str(folder)])
+        assert [Path(watched_files.log_of(path)).exists() for path in found] == [True, True]
         shown.append(
             ([_kept(one.ledger) for one in run.processes if one.ledger is not None], done.stdout, [p.whole_ledger().records for p in run.processes])
         )
@@ -114,7 +114,7 @@ def test_the_file_comes_before_its_text(tmp_path: Path) -> None:
     for path in list(folder.glob("*.ledger")):
         path.with_name(path.name + ".txt").write_text("x")
     assert load([str(folder)]).processes[0].ledger_file.endswith(".ledger")
-    assert all(path.endswith(".ledger") for path in files.ledgers([str(folder)]))
+    assert all(path.endswith(".ledger") for path in watched_files.ledgers([str(folder)]))
 
 
 def test_a_line_is_what_the_page_shows() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from ddp_probe.reading import text
 from ddp_probe.reading.model import Failed, TextLog
+from ddp_probe.reading.text.logical import PastedLines
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 
@@ -137,6 +138,39 @@ def test_survived_exceptions_are_not_fatal() -> None:
     """An exception that Python ignored in a destructor or while logging is not fatal."""
     printed = _printed("class A:\n    def __del__(self):\n        raise ValueError('in del')\na = A()\ndel a\nraise KeyError('real')")
     assert [(failed.type, failed.fatal) for failed in _read(printed).failures if failed.type] == [("ValueError", False), ("KeyError", True)]
+
+
+_ONCE = 'Traceback (most recent call last):\n  File "/train/t.py", line 3, in step\nOSError: no cache\n'
+_LATER = 'Traceback (most recent call last):\n  File "/train/t.py", line 9, in main\nKeyError: 5\n'
+
+
+@pytest.mark.parametrize(
+    ("log", "fatal"),
+    [
+        (_ONCE + "step 10 loss 0.5\n" + _LATER, False),
+        (_ONCE + "no cache, reading again\n" * 300 + "epoch: 2\n" + "step done\n" * 300 + _LATER, False),
+        ('INFO retried are "CUDA error: out of memory"\n' + _LATER, False),
+        ("WARNING failed to import x: ImportError('libx.so: cannot open shared object file')\n" + _LATER, False),
+        ("h1:77:99 [0] NCCL WARN Cuda failure 'out of memory'\n" + _LATER, True),
+        (_ONCE + _LATER, True),
+        (_ONCE + "step 10 loss 0.5\n", True),
+        (_ONCE + "step 10 loss 0.5\nRuntimeError: Connection closed by peer [127.0.0.1]:41680\n", True),
+        (_ONCE + "step 10 loss 0.5\nRuntimeError: Timed out waiting 1800000ms for recv operation to complete\n", True),
+        (_ONCE + "WARNING Restarting worker group: a rank failed\nstep 10 loss 0.5\n" + _LATER, True),
+        ("".join("[rank1]: %s\n" % line for line in _ONCE.splitlines()) + "[rank0]: step 10 loss 0.5\n" + _LATER, True),
+    ],
+    ids=["goes-on", "goes-on-later", "info", "warning", "nccl-warns", "at-once", "no-other", "peer-gone", "timeout", "restart", "another-rank"],
+)
+def test_a_failure_after_which_the_training_went_on_is_not_fatal(log: str, fatal: bool) -> None:
+    """A failure is survived if its own rank trains on and fails by something else later; what ranks say of others, or a restart, proves nothing."""
+    assert _read(log).failures[0].fatal is fatal
+
+
+def test_what_the_probe_printed_is_no_failure_of_its_own() -> None:
+    """In the output of a job with the probe, its line that quotes a failure does not count as one more; the same line of another program does."""
+    line = "undecided because: Ranks 0-1 failed with KeyError: 'x' at t.py:9, and no rule knows the cause.\n"
+    assert len(_told(_LATER + "ddp_probe: " + line)) == 1
+    assert len(_told(_LATER + "ERROR launcher: " + line)) == 2
 
 
 def test_original_traceback_of_a_worker() -> None:
@@ -311,3 +345,26 @@ def test_last_lines_that_ran_together(torn: str, messages: List[str]) -> None:
     frames = ['  File "/train/t.py", line %d, in b' % line for line in (7, 7, 6, 6)]
     log = "\n".join(["Traceback (most recent call last):"] * 2 + frames[: 3 if "File" in torn else 4] + [torn])
     assert [(failed.type, failed.message, len(failed.frames)) for failed in _read(log).failures] == [("ValueError", words, 2) for words in messages]
+
+
+@pytest.mark.parametrize(
+    ("pasted", "printed"),
+    [
+        ("> 1. RuntimeError: of one\n> 2.   more", ["RuntimeError: of one", "  more"]),
+        ('{"log": "RuntimeError: of one\\n", "stream": "stderr"}', ["RuntimeError: of one"]),
+        ("`RuntimeError: of\xa0\u2018one\u2019`", ["RuntimeError: of 'one'"]),
+        ("<11>1 2026-11-25T12:31:01.1+00:00 gpu07 train 47 - - RuntimeError: of one", ["RuntimeError: of one"]),
+        (
+            'main:\n  File "/a/path/to/site-pack\nages/torch/x.py", line 3, in f',
+            ["main:", '  File "/a/path/to/site-packages/torch/x.py", line 3, in f'],
+        ),
+        ("RuntimeError: " + "x" * 66 + "yz\ntwo", ["RuntimeError: " + "x" * 66 + "yz", "two"]),  # No width of a terminal.
+        ("RuntimeError: " + "x" * 66 + "\nyz", ["RuntimeError: " + "x" * 66 + "yz"]),
+        ("loading the weights of the model now\nand the data", ["loading the weights of the model now", "and the data"]),
+    ],
+)
+def test_lines_as_they_were_printed(pasted: str, printed: List[str]) -> None:
+    """Margins, collectors' prefixes and breaks are taken off a pasted text; a break that nothing explains stays."""
+    found = PastedLines(whole=True).of(0, pasted.encode().splitlines(keepends=True))
+    assert [one.text for one in found] == printed
+    assert [one.number for one in found] == list(range(1, len(printed) + 1))

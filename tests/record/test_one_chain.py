@@ -9,33 +9,32 @@ _TRACED = ("activation", "traced")
 _WRITES = {"write", "writelines", "print", "pwrite", "write_text", "write_bytes", "dump", "writev", "pwritev", "pack_into", "mmap"}
 _WRITES |= {"send", "sendall", "sendto", "sendmsg", "sendfile", "connect", "create_connection", "symlink", "setxattr", "posix_spawn", "Popen"}
 _ALLOWED = {
-    ("traced/record/_chain.py", "self._proxy_to_logger"),
-    ("traced/record/_file.py", "os.write"),  # the sink of a log
-    ("traced/record/_models.py", "os.write"),  # the sink of a model's list
-    ("traced/record/_models.py", "rows_logger(whole).write"),
-    ("traced/record/ledger.py", "os.pwrite"),  # the ledger's memory, into its file
-    ("traced/record/ledger.py", "mmap.mmap"),  # that memory
-    ("traced/record/ledger.py", "schema.layout(schema.HEADER).pack_into"),  # numbers
-    ("traced/record/ledger.py", "struct.pack_into"),  # a number
-    ("traced/record/ledger.py", "_ENTRY.pack_into"),  # the numbers of a text
-    ("traced/record/ledger.py", "self.map[]"),  # a text, masked
-    ("traced/ledger/_sums.py", "self._layout.pack_into"),  # numbers
+    ("traced/record/chain.py", "self._proxy_to_logger"),
+    ("traced/record/files.py", "os.write"),  # the sink of a log
+    ("traced/record/recorder.py", "os.write"),  # the sink of a model's list
+    ("traced/record/recorder.py", "rows_logger(whole).write"),
+    ("traced/record/ledger_memory.py", "os.pwrite"),  # the ledger's memory, into its file
+    ("traced/record/ledger_memory.py", "mmap.mmap"),  # that memory
+    ("traced/record/ledger_memory.py", "schema.layout(schema.HEADER).pack_into"),  # numbers
+    ("traced/record/ledger_memory.py", "struct.pack_into"),  # a number
+    ("traced/record/ledger_memory.py", "_ENTRY.pack_into"),  # the numbers of a text
+    ("traced/record/ledger_memory.py", "self.map[]"),  # a text, masked
+    ("traced/ledger/groups.py", "self._layout.pack_into"),  # numbers
     ("traced/record/text_file.py", "os.write"),  # what faulthandler has written, masked
-    ("traced/record/latest.py", "os.symlink"),  # the run's name
+    ("traced/record/files.py", "os.symlink"),  # the run's name
     ("traced/record/brief.py", "os.posix_spawn"),  # a reader, whose lines are said through the chain
-    ("traced/remedies/_stage.py", "os.setxattr"),  # of the job's own checkpoint
-    ("traced/hangs/_held.py", "os.pwrite"),  # the same, by the launcher
+    ("traced/remedies/atomic_save.py", "os.setxattr"),  # of the job's own checkpoint
+    ("traced/hangs/others.py", "os.pwrite"),  # the same, by the launcher
     ("traced/record/stderr.py", "os.write"),  # the sink of stderr
     ("traced/record/stderr.py", "_logger.write"),
-    ("traced/record/latest.py", "os.write"),  # the asterisk of a .gitignore
+    ("traced/record/files.py", "os.write"),  # the asterisk of a .gitignore
     ("traced/record/recorder.py", "self.write"),
     ("traced/record/recorder.py", "self.writer.write"),
-    ("traced/record/recorder.py", "_models.write"),
-    ("traced/record/span.py", "recorder.write"),
+    ("traced/record/writer.py", "recorder.write"),
     ("activation/lifecycle.py", "sys.stderr.write"),  # "not active", when structlog itself may be what is missing
-    ("traced/patching/undo/restore.py", "slot.write"),  # an attribute, not a file
-    ("traced/patching/undo/registry.py", "patch_site.slot.write"),
-    ("traced/patching/undo/registry.py", "alias.write"),
+    ("traced/patching/undo.py", "slot.write"),  # an attribute, not a file
+    ("traced/patching/registry.py", "patch_site.slot.write"),
+    ("traced/patching/registry.py", "alias.write"),
 }
 
 
@@ -98,9 +97,15 @@ def _byte_makers(path: Path) -> Iterator[Tuple[str, bool]]:
 def test_what_makes_bytes_for_the_sinks_masks_them(repo: Path) -> None:
     """Lines, rows, texts of stderr, of the ledger and of stacks become bytes in five places, and each of them asks the masks first."""
     made = dict(one for path in sorted((repo / "ddp_probe" / "traced" / "record").glob("*.py")) for one in _byte_makers(path))
-    assert {name for name, masks in made.items() if masks} == {"_chain._text", "_json.render", "_json.rows", "ledger._append", "text_file.mask"}
+    assert {name for name, masks in made.items() if masks} == {
+        "chain._text",
+        "render.render",
+        "render.rows",
+        "ledger_memory._append",
+        "text_file.mask",
+    }
     # Text for render(), and a digest.
-    assert {name for name, masks in made.items() if not masks} == {"_json._plain", "_once._digest"}
+    assert {name for name, masks in made.items() if not masks} == {"render._plain", "recorder._digest"}
 
 
 def test_stderr_is_masked(run_python: Any) -> None:
@@ -118,4 +123,4 @@ def test_every_sink_has_a_logger_of_structlogs(repo: Path) -> None:
         for path in sorted((repo / "ddp_probe").rglob("*.py"))
         if any(_last(call) == "wrap_logger" for call in _calls(ast.parse(path.read_text(encoding="utf-8"))))
     ]
-    assert made == ["ddp_probe/traced/record/_chain.py"]
+    assert made == ["ddp_probe/traced/record/chain.py"]

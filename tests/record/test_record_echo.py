@@ -8,7 +8,7 @@ import pytest
 
 _EVENTS = """
 recorder = make(echo=%r)
-recorder.begin(schema.Load(site=schema.Site("train.py", 9, "main"))).fail(schema.Failure(type="EOFError"))
+recorder.begin(schema.Load(site=schema.Site("train.py", 9, "main"))).error(schema.Failure(type="EOFError"))
 recorder.warn("rank 3: parameters are on\\ncpu")
 """
 
@@ -63,7 +63,7 @@ def test_an_event_loads_no_terminal_library(program: Callable[..., Any]) -> None
     """The probe's copy of structlog brings neither rich nor pygments, and does not stand under structlog's own name."""
     done = program("""
 recorder = make(echo="all")
-recorder.begin(schema.Load()).fail(schema.Failure(type="EOFError"))
+recorder.begin(schema.Load()).error(schema.Failure(type="EOFError"))
 recorder.warn("text")
 assert recorder.lines == 4 and "ddp_probe.traced.record.structlog" in sys.modules
 loaded = sorted({"structlog", "rich", "pygments", "wrapt"} & set(sys.modules))

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from ddp_probe.shared import schema
-from ddp_probe.traced.record import Recorder, _writer
+from ddp_probe.traced.record import Recorder, writer
 
 Make = Callable[..., Recorder]
 Lines = Callable[[Any], List[Dict[str, Any]]]
@@ -21,7 +21,7 @@ Files = Callable[[], List[Path]]
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed write is tried again at once."""
-    monkeypatch.setattr(_writer, "_BACK_OFF", 0.0)
+    monkeypatch.setattr(writer, "_BACK_OFF", 0.0)
 
 
 def _complaints(text: str) -> List[str]:
@@ -70,10 +70,10 @@ def test_a_pointer_of_another_user_leaves_no_litter(program: Program, tmp_path: 
     shared.chmod(0o1777)
     (shared / "latest").symlink_to("theirs")
     done = program("""
-from ddp_probe.traced.record import latest
+from ddp_probe.traced.record import files
 os.chdir("shared")
 os.setuid(65534)
-latest.point_at("./mine")
+files.point_at("./mine")
 """)
     assert done.returncode == 0, done.stderr
     assert os.readlink(str(shared / "latest")) == "theirs"
@@ -82,7 +82,7 @@ latest.point_at("./mine")
 
 def test_after_a_failure_the_next_try_waits(make: Make, tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a time after a failed write nothing is tried, so that a sick file system costs the job next to nothing."""
-    monkeypatch.setattr(_writer, "_BACK_OFF", 1e6)
+    monkeypatch.setattr(writer, "_BACK_OFF", 1e6)
     (tmp_path / "run").write_text("", encoding="utf-8")
     recorder = make()
     recorder.point(schema.SetDevice())
@@ -104,8 +104,8 @@ def test_a_disk_that_fills_up_leaves_whole_lines(program: Program, files: Files,
     """Half a line is taken back; once there is room again lines go on, and the gap in seq is what was lost."""
     done = program("""
 import resource
-from ddp_probe.traced.record import _writer
-_writer._BACK_OFF = 0.0
+from ddp_probe.traced.record import writer
+writer._BACK_OFF = 0.0
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 recorder = make()
 for _ in range(30):
@@ -208,8 +208,8 @@ def test_too_many_open_files(program: Program, files: Files, lines_of: Lines) ->
     """While the job has used up its descriptors events are lost; afterwards the same file goes on."""
     done = program("""
 import resource
-from ddp_probe.traced.record import _writer
-_writer._BACK_OFF = 0.0
+from ddp_probe.traced.record import writer
+writer._BACK_OFF = 0.0
 recorder = make()
 recorder.point(schema.SetDevice())
 recorder.close()
@@ -300,7 +300,7 @@ def test_a_full_file_still_says_how_it_ended(make: Make, lines_of: Lines) -> Non
     recorder = make(max_bytes=16384)
     for number in range(200):
         recorder.point(schema.SetDevice(device="x" * 50))
-        recorder.begin(schema.Load(map_location=str(number))).fail(schema.Failure(type="OSError", message="try %d" % number))
+        recorder.begin(schema.Load(map_location=str(number))).error(schema.Failure(type="OSError", message="try %d" % number))
     recorder.begin(schema.Load()).end()
     recorder.point(schema.ProcessEnd(lines=recorder.lines, lost=recorder.lost))
     lines = lines_of(recorder.path)

@@ -13,9 +13,10 @@ from typing import Any, Callable, Dict, List, Optional
 import pytest
 
 from ddp_probe.shared import schema
-from ddp_probe.traced.record import Recorder, _models
-from ddp_probe.traced.record._chain import timestamp
-from ddp_probe.traced.record._strict import SchemaDriftError
+from ddp_probe.traced.record import Recorder
+from ddp_probe.traced.record.chain import timestamp
+from ddp_probe.traced.record.recorder import write_model
+from ddp_probe.traced.record.render import SchemaDriftError
 
 Make = Callable[..., Recorder]
 Lines = Callable[[Any], List[Dict[str, Any]]]
@@ -93,7 +94,7 @@ def test_begin_is_in_the_file_before_the_call_is_made(make: Make, lines_of: Line
 def test_a_failed_call_ends_with_its_failure(make: Make, lines_of: Lines) -> None:
     """fail() writes phase error under the event's own name, with the exception last in the line."""
     recorder = make()
-    recorder.begin(schema.Load()).fail(schema.Failure(type="EOFError", raised_at=schema.Site("a.py", 1, "f")), schema.Load(map_location="cpu"))
+    recorder.begin(schema.Load()).error(schema.Failure(type="EOFError", raised_at=schema.Site("a.py", 1, "f")), schema.Load(map_location="cpu"))
     line = lines_of(recorder.path)[-1]
     assert (line["event"], line["phase"], line["map_location"]) == ("checkpoint.load", "error", "cpu")
     assert list(line)[-1] == "failure"
@@ -106,7 +107,7 @@ def test_a_span_ends_once(make: Make, lines_of: Lines) -> None:
     span = recorder.begin(schema.Load())
     span.end()
     span.end()
-    span.fail(schema.Failure(type="X"))
+    span.error(schema.Failure(type="X"))
     assert [line["phase"] for line in lines_of(recorder.path)] == ["point", "begin", "end"]
 
 
@@ -179,7 +180,7 @@ def test_who_may_read(
     try:
         recorder = Recorder(str(tmp_path / "a" / "run"), lambda: "rank", {}, max_bytes=1 << 20)
         recorder.point(schema.SetDevice())
-        _models.write(str(tmp_path / "a" / "run"), "abc", b"{}")
+        write_model(str(tmp_path / "a" / "run"), "abc", b"{}")
     finally:
         os.umask(before)
     assert [stat.S_IMODE(os.stat(str(path)).st_mode) for path in (recorder.path, tmp_path / "a" / "run" / "models" / "abc.json")] == [file, file]

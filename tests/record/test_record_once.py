@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 import pytest
 
 from ddp_probe.shared import schema
-from ddp_probe.traced.record import _once
+from ddp_probe.traced.record import recorder
 
 _NOTE = " (said once for all ranks of this host that see the same)"
 _TEXT = "rank %(rank)d at train.py:317: the parameters are on cpu and device_ids is [%(rank)d]"
@@ -16,7 +16,7 @@ _TEXT = "rank %(rank)d at train.py:317: the parameters are on cpu and device_ids
 
 def _said(folder: Any, text: str, rank: int, **envelope: Any) -> str:
     own = {"rank": rank, "local_rank": rank, "world_size": 8, "host": "node1"}
-    return _once.line(text % own, str(folder), {**own, **envelope})
+    return recorder.line_said_once(text % own, str(folder), {**own, **envelope})
 
 
 def test_the_first_rank_to_come_says_it_for_all(tmp_path: Any) -> None:
@@ -96,7 +96,7 @@ def test_each_log_of_its_own_has_the_line(tmp_path: Any) -> None:
 def test_in_doubt_it_is_said(tmp_path: Any) -> None:
     """A process without a rank, one that is alone, and one that cannot write say what they have to say, in their plain words."""
     assert [_said(tmp_path, "text", 0, world_size=size) for size in (1, 1, None)] == ["text"] * 3
-    assert [_once.line("text", str(tmp_path), {"rank": None, "host": "node1"}) for _ in range(2)] == ["text"] * 2
+    assert [recorder.line_said_once("text", str(tmp_path), {"rank": None, "host": "node1"}) for _ in range(2)] == ["text"] * 2
     assert not (tmp_path / "said").exists()
     (tmp_path / "said").write_text("no folder")
     assert [_said(tmp_path, "text", rank) for rank in (0, 1)] == ["text"] * 2
@@ -105,12 +105,12 @@ def test_in_doubt_it_is_said(tmp_path: Any) -> None:
 def test_the_rank_that_is_silent_has_it_in_its_file(make: Callable[..., Any], read_events: Callable[..., Any], capfd: Any) -> None:
     """A rank that leaves the line to another one writes its event all the same; one that is told to be silent does not take the line."""
     recorders = [make(echo=echo) for echo in ("off", "warn", "warn")]
-    for recorder in recorders:
-        recorder.point(schema.SetDevice())
-        recorder.warn("rank 3: parameters are on cpu")
+    for made in recorders:
+        made.point(schema.SetDevice())
+        made.warn("rank 3: parameters are on cpu")
     assert capfd.readouterr().err == "ddp_probe: rank 3%s: parameters are on cpu\n" % _NOTE
-    for recorder in recorders:
-        assert [event["text"] for event in read_events(recorder.path) if event["event"] == "probe.warning"] == ["rank 3: parameters are on cpu"]
+    for made in recorders:
+        assert [event["text"] for event in read_events(made.path) if event["event"] == "probe.warning"] == ["rank 3: parameters are on cpu"]
 
 
 @pytest.mark.parametrize("text", [_TEXT, "rank %(rank)d: device_ids is [0]"])

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from ddp_probe.traced.remedies import _leftovers
+from ddp_probe.traced.remedies import atomic_save
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def sweep(tmp_path):
     """Sweep as a save of this process does, and return which of the folders are there still."""
 
     def run(*folders):
-        own = tmp_path / _leftovers.name()
+        own = tmp_path / atomic_save.name()
         own.mkdir()
-        _leftovers.sweep(str(own))
+        atomic_save.sweep(str(own))
         assert own.is_dir()
         return [folder.is_dir() for folder in folders]
 
@@ -40,13 +40,13 @@ def sweep(tmp_path):
 
 
 def _named(world=None, pid=None, born=None):
-    own = _leftovers.name().rsplit("-", 4)
+    own = atomic_save.name().rsplit("-", 4)
     return "-".join([own[0], world or own[1], str(pid or own[2]), born or own[3], "77"])
 
 
 def test_names_are_never_twice_the_same():
     """Each save has a name of its own."""
-    assert len({_leftovers.name() for _ in range(1000)}) == 1000
+    assert len({atomic_save.name() for _ in range(1000)}) == 1000
 
 
 def test_a_save_of_a_dead_process_is_removed(left, sweep):
@@ -62,7 +62,7 @@ def test_a_save_of_a_living_process_stays(left, sweep):
     """The saves of this process and of another that lives stay, however old they are."""
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     try:
-        theirs = left(_named(pid=child.pid, born=_leftovers._started(child.pid)), age=1e6)
+        theirs = left(_named(pid=child.pid, born=atomic_save._started(child.pid)), age=1e6)
         assert sweep(left(_named(), age=1e6), theirs) == [True, True]
     finally:
         child.communicate()

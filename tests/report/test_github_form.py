@@ -3,6 +3,7 @@
 import html.parser
 import os
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
@@ -86,7 +87,7 @@ def test_without_a_workspace_this_folder_is_the_checkout(made: Diagnosis, monkey
 
 def test_a_warning_stays_a_warning(made: Diagnosis) -> None:
     """A finding that did not end the job is not an error; beside it an open question is a notice."""
-    made.findings[0].severity = "warning"
+    made.findings[0] = replace(made.findings[0], severity="warning")
     made = made._replace(undecided=[Undecided("waiting", "Nobody knows.", next="Look.")])
     assert [_read(line).name for line in github.lines(made)] == ["warning", "notice"]
 
@@ -124,9 +125,8 @@ def test_what_github_would_not_show_is_counted(made: Diagnosis, count: int, show
 
 def test_nothing_of_a_log_becomes_a_command(made: Diagnosis) -> None:
     """Line breaks, escapes and percent signs of a log stay inside the message, visible and as they are; a path with them is not a file."""
-    finding = made.findings[0]
-    finding.verdict = finding.remedy = finding.slug = HOSTILE
-    finding.evidence[:] = [Evidence("x", 1, Site("/train/" + HOSTILE, 3, HOSTILE), HOSTILE)]
+    evidence = [Evidence("x", 1, Site("/train/" + HOSTILE, 3, HOSTILE), HOSTILE)]
+    made.findings[0] = replace(made.findings[0], verdict=HOSTILE, remedy=HOSTILE, slug=HOSTILE, evidence=evidence)
     made = made._replace(undecided=[Undecided(HOSTILE, HOSTILE, next=HOSTILE)])
     lines = github.lines(made)
     assert [_read(line).name for line in lines] == ["error", "notice"]
@@ -138,9 +138,8 @@ def test_nothing_of_a_log_becomes_a_command(made: Diagnosis) -> None:
 
 def test_a_message_is_short_enough_to_be_shown_whole(made: Diagnosis) -> None:
     """However long verdict and change are, the runner has nothing to cut, and what comes last is still there."""
-    finding = made.findings[0]
-    finding.verdict, finding.remedy = "v" * 10**5, "\n".join(["r" * 500] * 100)
-    finding.evidence[:] = [Evidence("x", 1, Site("/" + "p" * 10**4, 3, "f"), "")]
+    evidence = [Evidence("x", 1, Site("/" + "p" * 10**4, 3, "f"), "")]
+    made.findings[0] = replace(made.findings[0], verdict="v" * 10**5, remedy="\n".join(["r" * 500] * 100), evidence=evidence)
     data = _read(github.lines(made)[0]).data
     assert len(data) <= 4096
     assert data.endswith("More: python -m ddp_probe explain DDP104")
@@ -182,7 +181,7 @@ def test_the_report_is_appended_to_the_summary(made: Diagnosis, monkeypatch: pyt
 
 def test_nothing_of_a_log_is_markup_in_the_summary(made: Diagnosis) -> None:
     """All text of a log is inside one element, which nothing in it can end, and of bounded length."""
-    made.findings[0].verdict = HOSTILE
+    made.findings[0] = replace(made.findings[0], verdict=HOSTILE)
     made = made._replace(undecided=[Undecided("many", HOSTILE + "&" * 1900, next=HOSTILE)] * 8)
     text = github.summary_text(made)
     reader = _Tags()

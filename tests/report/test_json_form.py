@@ -6,7 +6,10 @@ from typing import Any, Callable, Dict, List
 import msgspec
 import pytest
 
+from ddp_probe.cli._commands import find
+from ddp_probe.cli._parse import parser
 from ddp_probe.judging.judge import Diagnosis
+from ddp_probe.judging.rule import Undecided
 from ddp_probe.showing import as_json
 
 _JOBS = ["03_submodule_left_behind", "00_healthy_cards", "12_killed_by_sigkill", "10_rank_never_started"]
@@ -37,6 +40,35 @@ def test_what_others_rely_on_is_there(made: Diagnosis) -> None:
     assert found["inventory"]["expected"] == found["inventory"]["seen"] == 2
     assert found["inventory"]["ends"] == {"failed ValueError": [0, 1]}
     assert [rank["phase"] for rank in found["ranks"]] == ["wrapping", "wrapping"]
+
+
+def test_a_report_names_its_schema(made: Diagnosis) -> None:
+    """The report states the address that its schema has as its $id."""
+    assert json.loads(as_json.text(made))["$schema"] == as_json.report_schema()["$id"] == "urn:ddp-probe:report:1"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "commands"),
+    [
+        ("python -m ddp_probe explain DDP621 says what would settle it.", ["python -m ddp_probe explain DDP621"]),
+        ("See what rank 0 did instead: python -m ddp_probe logs --rank 0. Then check its host.", ["python -m ddp_probe logs --rank 0"]),
+        (
+            "Look where it is: python -m ddp_probe stacks, or python -m ddp_probe attach 77.",
+            ["python -m ddp_probe stacks", "python -m ddp_probe attach 77"],
+        ),
+        ("Name them all: python -m ddp_probe report /data/a.b/run-1.", ["python -m ddp_probe report /data/a.b/run-1"]),
+        ("Name both: python -m ddp_probe report DIR DIR.", []),
+        ("Look at what the launch printed first.", []),
+    ],
+)
+def test_a_command_in_what_to_try_next_is_one(sentence: str, commands: List[str], made: Diagnosis) -> None:
+    """Each command of `next` stands by itself as well, and one whose arguments only a person knows does not."""
+    asked = Undecided("a-question", "Nobody knows.", next=sentence)
+    (told,) = json.loads(as_json.text(made._replace(undecided=[asked])))["undecided"]
+    assert (told["next"], told["commands"]) == (sentence, commands)
+    for command in commands:
+        _, _, _, name, *arguments = command.split()
+        parser(find(name)).parse_args(arguments)
 
 
 def test_a_missing_rank_is_told(recorded: Callable[[str], Diagnosis]) -> None:

@@ -2,11 +2,13 @@
 
 import re
 import unicodedata
+from dataclasses import replace
 from typing import Callable, Dict, List, Tuple
 from xml.etree import ElementTree
 
 import junitparser
 import pytest
+from msgspec import structs
 
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.rule import Undecided
@@ -84,8 +86,7 @@ def test_a_finding_is_a_failed_test(made: Diagnosis) -> None:
 
 def test_a_warning_fails_nothing(made: Diagnosis) -> None:
     """A run with nothing worse than a warning is 0, strictly 1; its warning is a skipped test with the same text, and its verdict passes."""
-    warned = made._replace(findings=[made.findings[0]], undecided=[])
-    warned.findings[0].severity = "warning"
+    warned = made._replace(findings=[replace(made.findings[0], severity="warning")], undecided=[])
     assert (warned.exit_code(), warned.exit_code(strict=True)) == (0, 1)
     cases = _cases(junit.text(warned))
     assert cases["ddp_probe", "verdict"].result == []
@@ -122,8 +123,8 @@ def test_equal_names_are_numbered(made: Diagnosis) -> None:
 
 def test_nothing_of_a_log_breaks_the_document(made: Diagnosis) -> None:
     """Characters that XML forbids, ends of sections and tags of a log are text, visible; letters stay as they are."""
-    finding = made.findings[0]
-    finding.verdict, finding.remedy, finding.evidence[0].text = HOSTILE, HOSTILE, HOSTILE
+    made.findings[0] = finding = replace(made.findings[0], verdict=HOSTILE, remedy=HOSTILE)
+    finding.evidence[0] = structs.replace(finding.evidence[0], text=HOSTILE)
     made.run.name = HOSTILE
     text = junit.text(made._replace(undecided=[Undecided("open", HOSTILE, next=HOSTILE)]))
     root = _checked(text)
@@ -138,8 +139,8 @@ def test_nothing_of_a_log_breaks_the_document(made: Diagnosis) -> None:
 def test_every_forbidden_character_is_spelled_out(made: Diagnosis, number: int) -> None:
     """A log may hold any character, in each place of the document that its text reaches."""
     odd = "<%s>" % chr(number)
-    finding = made.findings[0]
-    finding.verdict = finding.remedy = made.run.name = odd
+    made.findings[0] = replace(made.findings[0], verdict=odd, remedy=odd)
+    made.run.name = odd
     made.run.folders[:] = ["/" + odd]
     text = junit.text(made._replace(undecided=[Undecided("open", odd, next=odd)]))
     assert chr(number) not in "".join(part for element in _checked(text).iter() for part in (element.text or "", *element.attrib.values())).replace(

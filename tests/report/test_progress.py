@@ -4,7 +4,7 @@ import io
 import os
 import time
 
-from ddp_probe.showing.progress import Bar
+from ddp_probe.showing.progress import Bar, Steps
 
 
 def test_it_draws_on_a_terminal_after_a_second_and_takes_itself_away() -> None:
@@ -24,6 +24,20 @@ def test_it_draws_on_a_terminal_after_a_second_and_takes_itself_away() -> None:
     assert drawn.startswith("\rreading  [###############---------------]  50 %")
     assert drawn.count("reading") == 1
     assert drawn.endswith("\r" + " " * 70 + "\r")
+
+
+def test_what_takes_seconds_at_once_is_named_at_once() -> None:
+    """doctor's first check is drawn before a second has passed, and so is one that follows at once."""
+    leader, follower = os.openpty()
+    with os.fdopen(follower, "w") as stream:
+        steps = Steps(stream, at_once=True)
+        steps(1, 27, "packages")
+        steps(2, 27, "torch-imports")
+        drawn = ""
+        while "torch-imports" not in drawn:
+            drawn += os.read(leader, 1000).decode()
+    os.close(leader)
+    assert "1 of 27: packages" in drawn
 
 
 def test_it_is_silent_elsewhere() -> None:

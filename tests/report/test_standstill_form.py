@@ -9,13 +9,13 @@ import pytest
 from ddp_probe.judging.judge import judge
 from ddp_probe.reading.load_run import from_lines
 from ddp_probe.shared import schema
-from ddp_probe.showing import standstill
+from ddp_probe.showing import standstill_words
 
 _STEP = "ledger 0-3 all_reduce 16 float32 at /train/t.py:12 x3\n"
 
 
 def _lines(text: str) -> str:
-    return "\n".join(standstill.lines(judge(from_lines(text))))
+    return "\n".join(standstill_words.lines(judge(from_lines(text))))
 
 
 def test_a_missing_rank_is_named_with_both_lines() -> None:
@@ -47,7 +47,7 @@ def test_a_rank_that_still_starts_is_a_note() -> None:
         call = run.ranks[0].final(schema.InitProcessGroup)
         assert call is not None
         run.read_at = call.when + 6
-        said = "\n".join(standstill.lines(judge(run)))
+        said = "\n".join(standstill_words.lines(judge(run)))
         assert said.startswith("DDP419 rank-never-started [rank 1]%s: Rank 1 of 2 has not come" % (" note" if child == os.getpid() else "")), said
         assert ("Its process (%d) runs" % child in said) == said.endswith("Nothing is wrong if that takes so long.") == (child == os.getpid())
 

@@ -2,15 +2,19 @@
 
 import io
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Callable, List
 
 import pytest
 from msgspec import structs
 
+from ddp_probe.judging import open_questions
 from ddp_probe.judging.judge import Diagnosis, judge
 from ddp_probe.judging.rule import Undecided
 from ddp_probe.reading.load_run import load
+from ddp_probe.reading.model import Run
 from ddp_probe.shared.schema import Site
 from ddp_probe.showing import terminal
 from ddp_probe.showing.layout import GLUE, wrap
@@ -83,8 +87,8 @@ def test_printed_text_is_weaker_evidence(told: Callable[[str], Diagnosis]) -> No
 
 def test_evidence_that_ranks_share_is_told_once(made: Diagnosis) -> None:
     """Equal evidence of several logs is shown once, with the ranks."""
-    for item in made.findings[0].evidence:
-        item.text = "parameters on cpu"
+    evidence = made.findings[0].evidence
+    evidence[:] = [structs.replace(one, text="parameters on cpu") for one in evidence]
     texts = _texts(made)
     place = texts.index("    at /train/t.py:24 in main")
     assert texts[place + 1] == "      ranks 0-1  parameters on cpu"
@@ -94,8 +98,8 @@ def test_evidence_that_ranks_share_is_told_once(made: Diagnosis) -> None:
 
 def test_evidence_that_differs_otherwise_is_told_apart(made: Diagnosis) -> None:
     """A number that is not each rank's own keeps its lines apart."""
-    for number, one in zip((5, 7), made.findings[0].evidence):
-        one.text = "%d parameters on cpu" % number
+    evidence = made.findings[0].evidence
+    evidence[:] = [structs.replace(one, text="%d parameters on cpu" % number) for number, one in zip((5, 7), evidence)]
     texts = _texts(made)
     assert "      rank 0  5 parameters on cpu" in texts
     assert "      rank 1  7 parameters on cpu" in texts
@@ -108,8 +112,8 @@ def _with_source(made: Diagnosis, folder: Path, age: float) -> Diagnosis:
     file.write_text(before + "def main():\n    x = 1\n    m = DDP(model)  # wraps\n", encoding="utf-8")
     began = min(process.start_when for process in made.run.processes) - age
     os.utime(file, (began, began))
-    for one in made.findings[0].evidence:
-        one.site = Site(str(file), 24, "main")
+    evidence = made.findings[0].evidence
+    evidence[:] = [structs.replace(one, site=Site(str(file), 24, "main")) for one in evidence]
     return made
 
 
@@ -139,8 +143,8 @@ def test_no_other_file_is_read(made: Diagnosis, tmp_path: Path) -> None:
     """A path in a log that is not a Python file, or has no such line, gets no code frame."""
     for name, text in (("secret", "x\n" * 30), ("short.py", "x\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
-        for one in made.findings[0].evidence:
-            one.site = Site(str(tmp_path / name), 24, "main")
+        evidence = made.findings[0].evidence
+        evidence[:] = [structs.replace(one, site=Site(str(tmp_path / name), 24, "main")) for one in evidence]
         assert not [line for line in _texts(made) if line.startswith("  >")]
 
 
@@ -168,7 +172,7 @@ def test_an_open_question_ends_with_what_to_try(told: Callable[[str], Diagnosis]
 def test_a_remedy_by_variable_is_offered_where_there_is_one(made: Diagnosis) -> None:
     """A finding with a remedy names it; one without says nothing of the variable."""
     assert "DDP_PROBE_FIX=move-model" in "\n".join(_texts(made))
-    without = made._replace(findings=[structs.replace(made.findings[0], fix="")])
+    without = made._replace(findings=[replace(made.findings[0], fix="")])
     assert "DDP_PROBE_FIX" not in "\n".join(_texts(without))
 
 
@@ -241,3 +245,21 @@ def test_a_pipe_gets_no_colours(made: Diagnosis) -> None:
     stream = io.StringIO()
     terminal.show(made, stream)
     assert stream.getvalue().splitlines() == _texts(made)
+
+
+def test_evidence_says_a_rank_once(recorded: Callable[[str], Diagnosis]) -> None:
+    """No line of evidence begins with the ranks and goes on with the same rank."""
+    job = "05_hardcoded_card_zero"
+    texts = [" ".join(text.split()) for text in _texts(recorded(job))]
+    assert "ranks 0-1 wraps a model on gcu:0" in texts
+    assert not [text for text in texts if re.match(r"ranks? [0-9, -]+ rank ", text)]
+
+
+def test_ranks_on_other_hosts_are_brought_by_gather() -> None:
+    """What to do about ranks without a file here names gather, and the command for folders that were copied."""
+    run = Run()
+    run.elsewhere = [8, 9]
+    said = open_questions.unseen(run)
+    assert said.because.startswith("Ranks 8-9 are on other hosts")
+    assert "python -m ddp_probe gather" in said.next
+    assert said.next.endswith("python -m ddp_probe report ddp_probe_runs/2*")

@@ -83,8 +83,6 @@ def test_is_bounded(run_python: Callable[..., Any], clean_env: Callable[..., Dic
     (tmp_path / "run").mkdir()
     with open(tmp_path / "run" / "rank00000.node1.1.jsonl", "wb") as file:
         file.truncate(200 << 30)  # a hole: no disk, and longer to read than anybody waits
-    done = run_python(
-        "from ddp_probe.traced.probes import _summary; _summary._SECONDS = 1; _summary.say(%r)" % str(tmp_path / "run"), env=clean_env()
-    )
+    done = run_python("from ddp_probe.traced import ending; ending._SECONDS = 1; ending.say(%r)" % str(tmp_path / "run"), env=clean_env())
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "ddp_probe: The whole report: python -m ddp_probe report %s\n" % (tmp_path / "run")

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import random
+import re
 import subprocess
 import sys
 import time
@@ -14,9 +15,8 @@ import pytest
 from ledger_books import Call, Phase, born, returned
 
 from ddp_probe.reading import ledger_text, whole_ledger
-from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.showing.watch import position
-from ddp_probe.showing.watch.look import LiveView, Look
+from ddp_probe.showing.watch.watch_look import LiveView, Look
 from ddp_probe.showing.watch_page import rows
 
 MANY = 1024
@@ -55,154 +55,6 @@ def test_a_rank_in_no_call_is_shown_where_its_stacks_are(book: Any, folder: Path
         book(rank, Call(seq=2, group="0-3"), world=4)
     lines = {each.rank: each.site and (each.site.file, each.site.line) for each in _look(folder).ranks}
     assert lines == {0: ("/job/data.py", 55), 1: ("/job/train.py", 40), 2: ("/job/train.py", 40), 3: ("/job/train.py", 40)}
-
-
-def test_rank_0_is_not_right_by_itself(book: Any, folder: Path) -> None:
-    """If most ranks are in another call than rank 0, rank 0 stands out."""
-    for rank in range(4):
-        book(rank, Call(op="broadcast" if rank == 0 else "all_reduce", seq=5, group="0-3"), world=4)
-    look = _look(folder)
-    assert look.outliers == {0: "is in broadcast 5, not in all_reduce 5, in which 3 ranks wait"}
-
-
-def test_another_root_stands_out_though_others_have_passed(book: Any, folder: Path) -> None:
-    """Of three ranks that broadcast, the one with another root stands out, and not the one that its data reached and that waits further on."""
-    book(0, Call(op="broadcast", seq=5, group="0-2", peer=0), world=3)
-    book(1, *[one._replace(op="broadcast", peer=0) for one in returned(5, group="0-2")], Call(op="barrier", seq=6, group="0-2"), world=3)
-    book(2, Call(op="broadcast", seq=5, group="0-2", peer=2), world=3)
-    assert _look(folder).outliers == {2: "is in broadcast 5 from root 2, not in broadcast 5 from root 0, which 2 ranks call"}
-
-
-def test_a_pair_without_the_other_half_stands_out(book: Any, folder: Path) -> None:
-    """Who waits for a rank that waits in a recv of its own is a consequence: the pair at the end of the chain is named."""
-    book(0, Call(op="send", seq=1, group="0-2", peer=2), world=3)
-    book(1, Call(op="barrier", seq=1, group="0-2"), world=3)
-    book(2, Call(op="recv", seq=1, group="0-2", peer=1), world=3)
-    assert _look(folder).outliers == {
-        1: "does not make the other half of recv 1 of rank 2",
-        2: "is in recv 1 with rank 1, which does not make the other half",
-    }
-
-
-def test_two_ranks_that_part_are_both_named(book: Any, folder: Path) -> None:
-    """If half of a group is in one call and half in another, all of them stand out."""
-    book(0, Call(op="barrier", seq=5, group="0-1"), world=2)
-    book(1, Call(op="all_reduce", seq=5, group="0-1"), world=2)
-    assert set(_look(folder).outliers) == {0, 1}
-
-
-def test_a_rank_alone_in_a_call_stands_out_and_not_the_rest(book: Any, folder: Path) -> None:
-    """One rank that makes a call that no other makes is the one that is named."""
-    for rank in range(4):
-        book(rank, *returned(1, group="0-3"), *([Call(op="all_gather_object", seq=2, group="0-3")] if rank == 2 else [Phase("train")]), world=4)
-    assert set(_look(folder).outliers) == {2}
-
-
-def test_a_rank_behind_is_named_with_both_numbers(book: Any, folder: Path) -> None:
-    """A rank that waits in an earlier call of its group than the rest is behind."""
-    for rank in range(5):
-        book(rank, Call(seq=8 if rank == 1 else 9, group="0-4"), world=5)
-    assert _look(folder).outliers == {1: "is in all_reduce 8, behind all_reduce 9, in which 4 ranks wait"}
-
-
-def test_nobody_stands_out_before_the_rest_has_waited(book: Any, folder: Path) -> None:
-    """A rank that is a moment behind in a healthy job is not named."""
-    for rank in range(4):
-        book(rank, *([Call(seq=4, ago=0.01, group="0-3")] if rank else returned(3, group="0-3")), world=4)
-    assert _look(folder).outliers == {}
-
-
-def test_work_begun_ahead_does_not_make_its_rank_missing(book: Any, folder: Path) -> None:
-    """A rank that has issued the call and goes on without waiting is in it as far as its group can see; a wait for older work is where it stands."""
-    issued = Call(seq=3, flags=schema.ASYNC, issued=True)
-    for rank in range(8):
-        book(rank, *returned(2), *([issued, Phase("backward", 7)] if rank == 3 else [Call(seq=3), Phase("backward", 7, open=False)]))
-    look = _look(folder)
-    assert look.outliers == {}
-    book(3, issued._replace(waited=True), issued._replace(seq=4))
-    look = _look(folder)
-    assert (look.ranks[3].op, look.ranks[3].number, look.ranks[3].waits, look.outliers) == ("all_reduce", 3, True, {})
-
-
-def test_a_call_inside_a_call_is_not_shown(book: Any, folder: Path) -> None:
-    """The job's own call is what a rank is in, not the one that torch makes inside it."""
-    book(0, Call(op="broadcast_object_list", seq=2, group="0"), Call(op="broadcast", seq=1, group="0", flags=schema.INNER), world=1)
-    assert rows(_look(folder))[0].call == "broadcast_object_list 2"
-
-
-def test_a_rank_outside_the_backward_pass_of_the_others_stands_out(book: Any, folder: Path) -> None:
-    """What DDP reduces is not seen; the rank that has skipped the step is named by its phase."""
-    for rank in range(4):
-        book(rank, Phase("dataloader" if rank == 1 else "backward", 12), world=4)
-    assert _look(folder).outliers == {1: "is not in backward of step 12, in which 3 ranks are"}
-
-
-def test_a_half_in_the_backward_pass_and_a_half_in_a_call_are_both_named(book: Any, folder: Path) -> None:
-    """Of two ranks that part, one in DDP's reduction and one in a call, nothing tells which one is wrong."""
-    book(0, *returned(1, group="0-1"), Phase("backward", 4), world=2)
-    book(1, Call(op="barrier", seq=2, group="0-1"), world=2)
-    assert _look(folder).outliers == {
-        0: "is in backward of step 4, to which rank 1 does not come",
-        1: "is in barrier 2, not in backward of step 4, in which 1 rank is",
-    }
-
-
-def test_a_process_that_is_gone_or_has_ended_says_so(book: Any, folder: Path) -> None:
-    """A pid that another process has now, or none, is gone, unless its log has an end line."""
-    end = '{"event":"process.end","phase":"point","ts":"2026-11-22T05:00:01.000000Z","rank":1,"exit_code":%d}'
-    book(0, Call(group="0-4"), world=5)
-    book(1, Call(group="0-4"), world=5, since=7)
-    book(2, Call(group="0-4"), world=5, since=7, lines=[end % 0])
-    book(3, Call(group="0-4"), world=5, since=7, lines=[end % 1])
-    look = _look(folder)
-    assert [each.state for each in look.ranks] == ["running", "gone", "ended", "failed"]
-    assert (look.absent, look.over) == ([4], False)
-    assert look.outliers[1] == "is gone without an end line: killed, or crashed"
-    assert rows(look)[-1].state == "no ledger"
-
-
-def test_a_stopped_process_says_so(book: Any, folder: Path) -> None:
-    """A rank under SIGSTOP is shown as stopped, and stands out."""
-    child = os.fork()
-    if not child:
-        while True:
-            time.sleep(60)
-    try:
-        book(0, Call(group="0-1"), world=2)
-        book(1, *returned(0, group="0-1"), world=2, pid=child)
-        os.kill(child, 19)
-        os.waitpid(child, os.WUNTRACED)
-        look = _look(folder)
-        assert look.ranks[1].state == "stopped"
-        assert look.outliers == {1: "is stopped, by a signal such as SIGSTOP or by a debugger"}
-    finally:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-
-
-def test_of_a_rank_that_was_started_again_the_latest_counts(book: Any, folder: Path) -> None:
-    """Two ledgers of one rank are one row, of the process that was started last."""
-    book(0, Call(seq=9, group="0"), world=1, lived=50.0)
-    book(0, Call(seq=3, group="0"), world=1, lived=500.0, pid=1, since=1)
-    assert [each.number for each in _look(folder).ranks] == [9]
-
-
-def test_ranks_that_a_smaller_job_has_left_behind_are_not_shown(book: Any, folder: Path) -> None:
-    """After a restart with fewer ranks, the number of ranks of the latest process counts."""
-    for rank in range(4):
-        book(rank, Call(group="0-3"), world=4, since=7, lived=500.0, host="elsewhere")
-    for rank in range(2):
-        book(rank, Call(group="0-1"), world=2)
-    look = _look(folder)
-    assert ([each.rank for each in look.ranks], look.absent, look.outliers) == ([0, 1], [], {})
-
-
-def test_a_rank_without_the_probe_does_not_stand_out(book: Any, folder: Path) -> None:
-    """After restore() a rank's ledger ends, so nothing is said about the calls that it is not in."""
-    for rank in range(4):
-        book(rank, *([Call(seq=3, group="0-3")] if rank else returned(2, group="0-3")), world=4).write(closed_ns=0 if rank else 5)
-    look = _look(folder)
-    assert (look.ranks[0].state, look.outliers) == ("probe off", {})
 
 
 @pytest.mark.parametrize("given", ["0", "x", "nan", "9999"])
@@ -353,7 +205,7 @@ def test_a_run_without_a_ledger_says_so(folder: Path, shown: Any) -> None:
     (folder / "rank00000.node1.7.jsonl").write_text('{"event":"process.start","rank":0}\n', encoding="utf-8")
     done = shown()
     assert (done.returncode, done.stdout) == (2, "")
-    assert "There is no ledger in " in done.stderr
+    assert "No ledger in " in done.stderr
     assert "what to do:" in done.stderr
 
 
@@ -402,10 +254,12 @@ def test_time_waited_is_that_of_the_last_minute(folder: Path, shown: Callable[..
 
 
 def test_no_run_at_all_says_so(run_python: Any, tmp_path: Path, clean_env: Any) -> None:
-    """Without any run it exits with 2 and says how to get one."""
-    done = run_python(["-m", "ddp_probe", "watch"], cwd=tmp_path, env=clean_env())
+    """Without any run, and without a job on this host that could be looked at from outside, it exits with 2 and says how to get one."""
+    (tmp_path / "proc").mkdir()
+    code = "import sys; from ddp_probe.reading import proc_files; from ddp_probe.cli import main; proc_files.ROOT = 'proc'; sys.exit(main(['watch']))"
+    done = run_python(code, cwd=tmp_path, env=clean_env())
     assert (done.returncode, done.stdout) == (2, "")
-    assert "There is no run to read." in done.stderr
+    assert "No run found." in done.stderr
 
 
 def test_without_a_name_a_run_that_runs_comes_before_a_newer_one_that_has_ended(book: Any, folder: Path, run_python: Any, clean_env: Any) -> None:
@@ -462,3 +316,27 @@ def test_cards_are_asked_by_watch_itself(book: Any, folder: Path, run_python: Ca
     assert (told["tool"], told["cards"][3]["utilisation"], told["cards"][3]["processes"]) == ("nvidia-smi", 90.0, {"4711": 2 << 30})
     assert "4711" not in said()
     assert "cards" not in json.loads(said("--json"))
+
+
+def test_metrics_for_a_textfile_collector(book: Any, folder: Path, shown: Callable[..., Any], tmp_path: Path) -> None:
+    """Each rank has its steps, its last movement, its state and whether it stands out, in lines of Prometheus; the file is replaced by rename."""
+    for rank in range(8):
+        book(rank, *returned(1, 2), *([Phase("validate", site="/job/train.py:77:main")] if rank == 3 else [Call(seq=3)]))
+    target = tmp_path / "job.prom"
+    target.write_text("old\n", encoding="utf-8")
+    before = target.stat().st_ino
+    done = shown("--prometheus", target, "--once")
+    assert (done.returncode, done.stdout) == (0, "")
+    text = target.read_text(encoding="utf-8")
+    form = re.compile(r'(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+\{run="run-1"(,[a-z]+="[^"\n]*")*\} -?[0-9]+(\.[0-9]+)?)\Z')
+    assert [line for line in text.splitlines() if not form.match(line)] == []
+    values = {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if not line.startswith("#")}
+    named = [name for name, value in values.items() if name.startswith("ddp_probe_rank_stands_out") and value]
+    assert ['rank="3"' in name for name in named] == [True]
+    looked = values['ddp_probe_look_timestamp_seconds{run="run-1"}']
+    moved = [value for name, value in values.items() if name.startswith("ddp_probe_rank_moved")]
+    assert len(moved) == 8
+    assert all(0 < value <= looked for value in moved)
+    assert target.stat().st_ino != before
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("job")] == ["job.prom"]
+    assert shown("--prometheus", tmp_path / "job.txt", "--once").returncode == 2

@@ -1,13 +1,34 @@
-"""Asks a child interpreter what really happens at its start; nobody else can know."""
+"""The packages that a traced process needs to record anything, and what to say when they are missing."""
 
 import json
 import os
+import shlex
 import subprocess
 import sys
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.activation.installer import _files, locations, needs
-from ddp_probe.shared.errors import ProbeError
+from ddp_probe.activation.installer import activator_files, locations
+from ddp_probe.shared.errors import ProbeError, UnusableError
+
+# tests/packaging/test_built_files.py holds them against the dependencies of the package.
+TO_RECORD: Tuple[str, ...] = ("wrapt", "structlog", "msgspec", *(() if sys.version_info >= (3, 9) else ("typing_extensions",)))
+
+
+def missing(names: List[str], what: str) -> UnusableError:
+    """Return what to say when an interpreter lacks these packages."""
+    return UnusableError(
+        what=what,
+        why=sentence(names),
+        what_to_do="%s -m pip install %s    # or ddp-probe, which brings them" % (shlex.quote(sys.executable), " ".join(names)),
+    )
+
+
+def sentence(names: List[str]) -> str:
+    """Name the packages."""
+    return "%s %s not installed." % (", ".join(names), "is" if len(names) == 1 else "are")
+
+
+# Asks a child interpreter what really happens at its start; nobody else can know.
 
 _MARK = "ddp_probe-answer "
 _SECONDS = 60
@@ -56,32 +77,119 @@ class Proof(NamedTuple):
         return self.started and not self.complaint and os.path.realpath(os.path.dirname(self.activator)) == os.path.realpath(folder)
 
 
+class Asked:
+    """A question to a child interpreter that stands in the root folder. It runs from here on, beside other children."""
+
+    def __init__(self, code: str, env: Dict[str, str], interpreter: Sequence[str] = (), folder: str = os.sep) -> None:
+        command = [*(interpreter or [sys.executable]), "-c", code + _ANSWER]
+        self._child: Optional[subprocess.Popen[bytes]] = None
+        try:
+            pipe = subprocess.PIPE
+            self._child = subprocess.Popen(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+        except OSError as exc:
+            self._refused = exc
+
+    def answer(self) -> Tuple[Any, str]:
+        """Return what the child found, and our complaint on its stderr."""
+        if self._child is None:
+            return None, "The child interpreter did not answer: %s" % self._refused
+        with self._child as child:
+            try:
+                out, err = child.communicate(timeout=_SECONDS)
+            except subprocess.TimeoutExpired as exc:
+                child.kill()
+                return None, "The child interpreter did not answer: %s" % exc
+            except BaseException:
+                child.kill()
+                raise
+        return _read(out.decode(errors="replace"), err.decode(errors="replace"), child.returncode)
+
+    def insist(self) -> Any:
+        """Return what the child found; refuse if there is no answer."""
+        found, complaint = self.answer()
+        if found is None:
+            raise ProbeError(
+                what="Nothing is known of this interpreter: a child of it, with DDP_PROBE unset, gave no answer.",
+                why=complaint,
+                what_to_do="See what '%s -c pass' says." % sys.executable,
+            )
+        return found
+
+
+class Rivals(NamedTuple):
+    """The sitecustomize files that a child finds, and its path."""
+
+    entries: List[Tuple[str, str]]
+    path: List[str]
+
+    def of(self, folder: str) -> Tuple[List[str], List[str]]:
+        """Return the sitecustomize files that others wrote: those that win over the folder's, and those that it would win over."""
+        places = [os.path.realpath(entry) for entry in self.path]
+        own = places.index(os.path.realpath(folder)) if os.path.realpath(folder) in places else len(places)
+        foreign = [(places.index(os.path.realpath(entry)), origin) for entry, origin in self.entries if activator_files.is_foreign(origin)]
+        return [origin for index, origin in foreign if index <= own], [origin for index, origin in foreign if index > own]
+
+
 def rivals(folder: str) -> Tuple[List[str], List[str]]:
-    """Return the sitecustomize files that others wrote: those that win over the folder's, and those that it would win over."""
-    entries, path = _insist(_RIVALS, _environment())
-    places = [os.path.realpath(entry) for entry in path]
-    own = places.index(os.path.realpath(folder)) if os.path.realpath(folder) in places else len(places)
-    foreign = [(places.index(os.path.realpath(entry)), origin) for entry, origin in entries if _files.is_foreign(origin)]
-    return [origin for index, origin in foreign if index <= own], [origin for index, origin in foreign if index > own]
+    """Ask a child for its rivals of this folder."""
+    return Rivals(*Asked(_RIVALS, _environment()).insist()).of(folder)
 
 
-def package() -> str:
-    """Return where a child finds the package by itself, whatever PYTHONPATH holds here; empty if it does not."""
+class Surroundings(NamedTuple):
+    """What a plan needs: the rivals, and the file of the package that a child finds without PYTHONPATH; empty if it finds none."""
+
+    rivals: Rivals
+    package: str
+
+
+def surroundings() -> Surroundings:
+    """Ask two children, side by side."""
     env = _environment()
-    env.pop("PYTHONPATH", None)
-    return str(_insist(_PACKAGE, env))
+    first, second = Asked(_RIVALS, env), Asked(_PACKAGE, {name: value for name, value in env.items() if name != "PYTHONPATH"})
+    return Surroundings(Rivals(*first.insist()), str(second.insist()))
 
 
-def proof() -> Proof:
-    """Start a child with DDP_PROBE=1 and read back whether it was started, and by what."""
-    return proof_in([sys.executable], dict(_environment(), DDP_PROBE="1"), os.sep)
+def ask_proof() -> Asked:
+    """Start a child with DDP_PROBE=1."""
+    return Asked(_proof_code(), _armed())
+
+
+def proof(asked: Optional[Asked] = None) -> Proof:
+    """Return whether a child with DDP_PROBE=1 was started, and by what."""
+    return _proof(*(asked or ask_proof()).answer())
 
 
 def proof_in(interpreter: List[str], env: Dict[str, str], folder: str) -> Proof:
     """Ask the same of an interpreter, with its options, in an environment and a folder."""
-    found, complaint = _ask(_PROOF % (needs.TO_RECORD,), env, interpreter, folder)
+    return _proof(*Asked(_proof_code(), env, interpreter, folder).answer())
+
+
+def ask_all() -> Asked:
+    """Start a child with DDP_PROBE=1 that answers for a plan as well."""
+    return Asked("%sall = [found]\n%sall.append(found)\n%sfound = [*all, found]\n" % (_proof_code(), _RIVALS, _PACKAGE), _armed())
+
+
+def proof_and_surroundings(asked: Asked) -> Tuple[Proof, Optional[Surroundings]]:
+    """Return both; no surroundings if the child tells of others than one without DDP_PROBE and PYTHONPATH would."""
+    found, complaint = asked.answer()
+    if found is None:
+        return proof(), None
+    told = _proof(found[0], complaint)
+    alike = not told.started and not _environment()["PYTHONPATH"]
+    return told, Surroundings(Rivals(*found[1]), found[2]) if alike else None
+
+
+def _proof(found: Any, complaint: str) -> Proof:
     started, activator, where, missing, forms = found or (False, "", "", [], [])
     return Proof(started, activator, where, missing, forms, complaint)
+
+
+def _proof_code() -> str:
+    return _PROOF % (TO_RECORD,)
+
+
+def _armed() -> Dict[str, str]:
+    return dict(_environment(), DDP_PROBE="1")
 
 
 def _environment() -> Dict[str, str]:
@@ -94,28 +202,10 @@ def _environment() -> Dict[str, str]:
     return env
 
 
-def _insist(code: str, env: Dict[str, str]) -> Any:
-    """Ask; refuse where there is no answer."""
-    found, complaint = _ask(code, env)
-    if found is None:
-        raise ProbeError(
-            what="Nothing is known of this interpreter: a child of it, with DDP_PROBE unset, gave no answer.",
-            why=complaint,
-            what_to_do="See what '%s -c pass' says." % sys.executable,
-        )
-    return found
-
-
-def _ask(code: str, env: Dict[str, str], interpreter: Sequence[str] = (), folder: str = os.sep) -> Tuple[Any, str]:
-    """Run code in a child that stands in the root folder; return what it found, and our own complaint on its stderr."""
-    command = [*(interpreter or [sys.executable]), "-c", code + _ANSWER]
-    try:
-        done = subprocess.run(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as exc:
-        return None, "The child interpreter did not answer: %s" % exc
-    answers = [line[len(_MARK) :] for line in done.stdout.decode(errors="replace").splitlines() if line.startswith(_MARK)]
-    said = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+def _read(out: str, err: str, code: int) -> Tuple[Any, str]:
+    answers = [line[len(_MARK) :] for line in out.splitlines() if line.startswith(_MARK)]
+    said = [line for line in err.splitlines() if line.strip()]
     if not answers:
-        return None, said[-1] if said else "The child interpreter ended with exit code %d." % done.returncode
+        return None, said[-1] if said else "The child interpreter ended with exit code %d." % code
     complaints = [line for line in said if line.startswith("ddp_probe:")]
     return json.loads(answers[-1]), complaints[0] if complaints else ""

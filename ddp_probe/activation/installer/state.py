@@ -1,9 +1,9 @@
 """Says what is in place for this interpreter, and whether a child of it really is started."""
 
 import os
-from typing import List, NamedTuple, Tuple
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
-from ddp_probe.activation.installer import _compiled, _files, child, install, locations, needs
+from ddp_probe.activation.installer import activator_files, child, installation, locations
 from ddp_probe.shared.errors import ProbeError
 
 _SLOT_IS_TAKEN = (
@@ -32,20 +32,29 @@ class State(NamedTuple):
 
 def state() -> State:
     """Look at every folder, then ask a child."""
+    return begin()()
+
+
+def begin() -> Callable[[], State]:
+    """Look at every folder and start the child that is to be asked; what is returned waits for it."""
     files = [path for folder in locations.all_folders() for path in _in(folder)]
-    found = child.proof()
-    via = _files.via_of(files)
-    version = next((_files.version(path) for path in files), "")
+    asked = child.ask_proof() if files else child.ask_all()
+    return lambda: _state(files, *((child.proof(asked), None) if files else child.proof_and_surroundings(asked)))
+
+
+def _state(files: List[str], found: child.Proof, surroundings: Optional[child.Surroundings]) -> State:
+    via = activator_files.via_of(files)
+    version = next((activator_files.version(path) for path in files), "")
     name, because, winner = _judge(files, found, via, version)
     package = os.path.dirname(os.path.dirname(found.package)) if found.package else ""
-    refused = "" if files else _refused(found.missing)
-    uncompiled = [path for path in _compiled.sources(files) if not _compiled.is_compiled(path)]
+    refused = "" if files else _refused(found.missing, surroundings)
+    uncompiled = [path for path in activator_files.sources(files) if not activator_files.is_compiled(path)]
     return State(name, because or refused, files, via, version, winner, package, not refused, found.missing, uncompiled)
 
 
 def _in(folder: str) -> List[str]:
-    paths = [os.path.join(folder, name) for name in (_files.SLOT, _files.START, _files.LINE, _files.ACTIVATOR)]
-    return [path for path in paths if _files.is_ours(path)]
+    paths = [os.path.join(folder, name) for name in (activator_files.SLOT, activator_files.START, activator_files.LINE, activator_files.ACTIVATOR)]
+    return [path for path in paths if activator_files.is_ours(path)]
 
 
 def _judge(files: List[str], found: child.Proof, via: str, version: str) -> Tuple[str, str, str]:
@@ -54,13 +63,13 @@ def _judge(files: List[str], found: child.Proof, via: str, version: str) -> Tupl
     folder = os.path.dirname(files[0])
     if found.by(folder):
         if found.missing:
-            return "incomplete", "%s Nothing would be recorded." % needs.sentence(found.missing), ""
-        current = _files.version(os.path.join(locations.templates(), _files.ACTIVATOR))
+            return "incomplete", "%s Nothing would be recorded." % child.sentence(found.missing), ""
+        current = activator_files.version(os.path.join(locations.templates(), activator_files.ACTIVATOR))
         if version != current:
             return "outdated", "It is of version %s, this package writes version %s." % (version, current), ""
         return "active", _remark(via, found, folder), ""
     before, _ = child.rivals(folder)
-    if via == _files.SITECUSTOMIZE and before:
+    if via == activator_files.SITECUSTOMIZE and before:
         return "shadowed", "%s comes first on the path and wins." % before[0], before[0]
     if not via:
         return "broken", "An installation was cut short.", ""
@@ -69,18 +78,18 @@ def _judge(files: List[str], found: child.Proof, via: str, version: str) -> Tupl
 
 def _remark(via: str, found: child.Proof, folder: str) -> str:
     """Say which form can be shadowed, or is."""
-    if via == _files.SITECUSTOMIZE:
+    if via == activator_files.SITECUSTOMIZE:
         return _SLOT_IS_TAKEN
-    if via == _files.BOTH and _files.SITECUSTOMIZE not in found.forms:
+    if via == activator_files.BOTH and activator_files.SITECUSTOMIZE not in found.forms:
         return "Of the two forms the .pth line works: %s comes first on the path." % (child.rivals(folder)[0] or ["another sitecustomize"])[0]
     return ""
 
 
-def _refused(missing: List[str]) -> str:
+def _refused(missing: List[str], surroundings: Optional[child.Surroundings]) -> str:
     if missing:
-        return "%s Nothing would be recorded." % needs.sentence(missing)
+        return "%s Nothing would be recorded." % child.sentence(missing)
     try:
-        install.plan()
+        installation.plan(surroundings=surroundings)
     except ProbeError as exc:
         return "%s %s" % (exc.what, exc.why)
     return ""

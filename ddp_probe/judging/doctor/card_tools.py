@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from ddp_probe.judging.doctor import children
 from ddp_probe.shared.accelerators import ACCELERATORS, Accelerator
-from ddp_probe.shared.masking.secrets import masked
+from ddp_probe.shared.masks import masked
 from ddp_probe.shared.schema import CardLoad, CardsState
 
 MOST = 64
@@ -265,7 +265,7 @@ def _card_differs(before: CardLoad, now: CardLoad) -> bool:
 
 
 def _from_nvml() -> List[CardLoad]:
-    """Ask NVIDIA's own library where nvidia-ml-py is installed: the same numbers, without a program."""
+    """Ask NVIDIA's library where nvidia-ml-py is installed: the same numbers, without a program."""
     try:
         nvml: Any = importlib.import_module("pynvml")
         nvml.nvmlInit()

@@ -44,13 +44,27 @@ def accelerator(host: Host) -> Optional[Accelerator]:
 def _accelerator(host: Host) -> Optional[Accelerator]:
     if host.request.device:
         return None if host.request.device == "cpu" else by_device_type(host.request.device)
-    seen = [(known, signs(host, known)) for known in ACCELERATORS if known.name != "privateuseone"]
-    for sign in ("files", "module", "tool"):
-        for known, found in seen:
-            if getattr(found, sign):
-                return known
+    found = signed(host)
+    if found is not None:
+        return found
     counted = host.ask("torch_facts").last.get("cards", {})
     return next((by_device_type(device) for device, number in counted.items() if number), None)
+
+
+def signed(host: Host) -> Optional[Accelerator]:
+    """Return the accelerator with the strongest sign, of those that torch is not needed for."""
+    seen = [(known, signs(host, known)) for known in ACCELERATORS if known.name != "privateuseone"]
+    return next((known for sign in ("files", "module", "tool") for known, found in seen if getattr(found, sign)), None)
+
+
+def begin(host: Host) -> None:
+    """Start the children that import torch, which takes seconds, side by side."""
+    asked = host.request.device
+    known = (None if asked == "cpu" else by_device_type(asked)) if asked else signed(host)
+    module = importable_module(host, known) if known else ""
+    for arguments in {(), (module,)} if module else {()}:  # DOC101 asks of torch alone.
+        host.begin("torch_facts", *arguments)
+    host.begin("mmengine_facts", module)
 
 
 def torch_facts(host: Host) -> ChildAnswer:
@@ -65,6 +79,11 @@ def count(host: Host) -> int:
     known = accelerator(host)
     counted = torch_facts(host).last.get("cards", {}) if known else {}
     return int(counted.get(known.torch_attribute, 0)) if known else 0
+
+
+def names() -> List[str]:
+    """Return the device types that can be asked for."""
+    return ["cpu", *(device_type(known) for known in ACCELERATORS if known.name != "privateuseone")]
 
 
 def device_type(known: Accelerator) -> str:

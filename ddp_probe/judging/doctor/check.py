@@ -16,6 +16,7 @@ class Answer(NamedTuple):
     saw: str  # One sentence, with names and numbers; why, if the check was skipped.
     remedy: str = ""  # What to do; empty if nothing is to be done.
     details: Tuple[str, ...] = ()  # Further lines, such as the card that each rank got.
+    blocks: bool = False  # What needs this check cannot look either.
 
 
 class Check(NamedTuple):
@@ -40,15 +41,19 @@ class Check(NamedTuple):
 
     def fail(self, saw: str, remedy: str = "", details: Tuple[str, ...] = ()) -> Answer:
         """Return that a job will fail."""
-        return Answer(FAIL, saw, remedy or self.remedy, details)
+        return Answer(FAIL, saw, remedy or self.remedy, details, blocks=True)
 
     def skipped(self, because: str) -> Answer:
         """Return that there is nothing to look at."""
         return Answer(SKIPPED, because)
 
+    def blocked(self, because: str) -> Answer:
+        """Return that it was skipped as something that it needs is not there; what needs this check is skipped as well."""
+        return Answer(SKIPPED, because, blocks=True)
+
     def unknown(self, because: str, remedy: str = "") -> Answer:
         """Return that the check could not look, and what to try next."""
-        return Answer(UNKNOWN, because, remedy or self.remedy)
+        return Answer(UNKNOWN, because, remedy or self.remedy, blocks=True)
 
 
 class Result(NamedTuple):

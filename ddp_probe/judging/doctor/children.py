@@ -92,6 +92,20 @@ class Child:
             self._process.wait(_GRACE)
 
 
+def started(program: str, arguments: Sequence[str], environ: Mapping[str, str]) -> Child:
+    """Start a program of programs/."""
+    return Child([sys.executable, "-m", "ddp_probe.judging.doctor.programs." + program, *arguments], environ)
+
+
+def told(child: Child, seconds: float) -> ChildAnswer:
+    """Wait for a program; return what it said."""
+    try:
+        _wait([child], seconds, None)
+        return child.told()
+    finally:
+        child.end()
+
+
 def together(
     programs: Sequence["tuple[str, Sequence[str], Mapping[str, str]]"], seconds: float, *, after_failure: Optional[float] = None
 ) -> List[ChildAnswer]:
@@ -102,7 +116,7 @@ def together(
     children: List[Child] = []
     try:
         for program, arguments, environ in programs:
-            children.append(Child([sys.executable, "-m", "ddp_probe.judging.doctor.programs." + program, *arguments], environ))
+            children.append(started(program, arguments, environ))
         _wait(children, seconds, after_failure)
         return [child.told() for child in children]
     finally:

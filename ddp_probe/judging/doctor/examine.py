@@ -3,20 +3,26 @@
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
-from ddp_probe.judging.doctor.check import FAIL, SKIPPED, UNKNOWN, Answer, Check, Result
+from ddp_probe.judging.doctor import cards
+from ddp_probe.judging.doctor.check import Answer, Check, Result
 from ddp_probe.judging.doctor.host import Host
 
 
 def examine(host: Host, modules: Sequence[Any], *, begin: Optional[Callable[[Check], None]] = None) -> Iterator[Result]:
     """Yield each check with its answer, those first that others need."""
     answers: Dict[str, Answer] = {}
-    for module in _in_order(modules):
-        check: Check = module.CHECK
-        if begin is not None:
-            begin(check)
-        started = time.monotonic()
-        answers[check.slug] = answer = _answer(host, module, check, answers)
-        yield Result(check, answer, time.monotonic() - started)
+    try:
+        for module in _in_order(modules):
+            check: Check = module.CHECK
+            if begin is not None:
+                begin(check)
+            started = time.monotonic()
+            if {"torch-imports", "mmengine-device"} <= {each.CHECK.slug for each in modules} and not answers:
+                cards.begin(host)
+            answers[check.slug] = answer = _answer(host, module, check, answers)
+            yield Result(check, answer, time.monotonic() - started)
+    finally:
+        host.end()
 
 
 def _in_order(modules: Sequence[Any]) -> List[Any]:
@@ -38,7 +44,7 @@ def _in_order(modules: Sequence[Any]) -> List[Any]:
 def _answer(host: Host, module: Any, check: Check, answers: Dict[str, Answer]) -> Answer:
     unmet = _unmet(check, answers)
     if unmet:
-        return check.skipped("It needs %s." % " and ".join(unmet))
+        return check.blocked("It needs %s." % " and ".join(unmet))
     try:
         answer: Answer = module.check(host)
     except Exception as exc:  # one check that cannot look must not take the others with it
@@ -48,8 +54,4 @@ def _answer(host: Host, module: Any, check: Check, answers: Dict[str, Answer]) -
 
 def _unmet(check: Check, answers: Dict[str, Answer]) -> List[str]:
     """Return the needs that failed, or were skipped because of a failure themselves."""
-    return [slug for slug in check.needs if slug in answers and _blocks(answers[slug])]
-
-
-def _blocks(answer: Answer) -> bool:
-    return answer.status in (FAIL, UNKNOWN) or (answer.status == SKIPPED and answer.saw.startswith("It needs "))
+    return [slug for slug in check.needs if slug in answers and answers[slug].blocks]

@@ -30,6 +30,7 @@ class Host:
         self.environ: Mapping[str, str] = dict(os.environ if environ is None else environ)
         self.dev, self.sys, self.proc = dev, sys, proc
         self._found: Dict[Any, Any] = {}
+        self._begun: Dict[Any, children.Child] = {}
 
     def once(self, key: Any, look: Callable[[], _T]) -> _T:
         """Return what a look finds; several checks share it."""
@@ -38,9 +39,26 @@ class Host:
         found: _T = self._found[key]
         return found
 
+    def knows(self, key: Any) -> bool:
+        """Return whether a look of this name has found something already."""
+        return key in self._found
+
     def ask(self, program: str, *arguments: str) -> ChildAnswer:
         """Return what a program of programs/ says in a child."""
-        return self.once((program, arguments), lambda: children.together([(program, arguments, self.environ)], self.request.seconds)[0])
+        return self.once((program, arguments), lambda: children.told(self._child(program, arguments), self.request.seconds))
+
+    def begin(self, program: str, *arguments: str) -> None:
+        """Start a program that will be asked, so that it works meanwhile."""
+        if (program, arguments) not in self._found:
+            self._begun[program, arguments] = self._child(program, arguments)
+
+    def _child(self, program: str, arguments: Tuple[str, ...]) -> children.Child:
+        return self._begun.pop((program, arguments), None) or children.started(program, arguments, self.environ)
+
+    def end(self) -> None:
+        """End what was started and has not been asked."""
+        while self._begun:
+            self._begun.popitem()[1].end()
 
     def ask_together(
         self, key: str, programs: Sequence["tuple[str, Sequence[str], Mapping[str, str]]"], *, after_failure: Optional[float] = None
@@ -64,7 +82,7 @@ KNOWN_PACKAGES = PACKAGES
 
 
 class Packages(NamedTuple):
-    """What the child has found."""
+    """The child's answer."""
 
     origins: Dict[str, str]
     installed: Dict[str, List[List[str]]]

@@ -11,7 +11,7 @@ from ddp_probe.judging.doctor.children import ChildAnswer
 from ddp_probe.judging.doctor.host import Host, packages_of
 from ddp_probe.judging.doctor.live_ranks import plan
 from ddp_probe.shared.accelerators import runtime_variables, visible_variables
-from ddp_probe.shared.meeting.place import agent_key, is_launch, leads_host, missing, place
+from ddp_probe.shared.meeting import agent_key, is_launch, leads_host, missing, place
 from ddp_probe.shared.rank_info import rank_info
 
 
@@ -62,7 +62,7 @@ class HostMeeting(NamedTuple):
 
 
 def made_of(told: ChildAnswer, rank: int, world: int, place: str) -> HostMeeting:
-    """Return the meeting that a child has told of."""
+    """Return the meeting that a child has described."""
     all_said = told.last.get("meeting")
     if told.code != 0 or all_said is None:
         return alone(rank, world, place, _why(told))

@@ -4,8 +4,7 @@ import os
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ddp_probe.activation.command import Program, program
-from ddp_probe.activation.roles import launcher_name
+from ddp_probe.activation.roles import Program, launcher_name, program
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.shared.rank_info import rank_info
 
@@ -26,7 +25,7 @@ class ParsedCommand(NamedTuple):
     python: str  # The interpreter, if the command names it.
     launcher: str  # Such as torchrun; empty for a plain program.
     options: Dict[str, str]  # Of the launcher, with - and _ alike: nproc_per_node.
-    script: str  # The training program; empty if it cannot be told.
+    script: str  # The training program; empty if it is unknown.
     is_module: bool
     arguments: Tuple[str, ...]  # Of the training program.
 

@@ -217,7 +217,7 @@ def judge(host: Host, check: Check, stages: Sequence[str], remedy: str = "") -> 
     if found is None or STAGES.index(found.stage) > STAGES.index(stages[-1]):
         return None
     if found.stage not in stages:
-        return check.skipped("It needs %s: %s" % (found.stage, found.text))
+        return check.blocked("It needs %s: %s" % (found.stage, found.text))
     return check.fail("%s It runs %d ranks with %s %s." % (found.text, *_what(launch(host).plan)), remedy, found.lines)
 
 

@@ -5,9 +5,9 @@ or in a plain log, and the file is data. A cause that needs more than its words,
 """
 
 import importlib
-import pkgutil
+import os
 from functools import lru_cache
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ddp_probe.judging.rule import Rule
 
@@ -17,8 +17,27 @@ RETIRED: Dict[str, str] = {}  # id to slug
 @lru_cache(maxsize=1)
 def modules() -> Tuple[Any, ...]:
     """Return the modules of all rules, by id."""
-    names = [found.name for found in pkgutil.iter_modules(__path__, __name__ + ".")]
-    return tuple(sorted(map(importlib.import_module, names), key=lambda module: rule_of(module).id))
+    return tuple(sorted(map(_load, _names()), key=lambda module: rule_of(module).id))
+
+
+def named(name: str) -> Optional[Any]:
+    """Return the module of the rule with this id or slug, in lower case; no other is imported."""
+    names, file = _names(), name.replace("-", "_")
+    found = file if file in names else next((one for one in names if 'id="%s"' % name.upper() in _source(one)), None)
+    return None if found is None else _load(found)
+
+
+def _names() -> List[str]:
+    return [file[:-3] for file in os.listdir(__path__[0]) if file.endswith(".py") and not file.startswith("_")]
+
+
+def _load(name: str) -> Any:
+    return importlib.import_module("%s.%s" % (__name__, name))
+
+
+def _source(name: str) -> str:
+    with open(os.path.join(__path__[0], name + ".py"), encoding="utf-8") as file:
+        return file.read()
 
 
 def rule_of(module: Any) -> Rule:

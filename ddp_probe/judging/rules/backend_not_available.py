@@ -28,7 +28,7 @@ RULE = Rule(
     needs=("dist.init_process_group",),
     fix="backend",
     printed=(
-        Printed(r"Distributed package doesn't have (?P<backend>\w+) built in", says="This torch is built without {backend}."),
+        Printed(r"Distributed package doesn't have (?P<backend>\w+) b\w{3,5} in\b", says="This torch is built without {backend}."),
         Printed(r"Invalid backend: '(?P<backend>[^']+)'", says="torch does not know a backend named {backend}: nothing has registered it."),
         Printed(r"Unknown (?:c10d )?backend type (?P<backend>\w+)", says="torch does not know a backend named {backend}: nothing has registered it."),
         Printed(
@@ -37,7 +37,8 @@ RULE = Rule(
         ),
         Printed(
             (
-                r"module 'torch\.distributed' has no attribute '(?:init_process_group|is_initialized|ReduceOp|get_rank|group)'"
+                r"Requires distributed package to be available"
+                r"|module 'torch\.distributed' has no attribute '(?:init_process_group|is_initialized|ReduceOp|get_rank|group)'"
                 r"|(?:Distributed package|torch\.distributed)(?: package)? is not available"
             ),
             says="This torch is built without its distributed package.",

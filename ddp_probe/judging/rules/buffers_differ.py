@@ -9,6 +9,12 @@ from ddp_probe.judging.words import by_number, counted, named, place, subject
 from ddp_probe.judging.wrap_calls import Wrapped
 from ddp_probe.reading.model import Run
 
+_BROADCAST = r"[Ww]atchdog caught collective operation timeout: Work\w{0,9}\(SeqNum="
+_TWO_BROADCASTS = (
+    r"\A(?!.*\[PG (?:ID )?[1-9]).*?\[Rank (?P<r>\d+)\] " + _BROADCAST + r"(?P<n>\d+), OpType=BROADCAST, NumelIn=(?P<size>\d+),"
+    r".{1,3000}?\[Rank (?!(?P=r)\])\d+\] " + _BROADCAST + r"(?P=n), OpType=BROADCAST, NumelIn=(?!(?P=size),)\d+"
+)
+
 RULE = Rule(
     id="DDP705",
     slug="buffers-differ",
@@ -38,6 +44,14 @@ RULE = Rule(
             r"enforce fail at [^\n]*gloo[^\n]*\bop\.preamble\.length <= op\.nbytes\. (?P<sent>\d+) vs (?P<room>\d+)",
             beside=DDP_SENDS,
             says="While DDP sends buffers from rank 0, {sent} bytes arrive where {room} are expected.",
+            ranks=False,
+        ),
+        Printed(
+            r"[Ww]atchdog caught collective operation timeout: Work\w{0,9}\(SeqNum=\d+, OpType=BROADCAST, NumelIn=(?P<one>\d+)",
+            beside=_TWO_BROADCASTS,
+            unless=JOB_BROADCASTS,
+            says="The ranks wait in one broadcast, to which one of them brings {one} elements and another a different number; "
+            "DDP sends buffers this way.",
             ranks=False,
         ),
     ),

@@ -3,6 +3,7 @@
 from ddp_probe.judging.rule import Printed, Rule
 from ddp_probe.judging.vendor_words import CARDS
 
+_FATAL = r"(?m:^)(?![^\n]{0,200}(?:WARN|[Ww]arning|[Ss]kip|[Rr]etry|\bcaught\b))[^\n]*"  # The beginning of a line.
 _CARD = r"(?:CUDA|HIP|%s)" % CARDS
 
 RULE = Rule(
@@ -17,9 +18,7 @@ RULE = Rule(
     needs=("process.end",),
     printed=(
         Printed(
-            r"(?m:^)(?![^\n]{0,200}(?:WARN|[Ww]arning|[Ss]kip|[Rr]etry))[^\n]*\b"
-            + _CARD
-            + r" out of memory\. Tried to allocate (?P<asked>[\d.]+ ?[KMGT]i?B)",
+            _FATAL + r"\b" + _CARD + r" out of memory\. Tried to allocate (?P<asked>[\d.]+ ?[KMGT]i?B)",
             says="A card does not have the {asked} that the job asks for.",
         ),
         Printed(r"NCCL WARN Cuda failure (?:\d{1,4} )?'out of memory'", says="A card does not have the memory that NCCL asks for.", ranks=False),
@@ -27,7 +26,12 @@ RULE = Rule(
             r"(?:CUDA|HIP) error: out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory|CUBLAS_STATUS_ALLOC_FAILED",
             says="A card does not have the memory that the job asks for.",
         ),
-        Printed(r"(?:torch\.|\b)OutOfMemoryError: " + _CARD + r" out of memory", says="A card does not have the memory that the job asks for."),
+        Printed(
+            r"(?:RESOURCE_EXHAUSTED|Resource exhausted): [^\n]{0,200}Attempting to (?:reserve|allocate) "
+            r"(?P<asked>[\d.]+[KMGT]?)[^\n]{0,60}not possible",
+            says="A card does not have the {asked} that the job asks for (XLA).",
+        ),
+        Printed(_FATAL + r"\bOutOfMemoryError: " + _CARD + r" out of memory", says="A card does not have the memory that the job asks for."),
     ),
-    yields_to=("stale-process-holds-card", "map-location-missing"),
+    yields_to=("stale-process-holds-card", "map-location-missing", "set-device-missing"),
 )

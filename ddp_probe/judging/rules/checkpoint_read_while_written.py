@@ -102,7 +102,7 @@ def _growth(load: Broken) -> str:
 
 
 def _is_of_the_job(save: "LoggedCall[schema.Save]") -> bool:
-    """Tell whether the job's own line names the path: a hook of mmengine makes it up."""
+    """Tell whether the job's line names the path: a hook of mmengine makes it up."""
     return all(frame.function.rpartition(".")[2] == "save_checkpoint" for frame in save.begin.through)
 
 

@@ -25,7 +25,7 @@ RULE = Rule(
     printed=(
         Printed(
             (
-                r"PytorchStreamReader failed reading (?:zip archive|file [^\n:]+): (?P<why>failed finding central directory|not a ZIP archive"
+                r"PytorchStreamReader failed reading (?:zip archive|file [^\n:]+): (?P<why>failed finding\s+central directory|not a ZIP archive"
                 r"|invalid header or archive is corrupted|file read failed|decompression failed[^\n.]*)"
             ),
             says="The file was not complete when it was read ({why}): cut off, or still being written.",

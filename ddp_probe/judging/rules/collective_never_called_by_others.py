@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import at, capital, named
@@ -25,16 +25,14 @@ def check(run: Run) -> Iterator[Finding]:
     found = of_kind(run, ALONE)
     if found is None or not only_waits(run):
         return
-    one = RULE.found(
+    yield RULE.found(
         ranks=found.blame,
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), departed(found), doubt(found)),
         evidence=evidence(run, found),
         when=found.when,
         remedy="Let all ranks make the call of %s%s, or none: move it out of the branch."
-        % (named(found.here), at(view(run).ranks[found.here[0]].site)),
+        % (named(found.here), at(standings_of(run).ranks[found.here[0]].site)),
         explains=explained(run),
         confidence="high" if found.is_sure else MEDIUM,
+        cause="" if found.blame == (0,) else "rank_divergent_control_flow",
     )
-    if found.blame != (0,):
-        one.cause = "rank_divergent_control_flow"
-    yield one

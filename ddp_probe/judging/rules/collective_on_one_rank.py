@@ -13,7 +13,10 @@ RULE = Rule(
     cause="rank0_only_collective",
     title="Rank 0 calls a collective that the others never call.",
     symptom="The job hangs: rank 0 is in a collective under 'if rank == 0' (logging, saving, evaluating), the others are elsewhere.",
-    evidence="NCCL's desync report (TORCH_NCCL_DESYNC_DEBUG=1) names the ranks that joined. A timeout alone does not: it names those that wait.",
+    evidence=(
+        "NCCL's desync report (TORCH_NCCL_DESYNC_DEBUG=1) names the ranks that joined; or a gather times out while a sharded model is saved. "
+        "A timeout alone does not tell: it names those that wait."
+    ),
     remedy="Move the collective out of the branch: all ranks call it, and only rank 0 prints or writes the result. "
     "state_dict() of sharded models, reduce_mean in a logging hook, barrier() and SyncBatchNorm in evaluation are collectives too.",
     needs=("process.end",),
@@ -25,6 +28,24 @@ RULE = Rule(
         Printed(
             r"\[1\b[^\]]*\] finished collective #\d+, but didn't join collective #(?P<number>\d+)[^\n]*\s+\[(?P<rank>0)\] joined but didn't finish",
             says="Rank {rank} alone is in collective number {number}; the others never joined it.",
+        ),
+        # The program is shown beside the timeout.
+        Printed(
+            r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation",
+            beside=r"if [^\n]{0,40}(?:is_global_zero|\brank == 0|get_rank\(\) == 0|is_rank_zero)[^\n]{0,30}:\s+[^\n]{0,60}"
+            r"\b(?:trainer|accelerator|engine|model_engine|fabric)\.(?:save_checkpoint|save_state|save|barrier)\(",
+            nowhere=r"NCCL WARN|out of memory",
+            says="Rank 0 alone saves through a call that has a collective in it, which all must make.",
+            ranks=False,
+        ),
+        # The parameters of a sharded model are gathered while a model is saved.
+        Printed(
+            r"[Ww]atchdog caught collective operation timeout: Work\w{0,9}\(SeqNum=(?P<number>\d+), OpType=_?ALLGATHER",
+            beside=r"Saving FSDP model|FSDP\.state_dict_type|\bin (?:save_state|save_pretrained|save_model|_save|get_state_dict|state_dict)\b"
+            r"|if [^\n]{0,40}is_(?:local_)?main_process\b[^\n]{0,40}:",
+            nowhere=r"\bin (?:forward|backward)\b|NCCL WARN|out of memory",
+            says="While the model is saved, one rank alone gathers its parts: that is a collective (number {number}), which all must call.",
+            ranks=False,
         ),
     ),
 )

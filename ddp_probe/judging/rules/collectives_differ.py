@@ -2,7 +2,7 @@
 
 from typing import Iterator, List
 
-from ddp_probe.judging.ledgers import as_site, view
+from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.parted import aborted, departed, doubt, evidence, explained, group, of_kind, sides
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import at, named
@@ -38,7 +38,7 @@ def check(run: Run) -> Iterator[Finding]:
     beside = _in_a_thread(run, found)
     if beside:
         told = " That of %s is made by another thread, which shares the group with the training." % named(beside)
-    one = RULE.found(
+    yield RULE.found(
         ranks=found.blame,
         verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(run, found), told, doubt(found)),
         evidence=evidence(run, found),
@@ -46,15 +46,13 @@ def check(run: Run) -> Iterator[Finding]:
         remedy=_GROUP_OF_ITS_OWN if beside else _remedy(found),
         explains=[*explained(run), *aborted(run)],
         confidence=MEDIUM if both or found.branch else "high",
+        cause="rank0_only_collective" if found.branch and found.blame == (0,) else "",
     )
-    if found.branch and found.blame == (0,):
-        one.cause = "rank0_only_collective"
-    yield one
 
 
 def _in_a_thread(run: Run, found: Split) -> List[int]:
     """Return the ranks whose call is made by another thread than the main one, if that of others is not."""
-    standings, group = view(run).ranks, found.group.id if found.group is not None else ""
+    standings, group = standings_of(run).ranks, found.group.id if found.group is not None else ""
     known = {rank: record(standings[rank], group, found.number) for _, ranks in found.calls for rank in ranks[:_COMPARED]}
     beside = [rank for rank, one in known.items() if one is not None and one.in_side_thread]
     return sorted(beside) if len(beside) < len(known) else []
@@ -69,7 +67,7 @@ def _remedy(found: Split) -> str:
         call = found.calls[0][0]
         who, others = ("all ranks", "") if both else (named(found.there), " as the others")
         return "Let %s call %s%s with the same %s%s." % (who, call.op, at(as_site(call.site)), " and ".join(_unlike(found)), others)
-    who, others = ("all ranks", ", that%s or that%s") if both else (named(found.there), " as the others%s")
+    who, others = ("all ranks", ", that%s or that%s") if both else (named(found.there), "%s as the others")
     places = [at(as_site(call.site)) for call, _ in found.calls]
     which = others % (tuple(places[:2]) if both else places[-1])
     return "Let %s make the same call%s: decide on one rank, broadcast the decision, and take the branch on all." % (who, which)

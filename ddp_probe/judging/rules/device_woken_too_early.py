@@ -23,8 +23,13 @@ RULE = Rule(
     ),
     printed=(
         Printed(
-            r"Cannot re-initialize (?P<kind>CUDA|%s) in forked subprocess" % CARDS,  # torch's own words, which the plugins took over.
+            r"Cannot re-initialize (?P<kind>CUDA|%s) in forked subprocess" % CARDS,  # torch's words, which the plugins took over.
             says="{kind} was initialised before this process was forked.",
+        ),
+        Printed(
+            r"(?:CUDA error|cuda runtime error \(3\) ): initialization error",
+            beside=r"_worker_loop|DataLoader worker|forked|\bfork\b|popen_fork",
+            says="CUDA was initialised before this process was forked, as a worker of the DataLoader is.",
         ),
         Printed(
             r"can.t create new processes if CUDA is already initialized"

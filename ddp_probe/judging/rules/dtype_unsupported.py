@@ -14,6 +14,12 @@ RULE = Rule(
         "or use a device or a torch that supports the type: CPU builds of torch 2.x multiply float16."
     ),
     printed=(
+        Printed(r"unsupported scalarType (?P<kind>\w+) on (?P<device>\w+)", says="{device} does not know the type {kind}."),
+        Printed(
+            r"Getting size for given data type is not supported: (?P<number>\d+)",
+            says="The communication library does not send tensors of this data type (number {number} in torch's list: 0 uint8, 11 bool).",
+            ranks=False,
+        ),
         Printed(
             r"\"?'?(?P<operator>[\w:]+)\"?'? not implemented for '(?P<dtype>Half|BFloat16|ComplexHalf|Float8_\w+)'",
             says="{operator} is not implemented for {dtype} on this device.",

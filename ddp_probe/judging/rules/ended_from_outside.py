@@ -3,8 +3,8 @@
 import re
 from typing import Dict, Iterator, List
 
-from ddp_probe.judging.ledgers import view
-from ddp_probe.judging.rule import Finding, Rule, line
+from ddp_probe.judging.ledgers import standings_of
+from ddp_probe.judging.rule import Finding, Printed, Rule, line
 from ddp_probe.judging.waiting import last_seen
 from ddp_probe.judging.words import capital, clock, listed, named
 from ddp_probe.reading.model import LoggedProcess, OutsideEnd, Run
@@ -23,6 +23,8 @@ _SENDERS = {
     "SIGTERM": "A scheduler's time limit, a preemption, the stop of a container, or a person sent it: look there.",
 }
 
+_FAILED = r"\b\w+Error\b|exitcode|NCCL WARN|[Ww]atchdog caught|[Tt]imed? ?out\b|out of memory|\b[Kk]illed\b|Segmentation fault"
+
 RULE = Rule(
     id="DDP655",
     slug="ended-from-outside",
@@ -34,6 +36,41 @@ RULE = Rule(
     remedy="Find out who sent it: a person's Ctrl-C, a scheduler's time limit, a preemption, the stop of a container, a closed ssh session. "
     "If the job hung, the ranks that stood elsewhere are the ones to look at.",
     needs=("launcher.signal",),
+    printed=(
+        Printed(
+            r"SignalException: Process \d+ got signal: 1\b|closing signal SIGHUP\b",
+            says="The launcher got SIGHUP: its terminal or ssh connection was closed.",
+            ranks=False,
+        ),
+        Printed(
+            r"Received 15 death signal, shutting down workers|SignalException: Process \d+ got signal: 15\b",
+            nowhere=_FAILED,
+            says="The launcher got SIGTERM, and nothing had failed before: a scheduler, a container's stop, another host or a person sent it.",
+            ranks=False,
+        ),
+        Printed(
+            r"SignalException: Process \d+ got signal: 2\b",
+            nowhere=_FAILED,
+            says="The launcher got SIGINT, as from Ctrl-C, and nothing had failed before.",
+            ranks=False,
+        ),
+        Printed(
+            r"CANCELLED AT \S+ DUE TO (?P<why>TIME LIMIT|PREEMPTION)|\bPREEMPTED\b[^\n]*slurm",
+            says="SLURM ended the job: {why}.",
+            ranks=False,
+        ),
+        Printed(
+            r"\bPreempted by (?:(?:a )?pod\b|[\w.-]+/[\w.-]+)[^\n]{0,80}on node \S+",
+            says="Kubernetes took the pod from its node for one of a higher priority.",
+            ranks=False,
+        ),
+        Printed(
+            r"slurmstepd: error: \*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ \*\*\*",
+            nowhere=_FAILED,
+            says="SLURM cancelled the job, and says no reason: a person (scancel), or another task that failed (--kill-on-bad-exit).",
+            next="sacct -j JOB -o JobID,State,ExitCode,Elapsed,Timelimit shows the task that failed first, and the log of that task why.",
+        ),
+    ),
     last_resort=True,
 )
 
@@ -71,7 +108,7 @@ def _handlers(run: Run) -> str:
 
 def _places(run: Run, stood: List[LoggedProcess]) -> str:
     """Say where the ranks were until then."""
-    seen = view(run).ranks
+    seen = standings_of(run).ranks
     places: Dict[str, List[int]] = {}
     for process in stood:
         if process.rank is not None:

@@ -27,6 +27,9 @@ _COMMUNICATION = re.compile(
     r"|enforce fail" % COMMUNICATION
 )
 
+_DETAIL = "A rank waits in the call that torch makes only with TORCH_DISTRIBUTED_DEBUG=DETAIL: another rank lacks the variable, or is not there."
+_WHO_HAS = "Print TORCH_DISTRIBUTED_DEBUG on each rank; if all have it, look for the rank that did not come."
+
 RULE = Rule(
     id="DDP809",
     slug="environment-skew",
@@ -43,19 +46,28 @@ RULE = Rule(
     ),
     needs=("process.start",),
     printed=(
+        # Another rank waits in what torch calls without it: that one lacks the variable.
+        Printed(
+            r"Socket Timeout|[Tt]imed out|[Ww]ait timeout after \d+ ?ms, keys: [^\n]*pg_wrapper",
+            beside=r"\A(?=.*(?:in _create_process_group_wrapper\b|keys: [^\n]*pg_wrapper)).*store based barrier on rank",
+            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and the others do not make the call that it waits in.",
+        ),
         # torch makes these keys and calls only with TORCH_DISTRIBUTED_DEBUG=DETAIL; a rank without it never makes them.
         Printed(
             r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*pg_wrapper",
-            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and the others do not make the call that it waits in.",
+            says=_DETAIL,
+            next=_WHO_HAS,
         ),
         Printed(
             r"Socket Timeout|[Tt]imed out",
             beside=r"in _create_process_group_wrapper\b",
-            says="TORCH_DISTRIBUTED_DEBUG=DETAIL is set for this rank, and the others do not make the call that it waits in.",
+            says=_DETAIL,
+            next=_WHO_HAS,
         ),
         Printed(
             r"NET/\w+ : [^\n]*message truncated : receiving (?P<here>\d+) bytes instead of (?P<there>\d+)",
             says="A rank's NCCL sends {here} bytes, and another one's expects {there}: their settings (NCCL_*), versions or sizes differ.",
+            next="Compare the NCCL_* variables and the NCCL of the hosts; if they are equal, print what each rank brings to the collective.",
             ranks=False,
         ),
         Printed(

@@ -1,4 +1,4 @@
-"""One rank failed first and the others lost it: which rank, if no other rule knows why."""
+"""One rank failed first and the others lost the connection to it: which rank, if no other rule knows why."""
 
 import re
 from typing import Iterator, List, Set, Union
@@ -7,7 +7,7 @@ from ddp_probe.judging.parted import of_kind
 from ddp_probe.judging.rule import MEDIUM, Finding, Printed, Rule, Undecided, failed, line
 from ddp_probe.judging.waiting import PEER_GONE, last_seen, starting, waited
 from ddp_probe.judging.who import deaths, ranks
-from ddp_probe.judging.words import capital, clock, named, place, spans
+from ddp_probe.judging.words import capital, clock, lasting, named, place, spans
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.reading.splits import LEFT
 from ddp_probe.shared import schema
@@ -26,16 +26,29 @@ RULE = Rule(
     id="DDP621",
     slug="first-to-fail",
     cause="rank_stopped_participating",
-    title="One rank failed first, and the others lost it.",
+    title="One rank failed first, and the others lost the connection to it.",
     symptom="Different tracebacks on different ranks; most of them report a closed connection.",
     evidence="The earliest exception that does not report the loss of another rank, on a minority of the ranks; or the one rank without a last line.",
     remedy="Fix the exception of the rank that failed first; the others are its consequences. Find out what ended a rank without a last line.",
     needs=("process.end",),
     printed=(
         Printed(
-            r"Connection (?:closed|reset) by peer|[Rr]emote process exited|ncclRemoteError",
+            r"Connection (?:closed|reset) by peer|[Rr]emote process exited|ncclRemoteError|Dead[Ll]ock detected from rank: \d",
             unless=r"init_process_group|rendezvous|_store_based_barrier|TCPStore|urllib|requests/|http|ssl\.py|socket\.py|hub\.py",
-            says="The log says that a peer is gone, and does not say why: look for the rank that ended first.",
+            says="The log says that a peer is gone, and says neither which nor why: it failed before, was ended from outside, or the network broke.",
+            next="Look in the logs of the other ranks and hosts for the one that ended first, and for its exit code (torchrun, sacct, kubectl).",
+            ranks=False,
+        ),
+        Printed(
+            r"EI0006\b[^\n]*Getting socket times out",
+            says="HCCL waited for a connection that another rank did not make: it failed before, was not started, is elsewhere, or is not reached.",
+            next="Look in the logs of the other ranks and hosts for an earlier failure; then try hccn_tool -i 0 -net_health -g on each host.",
+            ranks=False,
+        ),
+        Printed(
+            r"Failed to meet rendezvous '(?P<what>[^'\n]{1,80})': (?P<why>Socket closed|Connection reset by peer|Deadline Exceeded)",
+            says="XLA's processes did not all come to {what} ({why}): one of them failed before, or is elsewhere.",
+            next="Look for the process (Exception in device=TPU:N) whose exception is another one; its log says why.",
             ranks=False,
         ),
         # In the backward pass all ranks exchange gradients: a rank that is missing has left the loop, or is delayed in it.
@@ -91,7 +104,7 @@ def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
     if not gone or of_kind(run, LEFT) is not None:
         return
     guilty = ranks(gone)
-    known = "%s lost it" % named(ranks(failure.process for failure in lost))
+    known = "%s lost the connection" % named(ranks(failure.process for failure in lost))
     if not lost:
         known = "its process had ended by %s, while %s stood" % (clock(stand[0].when), named(stand[0].begin.ranks))
     which = "it" if len(guilty) == 1 else "rank %s" % gone[0].rank
@@ -137,7 +150,7 @@ def _loss(first: Failed, lost: List[int], losses: List[Failed]) -> str:
     later = [failure for failure in losses if failure.when >= first.when]
     if not later:
         return "the launcher then ended %s" % named(lost)
-    return "%s lost it %.0f ms later" % (named(lost), (later[0].when - first.when) * 1000)
+    return "%s lost the connection %s later" % (named(lost), lasting(later[0].when - first.when))
 
 
 def _remedy(first: Failed) -> str:

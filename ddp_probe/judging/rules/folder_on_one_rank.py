@@ -2,9 +2,8 @@
 
 import os
 import re
+from dataclasses import replace
 from typing import Iterator, Optional
-
-import msgspec
 
 from ddp_probe.judging import change, job_calls
 from ddp_probe.judging.printed import by_text, matches
@@ -13,7 +12,7 @@ from ddp_probe.judging.words import place
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 
-_MADE = r"\bin (?:os\.)?(?:makedirs|mkdir\w*|mkdir_or_exist|touch_dir|create_dir\w*)\b|\bmakedirs?\(|\bmkdir\("
+_MADE = r"\bin (?:os\.)?(?:makedirs|mkdir\w*|mkdir_or_exist|touch_dir|create_dir\w*)\b|\bmakedirs?\(|\bmkdir(?:_or_exist)?\("
 _WRITES = (
     r"open\([^\n]{0,200}['\"][wax]b?\+?['\"]|torch\.save\(|FileHandler|json\.dump|yaml\.dump|SummaryWriter|save_pretrained|\bin (?:_?save\w*|dump"
     r"|_save_checkpoint)\b"
@@ -21,7 +20,7 @@ _WRITES = (
 _FOLDERS = r"(?:work_?dirs?|outputs?|results?|checkpoints?|ckpts?|logs?|runs|exps?|experiments?|saved?|snapshots?)\b"
 _SEVERAL = re.compile(
     r"torchrun|torch[./]distributed|ChildFailedError|local_rank|LOCAL_RANK|init_process_group|Process \d+ terminated|DistributedDataParallel"
-    r"|deepspeed|accelerate"
+    r"|deepspeed|accelerate|(?i:multi-?(?:gpu|node))|\b(?:two|three|four|eight|several|\d) (?:processes|nodes|machines)\b|多(?:个机器|机|卡|进程)"
 )
 
 RULE = Rule(
@@ -88,14 +87,13 @@ def _of_nobody(finding: Finding, failure: Failed, holder: Optional[LoggedProcess
     lead = finding.verdict.partition(":")[0]
     if holder is not None:
         verdict = "%s, and rank %s has saved into it: this rank came too early, or its host has another disk." % (lead, holder.rank)
-        return msgspec.structs.replace(finding, verdict=verdict)
+        return replace(finding, verdict=verdict)
     edit = change.Lines(failure.site, ("os.makedirs(os.path.dirname($second) or '.', exist_ok=True)",), ("os",), call=change.SAVE)
-    told = msgspec.structs.replace(finding, verdict=lead + ", and no rank is seen to make it or to save into it.")
+    verdict = lead + ", and no rank is seen to make it or to save into it."
     if any(isinstance(call.begin, schema.Save) for call in failure.calls):
-        told.remedy, told.edits = change.words([edit], job_calls.names), [edit]
-    else:
-        told.remedy = "Make the folder before %s: os.makedirs(folder, exist_ok=True), on each host that writes into it." % place(failure.site)
-    return told
+        return replace(finding, verdict=verdict, remedy=change.words([edit], job_calls.names), edits=[edit])
+    remedy = "Make the folder before %s: os.makedirs(folder, exist_ok=True), on each host that writes into it." % place(failure.site)
+    return replace(finding, verdict=verdict, remedy=remedy)
 
 
 def read(run: Run) -> Iterator[Finding]:

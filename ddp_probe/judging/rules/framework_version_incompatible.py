@@ -5,7 +5,7 @@ from typing import Dict, Iterator
 
 from ddp_probe.judging.printed import matches
 from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
-from ddp_probe.judging.vendor_words import ATTRIBUTES, MODULES
+from ddp_probe.judging.vendor_words import ATTRIBUTES, MODULES, PLUGIN_LIBRARY
 from ddp_probe.judging.who import RAISED
 from ddp_probe.reading.model import Run
 
@@ -148,6 +148,28 @@ RULE = Rule(
             says="{module} of the installed version has no {name}.",
         ),
         Printed(
+            r"module '(?P<module>(?:%s|torch\.(?:%s))(?:\.\w+)*)' has no attribute '(?P<name>\w+)'" % (MODULES, ATTRIBUTES),
+            unless=_CIRCULAR,
+            says="{module} of the installed version has no {name}: the plugin does not fit the torch, the toolkit or the library that asks for it.",
+        ),
+        Printed(
+            r"type object 'ReduceOp' has no attribute '(?P<name>\w+)'",
+            says="torch.distributed.ReduceOp of the installed version has no {name}.",
+        ),
+        Printed(
+            r"Caught StopIteration in replica \d+ on device \d+",
+            says="A replica of DataParallel has no parameters since torch 1.5, and the library asks for the first one: it is older than this torch.",
+            ranks=False,
+        ),
+        Printed(
+            r"EC0010[^\n]*Failed to import Python module \[AttributeError: `?(?P<name>np\.\w+)",
+            says="CANN's compiler of operators uses {name}, which the installed NumPy does not have: take a NumPy below 2.0.",
+        ),
+        Printed(
+            PLUGIN_LIBRARY + r"(?P<symbol>\w+)",
+            says="The vendor's plugin needs {symbol}, which the installed torch or toolkit does not have: it was built for another version.",
+        ),
+        Printed(
             r"AttributeError: %smodule '(?P<module>torch(?:\.\w+)*)' has no attribute '(?!(?:%s))(?P<name>\w+)'" % (ATTRIBUTE, _OTHERWISE),
             unless=_CIRCULAR,
             says="{module} of the installed version has no {name}.",
@@ -204,6 +226,25 @@ RULE = Rule(
             says="The installed version does not know the argument {name}.",
         ),
         Printed(r"'(?P<name>%s)' is an invalid keyword argument" % _KEYWORDS, says="The installed version does not know the argument {name}."),
+        Printed(
+            (
+                r"(?P<plugin>Intel[^\n]{0,4} Extension for PyTorch\*?) needs to work with PyTorch(?:/\w+)? (?P<need>[\d.*]+), but PyTorch(?:/\w+)?"
+                r" (?P<has>\S+) is found"
+            ),
+            says="{plugin} needs PyTorch {need}, and finds {has}.",
+            ranks=False,
+        ),
+        Printed(
+            r"Mismatch in kernel C\+\+ signatures",
+            says="A plugin registers an operator in the form of another torch: it was built for another version.",
+            ranks=False,
+        ),
+        # Two layouts of a 1x1 kernel are the same bytes; which strides it carries depends on the version of torch.
+        Printed(
+            r"\[(?P<index>\d+)\] in this process with sizes \[\d+, \d+, 1, 1\] appears not to match strides of the same param",
+            says="The strides of parameter {index}, a 1x1 convolution, are ambiguous: use the version of torch that the code names.",
+            ranks=False,
+        ),
         Printed(r"rebuilt_param_indices_?[^\n]* INTERNAL ASSERT FAILED", ranks=False),
         Printed(
             (

@@ -2,7 +2,7 @@
 
 from typing import Iterator, List
 
-from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import explained, of_kind, only_waits, stands
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import by_number, capital, named
@@ -10,7 +10,7 @@ from ddp_probe.reading.model import Run
 from ddp_probe.reading.splits import CIRCLE, Split
 from ddp_probe.shared.ledger_schema import ranks_of
 
-_MOST = 8  # Waits that are told.
+_MOST = 8  # Waits that are reported.
 
 RULE = Rule(
     id="DDP641",
@@ -45,7 +45,7 @@ def _wait(run: Run, one: Split) -> str:
     return "%s %s %s in the group of ranks %s, and %s for %s" % (
         here,
         by_number(one.here, "is", "are"),
-        view(run).ranks[one.here[0]].where(),
+        standings_of(run).ranks[one.here[0]].where(),
         ranks,
         by_number(one.here, "waits", "wait"),
         named(one.there),

@@ -32,8 +32,10 @@ _SAID = (
         says="A worker of the DataLoader was killed, as the kernel does when the host runs out of memory.",
     ),
     Printed(
-        r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Bus error",
-        says="The workers of the DataLoader have no room left in shared memory (/dev/shm).",
+        r"The node was low on resource: memory|[Tt]he worker may have exceeded K8s pod memory limits"
+        r"|slurmstepd: error: [^\n]*[Ee]xceeded (?:job |step )?memory limit",
+        says="The job was ended because it used more memory than it was given.",
+        ranks=False,
     ),
     Printed(
         r"[Dd]etected \d+ oom[-_]kill event|oom-kill:constraint=|(?:[Oo]ut of memory|OOM): Kill(?:ed)? process|\bOOMKilled\b",
@@ -41,6 +43,13 @@ _SAID = (
         ranks=False,
     ),
     Printed(r"srun: error: [^\n]*task (?P<rank>\d+): Out Of Memory", says="Task {rank} was ended: its memory is used up."),
+    Printed(
+        r"[Ee]xited with (?:exit )?code:? ?137\b|terminated with exit code 137\b|[Ee]xit [Cc]ode:\s{1,12}137\b",
+        nowhere=_OTHERWISE + r"|OOMKilled",
+        says="A container was ended by SIGKILL (exit code 137): most often for lack of memory, else by Kubernetes or a person.",
+        next="kubectl describe pod tells OOMKilled from Evicted and Preempted; docker inspect has State.OOMKilled.",
+        ranks=False,
+    ),
     Printed(
         r"killed due to the node running low on memory|killed due to memory pressure \(OOM\)",
         says="Ray killed a process of the job when the host ran out of memory.",
@@ -50,7 +59,7 @@ _SAID = (
 # SIGKILL alone: torchrun sends it only after SIGTERM, so it never ends the rank that failed first.
 _SIGKILL = (
     Printed(
-        r"Root Cause \(first observed failure\):\s{1,40}\[\d{1,6}\]:\s{1,40}(?:[^\n]{0,200}\n\s{0,40}){1,3}?" + _ENTRY,
+        r"Root Cause \(first observed failure\):\s{1,40}\[\d{1,6}\]:\s{1,40}(?:[^\n]{0,200}\n\s{0,40}){0,3}?" + _ENTRY,
         nowhere=_OTHERWISE,
         says="The launcher saw rank {rank} end first, " + _KILLED,
     ),
@@ -103,16 +112,15 @@ RULE = Rule(
     remedy="Look for the kernel's message (dmesg -T | grep -i 'out of memory'; memory.events of the container). Then use less memory in each rank: "
     "fewer DataLoader workers, "
     "no copy of the data or the checkpoint per rank (map_location='meta' or mmap=True, load on one rank), no offload to the CPU; "
-    "or ask the scheduler for more memory. "
-    "After a bus error, enlarge /dev/shm (docker run --shm-size=16g).",
+    "or ask the scheduler for more memory.",
     needs=("process.end", "device.state"),
     printed=_SAID + _SIGKILL,
-    yields_to=("card-out-of-memory",),
+    yields_to=("card-out-of-memory", "shared-memory-too-small"),
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Use the words of the processes that ran out of memory, and the kernel's own count; of other signals another rule tells."""
+    """Use the words of the processes that ran out of memory, and the kernel's count; of other signals another rule tells."""
     found = list(by_text(RULE._replace(printed=_SAID), run))
     yield from found or _killed(run)
 

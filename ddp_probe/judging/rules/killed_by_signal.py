@@ -1,4 +1,4 @@
-"""A rank was killed, and the others lost it."""
+"""A rank was killed, and the others lost the connection to it."""
 
 from typing import Iterator, List, Tuple, Union
 
@@ -14,11 +14,17 @@ _ENTRY = r"rank\s*:\s*(?P<rank>\d+) \(local_rank: \d+\)\s+exitcode\s*:\s*-"
 
 _WHO = "Find out who sent it: dmesg -T | grep -i 'out of memory', memory.events of the container, the scheduler's log of the job."
 
+_TRACE = "Run it once with PYTHONFAULTHANDLER=1: it prints the line of the crash; a bus error in NCCL or in a DataLoader is a lack of /dev/shm."
+_RAY = (
+    "On that worker's host: its log in /tmp/ray/session_latest/logs (worker-*.err, python-core-worker-*.log) for an exception, and "
+    "dmesg -T | grep -i 'out of memory'."
+)
+
 RULE = Rule(
     id="DDP615",
     slug="killed-by-signal",
     cause="rank_stopped_participating",
-    title="A rank was killed by a signal, and the others lost it.",
+    title="A rank was killed by a signal, and the others lost the connection to it.",
     symptom=(
         "'Connection reset by peer' or a timeout on the other ranks; the launcher reports exit code -9 (SIGKILL), -11 (SIGSEGV) or -7 (SIGBUS) for "
         "one."
@@ -29,36 +35,76 @@ RULE = Rule(
     needs=("launcher.child",),
     printed=(
         Printed(
-            r"Root Cause \(first observed failure\):\s*\[\d+\]:\s+(?:[^\n]*\n\s*){1,3}?" + _ENTRY + r"(?P<code>9|11|7)\b",
+            r"Root Cause \(first observed failure\):\s*\[\d+\]:\s+(?:[^\n]*\n\s*){1,3}?" + _ENTRY + r"(?P<code>9)\b",
             says="The launcher reports that rank {rank} ended first, by signal {code}.",
         ),
-        Printed(_ENTRY + r"(?P<code>11|7)\b", says="The launcher reports that rank {rank} ended by signal {code}."),
+        Printed(
+            r"Root Cause \(first observed failure\):\s*\[\d+\]:\s+(?:[^\n]*\n\s*){1,3}?" + _ENTRY + r"(?P<code>11|7)\b",
+            says="The launcher reports that rank {rank} crashed first, by signal {code}, and not why.",
+            next=_TRACE,
+        ),
+        Printed(_ENTRY + r"(?P<code>11|7)\b", says="The launcher reports that rank {rank} crashed, by signal {code}, and not why.", next=_TRACE),
         # A launcher kills the ranks that do not stop in time; if a peer lost its connection, a rank was gone before that.
         Printed(
             _ENTRY + r"(?P<code>9)\b",
             beside=r"Connection (?:closed|reset) by peer|[Rr]emote process exited",
             says="The launcher reports that rank {rank} ended by signal {code}.",
         ),
-        Printed(r"process (?P<rank>\d+) terminated with signal (?P<signal>SIG(?:KILL|SEGV|BUS))", says="Process {rank} was ended by {signal}."),
-        Printed(r"died with <Signals\.(?P<signal>SIG(?:KILL|SEGV|BUS)): \d+>", says="A rank was ended by {signal}.", ranks=False),
+        Printed(r"process (?P<rank>\d+) terminated with signal SIGKILL", says="Process {rank} was ended by SIGKILL."),
         Printed(
-            r"failed \(exitcode: -(?P<code>9|11|7)\) local_rank: (?P<local>\d+)",
-            says="The process with local rank {local} was ended by signal {code}.",
+            r"process (?P<rank>\d+) terminated with signal (?P<signal>SIG(?:SEGV|BUS))", says="Process {rank} crashed, by {signal}.", next=_TRACE
+        ),
+        Printed(r"died with <Signals\.SIGKILL: \d+>", says="A rank was ended by SIGKILL.", ranks=False),
+        Printed(r"died with <Signals\.(?P<signal>SIG(?:SEGV|BUS)): \d+>", says="A rank crashed, by {signal}.", next=_TRACE),
+        Printed(
+            r"failed \(exitcode: -9\) local_rank: (?P<local>\d+)",
+            says="The process with local rank {local} was ended by signal 9.",
             ranks=False,
         ),
-        Printed(r"srun: error: [^\n]*task (?P<rank>\d+): (?P<how>Segmentation fault|Bus error)", says="Task {rank} was ended: {how}."),
-        Printed(r"exits with return code = -(?P<code>9|11|7)\b", says="A process of the job was ended by signal {code}.", ranks=False),
+        Printed(
+            r"failed \(exitcode: -(?P<code>11|7)\) local_rank: (?P<local>\d+)",
+            says="The process with local rank {local} crashed, by signal {code}.",
+            next=_TRACE,
+        ),
+        Printed(r"srun: error: [^\n]*task (?P<rank>\d+): (?P<how>Segmentation fault|Bus error)", says="Task {rank} crashed: {how}.", next=_TRACE),
+        Printed(
+            r"srun: error: [^\n]*tasks? (?P<tasks>[\d,-]+): Killed",
+            nowhere=r"CANCELLED|DUE TO|Exited with exit code|oom|OOM|[Oo]ut of memory",
+            says="SLURM saw task {tasks} end by SIGKILL, and not why.",
+            next="sacct -j JOB -o JobID,State,ExitCode,MaxRSS tells OUT_OF_MEMORY from CANCELLED; dmesg -T | grep -i 'out of memory' on the host.",
+            ranks=False,
+        ),
+        Printed(r"exits with return code = -9\b", says="A process of the job was ended by signal 9.", ranks=False),
+        Printed(r"exits with return code = -(?P<code>11|7)\b", says="A process of the job crashed, by signal {code}.", next=_TRACE),
+        Printed(
+            r"WorkerCrashedError: The worker died unexpectedly|NodeDiedError:|LocalRayletDiedError:"
+            r"|A worker died or was killed while executing a task by an unexpected system error|[Ww]orker exit type: SYSTEM_ERROR",
+            says="Ray has lost a process that was a rank, or its node, and does not know why.",
+            next=_RAY,
+        ),
+        Printed(
+            r"slurmstepd: error: \*\*\* (?:JOB|STEP) [\d.]+ ON [\w.-]+ CANCELLED AT \S+ DUE TO NODE FAILURE|srun: error: Node failure on \S+",
+            says="SLURM lost a node of the job.",
+            ranks=False,
+        ),
         Printed(
             r"(?:RayActorError|ActorDiedError): The actor died (?:unexpectedly|because)[^\n]*",
-            says="A Ray actor that was a rank died.",
-            ranks=False,
+            says="A Ray actor that was a rank died, and Ray does not know why.",
+            next=_RAY,
         ),
         Printed(
-            r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: (?P<how>Segmentation fault)",
-            says="A DataLoader worker was killed: {how}.",
+            r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: (?P<how>Segmentation fault)"
+            r"|Unexpected (?P<fault>segmentation fault) encountered in worker",
+            says="A DataLoader worker crashed by a segmentation fault.",
+        ),
+        Printed(
+            r"(?m:^)[^\n]{0,200}(?:Segmentation fault|Bus error) {1,3}\(core dumped\)|Fatal Python error: (?:Segmentation fault|Bus error)",
+            says="A process of the job crashed in a native library, and its line is not told.",
+            next=_TRACE,
+            ranks=False,
         ),
     ),
-    yields_to=("host-out-of-memory", "torch-fault"),
+    yields_to=("host-out-of-memory", "shared-memory-too-small", "torch-fault", "card-broken"),
 )
 
 
@@ -102,7 +148,7 @@ def _own_failure(run: Run) -> bool:
 
 
 def _loss(lost: List[Failed]) -> str:
-    return " %s lost it at %s." % (capital(_losers(lost)), clock(lost[0].when)) if lost else ""
+    return " %s lost the connection at %s." % (capital(_losers(lost)), clock(lost[0].when)) if lost else ""
 
 
 def _losers(lost: List[Failed]) -> str:

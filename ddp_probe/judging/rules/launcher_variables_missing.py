@@ -37,7 +37,34 @@ RULE = Rule(
     fix="rendezvous",
     printed=(
         Printed(r"environment variable (?P<name>\w+) expected, but not set", says="The environment variable {name} is not set.", ranks=False),
-        Printed(r"KeyError: ['\"]?(?P<name>%s)\b['\"]?" % _NAMES, says="The environment variable {name} is not set.", ranks=False),
+        Printed(
+            r"KeyError: ['\"]?(?P<name>%s)\b['\"]?" % _NAMES,
+            unless=r"\A(?!.*environ).*\w\[['\"]%s['\"]\]" % _NAMES,  # A key of the program's own.
+            says="The environment variable {name} is not set.",
+            ranks=False,
+        ),
+        Printed(
+            r"oneCCL: [^\n]*getenv_local_coord: EXCEPTION",
+            says="oneCCL does not find its local rank: start with mpirun, or set CCL_PROCESS_LAUNCHER=none, CCL_LOCAL_SIZE and CCL_LOCAL_RANK.",
+            ranks=False,
+        ),
+        Printed(
+            r"Error: (?:\[enforce fail at [^\n]*\] )?rank ?< ?size\. (?P<own>\d+) vs (?P<size>\d+)",
+            says="The environment or the call says that this is rank {own} of {size}: ranks begin with 0, and WORLD_SIZE is their number.",
+            ranks=False,
+        ),
+        Printed(
+            r"Invalid rank (?P<own>\d+), rank should be in the interval \[0, (?P<last>\d+)\]",
+            says="The sampler is told that this is rank {own}, and that the last one is {last}: ranks begin with 0.",
+            ranks=False,
+        ),
+        # The head of a traceback that was cut off, or one that a program printed in another order.
+        Printed(
+            r"(?m:^)'(?P<name>%s)'\s{0,4}(?m:$)" % _NAMES,
+            beside=r"environ(?:\.get)?[\[(]['\"]%s['\"]" % _NAMES,
+            says="The environment variable {name} is not set.",
+            ranks=False,
+        ),
         Printed(
             r"TypeError: int\(\) argument must be [^\n]*NoneType",
             beside=r"(?:environ\.get|getenv)\(['\"]%s['\"]" % _NAMES,

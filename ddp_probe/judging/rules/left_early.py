@@ -3,18 +3,22 @@
 from typing import Dict, Iterator, List, Optional, Tuple, Union
 
 from ddp_probe.judging.disagreements import Abandoned, abandoned
-from ddp_probe.judging.ledgers import as_site, view
+from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, unequal
-from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, line, shown
+from ddp_probe.judging.rule import MEDIUM, Evidence, Finding, Rule, Undecided, failed, shown
 from ddp_probe.judging.waiting import PEER_GONE, joined, stood, waited
 from ddp_probe.judging.who import ranks
-from ddp_probe.judging.words import at, capital, named, place
+from ddp_probe.judging.words import at, capital, lasting, named, place
 from ddp_probe.reading.logged_call import LoggedCall
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
 from ddp_probe.shared import schema
 
 _STEPS = "Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer."
 
+_STAY = (
+    "Let all ranks call torch.distributed.barrier() after init_process_group: then no rank ends while another still connects. If %s ended before "
+    "the work was done, look for an early return, or an except clause that it came through."
+)
 _CAUGHT = (
     "Look at what %s printed or logged%s, and at the except clause that it came through: let the rank end with its exception, or, if it is meant to "
     "stop there, torch.distributed.broadcast the decision, and stop all ranks in the same step."
@@ -74,12 +78,12 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     earliest = min(gone, key=lambda left: left.when)
     yield RULE.found(
         ranks=guilty,
-        verdict="%s ended without an exception%s%s; rank %s was still %s and lost it %.0f ms later."
-        % (capital(named(guilty)), _code(run, earliest), _how(earliest), first.rank, stood(first), (first.when - earliest.when) * 1000),
+        verdict="%s ended without an exception%s%s; rank %s was still %s and lost the connection %s later."
+        % (capital(named(guilty)), _code(run, earliest), _how(earliest), first.rank, stood(first), lasting(first.when - earliest.when)),
         evidence=_evidence(earliest, lost),
         when=earliest.when,
         explains=lost,
-        remedy=_remedy(run, earliest),
+        remedy=_STAY % named(guilty) if _connects(first) and not _exit_code(run, earliest) else _remedy(run, earliest),
     )
 
 
@@ -92,7 +96,7 @@ def _nobody_failed(run: Run) -> Iterator[Finding]:
         return
     guilty, earliest = ranks(each.process for each in gone), min(gone, key=lambda each: each.when)
     if found is not None:
-        rest = "rank %d was in %s, which %s never made, and lost it there." % (found.rank, found.what, named(guilty))
+        rest = "rank %d was in %s, which %s never made, and lost the connection there." % (found.rank, found.what, named(guilty))
     else:
         rest = "then its launcher ended the others with SIGTERM."
     is_caught = not _exit_code(run, earliest)
@@ -117,13 +121,13 @@ def _exited(run: Run, left: Dict[int, _Leaver]) -> List[_Leaver]:
 
 
 def _lost(run: Run, found: Abandoned) -> Evidence:
-    kept = view(run).ranks[found.rank].ledger
+    kept = standings_of(run).ranks[found.rank].ledger
     return Evidence(kept.path, getattr(found.call, "number", 1), as_site(found.call.site), "rank %d: %s raised" % (found.rank, found.what))
 
 
 def _unequal_exchange(run: Run, gone: List[_Leaver], lost: List[Failed]) -> Optional[Finding]:
     """Return that ranks wait for gradients in a backward pass that those who left have made too: nobody had fewer batches."""
-    known = view(run).ranks
+    known = standings_of(run).ranks
     left, stuck = ranks(each.process for each in gone), sorted({failure.rank for failure in lost if failure.rank is not None})
     if not all(rank in known for rank in (*left, *stuck)):
         return None
@@ -149,9 +153,15 @@ def _failures(run: Run) -> Tuple[List[Failed], bool]:
     lost = [
         failure
         for failure in fatal
-        if failure.process is not None and joined(failure.process) and (failure.consequence == PEER_GONE or waited(failure))
+        if failure.process is not None
+        and (failure.consequence == PEER_GONE or (waited(failure) and joined(failure.process)))
+        and (joined(failure.process) or _connects(failure))
     ]
     return lost, any(not failure.consequence and not waited(failure) for failure in fatal)
+
+
+def _connects(failure: Failed) -> bool:
+    return any(isinstance(call.begin, schema.InitProcessGroup) for call in failure.calls)
 
 
 def _ended_well(process: LoggedProcess) -> bool:
@@ -174,9 +184,9 @@ def _how(left: _Leaver) -> str:
 
 
 def _evidence(left: _Leaver, lost: List[Failed]) -> List[Evidence]:
-    end = line(left.process.last_at, "rank %s ends without a failure" % left.process.rank)
+    at = left.process.last_at
+    end = Evidence(at.file, at.line, left.exit_call, "rank %s ends without a failure" % left.process.rank)
     if left.exit_call is not None:
-        end.site = left.exit_call
         return [
             end,
             *(failed(failure) for failure in lost[:1]),

@@ -1,6 +1,5 @@
 """A rank has held far more memory on its card than ranks with the same model."""
 
-from statistics import median_low
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ddp_probe.judging.memory import MIB, between, main_device, of_device
@@ -50,7 +49,7 @@ def check(run: Run) -> Iterator[Finding]:
         if found is not None and models and process.rank is not None:
             alike.setdefault((*models, found[0].partition(":")[0]), []).append(_Use(process, *found))
     for group in alike.values():
-        usual = median_low([use.peak for use in group])
+        usual = sorted(use.peak for use in group)[(len(group) - 1) // 2]  # The median, or the lower of two.
         more = [use for use in group if use.peak > _TIMES * usual + _MORE]
         if more and 2 * len(more) <= len(group):
             yield _finding(more, usual, len(group))

@@ -1,6 +1,7 @@
-"""Parts of two installations meet in one process: a compiled part was built for another torch than the one that is imported."""
+"""Parts of two installations meet in one process: a compiled part was built for another torch than the imported one."""
 
 from ddp_probe.judging.rule import Printed, Rule
+from ddp_probe.judging.vendor_words import PLUGIN_LIBRARY
 from ddp_probe.judging.who import RAISED
 
 RULE = Rule(
@@ -21,10 +22,12 @@ RULE = Rule(
     printed=(
         Printed(
             r"(?:%s|symbol lookup error[^\n]*)undefined symbol: (?P<symbol>\w+)" % RAISED,
+            unless=PLUGIN_LIBRARY,
             says="A compiled part needs {symbol}, which the loaded library does not have.",
         ),
         Printed(
             r"(?m:^)(?![^\n]*(?:[Ww]arn|Failed to load image))[^\n]*\.so(?:\.[\d.]+)?: undefined symbol: (?P<symbol>\w+)",
+            unless=PLUGIN_LIBRARY,
             says="A compiled part needs {symbol}, which the loaded library does not have.",
         ),
         Printed(

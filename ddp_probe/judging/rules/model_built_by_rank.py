@@ -46,6 +46,7 @@ RULE = Rule(
                 r"(?:params|replicas\[\d+\])\[(?P<index>\d+)\] in this process with (?:sizes"
                 r"|strides) \[[^\]]*\] appears not to match strides of the same param in process (?P<other>\d+)"
             ),
+            unless=r"with sizes \[\d+, \d+, 1, 1\] appears not to match strides",
             says=(
                 "Parameter {index} has another memory layout (its strides) here than in process {other}, with the same sizes: "
                 "some ranks convert the model (channels_last, a transposed weight), others do not."

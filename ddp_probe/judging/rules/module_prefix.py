@@ -40,7 +40,7 @@ RULE = Rule(
             says="The model's names begin with '{prefix}.' and the checkpoint's do not: it is loaded into the wrapper.",
         ),
         Printed(
-            r"unexpected key in source state_dict: " + _PREFIX,
+            r"unexpected key (?:in source state_dict: |\\?\")" + _PREFIX,
             says="The checkpoint's names begin with '{prefix}.', and none of them is loaded.",
             ranks=False,
         ),

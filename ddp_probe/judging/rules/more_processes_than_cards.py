@@ -29,7 +29,7 @@ RULE = Rule(
     printed=(
         Printed(
             card_use.NO_SUCH_CARD,
-            unless=r"cudaGetDeviceCount|SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|comp_models/native\.py",
+            unless=r"cudaGetDeviceCount|transport/p2p|SLURM|srun|slurmstepd|gpu-bind|gpus-per-task|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|comp_models/native\.py",
         ),
         Printed(
             r"You requested (?:gpu|GPU)s?: (?P<asked>[^\n]*)\n? *But your machine only has: (?P<there>(?!\[\])[^\n]*)",

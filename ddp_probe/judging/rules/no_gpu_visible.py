@@ -30,6 +30,10 @@ RULE = Rule(
     needs=("mmengine.init_dist", "dist.init_process_group"),
     fix="backend",
     printed=(
+        Printed(
+            r"init_device_fds: EXCEPTION: opendir failed",
+            says="oneCCL finds no /dev/dri/by-path: the container was given the cards without it (-v /dev/dri/by-path:/dev/dri/by-path).",
+        ),
         Printed(r"ProcessGroup(?P<backend>\w+) is only supported with \w+, no \w+ found", says="The backend {backend} finds no card."),
         Printed(
             r"ZeroDivisionError: integer (?:division or )?modulo by zero",

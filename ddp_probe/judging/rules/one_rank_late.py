@@ -4,7 +4,7 @@ from typing import Iterator, List
 
 from ddp_probe.judging import late_ranks
 from ddp_probe.judging.late_ranks import WaitSite
-from ddp_probe.judging.ledgers import as_site, view
+from ddp_probe.judging.ledgers import as_site, standings_of
 from ddp_probe.judging.rule import WARNING, Evidence, Finding, Rule, first_of
 from ddp_probe.judging.words import by_number, capital, counted, named
 from ddp_probe.reading.lateness import LateRanks, milliseconds
@@ -59,13 +59,13 @@ def check(run: Run) -> Iterator[Finding]:
             milliseconds(found.usual),
         ),
         evidence=[*first_of([_step(run, rank, found) for rank in found.ranks]), *_sums(run, found)],
-        when=max(view(run).ranks[rank].moved() for rank in found.ranks),
+        when=max(standings_of(run).ranks[rank].moved() for rank in found.ranks),
         remedy=_REMEDIES.get(found.part, RULE.remedy),
     )
 
 
 def _step(run: Run, rank: int, found: LateRanks) -> Evidence:
-    standing = view(run).ranks[rank]
+    standing = standings_of(run).ranks[rank]
     text = "%s is late by %s of %s; %s wait" % (named([rank]), milliseconds(found.behind), milliseconds(found.took), named(found.others, 4))
     return Evidence(standing.ledger.path, 1, standing.site, text)
 
@@ -91,4 +91,4 @@ def _wait(run: Run, found: LateRanks, line: WaitSite) -> Evidence:
 
 
 def _at(run: Run, found: LateRanks, line: WaitSite, text: str) -> Evidence:
-    return Evidence(view(run).ranks[found.ranks[0]].ledger.path, 1, as_site(line.site), text)
+    return Evidence(standings_of(run).ranks[found.ranks[0]].ledger.path, 1, as_site(line.site), text)

@@ -1,7 +1,7 @@
 """The communication backend lacks the collective, the reduction or the data type that the job asks for."""
 
 from ddp_probe.judging.rule import Printed, Rule
-from ddp_probe.judging.vendor_words import BACKENDS
+from ddp_probe.judging.vendor_words import BACKENDS, COMMUNICATION
 
 _BACKEND = r"(?P<backend>[Gg]loo|NCCL|nccl|MPI|mpi|UCC|ucc|oneCCL|[Ff]lag[Cc][Xx]|%s)" % BACKENDS
 
@@ -67,7 +67,7 @@ RULE = Rule(
             r"Unsupported (?:data ?type|dtype|scalar type) (?:for|in) (?:the )?" + _BACKEND, says="{backend} does not exchange tensors of this type."
         ),
         Printed(
-            r"Unconvertible NCCL type|Unsupported Float8 type for NCCL|RuntimeError: Invalid scalar type\b",
+            r"Unconvertible (?:NCCL|%s) type|Unsupported Float8 type for NCCL|RuntimeError: Invalid scalar type\b" % COMMUNICATION,
             says="The backend does not exchange tensors of this type.",
         ),
         Printed(
@@ -82,6 +82,11 @@ RULE = Rule(
         Printed(
             r"Error: collective [^\n]{0,60} is not supported during (?P<when>[^\n]{1,80})",
             says="The backend does not support the collective during {when}.",
+        ),
+        Printed(
+            r"\bECCL error in[^\n]*[Ii]nvalid ?[Aa]rgument|\becclInvalidArgument\b",
+            says="ECCL refuses an argument of the collective: most often its data type, as ECCL 3.6 has no all_reduce for float64 and int64.",
+            next="Print the dtype and the device of the tensor before the collective, and try it with float32 or int32.",
         ),
         Printed(r"HCCL only supports? (?P<only>[^\n.]{1,80})", unless=r"[Ww]arning", says="HCCL supports only {only}."),
     ),

@@ -31,7 +31,8 @@ RULE = Rule(
         Printed(
             r"no kernel image is available for execution on the device|(?:CUDA error|error in \w+): invalid device function"
             r"|nvcc fatal\s*: Unsupported gpu architecture|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation"
-            r"|cudaErrorNoKernelImageForDevice"
+            r"|NCCL WARN Cuda failure (?:\d+ )?'(?:named symbol not found|invalid device function)'"
+            r"|cudaErrorNoKernelImageForDevice|hipErrorNoBinaryForGpu"
         ),
         Printed(
             r"Could not run '(?P<op>(?!c10d::)[\w:.]+)' with arguments from the '(?P<device>(?!Sparse|Quantized|Meta)\w+)' backend",

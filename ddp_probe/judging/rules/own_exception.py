@@ -12,13 +12,13 @@ from ddp_probe.judging.who import ranks
 from ddp_probe.judging.words import capital, cut, named, place
 from ddp_probe.reading.model import Failed, Run
 
-# Exceptions from these are about the machine, the versions or the other ranks: they need a rule of their own.
+# Exceptions from these are about the machine, the versions or the other ranks: they need a separate rule.
 _LIBRARY = re.compile(r"[/\\](?:torch|torch_\w+|mmengine|mmcv|deepspeed|apex|horovod)[/\\]")
 _SYSTEM = re.compile(
     r"NCCL|nccl|gloo|[Cc]uda|CUDA|ProcessGroup|process group|[Rr]endezvous|TCPStore|[Ss]tate_dict|\.so\b|[Dd]evice|SIG[A-Z]{3,4}\b|[Mm]emory"
     r"|%s|%s" % (CARDS, COMMUNICATION)
 )
-# A program's own code nearly always raises these: they count even if a listing has lost the frames.
+# A program's code nearly always raises these: they count even if a listing has lost the frames.
 _PLAIN = ("KeyError", "IndexError", "NameError", "UnboundLocalError", "ZeroDivisionError", "JSONDecodeError", "RecursionError")
 _NOT_OWN = (
     "ImportError",
@@ -80,7 +80,7 @@ def _found(own: Failed, alike: List[Failed], lost: List[Failed], guilty: List[in
 
 
 def _is_own(failure: Failed) -> bool:
-    """Tell whether the job's own code or data led to the exception, and not the machine, the versions or the other ranks."""
+    """Tell whether the job's code or data led to the exception, and not the machine, the versions or the other ranks."""
     if not failure.frames and failure.process is None:
         return failure.type.rpartition(".")[2] in _PLAIN and not _SYSTEM.search(failure.text)
     if not failure.frames or failure.site is None or failure.type.rpartition(".")[2] in _NOT_OWN:
@@ -96,4 +96,4 @@ def _printed(alike: List[Failed], lost: List[Failed]) -> List[int]:
 
 def _losers(lost: List[Failed], guilty: List[int]) -> str:
     others = sorted({failure.rank for failure in lost if failure.rank is not None} - set(guilty))
-    return "; %s lost it" % named(others) if others else ""
+    return "; %s lost the connection" % named(others) if others else ""

@@ -2,7 +2,7 @@
 
 from typing import Iterator, Optional
 
-from ddp_probe.judging.ledgers import Standing, view
+from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, stands, waiting
 from ddp_probe.judging.rule import MEDIUM, Finding, Rule
 from ddp_probe.judging.words import capital, place, spans
@@ -32,7 +32,7 @@ def check(run: Run) -> Iterator[Finding]:
         return
     other = _other_half(run, found)
     told = departed(found)
-    told += " Rank %d is %s: one of them may name the wrong rank." % (other, view(run).ranks[other].where()) if other is not None else ""
+    told += " Rank %d is %s: one of them may name the wrong rank." % (other, standings_of(run).ranks[other].where()) if other is not None else ""
     yield RULE.found(
         ranks=found.blame,
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
@@ -46,14 +46,14 @@ def check(run: Run) -> Iterator[Finding]:
 
 def _look_first(run: Run, found: Split) -> str:
     """Begin the remedy with the place of a rank that is in no call: it may be stuck there."""
-    other = view(run).ranks.get(found.there[0])
+    other = standings_of(run).ranks.get(found.there[0])
     own = other.own if other is not None and other.inside is None and other.left is None else None
     return "Find out why rank %d stays at %s. If it belongs there, it lacks a call. " % (found.there[0], place(own.site)) if own is not None else ""
 
 
 def _apart(run: Run) -> Iterator[Finding]:
     """Name the pairs of which each rank is in the other's half for long: the ledgers agree, so it is something that they do not hold."""
-    seen = view(run)
+    seen = standings_of(run)
     for rank, one in seen.ranks.items():
         peer = seen.ranks.get(one.inside.peer) if one.inside is not None and one.inside.op in SENDS else None
         if peer is None or not _is_half(peer, one) or min(one.lasted(), peer.lasted()) < seen.patience:
@@ -80,8 +80,8 @@ def _is_half(receiver: Standing, sender: Standing) -> bool:
 
 
 def _other_half(run: Run, found: Split) -> Optional[int]:
-    """Return a rank that waits to send to the one that receives, or to receive from the one that sends."""
-    for rank, standing in view(run).ranks.items():
+    """Return a rank that waits to send to the receiver, or to receive from the sender."""
+    for rank, standing in standings_of(run).ranks.items():
         inside = standing.inside
         waits = inside is not None and inside.op in PAIRED and inside.peer in found.here and rank not in found.there
         if inside is not None and waits and (inside.op in SENDS) != (found.what in SENDS):

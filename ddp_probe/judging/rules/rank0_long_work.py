@@ -9,16 +9,17 @@ from ddp_probe.reading.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
 _GAVE_UP = _TIMEOUT + r"|Error: Socket Timeout|Timeout waiting for key|[Ww]ait timeout after \d+ ?ms"
+_GAVE_UP += r"|waitForInput: (?:poll|socket)[^\n]*time(?:d out|out)|ncclUniqueId from \[0\][^\n]*got error(?!: (?:Connection|Broken|Failed))"
 # What one rank prints while it evaluates, saves or prepares data, without a training line after it.
 _ALONE = (
     r"(?:Evaluating \w+|Running per image evaluation|Evaluate annotation type|Accumulating evaluation results|Loading and preparing results"
     r"|Epoch\(val\)|Preparing results for|Inference done \d+/\d+|Start inference on"
     r"|[Vv]alidating|[Rr]unning (?:evaluation|validation)|\*+ Running [Ee]valuation|Saving (?:the )?(?:model )?checkpoint|[Tt]okenizing"
     r"|[Pp]reprocessing|[Dd]ownloading|Generating \w+ split|Map(?: \(num_proc=\d+\))?:\s+\d+%"
-    r"|(?:Evaluat\w+|Validat\w+|[Ee]val|Test\w*|Predict\w*|Infer\w*|Generat\w+|Sampling|Saving|Tokeniz\w+|Pre-?process\w+|Caching|Filter)\b[^\n"
+    r"|(?:Evaluat\w+|Prepar\w+|Validat\w+|[Ee]val|Test\w*|Predict\w*|Infer\w*|Generat\w+|Sampling|Saving|Tokeniz\w+|Pre-?process\w+|Caching|Filter)\b[^\n"
     r"|%]{0,40}: +\d+%\|"
     r"|Running tokenizer on|Evaluating the results|Results writes to|Formating bboxes|Converting format of dataset|Grouping texts in chunks"
-    r"|(?:train|val): (?:Scanning|Caching) )"
+    r"|(?:train|val): (?:Scanning|Caching) |\d+%\|[^\n|]{0,120}\| ?\d+/\d+ \[[\d:]+<[\d:?]+, +[\d.]+ ?[kM]? ?examples/s)"
 )
 # The calls in which the others wait until rank 0 is done.
 _FOR_RANK_0 = (
@@ -27,6 +28,8 @@ _FOR_RANK_0 = (
 )
 # The root itself stands there and nobody comes: it sends, and the others would receive.
 _ROOT_WAITS = r"\bin broadcast_object_list\b(?:(?!Traceback).){0,1500}?for send operation"
+# Ranks in different operations are on different paths.
+_TWO_KINDS = r"\(SeqNum=\d+, OpType=(?P<kind>\w+),.{1,3000}?\(SeqNum=\d+, OpType=(?!(?P=kind),)\w+"
 _TRAINING = r"Epoch\(train\)|Iter\(train\)|\bloss[:=]|'loss':"
 
 RULE = Rule(
@@ -46,6 +49,7 @@ RULE = Rule(
         Printed(
             _GAVE_UP,
             beside=_ALONE + r"(?:(?!" + _TRAINING + r").){0,1500}?(?:" + _GAVE_UP + r")",
+            nowhere=_TWO_KINDS,
             says="The other ranks stopped waiting while one was still evaluating, saving or preparing data.",
             ranks=False,
         ),
@@ -66,6 +70,7 @@ RULE = Rule(
             ranks=False,
         ),
     ),
+    yields_to=("wrong-network-interface",),
 )
 
 

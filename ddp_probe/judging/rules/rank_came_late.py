@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
-from ddp_probe.judging.ledgers import Standing, called, spoken_name, view
+from ddp_probe.judging.ledgers import Standing, called, spoken_name, standings_of
 from ddp_probe.judging.parted import explained, only_waits, split
 from ddp_probe.judging.rule import Evidence, Finding, Rule
 from ddp_probe.judging.words import at, clock, listed, named
@@ -33,7 +33,7 @@ class Late(NamedTuple):
 
 
 class Before(NamedTuple):
-    """What a rank did before it came: since when it made no call, the phases of that time, and a line of its own code if its watcher wrote one."""
+    """What a rank did before it came: since when it made no call, the phases of that time, and a line of its code if its watcher wrote one."""
 
     since: float
     phases: Tuple[str, ...] = ()
@@ -47,7 +47,7 @@ def late(run: Run) -> Optional[Late]:
     if split(run) is not None:
         return None
     places: Dict[Tuple[str, int], List[Standing]] = {}
-    for standing in view(run).ranks.values():
+    for standing in standings_of(run).ranks.values():
         place = _place(standing)
         if place is not None:
             places.setdefault(place, []).append(standing)

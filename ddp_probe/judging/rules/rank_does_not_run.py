@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import doubt, evidence, explained, halted, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule
 from ddp_probe.judging.words import capital, listed, named
@@ -30,7 +30,7 @@ def check(run: Run) -> Iterator[Finding]:
     found = of_kind(run, HALTED)
     if found is None or not only_waits(run):
         return
-    seen = view(run)
+    seen = standings_of(run)
     how = halted(run, seen)
     said = ["%s %s, %s" % (named([rank]), how[rank], seen.ranks[rank].where()) for rank in found.there if rank in how]
     pids = " ".join(str(seen.ranks[rank].process.pid) for rank in found.there if rank in run.running and seen.ranks[rank].process.pid > 0)

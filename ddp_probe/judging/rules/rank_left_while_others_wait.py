@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.judging.ledgers import Standing, view
+from ddp_probe.judging.ledgers import Standing, standings_of
 from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, waiting
 from ddp_probe.judging.rule import Finding, Rule
 from ddp_probe.judging.words import at, capital, named, place
@@ -27,7 +27,7 @@ def check(run: Run) -> Iterator[Finding]:
     found = of_kind(run, LEFT)
     if found is None:
         return
-    gone = view(run).ranks[found.there[0]]
+    gone = standings_of(run).ranks[found.there[0]]
     yield RULE.found(
         ranks=found.blame,
         verdict="%s; %s.%s" % (capital(absent(run, found)), waiting(run, found), doubt(found)),

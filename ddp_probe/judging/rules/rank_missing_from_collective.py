@@ -2,10 +2,10 @@
 
 from typing import Iterator, List, Tuple, Union
 
-from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.loop_end import UNEQUAL, exchanged_unequally, loop_end, unequal
 from ddp_probe.judging.parted import absent, departed, doubt, evidence, explained, of_kind, only_waits, waiting
-from ddp_probe.judging.rule import MEDIUM, Finding, Rule, Undecided
+from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Rule, Undecided
 from ddp_probe.judging.words import at, by_number, capital, counted, named
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.splits import BACKWARD, MISSING, UNKNOWN, Split
@@ -14,7 +14,7 @@ from ddp_probe.shared import schema
 _COMPARED = 3  # At most this many ranks of each side are compared.
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
 _WORKERS = "If workers read it, num_workers=0 shows the line in the dataset, and DataLoader(…, timeout=300) raises if a worker gives nothing."
-_STACKS = "Look where %s: python -m ddp_probe stacks, or py-spy dump --pid PID, while it hangs."
+_STACKS = "Look where %s: python -m ddp_probe stacks, or python -m ddp_probe attach, while it hangs."
 
 RULE = Rule(
     id="DDP629",
@@ -52,33 +52,29 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     elif both:
         short, said = _out_of_the_loop(run, found)
         told = said or told
-    one = RULE.found(
+    stands = not short and _stands(run, found)
+    unknown = not short and not stands and bool(found.there) and all(_unknown_end(run, rank) for rank in found.there)
+    lost = " %s left no last line: whether it ended there is not known." % capital(named(found.there)) if unknown else ""
+    yield RULE.found(
         ranks=short or found.blame,
-        verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
+        verdict="%s; %s.%s%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found), lost),
         evidence=evidence(run, found),
         when=found.when,
         remedy=_EVEN if short else UNEQUAL if passes else _remedy(run, found),
         explains=explained(run),
-        confidence=MEDIUM if both and not ended else "high",
+        confidence=MEDIUM if unknown or (both and not ended) else HIGH,
+        cause="uneven_batches" if short else "rank_stopped_participating" if stands or unknown else "",
     )
-    if short:
-        one.cause = "uneven_batches"
-    elif _stands(run, found):
-        one.cause = "rank_stopped_participating"
-    elif found.there and all(_unknown_end(run, rank) for rank in found.there):
-        one.cause, one.confidence = "rank_stopped_participating", MEDIUM
-        one.verdict += " %s left no last line: whether it ended there is not known." % capital(named(found.there))
-    yield one
 
 
 def _stands(run: Run, found: Split) -> bool:
     """Tell whether the missing ranks are in no call of the group, but wait for data or stand at a line of the job."""
-    those = [view(run).ranks[rank] for rank in found.there]
+    those = [standings_of(run).ranks[rank] for rank in found.there]
     return all(one.inside is None and (one.own is not None or one.waits_for_data) and not one.in_backward for one in those)
 
 
 def _remedy(run: Run, found: Split) -> str:
-    guilty, who = view(run).ranks[found.there[0]], named(found.there)
+    guilty, who = standings_of(run).ranks[found.there[0]], named(found.there)
     if guilty.waits_for_data:
         return "Look at what the dataset of %s reads for this batch%s: a file, a pipe, a lock, the network. %s" % (who, at(guilty.site), _WORKERS)
     if _stands(run, found):
@@ -87,20 +83,20 @@ def _remedy(run: Run, found: Split) -> str:
         who,
         at(guilty.site),
         named(found.here),
-        at(view(run).ranks[found.here[0]].site),
+        at(standings_of(run).ranks[found.here[0]].site),
     )
 
 
 def _unequal_passes(run: Run, found: Split) -> int:
-    ranks = view(run).ranks
+    ranks = standings_of(run).ranks
     return exchanged_unequally([ranks[rank] for rank in found.there], [ranks[rank] for rank in found.here])
 
 
 def _out_of_batches(run: Run, found: Split) -> Tuple[List[int], int]:
     """Return the side whose DataLoaders have ended with fewer batches than the other side has taken, and how many."""
     for one, two in ((found.here, found.there), (found.there, found.here)):
-        ended = [view(run).ranks[rank].batches() for rank in one]
-        more = [view(run).ranks[rank].batches() for rank in two]
+        ended = [standings_of(run).ranks[rank].batches() for rank in one]
+        more = [standings_of(run).ranks[rank].batches() for rank in two]
         if all(over for _, over in ended) and not any(over for _, over in more) and max(ended)[0] < min(more)[0]:
             return list(one), min(ended)[0]
     return [], 0
@@ -109,7 +105,7 @@ def _out_of_batches(run: Run, found: Split) -> Tuple[List[int], int]:
 def _out_of_the_loop(run: Run, found: Split) -> Tuple[List[int], str]:
     """Return the side that has left the loop in which the other side is in backward, after fewer backward passes, and say so."""
     for gone, still in ((found.here, found.there), (found.there, found.here)):
-        ranks = view(run).ranks
+        ranks = standings_of(run).ranks
         passes = max(ranks[rank].times(BACKWARD) for rank in gone)
         if not all(ranks[rank].in_backward and ranks[rank].times(BACKWARD) > passes for rank in still):
             continue
@@ -135,7 +131,7 @@ def _undecided(run: Run, found: Split) -> Undecided:
 
 def _unknown_end(run: Run, rank: int) -> bool:
     """Tell whether nothing says that a rank was still there: no last line, no word of its launcher or of its watcher, and it does not run."""
-    process, death = view(run).ranks[rank].process, run.death(rank)
+    process, death = standings_of(run).ranks[rank].process, run.death(rank)
     is_cut = bool(process.holes) or process.start is None
     is_told = death is not None and not (death.signal and is_cut)
     return process.ended is None and rank not in run.running and not is_told and not process.count(schema.HangSuspected)

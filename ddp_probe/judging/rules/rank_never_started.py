@@ -4,7 +4,7 @@ import re
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ddp_probe.judging import proof
-from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.rule import HIGH, MEDIUM, Finding, Printed, Rule, Undecided, failed, first_of, shown
 from ddp_probe.judging.words import at, by_number, capital, named
 from ddp_probe.reading.alive import kernel_state
@@ -17,14 +17,20 @@ _MASTER = re.compile(r"trying to connect to|failed to connect|addresses of")  # 
 # More came than there are ranks: the count includes what an earlier start left in the store, or in the file of file://.
 _TOO_MANY = r"world_size=(?:%s|9, \w+=\d\d|\d\d, \w+=\d\d\d)" % "|".join(r"%d, \w+=(?:[%d-9]\b|\d\d)" % (size, size + 1) for size in range(1, 9))
 
+_ONE_HOST = r"\blocalhost\b|127\.0\.0\.1|--standalone\b|--nnodes[= ]1\b"
+_BARRIER = r"Timed out [^\n]*store based barrier[^\n]*world_size=(?P<all>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)"
+_NOT_IT = r"_create_process_group_wrapper|" + _TOO_MANY
+_EITHER = ": the others were not started, ended before it, or do not reach the master's address."
+_WHO = "Look at what the other ranks print on each host; from there, nc -vz MASTER_ADDR MASTER_PORT shows whether the master can be reached."
+
 _LATER = (
     "Look at what the ranks with a file did before init_process_group: python -m ddp_probe logs. If they were still loading, "
     "wait for the end of the job and run the report again."
 )
 
 _WAIT = (
-    "Nothing is wrong if it still imports or reads something large: wait. If it stays so, see where it stands: py-spy dump --pid %d; a stale lock, a "
-    "disk that does not answer and a question on the terminal look the same from outside."
+    "Nothing is wrong if it still imports or reads something large: wait. If it stays so, see where it stands: python -m ddp_probe attach %d; a "
+    "stale lock, a disk that does not answer and a question on the terminal look the same from outside."
 )
 
 RULE = Rule(
@@ -46,19 +52,22 @@ RULE = Rule(
     ),
     needs=("dist.init_process_group", "process.start"),
     printed=(
+        Printed(
+            r"Failed to get global TPU topology|Invalid system configuration: \d+x\d+ host topology with 0 missing hosts, but \d+ hosts? in total"
+            r"|slice_builder_worker_addresses specified\. Expected \d+ worker addresses, got 1\.",
+            says="The program does not run on all hosts of this TPU slice: each waits for the others.",
+            ranks=False,
+        ),
         # Between hosts it is equally possible that the others cannot reach the master.
         Printed(
             r"(?P<joined>\d+)/(?P<all>\d+) clients joined",
-            beside=r"\blocalhost\b|127\.0\.0\.1",
+            beside=_ONE_HOST,
             says="Only {joined} of {all} ranks came to init_process_group.",
             ranks=False,
         ),
-        Printed(
-            r"Timed out [^\n]*store based barrier[^\n]*world_size=(?P<all>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)",
-            unless=r"_create_process_group_wrapper|" + _TOO_MANY,
-            says="Only {joined} of {all} ranks came to the end of init_process_group.",
-            ranks=False,
-        ),
+        Printed(_BARRIER, beside=_ONE_HOST, unless=_NOT_IT, says="Only {joined} of {all} ranks came to the end of init_process_group.", ranks=False),
+        Printed(r"(?P<joined>\d+)/(?P<all>\d+) clients joined", says="Only {joined} of {all} ranks came to init_process_group" + _EITHER, next=_WHO),
+        Printed(_BARRIER, unless=_NOT_IT, says="Only {joined} of {all} ranks came to the end of init_process_group" + _EITHER, next=_WHO),
         Printed(
             r"Socket Timeout",
             beside=r"in _new_process_group_helper\b|ProcessGroupGloo\(",
@@ -160,7 +169,7 @@ def _waited(run: Run) -> "List[Tuple[LoggedProcess, LoggedCall[schema.InitProces
         call = process.final(schema.InitProcessGroup)
         if call is None or process.rank is None:
             continue
-        if run.waited_in(process, call) > view(run).patience:
+        if run.waited_in(process, call) > standings_of(run).patience:
             found.append((process, call, []))
             continue
         if call.failure is None:

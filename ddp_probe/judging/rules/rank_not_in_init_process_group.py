@@ -3,7 +3,7 @@
 import re
 from typing import Any, Iterator, List, Tuple
 
-from ddp_probe.judging.ledgers import is_served, view
+from ddp_probe.judging.ledgers import is_served, standings_of
 from ddp_probe.judging.rule import ERROR, WARNING, Finding, Rule, first_of, line, shown
 from ddp_probe.judging.waiting import last_seen
 from ddp_probe.judging.words import at, capital, named
@@ -83,5 +83,5 @@ def _waits(run: Run, process: LoggedProcess) -> Iterator[_Wait]:
     if call is None or process.rank is None:
         return
     timed_out = call.failure is not None and _TIMED_OUT.search(call.failure.message)
-    if timed_out or run.waited_in(process, call) >= view(run).patience:
+    if timed_out or run.waited_in(process, call) >= standings_of(run).patience:
         yield process, call

@@ -2,9 +2,11 @@
 
 from typing import Iterator, List, Union
 
+from ddp_probe.judging.printed import by_text, matches
 from ddp_probe.judging.rank_models import DDP_SENDS, JOB_BROADCASTS, TWO_SIZES, buffers, first_wraps
-from ddp_probe.judging.rule import Finding, Printed, Rule, Undecided, failed, first_of
-from ddp_probe.judging.waiting import PEER_GONE, joined, last_seen, others, since, stood, waited
+from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, Undecided, failed, first_of
+from ddp_probe.judging.timeouts import WATCHDOG, Timeouts, stands, timeouts
+from ddp_probe.judging.waiting import PEER_GONE, call_of, joined, last_seen, others, since, stood, waited
 from ddp_probe.judging.who import deaths, ranks, told
 from ddp_probe.judging.words import capital, counted, named, place
 from ddp_probe.reading.model import Failed, LoggedProcess, Run
@@ -25,8 +27,14 @@ _OTHER_KIND = (
 )
 
 _STACKS = (
-    "While it hangs, look where each rank is (py-spy dump --pid PID), or start it with TORCH_DISTRIBUTED_DEBUG=INFO and a short timeout= in "
+    "While it hangs, look where each rank is (python -m ddp_probe attach), or start it with TORCH_DISTRIBUTED_DEBUG=INFO and a short timeout= in "
     "init_process_group."
+)
+
+_ALL_CAME = "Ranks 0-%d came to collective number %d and enqueued others after it, and none completed it: none is missing."
+_PATH = (
+    "The path between the cards, or a card, stands still: look at nvidia-smi and dmesg of each host, and start once with NCCL_P2P_DISABLE=1, "
+    "and once with NCCL_IB_DISABLE=1."
 )
 
 RULE = Rule(
@@ -35,7 +43,10 @@ RULE = Rule(
     cause="rank_divergent_control_flow",
     title="The ranks do not call the same collectives in the same order.",
     symptom="The job hangs until a timeout, or gloo aborts a process because of a length that it did not expect.",
-    evidence="A text in which torch compares the collectives of the ranks. A timeout alone names the ranks that wait, never the missing one.",
+    evidence=(
+        "A text in which torch compares the collectives of the ranks; or the timeouts of several ranks, which name different numbers or leave a "
+        "rank out. One timeout alone names the rank that waits, never the missing one."
+    ),
     remedy=(
         "Let all ranks take the same branches around collectives: decide on one rank and broadcast the decision, "
         "and run with TORCH_DISTRIBUTED_DEBUG=DETAIL once to have torch compare them."
@@ -115,7 +126,7 @@ RULE = Rule(
             ranks=False,
         ),
     ),
-    yields_to=("collective-dtype-mismatch", "uneven-batches"),
+    yields_to=("collective-dtype-mismatch", "uneven-batches", "buffers-differ", "collective-on-one-rank", "rank0-long-work"),
 )
 
 
@@ -139,6 +150,86 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
     for process in _aborted(run)[:3]:
         lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
         yield RULE.undecided(_abort(run, process), explains=[process.death, *lost], then=_STACKS)
+
+
+def read(run: Run) -> Iterator[Union[Finding, Undecided]]:
+    """Report what torch compared; else what the timeouts of the ranks tell when they are laid side by side."""
+    told = list(by_text(RULE, run, plain=True)) or list(_apart(run))
+    yield from told
+    for found in [] if told else timeouts(RULE, run):
+        verdict = _side_by_side(found)
+        if verdict:
+            failure = found.match.failure
+            yield RULE.found(
+                ranks=found.behind or found.silent if found.one_group else [],
+                verdict=verdict,
+                evidence=[failed(failure)],
+                when=float(failure.at.line),
+                explains=[one for one in run.failures if one.at.file == failure.at.file and waited(one)] or [failure],
+                confidence=LOW,
+                remedy=_STACKS,
+            )
+        elif found.all_came and found.one_group and found.first:
+            said = _ALL_CAME % (len(found.waits) - 1, min(wait.number for wait in found.waits.values()))
+            yield RULE.undecided(said, [match.failure for match in matches(RULE._replace(printed=(Printed(WATCHDOG),)), run)], _PATH)
+
+
+def _apart(run: Run) -> Iterator[Finding]:
+    """Compare the calls in which gloo's or HCCL's ranks stopped waiting, and who of them says nothing."""
+    known = stands(run)
+    calls = {call_of(failure): rank for rank, failure in sorted(known.failures.items(), reverse=True) if failure.frames}
+    parts = [
+        "rank %d waits %s" % (rank, stood(known.failures[rank]))
+        for call, rank in sorted(calls.items(), key=lambda each: each[1])
+        if call.isidentifier()
+    ]
+    if len(parts) < 2:
+        parts = [named(known.silent) + (" is" if len(known.silent) == 1 else " are") + " not there, while %s wait" % named(sorted(known.failures))]
+    if len(parts) > 1 or known.silent:
+        first = min(known.failures.values(), key=lambda failure: failure.when)
+        yield RULE.found(
+            ranks=known.silent if len(parts) == 1 else [],
+            verdict="The ranks take different paths: %s." % ", and ".join(parts),
+            evidence=first_of([failed(failure) for _, failure in sorted(known.failures.items())]),
+            when=first.when,
+            explains=list(known.failures.values()),
+            confidence=LOW,
+            remedy=_STACKS,
+        )
+
+
+def _side_by_side(found: Timeouts) -> str:
+    """Say how the ranks differ; nothing of the first collective, in which the path between them may be broken."""
+    waits = sorted(found.waits.items())
+    numbers = {wait.number for _, wait in waits}
+    if not (found.first and found.one_group and waits) or min(numbers) < 2:
+        return ""
+    rank, wait = max(waits, key=lambda each: each[1].number)
+    if found.behind:
+        return "The ranks take different paths: %s had not enqueued number %d (%s), in which rank %d waits." % (
+            named(found.behind),
+            wait.number,
+            wait.op,
+            rank,
+        )
+    if len(numbers) > 1:
+        other, earlier = min(waits, key=lambda each: each[1].number)
+        return "The ranks take different paths: rank %d waits in number %d (%s), and rank %d in number %d (%s)." % (
+            other,
+            earlier.number,
+            earlier.op,
+            rank,
+            wait.number,
+            wait.op,
+        )
+    if found.silent:
+        return "The ranks take different paths: %s not there, while %s in number %d (%s)." % (
+            named(found.silent) + (" is" if len(found.silent) == 1 else " are"),
+            "rank %d waits" % rank if len(waits) == 1 else "%s wait" % named([each for each, _ in waits]),
+            wait.number,
+            wait.op,
+        )
+    return ""
 
 
 def _own(run: Run) -> bool:
@@ -168,7 +259,7 @@ def _aborted(run: Run) -> List[LoggedProcess]:
 def _abort(run: Run, process: LoggedProcess) -> str:
     lost = [failure for failure in run.failures if failure.consequence == PEER_GONE]
     parts = ["rank %s was ended by SIGABRT: it %s" % (process.rank, last_seen(process).partition(" and was ended")[0])]
-    parts += ["rank %s lost it %s" % (failure.rank, stood(failure)) for failure in lost[:4]]
+    parts += ["rank %s lost the connection %s" % (failure.rank, stood(failure)) for failure in lost[:4]]
     return (
         "%s. gloo and NCCL abort a process if %s are in different collectives, or bring tensors of different sizes to one; "
         "which ones is not recorded."

@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from ddp_probe.judging.ledgers import view
+from ddp_probe.judging.ledgers import standings_of
 from ddp_probe.judging.parted import absent, doubt, evidence, explained, of_kind, only_waits, waiting
 from ddp_probe.judging.rule import ERROR, HIGH, MEDIUM, WARNING, Finding, Rule
 from ddp_probe.judging.words import capital, clock, named
@@ -32,7 +32,7 @@ def check(run: Run) -> Iterator[Finding]:
     if found is None or not only_waits(run):
         return
     lost = explained(run)
-    there = [view(run).ranks[rank] for rank in found.there]
+    there = [standings_of(run).ranks[rank] for rank in found.there]
     loops = [one for one in there if one.own is not None and not one.own.task]
     moving = [one for one in there if not one.is_working]
     told = " %s still moved at %s." % (capital(named([one.rank for one in moving])), clock(moving[0].moved())) if moving else ""

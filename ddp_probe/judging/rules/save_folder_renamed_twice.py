@@ -2,6 +2,9 @@
 
 from ddp_probe.judging.rule import Printed, Rule
 
+# One process alone can lose its temporary file as well.
+_RANKS = r"\[?\b[Rr]ank ?\d|local_rank|torchrun|torch[/\\.]distributed|DistributedDataParallel|world_size|nproc_per_node"
+
 RULE = Rule(
     id="DDP519",
     slug="save-folder-renamed-twice",
@@ -14,8 +17,18 @@ RULE = Rule(
     needs=("process.end",),
     printed=(
         Printed(
-            r"\[Errno (?:2|17|39)\] [A-Z][\w ]+: '(?P<old>[^'\n]*(?:checkpoint|ckpt)[^'\n]*)' -> '(?P<new>[^'\n]*(?:checkpoint|ckpt)[^'\n]*)'",
+            r"\[Errno 2\] [A-Z][\w ]+: '(?P<new>[^'\n]+)\.te?mp' -> '(?P=new)'",
+            beside=_RANKS,
+            says="The temporary file of {new} is gone: another rank of the host, or a host on the same folder, has renamed it already.",
+        ),
+        Printed(
+            r"\[Errno (?:2|17|39)\] [A-Z][\w ]+: '(?![^'\n]*\.te?mp')(?P<old>[^'\n]*(?:checkpoint|ckpt)[^'\n]*)' -> "
+            r"'(?P<new>[^'\n]*(?:checkpoint|ckpt)[^'\n]*)'",
             says="{old} could not be renamed to {new}: another rank did so first, or the folder is on another node.",
+        ),
+        Printed(
+            r"\[Errno (?:2|39)\] [A-Z][\w ]+: '(?P<old>[^'\n]*\btmp-checkpoint-\d+[^'\n]*)'(?! ->)",
+            says="{old} is gone: another rank has renamed the folder already, or it is on another node.",
         ),
     ),
 )

@@ -29,6 +29,11 @@ RULE = Rule(
     needs=("ddp.init",),
     printed=(
         Printed(
+            r"out of memory\. Tried to allocate [^\n]{1,40}\. GPU 0 [^\n]*?(?:Process \d+ has [\d.]+ [MG]iB memory in use\. ?){3,}",
+            says="Card 0 is full, and torch lists several other processes on it: the ranks of this host have not chosen a card of their own.",
+            ranks=False,
+        ),
+        Printed(
             card_use.DUPLICATE,
             beside=(
                 r" in (?:barrier|all_gather_object|broadcast_object_list|monitored_barrier)\b"

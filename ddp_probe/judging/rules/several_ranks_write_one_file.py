@@ -31,7 +31,7 @@ class _Clash(NamedTuple):
 
 
 def check(run: Run) -> Iterator[Finding]:
-    """Compare the saves of each file; the clash with most ranks is told."""
+    """Compare the saves of each file; the clash with most ranks is reported."""
     clashes = [clash for saves in Saves(run).files() for clash in [_clash(saves)] if clash is not None]
     if not clashes:
         return

@@ -3,6 +3,7 @@
 from ddp_probe.judging.rule import Printed, Rule
 from ddp_probe.judging.vendor_words import CARDS
 
+_BUSY = r"(?:all )?CUDA-capable device(?:s|\(s\))? (?:is/)?are busy or unavailable|devicesUnavailable|cudaErrorDevicesUnavailable"
 _SMALL = r"(?:[\d.]+ (?:MiB|KiB|bytes)|0 bytes)"
 
 RULE = Rule(
@@ -24,14 +25,25 @@ RULE = Rule(
     ),
     needs=("process.end",),
     printed=(
-        Printed(r"(?:all )?CUDA-capable device(?:s|\(s\))? (?:is/)?are busy or unavailable|devicesUnavailable|cudaErrorDevicesUnavailable"),
+        Printed(
+            _BUSY,
+            beside=r"[Ee]xclusive|E\. Process",
+            says="A card in exclusive mode takes one process: another one holds it, or a rank uses the card of its neighbour.",
+            next="Look who is on the card (nvidia-smi). If it is a rank of this job, let each call torch.cuda.set_device(LOCAL_RANK) first.",
+        ),
+        Printed(_BUSY),
         Printed(
             r"CUDA error: out of memory",
             beside=r"_cuda_init|_cuda_setDevice|in _lazy_init\b|in set_device\b",
             says="The card has no memory left before this process uses any.",
         ),
         Printed(r"[Ll]ast training process is running|Failed to initialize the HCCP process|HCCP process [^\n]*already"),
-        Printed(r"\[?Device already acquired|[Dd]evice acquire failed"),
+        Printed(r"\[?Device already acquired|Couldn't open device: /dev/(?:accel|vfio)\w*/?\w* \(Device or resource busy\)"),
+        Printed(
+            r"\[Generic failure\] *Device acquire failed",
+            says="Gaudi's runtime cannot acquire a card: another process holds it, or the driver or the container does not give it.",
+            next="hl-smi lists the cards and who is on them; in a container look at --runtime=habana and HABANA_VISIBLE_DEVICES.",
+        ),
         Printed(r"Failed to bind the IP port|IP address and port have been bound already|Communication_Error_Bind_IP_Port"),
         Printed(r"(?:%s|[Dd]evice)[^\n]{0,40}(?:is|has been) (?:busy|occupied|used by another process|in use by another)" % CARDS),
         Printed(

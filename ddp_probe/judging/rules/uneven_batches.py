@@ -2,9 +2,12 @@
 
 from typing import Iterator
 
-from ddp_probe.judging.rule import Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.printed import by_text
+from ddp_probe.judging.rule import LOW, Finding, Printed, Rule, failed, first_of
+from ddp_probe.judging.timeouts import Timeouts, timeouts
+from ddp_probe.judging.waiting import waited
 from ddp_probe.judging.who import told
-from ddp_probe.judging.words import place
+from ddp_probe.judging.words import named, place
 from ddp_probe.reading.model import Run
 
 _TIMEOUT = r"[Ww]atchdog caught collective operation timeout|Timed out waiting \d+ ?ms for (?:recv|send) operation|[Cc]ollective operation timeout"
@@ -17,7 +20,10 @@ RULE = Rule(
     cause="uneven_batches",
     title="Some ranks have fewer batches than others.",
     symptom="The job hangs or times out in the last steps of an epoch; or DDP's join says that a rank exhausted its inputs.",
-    evidence="In a plain log: a timeout, and progress lines with different totals for one epoch. The probe's events do not count batches.",
+    evidence=(
+        "In a plain log: a timeout, and progress lines with different totals for one epoch; or a timeout in a reduction of one element (a loss, a "
+        "count), with nothing enqueued after it. The probe's events do not count batches."
+    ),
     remedy=(
         "Give all ranks the same number of batches: DistributedSampler (which pads), drop_last=True, or 'with Join([model]):' (from "
         "torch.distributed.algorithms.join) around the loop."
@@ -62,19 +68,71 @@ RULE = Rule(
             ranks=False,
         ),
     ),
+    yields_to=("rank0-long-work", "collective-on-one-rank"),
+)
+
+_DECIDES = (
+    " To decide: print each rank's number of batches (len(loader), or a counter in the loop). If they are equal, look at what the ranks that printed "
+    "nothing do then: evaluate, save, or leave the loop early."
 )
 
 
 def check(run: Run) -> Iterator[Finding]:
     """Find exceptions that say so; batches are not in the events."""
-    found = [match for match in told(RULE, run) if match.printed is RULE.printed[0]]
+    found = [match for match in told(RULE, run) if match.printed in (RULE.printed[0], RULE.printed[-1])]
     if not found:
         return
     failure = found[0].failure
+    by_join = found[0].printed is RULE.printed[0]
     yield RULE.found(
         ranks=[],
-        verdict="One rank ran out of batches before the others, which were at %s; each of them got this message." % place(failure.site),
+        verdict=(
+            "One rank ran out of batches before the others, which were at %s; each of them got this message."
+            if by_join
+            else "The ranks gather tensors of different shapes at %s: their last batches differ in length."
+        )
+        % place(failure.site),
         evidence=first_of([failed(match.failure) for match in found]),
         when=failure.when,
         explains=[match.failure for match in found],
+    )
+
+
+def read(run: Run) -> Iterator[Finding]:
+    """Use what torch says; else a timeout of one element, which is a loss, a count or a flag that each rank reduces once a step."""
+    found = list(by_text(RULE, run, plain=True))
+    yield from found
+    for one in [] if found else timeouts(RULE, run):
+        if _one_element(one):
+            failure = one.match.failure
+            rank, wait = sorted(one.waits.items())[0]
+            yield RULE.found(
+                ranks=one.silent,
+                verdict="%s in a reduction of one element (number %d: a loss, a count or a flag), to which %s not come: "
+                "most often because its batches have run out."
+                % (
+                    "Rank %d waits" % rank if len(one.waits) == 1 else "Ranks wait",
+                    wait.number,
+                    "%s %s" % (named(one.silent), "does" if len(one.silent) == 1 else "do") if one.silent else "another rank does",
+                ),
+                evidence=[failed(failure)],
+                when=float(failure.at.line),
+                explains=[each for each in run.failures if each.at.file == failure.at.file and waited(each)] or [failure],
+                confidence=LOW,
+                remedy=RULE.remedy + _DECIDES,
+            )
+
+
+def _one_element(one: Timeouts) -> bool:
+    """Tell whether all wait in one reduction of one element, and had enqueued nothing after it."""
+    numbers = {wait.number for wait in one.waits.values()}
+    small = all(wait.op == "ALLREDUCE" and wait.size == 1 for wait in one.waits.values())
+    return (
+        one.first
+        and small
+        and not one.barrier
+        and len(numbers) == 1
+        and min(numbers) > 1
+        and bool(one.enqueued)
+        and set(one.enqueued.values()) == numbers
     )

@@ -14,6 +14,8 @@ from ddp_probe.shared import schema
 from ddp_probe.shared.own_code import package
 from ddp_probe.shared.schema import Site
 
+_SKIPPED = r"(?:recover from OOM|out of memory)[^\n]*(?:\n[^\n]*){0,4}?[Ss]kipping|recover from OOM"
+
 RULE = Rule(
     id="DDP613",
     slug="unused-parameters",
@@ -34,7 +36,18 @@ RULE = Rule(
             says="Parameters {indices} of the model got no gradient.",
         ),
         Printed(
+            r"Parameters which did not receive grad for rank (?P<rank>\d+): (?P<indices>[A-Za-z_][^\n]{0,120})",
+            says="The parameters {indices} got no gradient.",
+        ),
+        Printed(
             r"Expected to have finished reduction in the prior iteration before starting a new one",
+            beside=_SKIPPED,
+            says="DDP's exchange was not finished: a batch was skipped after an out-of-memory, or parameters took no part in the loss.",
+            next="A rank must not skip a batch alone: let all ranks skip it together (all_reduce a flag before backward), or make batches smaller.",
+        ),
+        Printed(
+            r"Expected to have finished reduction in the prior iteration before starting a new one",
+            nowhere=_SKIPPED,
             says="Parameters of the model took no part in the loss.",
         ),
         Printed(r"LightningModule has parameters that were not used in producing the loss", says="Parameters of the model took no part in the loss."),

@@ -1,5 +1,6 @@
 """The loader does not find a library of the accelerator's software."""
 
+from dataclasses import replace
 from typing import Iterator
 
 from ddp_probe.judging import vendor_words
@@ -18,6 +19,8 @@ _NAMES = (
     r"|mkl\w*_sycl|Synapse|hcl|synapse\w*|diopi\w*|tpu\w*"
     r"|c10_(?:%s)|(?:%s|%s|%s)\w*)" % (DEVICES, MODULES, DEVICES, BACKENDS)
 )
+# NCCL and RCCL look for these plugins, and do without them.
+_SO = r"(?!-(?:net|tuner|profiler|env)\b)[\w.-]*\.so[\w.]*"
 # Not in a line in which a library reports what it looks for and does not need.
 _NO_REMARK = r"(?m:^)(?![^\n]*(?:NCCL INFO|NET/Plugin|dso_loader))[^\n]*?"
 
@@ -43,7 +46,7 @@ RULE = Rule(
     needs=("process.end",),
     printed=(
         Printed(
-            _NO_REMARK + r"(?P<library>" + _NAMES + r"[\w.-]*\.so[\w.]*): cannot open shared object file",
+            _NO_REMARK + r"(?P<library>" + _NAMES + _SO + r"): cannot open shared object file",
             unless=r"No backend type associated|Failed to load image Python extension|dso_loader|tensorflow/",
             says="The loader does not find {library}.",
         ),
@@ -53,13 +56,26 @@ RULE = Rule(
                 r"|dlopen[^\n]{0,20}failed)[^\n]{0,20}?(?P<library>"
             )
             + _NAMES
-            + r"[\w.-]*\.so[\w.]*)",
+            + _SO
+            + r")",
             unless=r"dso_loader|tensorflow/|Failed to load image Python extension",
             says="{library} cannot be loaded.",
         ),
         Printed(
             r"No module named '(?P<library>tbe|te|te_fusion|topi|acl|auto_tune|mspti)(?:\.[\w.]+)?'",
             says="The toolkit's Python module {library} is not on the path: its environment script was not sourced.",
+        ),
+        Printed(
+            r"fi_getinfo error: ret -61, providers 0|atl_ofi[^\n]*can't find suitable provider",
+            says="oneCCL finds no provider of libfabric: FI_PROVIDER_PATH leads to none, or the provider's library is not installed.",
+        ),
+        Printed(
+            r"EC0010[^\n]*Failed to import Python module \[ModuleNotFoundError: No module named '(?P<library>[\w.]+)'",
+            says="CANN's compiler of operators lacks the Python package {library}.",
+        ),
+        Printed(
+            r"EH9999[^\n]*\[Init\]\[Env\] ?init env failed",
+            says="CANN's compiler of operators does not start: a Python package that it needs (decorator, sympy, attrs) is missing.",
         ),
         _PLUGIN,
         Printed(
@@ -78,9 +94,7 @@ def check(run: Run) -> Iterator[Finding]:
     """Use the loader's words; a plugin that the interpreter lacks is named by Python, and LD_LIBRARY_PATH does not help."""
     plugin = next((match for match in matches(RULE, run) if match.printed is _PLUGIN), None)
     for finding in by_text(RULE, run):
-        if plugin is not None:
-            finding.remedy = _install(plugin)
-        yield finding
+        yield finding if plugin is None else replace(finding, remedy=_install(plugin))
 
 
 def _install(plugin: Match) -> str:

@@ -53,7 +53,7 @@ RULE = Rule(
 
 
 _MMENGINE = "mmengine.logging.history_buffer.HistoryBuffer"
-# What follows the first class in mmengine's own checkpoints; the loader names one at a time.
+# What follows the first class in mmengine's checkpoints; the loader names one at a time.
 _MORE = (
     "numpy's ndarray, dtype, _reconstruct, scalar and the dtype classes in use, and builtins.getattr, for which you can give a narrow replacement "
     "as (object, 'builtins.getattr')"

@@ -3,14 +3,14 @@
 from collections import Counter
 from typing import Dict, Iterator, Tuple
 
-from ddp_probe.judging.ledgers import Standing, as_site, view
+from ddp_probe.judging.ledgers import Standing, as_site, standings_of
 from ddp_probe.judging.rule import MEDIUM, WARNING, Evidence, Finding, Rule
 from ddp_probe.judging.words import at, subject
 from ddp_probe.reading.model import Run
 from ddp_probe.reading.whole_ledger import LedgerSite, Record
 
 _RANKS = 4  # Ledgers that are read as a whole for one line of the job.
-_MOST = 3  # Lines of the job that are told.
+_MOST = 3  # Lines of the job that are reported.
 _Line = Tuple[str, LedgerSite]
 
 RULE = Rule(
@@ -27,7 +27,7 @@ RULE = Rule(
 
 def check(run: Run) -> Iterator[Finding]:
     """Name each line whose work nobody has waited for, and the ranks that came there."""
-    ranks = view(run).ranks
+    ranks = standings_of(run).ranks
     times: Dict[_Line, Counter[int]] = {}
     for rank, standing in ranks.items():
         for (op, site), count in standing.ledger.dropped.items():
@@ -66,12 +66,12 @@ def _first(standing: Standing, line: _Line) -> Record:
 
 
 def _began(run: Run, rank: int, line: _Line) -> float:
-    standing = view(run).ranks[rank]
+    standing = standings_of(run).ranks[rank]
     return standing.wall(_first(standing, line).entered_ns)
 
 
 def _shown(run: Run, rank: int, line: _Line) -> Evidence:
-    standing = view(run).ranks[rank]
+    standing = standings_of(run).ranks[rank]
     first = _first(standing, line)
     lasted = (first.left_ns - first.entered_ns) * 1e-6
     return Evidence(standing.ledger.path, first.number, as_site(line[1]), "rank %d: the work was thrown away %.1f ms after the call" % (rank, lasted))

@@ -53,14 +53,18 @@ RULE = Rule(
             r"(?:Unable|[Ff]ailed) to (?:find|get|resolve)[^\n]{0,40}(?:network )?(?:interface|ifname|NIC)\b"
             r"|\b(?:%s)_(?:SOCKET_IFNAME|IF_IP)[^\n]*(?:not|invalid|fail)" % COMMUNICATION
         ),
-        Printed(r"ncclSystemError|unhandled system error", beside=_BRIDGES, says="NCCL has chosen a container bridge as the way to the other hosts."),
         Printed(
-            (
-                r"ibv_(?:modify_qp|reg_mr\w*|create_\w+|open_device)\b[^\n]*failed|Got completion[^\n]* with (?:error|status=?) ?(?:12\b"
-                r"|IBV_WC_RETRY_EXC_ERR)"
-            ),
-            says="The InfiniBand or RoCE path between two hosts does not work (NCCL_IB_HCA, NCCL_IB_GID_INDEX).",
+            r"ncclSystemError|unhandled system error|[Ss]ocket Timeout|[Cc]onnect[^\n]*(?:refused|timed out)",
+            beside=r"SOCKET_IFNAME (?:set by environment to|set to|=) ?lo\b|\bUsing (?:\[0\] ?)?lo:127\.0\.0\.1<\d+>",
+            says="The communication library was told to use the interface lo, which does not lead to another host.",
+            ranks=False,
         ),
+        Printed(
+            r"NCCL WARN[^\n]*(?:network IB not found|Failed to initialize any NET plugin)",
+            says="NCCL was told to use InfiniBand (NCCL_NET=IB), and this host has none.",
+            ranks=False,
+        ),
+        Printed(r"ncclSystemError|unhandled system error", beside=_BRIDGES, says="NCCL has chosen a container bridge as the way to the other hosts."),
         Printed(
             r"(?:NCCL[^\n]*Call to bind|\bCall to connect|\b[Cc]onnect to [^\s<]+<\d+>|socket\w*Connect:)[^\n]*?%s" % _NO_WAY,
             says="NCCL cannot connect to another rank: {why}.",
@@ -68,6 +72,12 @@ RULE = Rule(
         Printed(
             r"NCCL WARN[^\n]*(?:progressing operation=Connect|to execute operation Connect from rank \d+)",
             says="NCCL cannot connect two ranks.",
+        ),
+        Printed(
+            r"(?P<lib>NCCL|%s) [Ee]rror[^\n]*unhandled system error|\bncclSystemError" % COMMUNICATION,
+            says="A system call of the communication library failed, and it does not say which: the network, /dev/shm or a limit of the host.",
+            next="Start with NCCL_DEBUG=INFO (for other libraries their own variable): the first line with WARN before the error names the call.",
+            ranks=False,
         ),
         # Until all ranks are present, NCCL makes no communicator, and torch does not count a first operation.
         Printed(
@@ -93,6 +103,7 @@ RULE = Rule(
         # After a restart it is the address of a rank that is gone: the interface is not the cause.
         Printed(
             r"[Cc]onnectFullMesh failed",
+            unless=r"(?:closed|reset) by (?:remote )?peer",  # The peer was reached, and has gone.
             nowhere=r"restart_count=[1-9]|Restart(?:ing)? worker|[Ww]ill restart|attempts left",
             says="gloo cannot connect all ranks.",
         ),
@@ -125,7 +136,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _one_host(run: Run) -> bool:
-    """Tell whether all ranks are on one host: every address is reachable there, so one that does not answer belongs to a rank that is gone."""
+    """Tell whether all ranks are on one host: every address is reachable there, so an address that does not answer belongs to a rank that is gone."""
     return not run.missing and len({process.host for process in run.processes}) == 1
 
 

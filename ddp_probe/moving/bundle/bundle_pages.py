@@ -3,12 +3,14 @@
 import json
 import os
 import platform
+import re
 import sys
 from functools import lru_cache
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 import ddp_probe
 from ddp_probe.judging.doctor import cards, checks, host
+from ddp_probe.judging.doctor.children import ChildAnswer
 from ddp_probe.judging.doctor.examine import examine
 from ddp_probe.judging.doctor.host import Host, Request
 from ddp_probe.judging.judge import Diagnosis
@@ -23,6 +25,7 @@ from ddp_probe.showing.paths import Paths
 from ddp_probe.showing.rank_state import rank_states
 
 _SECONDS = 30.0
+_SHOWN_BY_RUN = "shown by the run"
 _WIDTH = 80
 _DISTRIBUTIONS = ("mmengine", "mmcv", "mmcv-full", "accelerate", "transformers", "lightning", "deepspeed", "numpy")
 
@@ -33,10 +36,37 @@ def _doctors_host() -> Host:
     return Host(Request(seconds=_SECONDS))
 
 
+def begin(run: Run) -> None:
+    """Start what takes longest, children that import torch, while the run is read; not if its ranks have shown here that torch can be imported."""
+    here = _doctors_host()
+    if here.knows(_SHOWN_BY_RUN):  # Another run was bundled before this one.
+        _doctors_host.cache_clear()
+        here = _doctors_host()
+    version = host.packages_of(here).version("torch")
+    started = {(process.started.executable, process.started.versions.get("torch", "").partition("+")[0]) for process in run.processes}
+    cardless = cards.signed(here) is None and not any(process.started.accelerators for process in run.processes)
+    if not version or started != {(sys.executable, version.partition("+")[0])} or not cardless:
+        cards.begin(here)
+        return
+    here.once(_SHOWN_BY_RUN, lambda: version)
+    here.once("accelerator", lambda: None)
+    here.once(("torch_facts", ()), lambda: ChildAnswer([{"torch": version, "built": _built_for(here)}], 0, "", 0.0))
+
+
+def _built_for(here: Host) -> Dict[str, str]:
+    """Return what torch was built for, as its own file says."""
+    text = here.read(os.path.dirname(host.packages_of(here).origin("torch")), "version.py")
+    return dict(re.findall(r"^(cuda|hip|xpu)\b[^=\n]*= '([^']+)'", text, re.M))
+
+
 def host_table() -> Tuple[str, List[Dict[str, Any]]]:
     """Return doctor's static table as text, and as `doctor --json` has it."""
-    results = sorted(examine(_doctors_host(), checks.static()), key=lambda result: result.check.id)
-    return "\n".join(line.text for line in doctor_page.lines(results, _WIDTH)) + "\n", [result.as_json() for result in results]
+    here, wanted, note = _doctors_host(), checks.static(), ""
+    if here.knows(_SHOWN_BY_RUN):
+        wanted = tuple(module for module in wanted if "torch-imports" not in (module.CHECK.slug, *module.CHECK.needs))
+        note = "\ntorch-imports and what needs it were not checked: the ranks of the run imported torch %s here.\n" % _facts()["torch"]
+    results = sorted(examine(here, wanted), key=lambda result: result.check.id)
+    return "\n".join(line.text for line in doctor_page.lines(results, _WIDTH)) + "\n" + note, [result.as_json() for result in results]
 
 
 def _facts() -> Dict[str, Any]:
@@ -49,7 +79,7 @@ def built() -> str:
     if not facts:
         return ""
     runtimes = ", ".join("%s %s" % item for item in facts.get("built", {}).items()) or "CPU alone"
-    return "for %s; backends %s" % (runtimes, ", ".join(facts.get("backends", [])) or "unknown")
+    return "for %s" % runtimes + ("; backends %s" % (", ".join(facts["backends"]) or "unknown") if "backends" in facts else "")
 
 
 def host_rows() -> Iterator[Tuple[str, str]]:
@@ -203,7 +233,7 @@ def _card(process: LoggedProcess, name: str) -> str:
 
 
 def _variables(run: Run) -> Iterator[Tuple[str, str]]:
-    """Yield the variables that are the same on each rank: others are the launcher's own numbers."""
+    """Yield the variables that are the same on each rank: others are the launcher's numbers."""
     starts = [process.started.environment for process in run.processes if process.start is not None]
     for name in sorted(set.intersection(*map(set, starts)) if starts else ()):
         if len({start[name] for start in starts}) == 1 and name not in _HIDDEN:

@@ -1,4 +1,4 @@
-"""What goes into a bundle: the one list of the kinds of files that a run leaves, and where each of them lies in the archive."""
+"""What goes into a bundle: the list of the kinds of files that a run leaves, and where each of them lies in the archive."""
 
 import fnmatch
 import os

@@ -1,4 +1,4 @@
-"""Makes a bundle: reads and judges the run, writes what goes in into a folder of its own, masked and bounded, and packs it."""
+"""Makes a bundle: reads and judges the run, writes what goes in into a separate folder, masked and bounded, and packs it."""
 
 import ast
 import contextlib
@@ -21,7 +21,7 @@ from ddp_probe.reading.bundled import HeldFile, Manifest
 from ddp_probe.reading.load_run import load
 from ddp_probe.reading.model import LoggedProcess, Run
 from ddp_probe.shared.errors import UnusableError, UsageError
-from ddp_probe.shared.masking.secrets import MASK
+from ddp_probe.shared.masks import MASK
 from ddp_probe.shared.schema import HangSuspected
 from ddp_probe.showing.masker import Masker
 
@@ -37,6 +37,8 @@ class BundleRequest(NamedTuple):
     output: str = ""
     most: int = MOST_BYTES
     source: bool = True  # Whether the files of the job that the report quotes go in.
+    writes: bool = False  # Whether it will be put in its place, and may then overwrite a file there.
+    force: bool = False
 
 
 class Prepared(NamedTuple):
@@ -87,6 +89,8 @@ class _Maker:
             raise UnusableError(what="There is nothing to bundle.", why="None of the files can be read.", what_to_do="'report' says why.")
         self.name = "ddp_probe-" + _file_name(self._masker.text(os.path.basename(self._contents.paths[0]), "the name of a file"))
         self.output = request.output or self.name + ".tar.gz"
+        if request.writes:
+            stage.refuse_taken(self.output, force=request.force)
         self._root = os.path.join(scratch, self.name)
         self._packed = os.path.join(scratch, "packed")
         self._manifest = Manifest(bundled.VERSION, ddp_probe.__version__, launch=self._sources.launch)
@@ -96,12 +100,14 @@ class _Maker:
         """Return the bundle."""
         with job_source.noted() as sources:
             run = load(self._request.paths, self._progress)
+            is_here = platform.node() in {process.host for process in (*run.processes, *run.launchers)}
+            if is_here:
+                bundle_pages.begin(run)
             first = judge(run)
             bundle_pages.everything_said(first)
         files = self._stage()
         self._describe(run)
         files += self._quote(sources) if sources and self._request.source else []
-        is_here = platform.node() in {process.host for process in (*run.processes, *run.launchers)}
         return self._fitted(files, first, is_here=is_here)
 
     def _stage(self) -> List[Staged]:
@@ -157,7 +163,7 @@ class _Maker:
 
     def _reading(self) -> _Reading:
         """Read and judge what has been staged."""
-        with bundled.reading(os.path.basename(self.output), self._root, self._manifest) as inside:
+        with bundled.reading(bundled.OpenBundle(os.path.basename(self.output), self._root, self._manifest)) as inside:
             diagnosis = judge(load(inside))
             return _Reading(diagnosis, bundle_pages.everything_said(diagnosis))
 
@@ -170,7 +176,7 @@ class _Maker:
             left_out.update(fitted.left_out)
             if not any(one.kind in (contents.LOG, contents.TEXT) for one in files):
                 break
-            with bundled.reading(os.path.basename(self.output), self._root, self._manifest) as inside:
+            with bundled.reading(bundled.OpenBundle(os.path.basename(self.output), self._root, self._manifest)) as inside:
                 diagnosis = judge(load(inside))
                 own = bundle_pages.of(diagnosis, self._masker, is_here=is_here)
             size = self._pack(files, own)
@@ -216,7 +222,7 @@ def _file_name(text: str) -> str:
 
 
 def _difference(first: Diagnosis, second: Diagnosis) -> str:
-    """Say how the report over the bundle differs from the one over the run: what was cut may have been the evidence."""
+    """Say how the report over the bundle differs from that over the run: what was cut may have been the evidence."""
     one, other = (" and ".join(finding.id for finding in each.findings) or each.verdict for each in (first, second))
     return (
         "" if one == other else "The report over the run says %s, and over this bundle %s. --max-bytes lets more of the run into it." % (one, other)

@@ -15,7 +15,7 @@ from ddp_probe.moving.bundle import contents
 from ddp_probe.reading import bundled, flight_recorder, ledger_file, whole_ledger
 from ddp_probe.reading.flight_recorder import RecorderEntry
 from ddp_probe.shared.errors import UnusableError, UsageError
-from ddp_probe.shared.masking.secrets import MASK
+from ddp_probe.shared.masks import MASK
 from ddp_probe.showing.masker import Masker
 
 LARGEST = 1 << 26  # Bytes of one file that are masked; the middle of a larger one is left out.
@@ -232,7 +232,7 @@ def _whole(root: str, files: Fitted, most: int, packed: bool) -> Tuple[List[Stag
 
 def _remove(root: str, one: Staged, most: int, packed: bool) -> str:
     os.unlink(os.path.join(root, *one.place.split("/")))
-    return "There is no room for it: the bundle has %d bytes%s at most." % (most, "" if packed else ", unpacked,")
+    return "No room is left: the bundle has %d bytes%s at most." % (most, "" if packed else ", unpacked,")
 
 
 def _level(costs: List[int], room: int) -> int:
@@ -279,10 +279,20 @@ def refuse_taken(path: str, *, force: bool) -> None:
         raise UsageError("%s is a folder." % path, "Name the file to write: -o FILE.tar.gz.")
     if os.path.lexists(path) and not force:
         raise _taken(path)
+    draft = "%s.%d.part" % (path, os.getpid())
+    try:
+        os.close(os.open(draft, _WRITE, 0o600))
+        os.unlink(draft)
+    except OSError as exc:
+        raise _unwritten(path, exc) from exc
 
 
 def _taken(path: str) -> UnusableError:
     return UnusableError(what="%s is there already." % path, why="It is not overwritten.", what_to_do="Name another file with -o, or add --force.")
+
+
+def _unwritten(path: str, exc: OSError) -> UnusableError:
+    return UnusableError(what="%s cannot be written." % path, why=exc.strerror or str(exc), what_to_do="Name a file in another folder: -o FILE.")
 
 
 def place(packed: str, path: str, *, force: bool) -> None:
@@ -295,9 +305,7 @@ def place(packed: str, path: str, *, force: bool) -> None:
     except FileExistsError as exc:
         raise _taken(path) from exc
     except OSError as exc:
-        raise UnusableError(
-            what="%s cannot be written." % path, why=exc.strerror or str(exc), what_to_do="Name a file in another folder: -o FILE."
-        ) from exc
+        raise _unwritten(path, exc) from exc
     finally:
         with contextlib.suppress(OSError):
             os.unlink(draft)

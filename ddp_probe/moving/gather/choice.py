@@ -41,7 +41,7 @@ _LARGEST, _LONGEST = 1 << 30, 1000
 
 
 class LocalRun(NamedTuple):
-    """What a host has found: a run and its folder, or why there is none."""
+    """The run of a host: a run and its folder, or why there is none."""
 
     run: Optional[RunOnHost]
     folder: str
@@ -89,7 +89,7 @@ def best(found: Iterable[RunOnHost]) -> Optional[RunOnHost]:
 
 
 def folder_of(wanted: RunOnHost, own: LocalRun) -> str:
-    """Return this host's folder of the wanted run: the one with its name, or one of the same launch; empty if there is none."""
+    """Return this host's folder of the wanted run: by its name, or of the same launch; empty if there is none."""
     same_name = [own.folder] if own.run is not None and own.run.name == wanted.name else []
     if not same_name and is_run_name(wanted.name):
         same_name = [folder for folder in _runs() if os.path.basename(folder) == wanted.name]

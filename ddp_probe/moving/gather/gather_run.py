@@ -17,9 +17,9 @@ from ddp_probe.moving.gather.keep import Keep, nothing_kept
 from ddp_probe.moving.gather.messages import GatherLine
 from ddp_probe.reading import find
 from ddp_probe.reading import gathered as gathered_folder
+from ddp_probe.shared import meeting
 from ddp_probe.shared.errors import ProbeError, UnusableError, UsageError
-from ddp_probe.shared.meeting import wire
-from ddp_probe.shared.meeting.place import MeetingPlace, agent_key, fresh_token, is_launch, leads_host, missing, of_slurm_step, place
+from ddp_probe.shared.meeting import MeetingPlace, agent_key, fresh_token, is_launch, leads_host, missing, of_slurm_step, place
 from ddp_probe.shared.rank_info import rank_info
 
 _MARGIN = 180.0  # Seconds that the store of torchrun's agent has besides waiting for rank 0; its child imports torch.
@@ -80,7 +80,7 @@ def bring(request: GatherRequest, environ: Mapping[str, str]) -> int:
         key = agent_key(environ, "gather")
         at = _told(at, key, request.seconds, environ) if key else at
         return _brought(at, request, leads=leads_host(environ))
-    except (OSError, ValueError, wire.RefusedError) as exc:
+    except (OSError, ValueError, meeting.RefusedError) as exc:
         raise _not_ended(at, "%s." % str(exc).rstrip(".")) from exc
 
 
@@ -94,12 +94,12 @@ def _not_ended(at: MeetingPlace, why: str) -> NotGatheredError:
 
 def _brought(at: MeetingPlace, request: GatherRequest, *, leads: bool, token: str = "") -> int:
     """Bring what this host has."""
-    with contextlib.closing(GatherLine(wire.entered(at.address, at.port, at.token, request.seconds), request.seconds)) as line:
+    with contextlib.closing(GatherLine(meeting.entered(at.address, at.port, at.token, request.seconds), request.seconds)) as line:
         return sender.bring(line, at, request.run, leads=leads, token=token)
 
 
 def _told(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str], meet_at: int = 0) -> MeetingPlace:
-    """Tell the others the port and the token by the store of torchrun's agent, or return the place that rank 0 has told."""
+    """Tell the others the port and the token by the store of torchrun's agent, or return the place that rank 0 has named."""
     task = {"address": at.address, "port": at.port, "key": key, "seconds": seconds, "meet_at": meet_at, "token": at.token}
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(task, file)
@@ -165,7 +165,7 @@ def _listening(at: MeetingPlace, *, anywhere: bool) -> socket.socket:
     try:
         if at.world == 1:
             return socket.create_server(("127.0.0.1", 0))
-        return wire.listen(0 if anywhere else at.port)
+        return meeting.listen(0 if anywhere else at.port)
     except OSError as exc:
         raise ProbeError(
             what="Rank 0 cannot listen on port %d." % at.port,
@@ -186,7 +186,7 @@ def _own_host(listening: socket.socket, at: MeetingPlace, request: GatherRequest
 def _bring_own(listening: socket.socket, at: MeetingPlace, request: GatherRequest, token: str) -> None:
     listening.close()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # rank 0 says it
-    with contextlib.suppress(OSError, ValueError, wire.RefusedError):
+    with contextlib.suppress(OSError, ValueError, meeting.RefusedError):
         _brought(at, request, leads=True, token=token)
 
 

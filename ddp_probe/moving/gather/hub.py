@@ -9,12 +9,11 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ddp_probe.judging.words import spans
 from ddp_probe.moving.gather import choice
+from ddp_probe.moving.gather.gathering import HostFiles, HostSession, Shared
 from ddp_probe.moving.gather.keep import Keep
 from ddp_probe.moving.gather.messages import VERSION, ExitCode, GatherLine, Hello, RunOnHost, Wanted
-from ddp_probe.moving.gather.session import HostFiles, HostSession, Shared
-from ddp_probe.shared.meeting.door import Door
-from ddp_probe.shared.meeting.guests import Guests, refusal
-from ddp_probe.shared.meeting.place import MeetingPlace
+from ddp_probe.shared.door import Door, Guests, refusal
+from ddp_probe.shared.meeting import MeetingPlace
 from ddp_probe.showing.bundle_page import size as human
 
 _HELLO = 10.0  # Seconds that a new connection has for its first message.
@@ -51,7 +50,7 @@ class GatherHub:
         self._door.open()
 
     def chosen(self, alive: Callable[[], bool]) -> Optional[RunOnHost]:
-        """Return the run to gather: the one of rank 0's host, or the newest of the others if it has none."""
+        """Return the run to gather: that of rank 0's host, or the newest of the others if it has none."""
         while self._wait(lambda: 0 in self._hosts or not alive()):
             pass
         own = self._hosts[0].hello.found if 0 in self._hosts else None
@@ -124,7 +123,7 @@ class GatherHub:
             refused = [_REFUSED % (one["host"], one["rank"], one["world"]) for one in self._guests.strangers[:_MOST_NAMED]]
         return refused + ([unknown] if unknown else [])
 
-    # --- the connections, each in a thread of its own
+    # --- the connections, each in a separate thread
 
     def _enter(self, connected: socket.socket) -> None:
         line = GatherLine(connected, self._seconds)

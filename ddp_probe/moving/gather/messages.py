@@ -7,7 +7,8 @@ from typing import Iterator, List, Optional, Type, TypeVar, Union
 
 import msgspec
 
-from ddp_probe.shared.meeting.wire import Line
+from ddp_probe.shared.meeting import Line
+from ddp_probe.shared.schema import UNREADABLE
 
 if sys.version_info >= (3, 9):
     from typing import Annotated
@@ -179,7 +180,7 @@ class GatherLine(Line):
 def _decoded(text: bytes, kind: Type[_T]) -> _T:
     try:
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+    except UNREADABLE as exc:
         raise ValueError("it sent what is not a valid message: %s" % exc) from exc
 
 

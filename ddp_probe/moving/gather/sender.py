@@ -30,8 +30,7 @@ from ddp_probe.moving.gather.messages import (
 )
 from ddp_probe.reading import find, fold
 from ddp_probe.shared.errors import ProbeError
-from ddp_probe.shared.meeting.place import MeetingPlace
-from ddp_probe.shared.meeting.wire import RefusedError
+from ddp_probe.shared.meeting import MeetingPlace, RefusedError
 
 _LONGEST = 1000  # Characters of an error that are said.
 _EVERY = 1.0  # Seconds between two messages that the fold goes on.

@@ -10,6 +10,7 @@ from ddp_probe.reading.checkpoints import tensor_names
 from ddp_probe.reading.checkpoints.judge_path import judge
 from ddp_probe.reading.checkpoints.judged import Comparison, Judged
 from ddp_probe.shared.errors import UnusableError
+from ddp_probe.shared.schema import UNREADABLE
 
 _BYTES = 1 << 26  # A list longer than this is not read.
 _ROWS = msgspec.json.Decoder(List[Tuple[str, Tuple[int, ...], str, bool, str]])
@@ -44,7 +45,7 @@ def _model(path: str) -> Optional[List[Tuple[str, Tuple[int, ...], str, bool, st
     try:
         with open(path, "rb") as stream:
             return _ROWS.decode(stream.read(_BYTES))
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+    except (OSError, *UNREADABLE) as exc:
         why = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)[:200]
         raise UnusableError(
             what="%s is not a list of parameters." % path, why=why, what_to_do="Name a checkpoint, or models/DIGEST.json of a run."

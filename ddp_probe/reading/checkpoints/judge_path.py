@@ -23,7 +23,7 @@ def paths_of(arguments: List[str]) -> List[str]:
         matches = [argument] if os.path.lexists(argument) else sorted(glob.glob(argument, recursive=True))
         if not matches:
             raise UnusableError(
-                what="There is no %s." % argument, why="No file, folder or pattern matches.", what_to_do="Name the checkpoint's path."
+                what="No such file or folder: %s." % argument, why="No file, folder or pattern matches.", what_to_do="Name the checkpoint's path."
             )
         for match in matches:
             found.extend(_inside(match) if os.path.isdir(match) and not distributed.is_one(match) else [match])
@@ -41,10 +41,11 @@ def _inside(folder: str) -> List[str]:
         if len(found) > _MOST:
             raise UnusableError(what="%s holds more than %d checkpoints." % (folder, _MOST), why="", what_to_do="Name fewer of them.")
     if not found:
+        why, what_to_do = lookalikes.of_folder(folder)
         raise UnusableError(
             what="%s holds no checkpoint." % folder,
-            why="No file in it or below has a name such as %s." % ", ".join("*" + suffix for suffix in _SUFFIXES[:5]),
-            what_to_do="Name the file itself.",
+            why=why or "No file in it or below has a name such as %s." % ", ".join("*" + suffix for suffix in _SUFFIXES[:5]),
+            what_to_do=what_to_do or "Name the file itself.",
         )
     return found
 
@@ -75,6 +76,8 @@ def judge(path: str, *, deep: bool = False, progress: Optional[Progress] = None)
     except (RecursionError, MemoryError) as exc:
         judged.verdict, judged.because = UNKNOWN, "It is larger or deeper than what is followed (%s)." % type(exc).__name__
     add_advice(judged)
+    part = lookalikes.part_of(path)
+    judged.remarks += [part] if part else []
     return judged
 
 
@@ -139,6 +142,8 @@ def add_advice(judged: Judged) -> None:
     """Fill what to do, unless the format has said it."""
     if judged.verdict == BROKEN and not judged.what_to_do:
         judged.what_to_do = _what_to_do(judged)
+    if judged.verdict == BROKEN and judged.writers:  # What is not whole yet is not broken.
+        judged.verdict, judged.because = UNKNOWN, "It is being written."
 
 
 def _what_to_do(judged: Judged) -> str:

@@ -42,7 +42,7 @@ class WeightsOnlyAnswer(msgspec.Struct):
 
 
 class Comparison(msgspec.Struct):
-    """What --against found: names that the checkpoint lacks, has too many, or has in another shape."""
+    """The result of --against: names that the checkpoint lacks, has too many, or has in another shape."""
 
     other: str
     is_model: bool  # A list of a model's parameters, which has no buffers.

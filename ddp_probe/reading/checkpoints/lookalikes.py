@@ -1,7 +1,9 @@
 """Files that are found in the place of a checkpoint, and pickles and arrays that torch did not write."""
 
+import os
 import re
-from typing import NamedTuple, Optional
+import zlib
+from typing import NamedTuple, Optional, Tuple
 
 from ddp_probe.reading.checkpoints import fill, stored_tensors
 from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
@@ -40,6 +42,17 @@ _COMPRESSED = (
     (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
     (b"7z\xbc\xaf\x27\x1c", "7z", "7z x"),
 )
+_JOBLIB = b"joblib.numpy_pickle"
+# A ModelProto: its version, then the producer's name or the graph, each with its length before it.
+_ONNX = re.compile(rb"\x08[\x01-\x14](?:\x12[\x01-\x40][\x20-\x7e]+|\x3a)", re.S)
+_TENSORFLOW_INDEX = b"\x57\xfb\x80\x8b\x24\x75\x47\xdb"  # The end of a table of LevelDB.
+_TENSORFLOW = Lookalike(
+    "TensorFlow", "It is a part of a TensorFlow checkpoint; torch.load does not read it.", "Read it with tf.train.load_checkpoint and its folder."
+)
+_TENSORFLOW_SHARD = re.compile(r"\.data-\d{5}-of-\d{5}$")  # Values alone, which may well begin with zeros.
+_TOKENIZER = Lookalike(
+    "tokenizer", "It is a tokenizer of Hugging Face, and holds no weights.", "Name the file of the weights, such as model.safetensors."
+)
 _HDF = b"\x89HDF\r\n\x1a\n"
 
 
@@ -57,14 +70,57 @@ def of_head(head: bytes) -> Optional[Lookalike]:
     for begin, name, command in _COMPRESSED:
         if head.startswith(begin):
             return Lookalike(name, "It is compressed with %s, which torch.load does not read." % name, "Expand it first: %s." % command)
+    if head.startswith(b"GGUF"):
+        return Lookalike("GGUF", "It is a GGUF file, such as llama.cpp reads; torch.load does not read it.", "Read it with the package gguf.")
+    if _ONNX.match(head):
+        return Lookalike("ONNX", "It is an ONNX model; torch.load does not read it.", "Read it with onnx.load.")
+    if _JOBLIB in head or (head[:1] == b"\x78" and _JOBLIB in _expanded(head)):
+        return Lookalike("joblib", "It is a file of joblib; torch.load does not read it.", "Read it with joblib.load.")
+    if head[4:8] == b"TFL3":
+        return Lookalike("TensorFlow Lite", "It is a TensorFlow Lite model; torch.load does not read it.", "Read it with tf.lite.Interpreter.")
+    if head[257:262] == b"ustar":
+        return Lookalike("tar", "It is a tar archive, which torch.load does not read.", "Expand it first: tar -xf.")
     if head.startswith(_HDF):
         return Lookalike("HDF5", "It is an HDF5 file, such as Keras writes; torch.load does not read it.", "Read it with h5py.")
     return None
 
 
+def _expanded(head: bytes) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(head)
+    except zlib.error:
+        return b""
+
+
+def of_folder(folder: str) -> Tuple[str, str]:
+    """Say what a folder without a checkpoint of torch holds, and what to do; two empty texts if it is nothing that is known."""
+    try:
+        held = set(os.listdir(folder))
+    except OSError:
+        return "", ""
+    if "saved_model.pb" in held:
+        return "It is a TensorFlow model.", "Read it with tf.saved_model.load."
+    if any(name.endswith(".index") and name[: -len("index")] + "data-00000-of-00001" in held for name in held):
+        return "It is a TensorFlow checkpoint.", "Read it with tf.train.load_checkpoint."
+    if held & {"tokenizer.json", "tokenizer_config.json", "tokenizer.model"}:
+        return _TOKENIZER.because, "Name the folder of the weights."
+    return ("It holds an ONNX model.", "Read it with onnx.load.") if any(name.endswith(".onnx") for name in held) else ("", "")
+
+
+def part_of(path: str) -> str:
+    """Say to which checkpoint of several files a file belongs, by its name."""
+    if path.endswith(("_model_states.pt", "_optim_states.pt")):
+        return "It is a part of a DeepSpeed checkpoint: zero_to_fp32.py, beside its folder, makes one file of all parts."
+    return ""
+
+
 def judge(source: FileRange, judged: Judged, head: bytes) -> None:
     """Judge what is not a checkpoint of torch."""
-    found = of_head(head)
+    found = of_head(source.read(0, 4096))
+    if found is None and (source.read(source.size - 8, 8) == _TENSORFLOW_INDEX or _TENSORFLOW_SHARD.search(judged.path)):
+        found = _TENSORFLOW
+    if found is None and _is_tokenizer(source.read(0, 1 << 16)):
+        found = _TOKENIZER
     pointer = _LFS.match(source.read(0, 1024)) if head.startswith(b"version https://git-lfs") else None
     if pointer is not None or head.startswith(b"version https://git-lfs"):
         size = int(pointer.group("size")) if pointer else 0
@@ -96,6 +152,10 @@ def _say(judged: Judged, found: Lookalike) -> None:
     judged.kind, judged.because, judged.what_to_do = found
 
 
+def _is_tokenizer(head: bytes) -> bool:
+    return head.lstrip()[:1] == b"{" and all(key in head for key in (b'"added_tokens"', b'"model"', b'"version"'))
+
+
 def _is_text(head: bytes) -> bool:
     try:
         text = head[: len(head) & ~3].decode("utf-8", "ignore")
@@ -106,6 +166,11 @@ def _is_text(head: bytes) -> bool:
 
 def pickle(source: FileRange, judged: Judged) -> None:
     """Judge a pickle that torch.save did not write."""
+    found = of_head(source.read(0, 4096))
+    if found is not None:
+        judged.verdict = UNKNOWN
+        _say(judged, found)
+        return
     judged.kind, judged.verdict = "pickle", WHOLE
     machine, stream = Machine(), PickleStream(source)
     try:

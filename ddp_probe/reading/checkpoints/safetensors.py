@@ -8,6 +8,7 @@ from ddp_probe.reading.checkpoints import fill, stored_tensors, tensor_names
 from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
 from ddp_probe.reading.checkpoints.judged import WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
 from ddp_probe.reading.checkpoints.stored_tensors import Storage
+from ddp_probe.shared.schema import UNREADABLE
 
 LONGEST = 100 << 20  # Of a header; the format's own limit is 100 million bytes.
 _FOLLOWED = 32 << 20
@@ -66,7 +67,7 @@ def _entries(header: bytes, judged: Judged) -> Dict[str, _Entry]:
         raw = _HEADER.decode(header)
         metadata = _METADATA.decode(raw.pop("__metadata__")) if "__metadata__" in raw else {}
         entries = {name: _ENTRY.decode(value) for name, value in raw.items()}
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError) as exc:
+    except (*UNREADABLE, OverflowError) as exc:
         raise BrokenError("The header is not valid: %s." % str(exc)[:200], "the header", 8) from exc
     if "format" in metadata:
         judged.versions["format"] = metadata["format"][:100]
@@ -86,7 +87,7 @@ def _fill_from(entries: Dict[str, _Entry], judged: Judged) -> None:
 
 
 def _offsets(entries: Dict[str, _Entry], start: int, size: int, judged: Judged) -> None:
-    """Check that each tensor begins at the end of the one before, has the size of its shape, and is in the file."""
+    """Check that each tensor begins at the end of the previous one, has the size of its shape, and is in the file."""
     at = 0
     for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
         begin, end = entry.data_offsets

@@ -8,6 +8,7 @@ import msgspec
 from ddp_probe.reading.checkpoints import tensor_names
 from ddp_probe.reading.checkpoints.checkpoint_file import FileRange
 from ddp_probe.reading.checkpoints.judged import BROKEN, UNKNOWN, WHOLE, BrokenError, Damage, Judged, Tensor, UnknownError
+from ddp_probe.shared.schema import UNREADABLE
 
 _LONGEST = 32 << 20
 _SHARDS = 4096
@@ -31,7 +32,7 @@ def judge(path: str, source: FileRange, judged: Judged, judge_one: JudgeOne) -> 
         raise UnknownError("The index has %d bytes; at most %d are read." % (source.size, _LONGEST))
     try:
         index = _DECODER.decode(source.read(0, source.size))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError) as exc:
+    except (*UNREADABLE, OverflowError) as exc:
         raise BrokenError("The index is not valid: %s." % str(exc)[:200], os.path.basename(path)) from exc
     expected: Dict[str, List[str]] = {}
     for name, file in index.weight_map.items():

@@ -1,4 +1,4 @@
-"""Compares the names of tensors: prefixes of wrappers, what one side has and the other lacks, and the one renaming that explains it."""
+"""Compares the names of tensors: prefixes of wrappers, what one side has and the other lacks, and the renaming that explains it."""
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 

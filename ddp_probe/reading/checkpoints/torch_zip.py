@@ -92,7 +92,12 @@ def _another(archive: Archive, prefix: str, judged: Judged) -> None:
     if prefix + "version" in names or any(name.startswith((prefix + "data/", prefix + ".data/")) for name in names):
         judged.broken(Damage("The archive has no data.pkl."))
         return
-    judged.kind = "numpy archive" if names and all(name.endswith(".npy") for name in names) else "zip archive"
+    if all(name.endswith(".npy") for name in names):
+        judged.kind, judged.verdict = "numpy archive", WHOLE
+        judged.because = "It is an archive of numpy (numpy.savez): numpy.load reads it, torch.load does not."
+        _checksums(archive, prefix, judged)
+        return
+    judged.kind = "zip archive"
     judged.because = "It is a %s without data.pkl: torch.save did not write it." % judged.kind
 
 
@@ -117,10 +122,15 @@ def _versions(archive: Archive, prefix: str, judged: Judged) -> None:
 
 def _checksums(archive: Archive, prefix: str, judged: Judged) -> None:
     """Check the records that are not a tensor's, and with --deep all of them."""
+    passed_over = 0
     for entry in archive.entries:
         small = entry.size <= _SMALL and entry.packed <= _SMALL and not entry.name.startswith(prefix + "data/")
         if judged.deep or small:
             archive.check(entry)
+        else:
+            passed_over += 1
+    if passed_over:
+        judged.remarks.append("The checksums of %d records were not compared: --deep compares them." % passed_over)
 
 
 def _follow(archive: Archive, entry: ZipEntry) -> Tuple[Any, Machine, Contents]:

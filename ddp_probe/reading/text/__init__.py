@@ -7,9 +7,13 @@ from itertools import islice
 from typing import Deque, Dict, Iterable, Iterator, List, Optional, Set, Tuple, Union
 
 from ddp_probe.reading.model import Failed, TextLog
-from ddp_probe.reading.text.origins import Origin, Prefixes, clean
+from ddp_probe.reading.text.logical import PastedLines
+from ddp_probe.reading.text.marks import clean
+from ddp_probe.reading.text.origins import Logical, Origin
 from ddp_probe.reading.text.passages import signs
 from ddp_probe.reading.text.streams import Stream
+from ddp_probe.reading.text.survived import survived
+from ddp_probe.reading.text.tracebacks import TRAINING
 
 LONGEST = 1 << 16
 _BLOCK = 200  # Lines read together; a log with at most this many is short.
@@ -18,9 +22,9 @@ _STREAMS = 5000  # Sources open at a time: ranks of a large job.
 _TAIL, _BEFORE = 50, 3  # Lines kept without a sign: the last ones of the log, and those before a line with a sign.
 _ALIKE, _PATTERNS = 200, 20000  # Maximum lines of one source that differ only in numbers, and maximum kinds of such lines.
 _ROOM, _END_ROOM = 4 << 20, 1 << 20  # Characters of lines with signs, from the beginning and from the end; lines in between are only counted.
-_LONGEST_LINE = 8000  # Characters; the rest of a line is cut.
 _DIGITS = b"0123456789"
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
+_PATIENCE = 2000  # Lines after a failure in which a line of the training is looked for.
 _APART = re.compile(r"\brank\s*: (\d{1,6}) \(local_rank: (\d{1,6})\)")
 _ONE_NODE = re.compile(r"\bgroup_world_size=1\b")
 
@@ -55,7 +59,7 @@ class _Reader:
     def __init__(self, file: str, whole: bool) -> None:
         self._file = file
         self._whole = whole
-        self._prefixes = Prefixes()
+        self._lines = PastedLines(whole)
         self._streams: Dict[str, Stream] = {}  # In the order of their first line.
         self._busy: Set[str] = set()
         self._failures = Failures()
@@ -70,6 +74,8 @@ class _Reader:
         self._passed = 0
         self._dull: Set[bytes] = set()  # Lines without new information, with their digits removed.
         self._signs: List[bytes] = []  # The signs in the current block.
+        self._patience = _PATIENCE if whole else 0
+        self._went_on: List[Tuple[int, Optional[int]]] = []  # Lines of the training, the first ones after each failure; whose they are.
 
     def block(self, lines: List[bytes]) -> None:
         """Read some lines."""
@@ -77,6 +83,10 @@ class _Reader:
         self._signs = self._new_signs(lines)
         if before and not self._signs and (self._room <= 0 or not self._busy):
             self._tail.extend(zip(range(self._number - len(lines[-_TAIL:]) + 1, self._number + 1), lines[-_TAIL:]))
+            for number, line in enumerate(lines, before + 1):
+                if self._patience <= 0:
+                    break
+                self._look(number, line.decode("utf-8", "replace"), None)
         elif self._room > 0:
             self._read(before, lines)
         else:
@@ -92,21 +102,15 @@ class _Reader:
             self._passed += len(dropped)
 
     def _read(self, before: int, lines: List[bytes]) -> None:
-        first = not before
-        cleaned = [clean(raw) for raw in lines]
-        parts = [(before + index, part[:_LONGEST_LINE]) for index, seen in enumerate(cleaned, 1) for part in seen]
-        self._prefixes.learn(part for _, part in parts)
-        if first:
-            parts = self._prefixes.completed(parts)
-        for number, part in parts:
-            dull, index = self._line(number, part, first), number - before - 1
-            if dull and len(cleaned[index]) == 1 and len(lines[index]) < 1000 and len(self._dull) < _PATTERNS:
-                self._dull.add(lines[index].translate(None, _DIGITS))
+        for one in self._lines.of(before, lines):
+            dull, raw = self._line(one, not before), lines[one.number - before - 1]
+            if dull and one.lone and len(raw) < 1000 and len(self._dull) < _PATTERNS:
+                self._dull.add(raw.translate(None, _DIGITS))
 
-    def _line(self, number: int, text: str, always: bool) -> bool:
+    def _line(self, one: Logical, always: bool) -> bool:
         """Read one line; return whether it, and later lines like it, can be skipped."""
+        number, text, origin = one.number, one.text, one.origin
         self._measure(text)
-        origin, text = self._prefixes.split(text)
         stream = self._stream(origin)
         dull = not self._whole and not stream.tracing and self._is_dull(text, origin)
         if dull:
@@ -114,6 +118,8 @@ class _Reader:
         else:
             self._room -= len(text) + 1
             kept = stream.feed(number, text)
+        if self._patience > 0 and not stream.tracing:
+            self._look(number, text, origin.rank)
         self._note(stream)
         if kept or always:
             self._catch_up(number)
@@ -121,6 +127,14 @@ class _Reader:
         else:
             self._tail.append((number, text))
         return dull
+
+    def _look(self, number: int, text: str, rank: Optional[int]) -> None:
+        """Note a line of the training: a failure before it may have been survived."""
+        self._patience -= 1
+        low = text.lower()
+        if ("step" in low or "loss" in low or "epoch" in low or "iter" in low) and TRAINING.search(text):
+            self._went_on.append((number, rank))
+            self._patience = self._patience if self._whole else 0
 
     def _catch_up(self, number: int) -> None:
         """Keep the lines directly before a kept line."""
@@ -154,6 +168,7 @@ class _Reader:
         (self._busy.add if stream.busy else self._busy.discard)(stream.origin.key)
         for failed in stream.ready():
             self._failures.add(failed, stream.origin.local_rank)
+            self._patience = _PATIENCE
 
     def _close(self, key: str) -> None:
         stream = self._streams.pop(key)
@@ -180,7 +195,8 @@ class _Reader:
             for text in clean(line) if isinstance(line, bytes) else [line]:
                 self._text.add(number, text)
         offset: Optional[int] = next(iter(self._apart)) if len(self._apart) == 1 else None
-        return TextLog(self._file, self._number, self._failures.all(offset), self._text.all(), self._passed, self._failures.passed)
+        failures = survived(self._failures.all(offset), self._went_on)
+        return TextLog(self._file, self._number, failures, self._text.all(), self._passed, self._failures.passed)
 
     def _close_all(self) -> None:
         for stream in self._streams.values():

@@ -43,11 +43,11 @@ def signs(low: bytes) -> List[bytes]:
 
 
 def weigh(line: str) -> int:
-    """Return the rating of a line: nothing, possible trouble, or a failure."""
+    """Return the rating of a line: nothing, possible trouble, or a failure. What the probe printed repeats the failure of another line."""
     found = _TROUBLE.search(line)
-    if found:
+    if found and not line.startswith("ddp_probe: "):
         return TROUBLE if not _HARMLESS.search(line) else QUIET
-    return HINT if _HINT.search(line) and not _HARMLESS.search(line) else QUIET
+    return HINT if (found or _HINT.search(line)) and not _HARMLESS.search(line) else QUIET
 
 
 def rank_inside(line: str) -> Optional[int]:

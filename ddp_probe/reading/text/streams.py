@@ -30,6 +30,9 @@ class Tangle:
         if torn:
             self._name = torn.group("name")
             return [torn.group("rest")]
+        half = len(text) // 2
+        if half > 8 and text[:half] == text[half:]:  # Two ranks say the same, and one's line break came late.
+            return [text[:half]] * 2
         both = _TWO_NAMES.match(text)
         if both is None:
             return [text]

@@ -93,7 +93,8 @@ _FRAMES = 200  # Maximum frames, for infinite recursion: the first half stays, n
 _LINES, _LETTERS = 300, 1 << 16  # Maximum lines and characters of a message.
 _LOOSE = 40  # Maximum lines that belong to a message only because they follow it.
 _RECENT = 4  # A traceback without a new line for this many lines, times the open tracebacks, is no longer being printed.
-_RECORD = re.compile(  # The beginning of other output, never part of a message.
+TRAINING = re.compile(r"(?i)\b(?:epoch|step|iter(?:ation)?|loss)\b['\"]?[\s:=#\[(]{1,4}\d")  # Of a training; a bar is drawn again at its end.
+RECORD = re.compile(  # The beginning of other output, never part of a message.
     r"\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d(?:/\d{4})? \d\d:|[IWEF]\d{4} |\[[IWEF][ \d\]]|\[?(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)\b|!!! |ddp_probe: "
     r"|\S+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL|\S+:\d+(?::\d+)?\] |terminate called|\S+\.py:\d+: |\w*Warning: |usage: |\S+\.py: error:|Fatal Python error"
     r"|[^%|]{0,80}?\d{1,3}%\||srun: |slurmstepd|Killed|Aborted|Segmentation fault|.*: line \d+: |\*{10}|(?:Current t|T)hread 0x|THCudaCheck|Epoch"
@@ -229,7 +230,7 @@ class Trace:
             return self._blanks < 3
         tied = line.indent > 0 or _GOES_ON.match(line.text) is not None or self._in_summary()
         announced = self.message[-1].rstrip().endswith(":")  # The announced text may be a separate paragraph.
-        if not tied and ((self._blanks and not announced) or _RECORD.match(line.text)):
+        if not tied and ((self._blanks and not announced) or RECORD.match(line.text) or TRAINING.search(line.text)):
             return False
         self._loose += not tied
         for _ in range(self._blanks):

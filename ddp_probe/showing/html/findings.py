@@ -1,4 +1,4 @@
-"""The findings of the page: the verdict, the job's own line, what to change, the evidence, and what followed from it."""
+"""The findings of the page: the verdict, the job's line, what to change, the evidence, and what followed from it."""
 
 from itertools import groupby
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -21,7 +21,7 @@ _SiteKey = Optional[Tuple[str, int, str]]
 
 
 class SourceLine(NamedTuple):
-    """A line of the job; of the one that is meant, the call in it is `meant`."""
+    """A line of the job; in the line that is meant, the call is `meant`."""
 
     number: int
     own: bool

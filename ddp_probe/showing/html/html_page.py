@@ -13,7 +13,7 @@ import ddp_probe
 from ddp_probe.judging.judge import CLEAR, FOUND, Diagnosis
 from ddp_probe.showing import brief_form, inventory, remedies, safe
 from ddp_probe.showing.brief_form import questions
-from ddp_probe.showing.html import findings, lanes, matrix, rank_differences, stack_branches
+from ddp_probe.showing.html import findings, lanes, matrix, rank_differences, stack_branches, waits
 from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.html.quotes import Quotes
 from ddp_probe.showing.masker import Masker
@@ -96,7 +96,7 @@ def text(diagnosis: Diagnosis) -> str:
         "open_more": max(0, len(asked) - _QUESTIONS),
         "remedies": [paths(sentence) for sentence in remedies.sentences(run)[:_QUESTIONS]],
         "matrix": matrix.matrix(diagnosis, states, quotes),
-        "waits": matrix.waits_part(diagnosis),
+        "waits": waits.part(diagnosis),
         "lanes": lanes.part(diagnosis, quotes),
         "stacks": stack_branches.part(run),
         "models": rank_differences.model_tables(run, quotes),

@@ -3,10 +3,11 @@
 import os
 from datetime import datetime, timezone
 from math import floor, log10
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from ddp_probe.judging.judge import Diagnosis
 from ddp_probe.judging.words import size
+from ddp_probe.judging.words import spans as rank_spans
 from ddp_probe.shared.schema import Site
 from ddp_probe.showing.html.page_words import WORDS
 from ddp_probe.showing.html.quotes import LineLink, Quotes
@@ -178,6 +179,7 @@ def _spent(kind: str, times: List[float]) -> str:
 
 LANES = 64  # Most lanes; of more ranks than this only the first FEW are shown.
 FEW = 24
+_ALIKE = 3  # Fewest lanes that become one.
 _SPANS = 5000  # Bars of the whole page.
 _ROOM = 150  # About how many letters fit into the width of a lane.
 _THIN = 0.4  # Of a letter.
@@ -227,10 +229,18 @@ class LanePart(NamedTuple):
     left_out: int
 
 
+class LaneGroup(NamedTuple):
+    """Ranks whose lanes end alike: one lane that opens. A lane that a finding names is alone."""
+
+    who: str
+    lanes: List[LanePart]
+
+
 class LanesPart(NamedTuple):
     """All lanes, or none if nothing has a time."""
 
     lanes: List[LanePart]
+    groups: List[LaneGroup]
     shown: int
     of: int
     kinds: List[str]
@@ -256,6 +266,7 @@ def part(diagnosis: Diagnosis, quotes: Quotes) -> LanesPart:
     present = {span.kind for lane in found.lanes for span in lane.spans}
     return LanesPart(
         lanes,
+        _grouped(found.lanes, lanes) if lanes else [],
         len(lanes),
         found.of,
         [kind for kind in KINDS if kind in present] + ([MEMORY] if any(bar.kind == MEMORY for lane in lanes for bar in lane.bars) else []),
@@ -267,6 +278,29 @@ def part(diagnosis: Diagnosis, quotes: Quotes) -> LanesPart:
         seconds(length),
         len({lane.host for lane in found.lanes if lane.host}) > 1,
     )
+
+
+def _grouped(lanes: Sequence[Lane], parts: Sequence[LanePart]) -> List[LaneGroup]:
+    """Return the lanes that stand out, then those that end alike, together if they are several."""
+    alike: Dict[Any, List[int]] = {}
+    for number, lane in enumerate(lanes):
+        alike.setdefault(_end_of(lane), []).append(number)
+    groups = [group for found in alike.values() for group in ([found] if len(found) >= _ALIKE else [[number] for number in found])]
+    groups.sort(key=lambda group: (not lanes[group[0]].guilty, len(group), group[0]))
+    return [LaneGroup(_who([lanes[number] for number in group], parts[group[0]].who), [parts[number] for number in group]) for group in groups]
+
+
+def _who(group: Sequence[Lane], first: str) -> str:
+    return rank_spans([lane.rank or 0 for lane in group]) if len(group) > 1 else first
+
+
+def _end_of(lane: Lane) -> Any:
+    """Return what lanes of a group have in common: how they ended, what was last in them, and what else is in them."""
+    if lane.guilty or lane.rank is None:
+        return lane.rank, lane.pid
+    last = max(lane.spans, key=lambda span: (span.kind != HANG, not span.ended, span.begin), default=None)
+    of_last = (last.kind, last.name, _short(last.site), last.ended, last.failed) if last is not None else ()
+    return lane.ending, of_last, frozenset(span.kind for span in lane.spans), frozenset(mark.kind for mark in lane.marks)
 
 
 def _busy(found: Timeline, length: float) -> float:

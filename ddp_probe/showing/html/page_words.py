@@ -58,7 +58,11 @@ WORDS: Dict[str, str] = {
     "waits_lines_left_out": "%d more lines are omitted; --json has every line.",
     # Time.
     "lanes": "Over time",
-    "lanes_about": "One lane for each rank. Bars below others lie in them. Point at a bar, or read the table below.",
+    "lanes_about": "What a finding names comes first. Ranks that end alike are one lane, which opens: its bars are those of the first of them. "
+    "Bars below others lie in them. Point at a bar, or read the table below.",
+    "lanes_alike": "%d ranks that end alike: %s",
+    "lanes_of": "Rank %s:",
+    "lanes_hosts": "%d hosts",
     "lanes_shown": "Shown are %d of %d ranks: those that a finding names, then the first ones. 'report --trace FILE' has more of them.",
     "lanes_group": "Lanes of the ranks over time. Keys: plus and minus zoom, arrows move, 0 shows all.",
     "lanes_keys": "Zoom: + and -, or Ctrl and the wheel. Move: arrows, or drag. 0 shows all.",
@@ -100,7 +104,8 @@ WORDS: Dict[str, str] = {
     "kind_hang": "hang",
     "legend": "Legend",
     "legend_guilty": "what a finding points at",
-    "legend_failure": "exception",
+    "legend_failure": "an exception",
+    "legend_failed": "a call that raised",
     # Stacks.
     "stacks": "Stacks of the ranks",
     "stacks_about": "The Python stacks of the main threads, merged. Lines of the job are bold.",

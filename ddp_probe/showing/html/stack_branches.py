@@ -49,7 +49,7 @@ def _has_stacks(kinds: Collection[str], log: str) -> bool:
     """Return whether a process left stacks, without reading its log again."""
     import os
 
-    return "hang.suspected" in kinds or "stacks" in kinds or os.path.exists(real_place(rank_stacks.dump_of(log)))
+    return "hang.suspected" in kinds or "stacks" in kinds or "process.look" in kinds or os.path.exists(real_place(rank_stacks.dump_of(log)))
 
 
 def _branch(branch: Branch, depth: int) -> StackBranch:

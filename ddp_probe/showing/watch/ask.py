@@ -9,8 +9,9 @@ import time
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from ddp_probe.reading import alive, log_lines, rank_stacks
-from ddp_probe.showing.watch import files
+from ddp_probe.showing.watch import watched_files
 
+LOOKED_AT = "looked at"  # The role of a process that `attach` has found: nothing in it can answer.
 _FOLDER = "ask"
 _REQUEST = re.compile(r"stacks\.(\d{1,9})$")
 _PAUSE = 0.1
@@ -37,13 +38,16 @@ class _Rank:
     def __init__(self, log: str) -> None:
         first = log_lines.first(log)
         self.log = log
-        self.rank = files.rank_of(log)
+        self.rank = watched_files.rank_of(log)
         self.host, self.pid = str(first.get("host", "")), _number(first, "pid")
+        self._looked_at = first.get("role") == LOOKED_AT
         self._same = (_number(first, "born"), str(first.get("boot", "")))
         self.offset = _size(log)
 
     def state(self) -> str:
-        """Return ended, gone, stopped, or an empty string if it may answer."""
+        """Return ended, gone, stopped, looked at, or an empty string if it may answer."""
+        if self._looked_at:
+            return LOOKED_AT
         kernel = alive.kernel_state(self.pid, self.host, *self._same) if self.pid else None
         if log_lines.last(self.log).get("event") == "process.end":
             return "ended"
@@ -64,7 +68,7 @@ class _Rank:
 
 def collect(folders: List[str], wanted: Callable[[int], bool], wait: float) -> Collected:
     """Ask the ranks that run, wait for their answers, and take what the others have left."""
-    ranks = [_Rank(log) for log in _latest(files.logs(folders)) if wanted(files.rank_of(log))]
+    ranks = [_Rank(log) for log in _latest(watched_files.logs(folders)) if wanted(watched_files.rank_of(log))]
     states = {each.rank: each.state() for each in ranks}
     running = [each for each in ranks if not states[each.rank]]
     answers, fault = _answers(folders, running, wait) if running and wait > 0 else ({}, "")
@@ -81,7 +85,7 @@ def collect(folders: List[str], wanted: Callable[[int], bool], wait: float) -> C
 
 def _latest(logs: Sequence[str]) -> List[str]:
     """Return one log for each rank: of a rank that was started again, the latest."""
-    chosen = {files.rank_of(log): log for log in sorted(logs, key=_written)}
+    chosen = {watched_files.rank_of(log): log for log in sorted(logs, key=_written)}
     return [chosen[rank] for rank in sorted(chosen)]
 
 
@@ -124,6 +128,8 @@ def _silence(rank: _Rank, state: str, wait: float, fault: str) -> Silence:
     where = "process %d on %s" % (rank.pid, rank.host or "an unknown host")
     if state == "ended":
         return Silence("has ended, and left no stacks", "'report' says how it ended.")
+    if state == LOOKED_AT:
+        return Silence("was looked at from outside, and gave no stack", "'report' says why; 'attach' looks again.")
     if state == "gone":
         return Silence("is gone without an end line, and left no stacks", "'report' says what it did last.")
     if state == "stopped":

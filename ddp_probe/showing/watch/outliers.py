@@ -33,8 +33,8 @@ class LiveStanding(LedgerStanding):
         return whole_ledger.read(self.ledger.path).records
 
 
-class LiveRanks(NamedTuple):
-    """The ranks of a job that runs, as RanksSeen."""
+class LiveStandings(NamedTuple):
+    """The standings of a job that runs; a LedgerStandings."""
 
     ranks: Dict[int, LiveStanding]
     groups: Dict[str, Tuple[Group, Set[int]]]
@@ -51,7 +51,7 @@ def reasons(positions: Sequence[Position], kept: Dict[int, RankLedger], absent: 
     groups = standing.groups_of(ranks.values())
     unknown = {*absent, *(standing.members_of(groups) - set(ranks))}
     unknown.update(each.rank for each in positions if each.state == OFF or not kept[each.rank].complete)
-    parted = split(LiveRanks(ranks, groups, unknown))
+    parted = split(LiveStandings(ranks, groups, unknown))
     if parted is None or not parted.blame:
         return found
     told = _Reasons(parted, {each.rank: each for each in positions})

@@ -9,7 +9,7 @@ from ddp_probe.reading.rank_ledger import RankLedger
 from ddp_probe.reading.steps import StepTimes
 from ddp_probe.reading.whole_ledger import Group, Header, Ledger, LedgerSite, Phase, Record
 from ddp_probe.shared import ledger_schema as schema
-from ddp_probe.showing.watch import files
+from ddp_probe.showing.watch import watched_files
 
 KEPT = 32
 """How many of the last records are read; a power of two."""
@@ -199,7 +199,7 @@ def of(found: Ledger, ended_at: float) -> Optional[Position]:
     waits = call is not None and _blocks(call)
     since, site = _since(call, inner, head)
     return Position(
-        rank=head.rank if head.rank >= 0 else files.rank_of(found.path),
+        rank=head.rank if head.rank >= 0 else watched_files.rank_of(found.path),
         host=head.host,
         pid=head.pid,
         state=state,
@@ -252,7 +252,7 @@ def _now(head: Header, state: str, ended_at: float) -> float:
 
 
 def _state(head: Header, path: str) -> str:
-    found = _kernel_state(files.log_of(path), head.pid, head.host, head.born, head.boot)
+    found = _kernel_state(watched_files.log_of(path), head.pid, head.host, head.born, head.boot)
     return OFF if found == RUNNING and head.closed_ns else found
 
 

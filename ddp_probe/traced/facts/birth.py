@@ -3,7 +3,7 @@
 import os
 from typing import List, Optional
 
-from ddp_probe.shared.masking.secrets import mask_argv
+from ddp_probe.shared.masks import mask_argv
 from ddp_probe.shared.ours import ours
 
 _STATE, _PARENT, _START_TIME = 0, 1, 19  # Among the fields after the name in brackets, which may contain spaces and brackets.

@@ -1,22 +1,169 @@
-"""Describes a value without running the job's code: no repr, no str, no property of an unknown class.
-
-Only values of exact types are shown. Types are compared by identity, never hashed or compared with ==: a metaclass may define that.
-"""
+"""Describes a value without running the job's code: no repr, no str, no property of an unknown class, no __getattr__ of a module."""
 
 import datetime
 import enum
 import functools
 import itertools
 import pathlib
+import sys
 import types
 from collections import OrderedDict, defaultdict
-from typing import Any, Dict, Iterable, Tuple
+from operator import attrgetter
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Tuple
 
-from ddp_probe.shared.masking.secrets import MASK, masked, secret_name
+from ddp_probe.shared.masks import MASK, masked, secret_name
 from ddp_probe.shared.ours import ours
-from ddp_probe.traced.facts._classes import bases, class_name, overridden, qualname
-from ddp_probe.traced.facts._forms import reader
-from ddp_probe.traced.facts.loaded import contents, namespace
+from ddp_probe.shared.own_code import foreign, framework
+
+
+def contents(holder: Any) -> Dict[str, Any]:
+    """Return an object's own namespace; empty if it has none that is safe to read."""
+    try:
+        found = object.__getattribute__(holder, "__dict__")
+    except ours(Exception):
+        return {}
+    return found if type(found) is dict else {}
+
+
+def namespace(module: str) -> Dict[str, Any]:
+    """Return the namespace of a module in sys.modules; empty if the program has not imported it."""
+    held = sys.modules.get(module)
+    return {} if held is None else contents(held)
+
+
+# Reads classes through type's own descriptors, because a metaclass can run the job's code on attribute access.
+
+bases: Callable[[type], Tuple[type, ...]] = type.__dict__["__mro__"].__get__
+class_contents: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
+qualname: Callable[[type], str] = type.__dict__["__qualname__"].__get__
+_module: Callable[[type], Any] = type.__dict__["__module__"].__get__
+
+
+def class_name(obj_or_type: Any) -> str:
+    """Return module and name of a class, or of the class of a value."""
+    kind = type(obj_or_type)
+    named = obj_or_type if issubclass(kind, type) else kind
+    try:
+        module, name = _module(named), qualname(named)
+    except ours(Exception):
+        return "?"
+    return name if type(module) is not str or module == "builtins" else module + "." + name
+
+
+def overridden(kind: type, names: Iterable[str]) -> List[str]:
+    """Return those of these attributes that a class of the job defines; what torch, a vendor or another library defines is not the job's."""
+    own = [contents for contents, module in ((class_contents(base), _module(base)) for base in bases(kind)) if not _of_a_library(module)]
+    return [name for name in names if any(name in contents for contents in own)]
+
+
+def _of_a_library(module: Any) -> bool:
+    if type(module) is not str:
+        return False
+    file = namespace(module).get("__file__")
+    return module == "builtins" or framework(module.partition(".")[0]) or (type(file) is str and foreign(file))
+
+
+# Describes tensors, once per combination of shape, device, dtype and requires_grad, which keeps a snapshot cheap.
+
+_DEVICE_NAME = 100
+_NAMES = ("shape", "device", "dtype", "requires_grad")
+
+
+class TensorReader(NamedTuple):
+    """What reads the tensors of one class: shape, device, dtype and requires_grad, or the device alone. Neither runs code of the job."""
+
+    key: Callable[[Any], Any]
+    device: Callable[[Any], Any]
+
+
+def reader(kind: type) -> TensorReader:
+    """Return what reads tensors of this class: their attributes, or torch's descriptors if a class of the job overrides one.
+
+    A class of the job with __torch_dispatch__ may be asked in C++, whichever way its tensors are read; its tensors and what is not a tensor are not.
+    """
+    tensor: Any = namespace("torch").get("Tensor")
+    if not any(base is tensor for base in bases(kind)) or overridden(kind, ("__torch_dispatch__",)):
+        return TensorReader(_unread, _unread)
+    if not overridden(kind, (*_NAMES, "__getattribute__")):
+        return TensorReader(attrgetter(*_NAMES), attrgetter("device"))
+    read = [getattr(tensor.__base__, name).__get__ for name in _NAMES]
+    return TensorReader(lambda one: tuple(get(one) for get in read), read[1])
+
+
+def _unread(_: Any) -> Any:
+    raise TypeError("Only the job's own code can answer.")
+
+
+class Form:
+    """The description shared by all tensors of one shape, device, dtype and requires_grad, and their number."""
+
+    __slots__ = ("count", "device", "dtype", "shape", "requires_grad", "elements", "bytes", "hashed")
+
+    def __init__(self, device: str = "", dtype: str = "", hashed: str = "") -> None:
+        self.count = 0
+        self.device, self.dtype, self.hashed = device[:_DEVICE_NAME], dtype, hashed
+        self.shape: List[int] = []
+        self.requires_grad = False
+        self.elements = self.bytes = 0
+
+
+def _form(tensor: Any, shape: Any, device: Any, dtype: Any, requires_grad: Any) -> Form:
+    form = Form(str(device), str(dtype).replace("torch.", ""))
+    form.shape = [int(size) for size in shape]
+    form.requires_grad = bool(requires_grad)
+    form.elements = 1
+    for size in form.shape:
+        form.elements *= size
+    form.bytes = form.elements * int(namespace("torch")["Tensor"].__base__.element_size(tensor))
+    form.hashed = "\t%s\t%s\t%d\n" % (form.shape, form.dtype, form.requires_grad)
+    return form
+
+
+class Forms:
+    """Reads tensors into forms."""
+
+    def __init__(self) -> None:
+        self.by_key: Dict[Any, Form] = {}
+        self.lazy = Form(dtype="lazy", hashed="\tlazy\n")
+        self.unreadable = Form(hashed="\tunreadable\n")
+
+    def of(self, tensors: List[Any]) -> List[Form]:
+        """Return the form of each tensor."""
+        found: List[Form] = []
+        add, get = found.append, self.by_key.get
+        last, lazy, read = None, False, TensorReader(_unread, _unread)
+        for tensor in tensors:
+            if type(tensor) is not last:
+                last = type(tensor)
+                lazy, read = self._is_lazy(last), reader(last)
+            try:
+                form = self.lazy if lazy else get(read.key(tensor)) or self._new(tensor, read)
+            except ours(Exception):
+                form = self._device_alone(tensor, read)
+            form.count += 1
+            add(form)
+        return found
+
+    @staticmethod
+    def _is_lazy(kind: type) -> bool:
+        base = namespace("torch.nn.parameter").get("UninitializedTensorMixin")
+        return any(known is base for known in bases(kind))
+
+    def _new(self, tensor: Any, read: TensorReader) -> Form:
+        key = read.key(tensor)
+        return self.by_key.setdefault(key, _form(tensor, *key))
+
+    def _device_alone(self, tensor: Any, read: TensorReader) -> Form:
+        try:
+            device = str(read.device(tensor))
+        except ours(Exception):
+            return self.unreadable
+        return self.by_key.setdefault(("device alone", device), Form(device, hashed=self.unreadable.hashed))
+
+
+# Describes a value without running the job's code: no repr, no str, no property of an unknown class.
+#
+# Only values of exact types are shown. Types are compared by identity, never hashed or compared with ==: a metaclass may define that.
 
 __all__ = ["class_name", "describe", "describe_mapping", "is_path", "overridden"]
 
@@ -36,7 +183,7 @@ def _is(kind: Any, kinds: Iterable[Any]) -> bool:
 
 
 def is_path(value: Any) -> bool:
-    """Return whether a value is a path of pathlib's own classes."""
+    """Return whether a value is a path of pathlib's classes."""
     return _is(type(value), _PATHS)
 
 
@@ -127,7 +274,7 @@ def _describe_tensor(value: Any, kind: type) -> str:
 
 
 def _dicts() -> Tuple[Any, ...]:
-    """Return the dict types whose items can be read by dict's own code, including mmengine's configs."""
+    """Return the dict types whose items can be read by dict's code, including mmengine's configs."""
     return (dict, OrderedDict, defaultdict, namespace("mmengine.config.config").get("ConfigDict"), namespace("addict.addict").get("Dict"))
 
 

@@ -3,12 +3,11 @@
 from types import TracebackType
 from typing import Any, Callable, List, Optional, Tuple
 
-from ddp_probe.shared.masking.secrets import masked
+from ddp_probe.shared.masks import masked
 from ddp_probe.shared.ours import ours
 from ddp_probe.shared.schema import Failure, Site
-from ddp_probe.traced.facts._classes import bases, class_contents, class_name
 from ddp_probe.traced.facts.call_site import PROBE, module_of, site, within
-from ddp_probe.traced.facts.describe import describe
+from ddp_probe.traced.facts.describe import bases, class_contents, class_name, describe
 
 _MESSAGE, _TAIL, _CUT = 2000, 900, "\n[...]\n"
 _LINE, _LINE_END, _LINE_CUT, _LINES, _LONGEST_LINE = 700, 200, " [...] ", 200, 20_000

@@ -1,8 +1,8 @@
 """Notices a hang while it lasts: a thread in each rank that reads its own ledger, a timer of the C library's, and a thread in the launcher."""
 
-from ddp_probe.traced.hangs._held import is_held
-from ddp_probe.traced.hangs._standing import phase_and_step
 from ddp_probe.traced.hangs.launch import LaunchWatcher
-from ddp_probe.traced.hangs.watcher import StateNotes, Watcher
+from ddp_probe.traced.hangs.others import is_held
+from ddp_probe.traced.hangs.place_in_ledger import phase_and_step
+from ddp_probe.traced.hangs.watcher import Watcher
 
-__all__ = ["LaunchWatcher", "StateNotes", "Watcher", "is_held", "phase_and_step"]
+__all__ = ["LaunchWatcher", "Watcher", "is_held", "phase_and_step"]

@@ -1,40 +1,100 @@
-"""The watcher of a launcher: it reads the ledgers of the ranks that it has started, and says while they hang who is missing and who waits where.
-
-It reads no log and judges nothing: a child of its own does, as after a launch that has failed.
-"""
+"""The watcher of a launcher: it reads the ledgers of the ranks that it has started, and says while they hang who is missing and who waits where."""
 
 import os
+import signal
 import time
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Protocol
+from typing import Any, Dict, List, Optional
 
-from ddp_probe.shared import settings
-from ddp_probe.shared.ours import ours
+import msgspec
+
+from ddp_probe.shared import schema, settings
+from ddp_probe.shared.ours import ours, suppress
 from ddp_probe.traced.facts.birth import ancestors
-from ddp_probe.traced.hangs._cards import CardsChild
-from ddp_probe.traced.hangs._daemon import NAME, Daemon
-from ddp_probe.traced.hangs._held import Held
-from ddp_probe.traced.hangs._others import Others
-from ddp_probe.traced.hangs._places import together
-from ddp_probe.traced.hangs._standstill import Seen, Standstill, read_on
+from ddp_probe.traced.hangs.daemon import NAME, Daemon
+from ddp_probe.traced.hangs.others import Held, Others
+from ddp_probe.traced.hangs.places import together
+from ddp_probe.traced.hangs.standstill import Seen, Standstill, read_on
 from ddp_probe.traced.patching.guard import guard
 from ddp_probe.traced.record import Recorder, brief
+from ddp_probe.traced.session import Session
 
-if TYPE_CHECKING:
-    from ddp_probe.activation.this_process import ThisProcess
+_SHARE = 4
+"""Part of what a process may write that these lines may take: how the children ended is worth more."""
+_TURN = 0.25
+_TO_END = 1.0
+_MOST = 1 << 16
+_CANNOT = "Not asked: the launcher handles SIGCHLD, or waits for whichever child ends next."
+
+
+class CardsChild:
+    """Starts the child, reads what it prints from time to time, and ends it."""
+
+    def __init__(self, folder: str, recorder: Recorder, environ: Dict[str, str]) -> None:
+        self._recorder = recorder
+        self._room = settings.get(settings.MAX_BYTES) // _SHARE
+        self._data = b""
+        self._due = 0.0
+        self._pid, self._out = 0, -1
+        if not brief.can_start():
+            recorder.point(schema.CardsState(problem=_CANNOT))
+            return
+        self._pid, self._out = brief.start(brief.CARDS, [str(settings.get(settings.CARDS)), folder], environ)
+        os.set_blocking(self._out, False)
+
+    def look(self) -> None:
+        """Write what has been answered since the last look; end the child once its share of the log is used up."""
+        now = time.monotonic()
+        if self._out < 0 or now < self._due:
+            return
+        self._due = now + _TURN
+        more = self._read()
+        if more is None:
+            return
+        if not more or self._room <= 0:
+            self.end()
+        *lines, self._data = (self._data + more).split(b"\n")
+        for line in lines:
+            self._room -= len(line)
+            self._recorder.point(msgspec.json.decode(line, type=schema.CardsState))
+
+    def _read(self) -> Optional[bytes]:
+        """Return what there is to read; empty once the child has ended, None if it has printed nothing."""
+        try:
+            return os.read(self._out, _MOST)
+        except ours(BlockingIOError):
+            return None
+
+    def end(self) -> None:
+        """Ask the child to end, which ends its tool first; make sure of it."""
+        self.forget()
+        pid, self._pid = self._pid, 0
+        if not pid:
+            return
+        with suppress(ChildProcessError, ProcessLookupError):  # The job has waited for every child of the process.
+            os.kill(pid, signal.SIGTERM)
+            until = time.monotonic() + _TO_END
+            while os.waitpid(pid, os.WNOHANG) == (0, 0):
+                if time.monotonic() > until:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                    return
+                time.sleep(0.01)
+
+    def forget(self) -> None:
+        """Let go of the pipe: the child of a fork has nothing to do with it."""
+        out, self._out = self._out, -1
+        if out >= 0:
+            os.close(out)
+
+
+# It reads no log and judges nothing: a separate child does, as after a launch that has failed.
 
 _SHORTEST, _LONGEST, _PARTS = 1.0, 5.0, 12
 """Seconds between two looks, and which part of DDP_PROBE_HANG_AFTER that is."""
 _HOLD, _SAVE = 0.02, 0.1
 """Seconds between two looks for ledgers that are new, which is shorter than ranks take to meet; and for ranks that are no more."""
-_PATIENCE = 12.0
-"""Seconds that the child may take. After that the ledgers alone are told."""
-
-
-class LauncherSession(Protocol):
-    """The session as the launcher's watcher sees it."""
-
-    process: "ThisProcess"
-    recorder: Recorder
+_FOR_REPORT = 12.0
+"""Seconds that the child may take. After that the ledgers alone are reported."""
 
 
 class LaunchWatcher:
@@ -48,7 +108,7 @@ class LaunchWatcher:
         self._cards: Optional[CardsChild] = None
         self._interval, self._due, self._save_due = _SHORTEST, 0.0, 0.0
 
-    def start(self, session: LauncherSession, host: str) -> None:
+    def start(self, session: Session, host: str) -> None:
         """Start the thread, unless DDP_PROBE_LEDGER is off; a second time changes nothing. With DDP_PROBE_HANG_AFTER off it only holds ledgers."""
         after = settings.get(settings.HANG_AFTER)
         if not settings.get(settings.LEDGER) or self._daemon is not None:
@@ -123,6 +183,6 @@ class _Verdict:
 
     def _read(self) -> Optional[List[str]]:
         try:
-            return brief.Reader(self._folder, self._environ).lines(_PATIENCE, lambda: bool(self.daemon.ending))
+            return brief.Reader(self._folder, self._environ).lines(_FOR_REPORT, lambda: bool(self.daemon.ending))
         except ours(OSError):
             return None

@@ -1,29 +1,25 @@
 """The watcher of a rank: one thread that wakes about once a second, reads the time of the ledger's latest record, and says when nothing moves.
 
-No fork is made with its timer set, as with its thread (_daemon.py): a forked child finds nothing of either but memory.
+No fork is made with its timer set, as with its thread (daemon.py): a forked child finds nothing of either but memory.
 """
 
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Optional, Protocol, Set, Tuple
+from typing import Any, Optional, Set, Tuple
 
 from ddp_probe.shared import schema, settings, threads
 from ddp_probe.shared.ours import ours, suppress
-from ddp_probe.traced.facts.stacks import MainThread, thread_stacks
-from ddp_probe.traced.hangs._daemon import NAME, Daemon
-from ddp_probe.traced.hangs._hang import Hang
-from ddp_probe.traced.hangs._standing import standing
-from ddp_probe.traced.hangs._timer import Timer
-from ddp_probe.traced.hangs._unled import Unled
+from ddp_probe.traced.facts.call_site import MainThread, thread_stacks
+from ddp_probe.traced.hangs.daemon import NAME, Daemon, Timer
+from ddp_probe.traced.hangs.place_in_ledger import Hang, standing
+from ddp_probe.traced.hangs.standstill import Unled
 from ddp_probe.traced.patching import PatchRegistry
 from ddp_probe.traced.patching.guard import guard
-from ddp_probe.traced.record.ledger import LedgerFile, word
+from ddp_probe.traced.record import Recorder
+from ddp_probe.traced.record.ledger_memory import LedgerFile, word
 from ddp_probe.traced.record.text_file import TextFile
-
-if TYPE_CHECKING:
-    from ddp_probe.activation.this_process import ThisProcess
-    from ddp_probe.traced.record import Recorder
+from ddp_probe.traced.session import Session
 
 _INTERVAL = 1.0
 _FLUSH = 0.25
@@ -34,24 +30,6 @@ _LOOKS = 5
 """How often the folder of requests is read again after it has changed: two changes may have one time."""
 _MOVED, _MADE = word("moved_ns"), word("mono_ns")
 _ASK, _REQUEST = "ask", "stacks."
-
-
-class WatcherSession(Protocol):
-    """The session as the watcher sees it."""
-
-    process: "ThisProcess"
-    recorder: "Recorder"
-    states: "StateNotes"
-
-
-class StateNotes(Protocol):
-    """What writes device.state, as the watcher sees it."""
-
-    def note(self, when: str, always: bool = False) -> None:
-        """Write a line."""
-
-    def look(self) -> None:
-        """Write a line if it is time for one."""
 
 
 class Watcher:
@@ -73,15 +51,15 @@ class Watcher:
         if settings.get(settings.HANG_AFTER) is not None and settings.get(settings.LEDGER):
             guard.run(NAME, self.timer.watch, self._registry)
 
-    def start_early(self, session: WatcherSession) -> None:
+    def start_early(self, session: Session) -> None:
         """Start the thread in a rank that has no process group yet: others may wait for it to make one."""
         after = settings.get(settings.HANG_AFTER)
         if after is not None and settings.get(settings.LEDGER) and self._daemon is None:
-            self.attend()  # Before our own thread is one that may be the timer's.
+            self.attend()  # Before our thread is one that may be the timer's.
             self._daemon = Daemon(_Early(session, after).look, min(_INTERVAL, after / _PARTS))
             self._daemon.start()
 
-    def start(self, file: LedgerFile, session: WatcherSession) -> None:
+    def start(self, file: LedgerFile, session: Session) -> None:
         """Start the thread; with DDP_PROBE_HANG_AFTER off it only writes the ledger into its file, if that is to be written."""
         after = settings.get(settings.HANG_AFTER)
         if self._file is not None:
@@ -110,7 +88,7 @@ class Watcher:
     def tell_over(self) -> None:
         """Say now that a hang is over, if it is: the process ends before the thread looks again."""
         if self._file is not None:
-            guard.run(NAME, flushed, self._file)  # What is told of this rank is read in its file.
+            guard.run(NAME, flushed, self._file)  # What is reported of this rank is read from its file.
         if self._rounds is not None:
             guard.run(NAME, self._rounds.tell_over)
 
@@ -129,7 +107,7 @@ class _Early:
     Without a launcher of ours, the lowest rank says where each rank of the host stands, if none has a process group.
     """
 
-    def __init__(self, session: WatcherSession, after: float) -> None:
+    def __init__(self, session: Session, after: float) -> None:
         self._recorder = session.recorder
         self._requests = Requests(session.process.folder)
         self._hang = Hang(after)
@@ -158,7 +136,7 @@ class _Early:
 class _Rounds:
     """What the thread does, round by round."""
 
-    def __init__(self, file: LedgerFile, session: WatcherSession, after: float, timer: Timer, daemon: Optional[Daemon]) -> None:
+    def __init__(self, file: LedgerFile, session: Session, after: float, timer: Timer, daemon: Optional[Daemon]) -> None:
         self._words = file.words
         self._file = file
         self._recorder = session.recorder
@@ -212,7 +190,7 @@ class _Rounds:
         self._requests.answer(self._recorder)
 
     def tell_over(self) -> None:
-        """Write that a hang is over, if it was told, or the timer has written stacks, and the process has moved since."""
+        """Write that a hang is over, if it was reported, or the timer has written stacks, and the process has moved since."""
         self._others.tell_over()
         written = self._stacks.size()
         if written > self._written:
@@ -253,7 +231,7 @@ class Requests:
         self._known: Set[int] = set()
         self._known = set(self._numbers())
 
-    def answer(self, recorder: "Recorder") -> None:
+    def answer(self, recorder: Recorder) -> None:
         """Write the stacks for each request that is new."""
         for number in self.new():
             recorder.point(schema.Stacks(request=number, threads=thread_stacks(threads.get_ident())))

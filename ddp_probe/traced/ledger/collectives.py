@@ -6,39 +6,23 @@ calls are not seen: Python does not pass through a function there that could be 
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Protocol, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared import settings
 from ddp_probe.shared.ours import ours
 from ddp_probe.traced.facts.birth import boot, born
-from ddp_probe.traced.hangs import StateNotes, Watcher, is_held, phase_and_step
+from ddp_probe.traced.hangs import Watcher, is_held, phase_and_step
 from ddp_probe.traced.ledger import phases
-from ddp_probe.traced.ledger._calls import NO_PEER, hooks
-from ddp_probe.traced.ledger._groups import Groups
-from ddp_probe.traced.ledger._steps import StepRing
-from ddp_probe.traced.ledger._sums import Sums
-from ddp_probe.traced.ledger._threads import CALL, Frames, Here
-from ddp_probe.traced.ledger._works import Works
-from ddp_probe.traced.patching import Entry, PatchRegistry, Switch, Target
+from ddp_probe.traced.ledger.calls import CALL, NO_PEER, Frames, Here, hooks
+from ddp_probe.traced.ledger.groups import Groups, Sums
+from ddp_probe.traced.ledger.phases import StepRing
+from ddp_probe.traced.ledger.works import Works
+from ddp_probe.traced.patching import Entry, Switch, Target
+from ddp_probe.traced.patching.code_swap import Hooks, Swap, innermost, put_back, swap
 from ddp_probe.traced.patching.guard import guard
-from ddp_probe.traced.patching.intercept.code_swap import Hooks, Swap, innermost, swap
-from ddp_probe.traced.patching.undo.code_swaps import put_back
-from ddp_probe.traced.record.ledger import Author, LedgerFile, create
-
-if TYPE_CHECKING:
-    from ddp_probe.activation.this_process import ThisProcess
-    from ddp_probe.traced.record import Recorder
-
-
-class LedgerSession(Protocol):
-    """The session as the ledger sees it."""
-
-    process: "ThisProcess"
-    recorder: "Recorder"
-    registry: PatchRegistry
-    states: StateNotes
-
+from ddp_probe.traced.record.ledger_memory import Author, LedgerFile, create
+from ddp_probe.traced.session import Session
 
 _MODULE = "torch.distributed.distributed_c10d"
 
@@ -57,7 +41,7 @@ _PAYLOAD = "tensor tensors tensor_list input_tensor output"
 class Collectives:
     """The ledger of this process: its file, and what has been swapped for it."""
 
-    def __init__(self, session: LedgerSession) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
         self._switch = Switch()
         self._works: Optional[Works] = None
@@ -83,7 +67,7 @@ class Collectives:
         guard.run("watcher", self.watcher.start, self.file, self._session)
 
     def stands(self) -> Dict[str, Any]:
-        """Return the phase that this process is in, and its step, as far as the ledger knows; for the job's own logs, so it looks at few words."""
+        """Return the phase that this process is in, and its step, as far as the ledger knows; for the job's logs, so it looks at few words."""
         if self.file is None:
             return {}
         during, step = phase_and_step(self.file)
@@ -138,7 +122,7 @@ class Collectives:
                 self._take(target, self._phases[phase], [], [], kind=phase)
 
     def rank_known(self, rank: Optional[int], world_size: Optional[int]) -> None:
-        """Write who this process is, once a process group has told it."""
+        """Write who this process is, once a process group knows it."""
         if self.file is not None:
             self.file.bind(rank, world_size)
 

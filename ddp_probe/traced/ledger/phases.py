@@ -1,4 +1,4 @@
-"""Phases: what a rank is in while it is in no collective; one row of the ledger each, with the latest time and a count."""
+"""Phases: what a rank is in while it is in no collective; one row of the ledger each, with the latest time and a count. And the ring of steps."""
 
 import sys
 import time
@@ -6,15 +6,58 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, cast
 
 from ddp_probe.shared import ledger_schema as schema
 from ddp_probe.shared.ours import is_a_handlers_overflow, ours
-from ddp_probe.traced.ledger._calls import broken
-from ddp_probe.traced.ledger._groups import Numbers
-from ddp_probe.traced.ledger._sites import LINE, finder
-from ddp_probe.traced.ledger._steps import BACKWARD, StepRing
-from ddp_probe.traced.ledger._threads import Frames, Here, LedgerThread
+from ddp_probe.traced.ledger.calls import Frames, Here, LedgerThread, broken
+from ddp_probe.traced.ledger.groups import Numbers
+from ddp_probe.traced.ledger.sites import LINE, finder
 from ddp_probe.traced.patching import Call, Observer, Switch, Target
+from ddp_probe.traced.patching.code_swap import Hooks
 from ddp_probe.traced.patching.guard import FRAGILE
-from ddp_probe.traced.patching.intercept.code_swap import Hooks
-from ddp_probe.traced.record.ledger import PLACES, LedgerFile, word
+from ddp_probe.traced.record.ledger_memory import PLACES, LedgerFile, word
+
+_ROWS = schema.PHASE_ROWS + 1
+_CODES = {code.name: code.code for code in schema.PHASES}
+BACKWARD = _CODES["backward"]
+_NAMES = ("dataloader", "forward", "optimizer", "checkpoint", "save", "load", "validate", "test")
+_DATA, _FORWARD, _OPTIMIZER, _CHECKPOINT, _SAVE, _LOAD, _VALIDATE, _TEST = (_CODES[name] for name in _NAMES)
+
+
+_OpenStep = Tuple[int, int, int, List[int], Optional[LedgerThread]]
+"""Its number, when it began, how long its thread had waited by then, its times by phase, and which thread trains: unknown before its first
+backward pass has ended. One value, so that no exception finds half of it changed."""
+
+
+class StepRing:
+    """What has been added up since the last backward pass. `step` is read by the hot path, which adds to its times."""
+
+    def __init__(self, mapped: Any) -> None:
+        self._map = mapped
+        layout = schema.layout(schema.STEP)
+        self._pack, self._size = layout.pack_into, layout.size
+        self.step: _OpenStep = (1, 0, 0, [0] * _ROWS, None)
+
+    def end(self, thread: LedgerThread, now: int, waited: int) -> None:
+        """Write the step that ends with this backward pass, before which its thread had waited so long in calls."""
+        number, began, before, times, _ = self.step
+        saving = times[_SAVE] + times[_LOAD]
+        self._pack(
+            self._map,
+            PLACES.steps + (number & (schema.STEPS - 1)) * self._size,
+            number,
+            began,
+            now,
+            times[_DATA],
+            times[_FORWARD],
+            times[BACKWARD],
+            times[_OPTIMIZER],
+            saving if saving > times[_CHECKPOINT] else times[_CHECKPOINT],  # max() costs three times as much.
+            times[_VALIDATE] + times[_TEST],
+            waited - before if waited > before else 0,
+            number,
+        )
+        self.step = number + 1, now, thread.waited, [0] * _ROWS, thread
+
+
+# Phases: what a rank is in while it is in no collective; one row of the ledger each, with the latest time and a count.
 
 CODES = {code.name: code.code for code in schema.PHASES}
 _Inside = Dict[LedgerThread, Tuple[LedgerThread, int, int]]
@@ -52,7 +95,7 @@ SWAPPED: Tuple[Tuple[str, str, str], ...] = (
     ("checkpoint", "mmengine.runner.runner", "Runner.save_checkpoint"),
     *(("optimizer", "torch.optim." + module, name + ".step") for module, name in _OPTIMIZERS),
 )
-"""What is a phase, by the name of its row. An optimizer of the job's own is not: its class is not known."""
+"""What is a phase, by the name of its row. An optimizer that the job defines is not: its class is not known."""
 
 WRAPPED: Tuple[Tuple[str, str, str], ...] = (("save", "torch.serialization", "save"), ("load", "torch.serialization", "load"))
 """Wrapped and not swapped: their warnings name the caller's line (stacklevel=2), and pass over the wrapper's frame alone."""
@@ -77,10 +120,10 @@ class PhaseObserver(Observer):
         if call.note is not None:
             call.note[0].end(call.note[1], None)
 
-    def error(self, call: Call, exc: BaseException) -> None:
+    def raised(self, call: Call, exc: BaseException) -> None:
         """Leave it by an exception."""
         if call.note is not None:
-            call.note[0].failed(call.note[1])
+            call.note[0].error(call.note[1])
 
 
 def targets() -> List[Tuple[int, Target]]:
@@ -154,10 +197,10 @@ def hooks(file: LedgerFile, switch: Switch, steps: StepRing, here: Here, frames:
             except ours(Exception) as exc:
                 broken(switch, exc)
 
-        def failed(token: Any) -> None:
+        def error(token: Any) -> None:
             over(phase, token)
 
-        return Hooks(begin, end, failed)
+        return Hooks(begin, end, error)
 
     def unmade(phase: int, thread: Optional[LedgerThread], count: int) -> None:
         at, numbers, _ = rows[phase]

@@ -32,7 +32,7 @@ def _is_deep() -> bool:
 
 
 class Thread:
-    """What one thread is doing: inside our own code, reporting a fault, or inside open calls of outermost observers."""
+    """What one thread is doing: inside our code, reporting a fault, or inside open calls of outermost observers."""
 
     __slots__ = ("busy", "telling", "open")
 
@@ -115,7 +115,7 @@ class Guard:
             return False
 
     def _overflow(self, name: str, exc: BaseException) -> bool:
-        """Count a recursion of our own as a fault, but not a stack that the job has filled; True if the error must be raised."""
+        """Count a recursion in our code as a fault, but not a stack that the job has filled; True if the error must be raised."""
         if not crowded(exc):
             return self._fault(name, exc)
         return FRAGILE

@@ -2,11 +2,8 @@
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .call import Call
-from .observer import Observer
-from .parameters import Parameters
-from .slot import Slot
-from .target import Target
+from ddp_probe.traced.patching.call import Call, Observer, Parameters, Target
+from ddp_probe.traced.patching.slot import Slot
 
 
 class PatchSite:

@@ -4,7 +4,7 @@ import sys
 import types
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from .target import Target
+from ddp_probe.traced.patching.call import Target
 
 MISSING: Any = object()
 
@@ -103,3 +103,29 @@ def _locate_in_class(target: Target, found: Any, parts: List[str]) -> Union[Tupl
     if found is MISSING:
         return "%s has no attribute %s." % (label, parts[-1])
     return Slot(holder, parts[-1], own, str(target)), found
+
+
+# Describes an object by its type and name, never by its repr, which is the user's code.
+
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
+_QUALNAME: Any = vars(type)["__qualname__"]
+
+
+def type_name(cls: Any) -> str:
+    """Return module and qualified name of a class, without asking its metaclass."""
+    module = _CLASS_DICT.__get__(cls).get("__module__")
+    name = str(_QUALNAME.__get__(cls))
+    return "%s.%s" % (module, name) if type(module) is str and module != "builtins" else name
+
+
+def describe(found: Any) -> str:
+    """Say what this is."""
+    kind = type(found)
+    if kind in _FUNCTIONS:
+        return "the function %s.%s" % (found.__module__, found.__qualname__)
+    if is_class(found):
+        return "the class %s" % type_name(found)
+    space = namespace(found)
+    if space is not None:
+        return "the module %s" % space.get("__name__")
+    return "an object of type %s" % type_name(kind)

@@ -1,16 +1,64 @@
-"""DistributedDataParallel.__init__ and what stands in its place: arguments, placement, what was moved and set before."""
+"""DistributedDataParallel.__init__ and what stands in its place: arguments, placement, what was moved before, and a warning before it fails."""
 
-from typing import Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from ddp_probe.shared import schema
 from ddp_probe.traced.facts.accelerator_state import accelerators
-from ddp_probe.traced.facts.describe import class_name, describe, describe_mapping
-from ddp_probe.traced.facts.groups import default_group, group_name
-from ddp_probe.traced.facts.loaded import contents
+from ddp_probe.traced.facts.describe import class_name, contents, describe, describe_mapping
 from ddp_probe.traced.facts.placement import snapshot
+from ddp_probe.traced.facts.process_groups import default_group, group_name
+from ddp_probe.traced.facts.versions import at_least
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes import _warnings
-from ddp_probe.traced.probes._probe import Begun, Probe
+from ddp_probe.traced.probes import Begun, Probe
+
+if TYPE_CHECKING:
+    from ddp_probe.shared.rank_info import RankInfo
+
+
+def about_to_fail(event: schema.Wrap) -> str:
+    """Say what is wrong with where a model is, or with its device_ids, in the order in which DDP checks them; else nothing."""
+    held, asked = event.placement, event.device_ids
+    if held is None or not held.devices:
+        return ""
+    devices = sorted(held.devices)
+    types = {device.partition(":")[0] for device in devices}
+    if len(types) > 1:
+        name = held.off_majority[0].name if held.off_majority else "one of them"
+        return "the parameters are on %s (%s is not on %s); the wrap is about to fail" % (" and ".join(devices), name, held.majority)
+    if not asked:
+        return ""
+    if types == {"cpu"} or len(devices) > 1:
+        return "the parameters are on %s and device_ids is %s; the wrap is about to fail" % (" and ".join(devices), _joined(asked))
+    return _fails_later(devices[0], asked)
+
+
+def _fails_later(device: str, asked: List[str]) -> str:
+    if len(asked) == 1 and _index(asked[0]) not in (None, _index(device)):
+        return "the parameters are on %s and device_ids is %s; the wrap succeeds and the first step fails" % (device, _joined(asked))
+    # torch before 2.1 looks for a CUDA stream of that number whatever the device is.
+    if device.partition(":")[0] != "cuda" and not at_least("torch", 2, 1):
+        return "the parameters are on %s and this torch takes device_ids, %s here, for CUDA only; the first step fails" % (device, _joined(asked))
+    return ""
+
+
+def alone(event: schema.WrapModel, rank_info: "RankInfo") -> str:
+    """Say that this process trains without the others, or nothing."""
+    if event.distributed or (rank_info.world_size or 1) < 2:
+        return ""
+    return "launcher is '%s', so %d processes each train alone" % (event.launcher or "none", rank_info.world_size or 0)
+
+
+def _index(device: str) -> Optional[int]:
+    """Return the card's number in 'cuda:1' or '1'; None if it has none."""
+    digits = device.rpartition(":")[2]
+    return int(digits) if digits.isdecimal() else None
+
+
+def _joined(items: List[str]) -> str:
+    return "[%s]" % ", ".join(items)
+
+
+# DistributedDataParallel.__init__ and what stands in its place: arguments, placement, what was moved and set before.
 
 _MOST = 64
 _OWN = ("module", "device_ids", "output_device", "process_group")
@@ -29,6 +77,13 @@ class Wrap(Probe):
     events = (schema.Wrap,)
     states = True
     cost = "One pass over the parameters, once per wrap."
+
+    def before(self, call: Call) -> None:
+        """Warn once the begin event is on disk; a remedy at this call reports what it does itself."""
+        super().before(call)
+        event: Any = call.note.event if isinstance(call.note, Begun) else None
+        if event is not None and event.warning and not call.overridable:
+            self.session.warn(event.warning, event)
 
     def begin(self, call: Call) -> schema.Wrap:
         """Record every argument and where every parameter is; bound by signature, since the order changed between torches."""
@@ -49,14 +104,8 @@ class Wrap(Probe):
             last_move=self.session.last("module_move"),
             last_set_device=self.session.last("set_device"),
         )
-        event.warning = _warnings.placement(event)
+        event.warning = about_to_fail(event)
         return event
-
-    def began(self, call: Call, begun: Begun) -> None:
-        """Say the warning, now that the begin event is on disk; a remedy at this call says itself what it does."""
-        assert isinstance(begun.event, schema.Wrap)
-        if begun.event.warning and not call.overridable:
-            self.session.warn(begun.event.warning, begun.event)
 
     def end(self, call: Call, begun: Begun, result: Any) -> Optional[schema.Wrap]:
         """Record the device_ids that the wrapper has settled on."""

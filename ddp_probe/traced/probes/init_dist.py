@@ -5,9 +5,9 @@ from typing import Any, Optional
 from ddp_probe.shared import schema
 from ddp_probe.traced.facts.accelerator_state import init_dist_branch
 from ddp_probe.traced.facts.describe import describe, describe_mapping
-from ddp_probe.traced.facts.groups import default_group
+from ddp_probe.traced.facts.process_groups import default_group
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes._probe import Begun, Probe
+from ddp_probe.traced.probes import Begun, Probe
 
 
 class InitDist(Probe):
@@ -38,8 +38,8 @@ class InitDist(Probe):
         """Record the group that there is now."""
         return _group()
 
-    def failed(self, call: Call, begun: Begun, exc: BaseException) -> Optional[schema.InitDist]:
-        """Record the group anyway: one that exists after a failure that the caller swallows misleads everything after it."""
+    def error(self, call: Call, begun: Begun, exc: BaseException) -> Optional[schema.InitDist]:
+        """Record the group anyway: a group that exists after a failure that the caller swallows misleads everything after it."""
         return _group()
 
 

@@ -3,28 +3,25 @@
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional, Set
 
 from ddp_probe.activation.targets import LAUNCH
 from ddp_probe.shared import schema
-from ddp_probe.shared.masking.secrets import mask_argv, masked
+from ddp_probe.shared.masks import mask_argv, masked
 from ddp_probe.shared.ours import ours
-from ddp_probe.traced.facts.describe import class_name, describe, overridden
-from ddp_probe.traced.facts.loaded import contents
+from ddp_probe.traced.facts.describe import class_name, contents, describe, overridden
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes._probe import Begun, Probe
-
-if TYPE_CHECKING:
-    from ddp_probe.traced.probes._probe_session import ProbeSession
+from ddp_probe.traced.probes import Begun, Probe
+from ddp_probe.traced.session import Session
 
 _TEXT = 2000
 _LOOK = ".poll"
 
 
 class Launcher(Probe):
-    """Reads exit codes from the launcher's own tables, once it has closed them; starts and signals nothing.
+    """Reads exit codes from the launcher's tables, once it has closed them; starts and signals nothing.
 
-    A program that starts processes by multiprocessing is a launcher once one that left a rank's file has ended otherwise than well: nothing else
+    A program that starts processes by multiprocessing is a launcher once a child that left a rank's file has not ended well: nothing else
     knows of a SIGKILL.
     """
 
@@ -41,7 +38,7 @@ class Launcher(Probe):
     points = (schema.LauncherChild, schema.LauncherSignal)
     cost = "A few lines per launch, in the launcher only; one comparison when a program asks whether its child has ended."
 
-    def __init__(self, session: "ProbeSession") -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._told: Set[Optional[int]] = set()
         self._stopped = False
@@ -97,7 +94,7 @@ class Launcher(Probe):
             return schema.LauncherGroup(children={str(rank): pid for rank, pid in children.items()}, restart=begun.event.restart)
         return None
 
-    def failed(self, call: Call, begun: Begun, exc: BaseException) -> None:
+    def error(self, call: Call, begun: Begun, exc: BaseException) -> None:
         """Record what the launcher itself says of each failure."""
         failures = contents(exc).get("failures")
         if type(failures) is dict:

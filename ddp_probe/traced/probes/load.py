@@ -5,11 +5,11 @@ from typing import Any, Optional
 
 from ddp_probe.shared import schema
 from ddp_probe.shared.ours import traceback_of
-from ddp_probe.traced.facts import checkpoint
+from ddp_probe.traced.facts import checkpoint_file
 from ddp_probe.traced.facts.describe import describe
 from ddp_probe.traced.facts.versions import at_least
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes._probe import Begun, Probe
+from ddp_probe.traced.probes import Begun, Probe
 
 _TORCH = "torch.serialization.load"
 _SAFETENSORS = "safetensors.torch.load_file"
@@ -33,10 +33,10 @@ class Load(Probe):
         """Record the file as it is now, and the arguments."""
         given = call.arguments()
         if call.label != _TORCH:
-            return schema.Load(by=call.label, file=checkpoint.stat_of(_source(call)), map_location=_map_location(given.get("device")))
+            return schema.Load(by=call.label, file=checkpoint_file.stat_of(_source(call)), map_location=_map_location(given.get("device")))
         weights_only = given.get("weights_only")
         return schema.Load(
-            file=checkpoint.stat_of(given.get("f")),
+            file=checkpoint_file.stat_of(given.get("f")),
             map_location=_map_location(given.get("map_location")),
             weights_only=weights_only if type(weights_only) is bool else None,
             weights_only_effective=_effective(weights_only, call),
@@ -47,7 +47,7 @@ class Load(Probe):
         """Record what the file asked for, and whether it has changed meanwhile."""
         return self._after(call, begun, True)
 
-    def failed(self, call: Call, begun: Begun, exc: BaseException) -> schema.Load:
+    def error(self, call: Call, begun: Begun, exc: BaseException) -> schema.Load:
         """Record the same after a failure: a file that has grown since begin was being written."""
         return self._after(call, begun, _opened(exc) if call.label == _TORCH else not issubclass(type(exc), OSError))
 
@@ -55,10 +55,10 @@ class Load(Probe):
         given = _source(call)
         assert isinstance(begun.event, schema.Load)
         event = schema.Load()
-        if opened or checkpoint.path_of(given) is None:
-            seen, event.locations = checkpoint.look(given), checkpoint.locations(given)
+        if opened or checkpoint_file.path_of(given) is None:
+            seen, event.locations = checkpoint_file.look(given), checkpoint_file.locations(given)
         else:
-            seen = checkpoint.stat_of(given)
+            seen = checkpoint_file.stat_of(given)
         if _changed(begun.event.file, seen):
             event.file_after = seen
         elif opened:
@@ -71,7 +71,7 @@ def _source(call: Call) -> Any:
     given = call.arguments()
     if call.label == _TORCH:
         return given.get("f")
-    return checkpoint.storage_path(given.get("filename" if call.label == _SAFETENSORS else "checkpoint_id"), given.get("storage_reader"))
+    return checkpoint_file.storage_path(given.get("filename" if call.label == _SAFETENSORS else "checkpoint_id"), given.get("storage_reader"))
 
 
 def _opened(exc: BaseException) -> bool:

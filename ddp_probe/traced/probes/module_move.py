@@ -6,7 +6,7 @@ from ddp_probe.shared import schema
 from ddp_probe.traced.facts.describe import class_name, describe
 from ddp_probe.traced.facts.placement import devices_only
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes._probe import Begun, Probe
+from ddp_probe.traced.probes import Begun, Probe
 
 
 class ModuleMove(Probe):

@@ -5,11 +5,11 @@ import os
 from typing import Any, Dict, List, Optional
 
 from ddp_probe.shared import schema
-from ddp_probe.shared.masking.secrets import masked
+from ddp_probe.shared.masks import masked
 from ddp_probe.traced.facts.describe import class_name, describe
-from ddp_probe.traced.facts.groups import default_group, group_backends, group_name, is_group
+from ddp_probe.traced.facts.process_groups import default_group, group_backends, group_name, is_group
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes._probe import Begun, Probe
+from ddp_probe.traced.probes import Begun, Probe
 
 _MOST = 1 << 31  # a larger number is not a rank and does not fit into an event
 

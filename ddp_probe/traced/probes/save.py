@@ -5,11 +5,11 @@ import os
 from typing import Any, Optional
 
 from ddp_probe.shared import schema
-from ddp_probe.shared.masking.secrets import masked
+from ddp_probe.shared.masks import masked
 from ddp_probe.shared.ours import ours
-from ddp_probe.traced.facts.checkpoint import is_checkpoint, storage_path
+from ddp_probe.traced.facts.checkpoint_file import is_checkpoint, storage_path
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes._probe import Begun, Probe
+from ddp_probe.traced.probes import Begun, Probe
 
 _FILES = (io.BufferedWriter, io.BufferedRandom, io.FileIO)
 _TORCH, _PUT = "torch.serialization.save", "mmengine.fileio.backends.local_backend.LocalBackend.put"
@@ -57,7 +57,7 @@ class Save(Probe):
         replaced = begun.event.inode is not None and begun.event.inode != state.st_ino
         return schema.Save(size=state.st_size, inode=state.st_ino, mtime=state.st_mtime, in_place=not replaced)
 
-    def failed(self, call: Call, begun: Begun, exc: BaseException) -> Optional[schema.Save]:
+    def error(self, call: Call, begun: Begun, exc: BaseException) -> Optional[schema.Save]:
         """Record what a failed save has left behind, and the room on its disk."""
         event = self.end(call, begun, None) or schema.Save()
         path = _path(call)

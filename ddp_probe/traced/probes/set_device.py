@@ -7,7 +7,7 @@ from ddp_probe.shared.accelerators import set_device_targets
 from ddp_probe.traced.facts.call_site import caller_package
 from ddp_probe.traced.facts.describe import describe
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes._probe import Begun, Probe
+from ddp_probe.traced.probes import Begun, Probe
 
 _TORCH = "torch.cuda:set_device"
 

@@ -3,10 +3,9 @@
 from typing import Any, Optional
 
 from ddp_probe.shared import schema
-from ddp_probe.traced.facts.describe import describe
-from ddp_probe.traced.facts.loaded import contents
+from ddp_probe.traced.facts.describe import contents, describe
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes._probe import Begun, Probe
+from ddp_probe.traced.probes import Begun, Probe
 from ddp_probe.traced.probes.launcher import signal_name
 
 _MOST = 1 << 31  # a larger number is not a count of processes, and does not fit a field
@@ -34,7 +33,7 @@ class Spawn(Probe):
         processes = processes if type(processes) is list else []
         return schema.LauncherGroup(children={str(rank): process.pid for rank, process in enumerate(processes)})
 
-    def failed(self, call: Call, begun: Begun, exc: BaseException) -> None:
+    def error(self, call: Call, begun: Begun, exc: BaseException) -> None:
         """Record the child that torch names in its exception."""
         told = contents(exc)
         index = told.get("error_index")

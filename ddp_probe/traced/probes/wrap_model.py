@@ -4,13 +4,11 @@ from typing import Any, List, Optional, Tuple
 
 from ddp_probe.shared import schema
 from ddp_probe.traced.facts.accelerator_state import accelerators, mmengine_device
-from ddp_probe.traced.facts.describe import class_name, describe, describe_mapping
-from ddp_probe.traced.facts.groups import default_group
-from ddp_probe.traced.facts.loaded import contents
+from ddp_probe.traced.facts.describe import class_name, contents, describe, describe_mapping
 from ddp_probe.traced.facts.placement import snapshot
+from ddp_probe.traced.facts.process_groups import default_group
 from ddp_probe.traced.patching import Call
-from ddp_probe.traced.probes import _warnings
-from ddp_probe.traced.probes._probe import Begun, Probe
+from ddp_probe.traced.probes import Begun, Probe, ddp
 
 
 class WrapModel(Probe):
@@ -26,6 +24,14 @@ class WrapModel(Probe):
     events = (schema.WrapModel,)
     outermost = True
     cost = "Two passes over the parameters, once."
+
+    def before(self, call: Call) -> None:
+        """Warn if each process is about to train alone, once the begin event is on disk."""
+        super().before(call)
+        event: Any = call.note.event if isinstance(call.note, Begun) else None
+        text = "" if event is None else ddp.alone(event, self.session.process.rank_info)
+        if text:
+            self.session.warn(text, event)
 
     def begin(self, call: Call) -> schema.WrapModel:
         """Record the model before it is moved and wrapped."""
@@ -46,20 +52,13 @@ class WrapModel(Probe):
             accelerators=accelerators(),
         )
 
-    def began(self, call: Call, begun: Begun) -> None:
-        """Warn where each process is about to train alone."""
-        assert isinstance(begun.event, schema.WrapModel)
-        text = _warnings.alone(begun.event, self.session.process.rank_info)
-        if text:
-            self.session.warn(text, begun.event)
-
     def end(self, call: Call, begun: Begun, result: Any) -> schema.WrapModel:
         """Record what came back and where it is."""
         placement, rows = snapshot(result)
         self.session.recorder.model(placement.digest, rows)
         return schema.WrapModel(wrapper=class_name(result), device_ids=device_ids_of(result), placement=placement)
 
-    def failed(self, call: Call, begun: Begun, exc: BaseException) -> schema.WrapModel:
+    def error(self, call: Call, begun: Begun, exc: BaseException) -> schema.WrapModel:
         """Record where the model is after the move that came before the failure."""
         placement, rows = snapshot(call.arguments().get("model"))
         self.session.recorder.model(placement.digest, rows)

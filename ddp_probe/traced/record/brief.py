@@ -31,7 +31,7 @@ os.closerange(3, 65536)
 os.nice(5)
 """
 _REPORT = _IMPORT % "ddp_probe.cli"
-_STANDSTILL = _POLITE + "signal.alarm(60)" + _IMPORT % "ddp_probe.showing.standstill"
+_STANDSTILL = _POLITE + "signal.alarm(60)" + _IMPORT % "ddp_probe.showing.standstill_words"
 CARDS = _POLITE + _IMPORT % "ddp_probe.judging.doctor.programs.cards_state"
 """What a child of start() runs that asks for the state of the cards until it is ended."""
 _STEP = 100
@@ -61,7 +61,7 @@ def arguments(folder: str) -> List[str]:
 
 
 def environment() -> Dict[str, str]:
-    """Return the environment without the probe's own variables, so that the child is not traced."""
+    """Return the environment without the probe's variables, so that the child is not traced."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DDP_PROBE")}
     return {**kept, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
 

@@ -6,8 +6,7 @@ from typing import Any, Optional
 
 from ddp_probe.shared import schema
 from ddp_probe.shared.ours import suppress
-
-from ._chain import text_logger
+from ddp_probe.traced.record.chain import text_logger
 
 
 def say(text: str) -> None:

@@ -7,9 +7,8 @@ import fcntl
 import os
 
 from ddp_probe.shared.ours import ours, suppress
-
-from ._json import through
-from ._modes import few_descriptors, umask
+from ddp_probe.traced.record.files import few_descriptors, umask
+from ddp_probe.traced.record.render import through
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _MOST = 1 << 24

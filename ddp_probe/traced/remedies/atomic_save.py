@@ -1,13 +1,201 @@
 """A checkpoint that others can read half written, and that a power cut leaves half written."""
 
+import errno
+import itertools
 import os
-from typing import Any, Optional
+import shutil
+import socket
+import stat
+import zlib
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
-from ddp_probe.shared.ours import suppress
-from ddp_probe.traced.facts.checkpoint import path_of
+from ddp_probe.shared.ours import ours, suppress
+from ddp_probe.traced.facts.checkpoint_file import path_of
 from ddp_probe.traced.patching import Call, Change, guard
-from ddp_probe.traced.remedies._remedy import Remedy
-from ddp_probe.traced.remedies._stage import Stage
+from ddp_probe.traced.remedies import Remedy
+
+_PREFIX = ".ddp_probe_save"
+_FORGOTTEN = 3600.0  # Seconds without a byte after which a save by a process that cannot be seen from here counts as dead.
+
+_counter = itertools.count(1)
+
+
+class _Saver(NamedTuple):
+    """Who makes a save, and which one: the parts of a folder's name."""
+
+    namespace: str  # The processes whose numbers mean the same as here.
+    pid: str
+    started: str  # In the kernel's ticks.
+    save: str  # A per-process save counter.
+
+
+def name() -> str:
+    """Return a folder name that no other save has."""
+    pid = os.getpid()
+    return "-".join((_PREFIX, *_Saver(_namespace(), str(pid), _started(pid), str(next(_counter)))))
+
+
+def _saver(folder: str) -> Optional[_Saver]:
+    """Return whose folder this is, or None if its name has another form."""
+    parts = os.path.basename(folder)[len(_PREFIX) + 1 :].split("-")
+    return _Saver(*parts) if len(parts) == len(_Saver._fields) else None
+
+
+def sweep(own: str) -> None:
+    """Remove what others have left beside this folder, which was made a moment ago and so carries the file server's time."""
+    with suppress(OSError):
+        parent, now = os.path.dirname(own), os.stat(own).st_mtime
+        found: List[str] = [entry.name for entry in os.scandir(parent) if entry.name.startswith(_PREFIX + "-")]
+        for each in found:
+            if each != os.path.basename(own) and _is_abandoned(os.path.join(parent, each), now):
+                remove(os.path.join(parent, each))
+
+
+def remove(folder: str) -> None:
+    """Remove a folder and the files in it, as far as that is allowed."""
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            os.unlink(entry.path)
+        os.rmdir(folder)
+
+
+def _is_abandoned(folder: str, now: float) -> bool:
+    """Tell whether the process that made this folder has ended."""
+    saver = _saver(folder)
+    if saver is not None and saver.namespace == _namespace() and saver.pid.isdecimal() and saver.started:
+        return _started(int(saver.pid)) != saver.started
+    return now - _last_byte(folder) > _FORGOTTEN
+
+
+def _last_byte(folder: str) -> float:
+    return max([os.stat(folder).st_mtime, *(entry.stat().st_mtime for entry in os.scandir(folder))])
+
+
+def _namespace() -> str:
+    """Name the processes whose numbers mean the same as here: one boot of one kernel, one PID namespace."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            told = "%s %d" % (file.read().strip(), os.stat("/proc/self/ns/pid").st_ino)
+    except ours(OSError):
+        told = socket.gethostname()
+    return "%08x" % zlib.crc32(told.encode("utf-8", "replace"))
+
+
+def _started(pid: int) -> str:
+    """Return when a process started, in the kernel's ticks; empty if it exited, even as a zombie."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except ours(OSError):
+        return ""
+    return "" if fields[0] in (b"Z", b"X", b"x") else fields[19].decode("ascii")
+
+
+# A folder beside a path, in which a file is written until it is whole and can replace the path in one step.
+
+# The errors of a file system that cannot flush; any other failure to flush means that the save is not on the disk.
+_CANNOT_FLUSH = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EROFS)
+
+
+class Stage:
+    """The folder into which a save writes first."""
+
+    def __init__(self, path: str, folder: str, says: Callable[[str], None]) -> None:
+        self.path = path
+        self.folder = folder
+        # Under the same name: torch puts a file's name into the archive.
+        self.file = os.path.join(folder, os.path.basename(path))
+        self.says = says
+
+    @classmethod
+    def beside(cls, path: str, says: Callable[[str], None]) -> "Union[Stage, str]":
+        """Return a stage, or why there is none: empty if the save will fail by itself. says gets what the stage could not do later."""
+        because = _in_the_way(path)
+        if because is not None:
+            return because
+        folder = os.path.join(os.path.dirname(path), name())
+        try:
+            os.mkdir(folder, 0o700)
+        except ours(FileNotFoundError, NotADirectoryError):
+            return ""
+        except ours(OSError) as exc:
+            return "%s does not take a second file: %s" % (os.path.dirname(path), exc.strerror)
+        sweep(folder)
+        return cls(path, folder, says)
+
+    def commit(self) -> None:
+        """Flush the file to the disk and rename it to the path. If the path cannot be replaced, write over it, as the job would."""
+        old = status(self.path)
+        if old is not None:
+            _keep(self.path, old, self.file)
+        _flush(self.file)
+        try:
+            os.replace(self.file, self.path)
+        except ours(OSError) as exc:  # A file that is a mount of its own, another user's file in a folder such as /tmp, no rename at all.
+            self.says("%s cannot be replaced, and was written over: %s" % (self.path, exc.strerror))
+            shutil.copyfile(self.file, self.path)
+            _flush(self.path)
+        with suppress(OSError):  # Some file systems cannot flush a folder.
+            _flush(os.path.dirname(self.path))
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove the folder and everything in it."""
+        remove(self.folder)
+
+
+def status(path: str) -> Optional[os.stat_result]:
+    """Return the status of what is at a path, or None."""
+    try:
+        return os.stat(path)
+    except ours(OSError):
+        return None
+
+
+def _in_the_way(path: str) -> Optional[str]:
+    """Return why a new file must not replace the file at the path; None if it may."""
+    old = status(path)
+    if old is None:
+        return "" if os.path.islink(path) else None  # Links in a circle.
+    if not stat.S_ISREG(old.st_mode):
+        return "%s is not a regular file" % path
+    if old.st_nlink > 1:
+        return "%s has several names (hard links), and a new file would have only one of them" % path
+    if not os.access(path, os.W_OK):
+        return ""
+    if old.st_uid != os.geteuid() and os.geteuid():
+        return "%s belongs to another user, and a new file would belong to this one" % path
+    return None
+
+
+def _keep(path: str, old: os.stat_result, new: str) -> None:
+    """Give a new file the owner, the permissions and the access list of the file that it replaces, if the file system has them."""
+    with suppress(OSError):
+        os.chown(new, old.st_uid, old.st_gid)
+    for name, value in _attributes(path):
+        with suppress(OSError):
+            os.setxattr(new, name, value)
+    with suppress(OSError):
+        os.chmod(new, stat.S_IMODE(old.st_mode))
+
+
+def _attributes(path: str) -> Iterator[Tuple[str, bytes]]:
+    if not hasattr(os, "listxattr"):
+        return
+    with suppress(OSError):
+        for name in os.listxattr(path):
+            yield name, os.getxattr(path, name)
+
+
+def _flush(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    except ours(OSError) as exc:
+        if exc.errno not in _CANNOT_FLUSH:
+            raise
+    finally:
+        os.close(fd)
 
 
 class AtomicSave(Remedy):
@@ -20,7 +208,7 @@ class AtomicSave(Remedy):
     for_good = "torch.save(state, path + '.tmp'); os.replace(path + '.tmp', path)"
 
     def prepare(self, call: Call) -> Optional[Change]:
-        """Let the save write into a folder of its own beside the path."""
+        """Let the save write into a separate folder beside the path."""
         parameter = "filepath" if call.target.qualname.endswith("put") else "f"
         given = call.arguments().get(parameter)
         path = self._path(call, given)
@@ -56,7 +244,7 @@ class AtomicSave(Remedy):
 
 
 def _make_folder(path: str) -> None:
-    """Make the folder, as mmengine's own save does first; mmengine expands ~ here, but not when it opens the file."""
+    """Make the folder, as mmengine's save does first; mmengine expands ~ here, but not when it opens the file."""
     if not path.startswith("~"):
         with suppress(OSError):
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)

@@ -4,9 +4,9 @@ import sys
 from typing import Any, List, Optional
 
 from ddp_probe.shared import settings
+from ddp_probe.traced.facts.card_to_use import cards, usable_cuda
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._card import cards, usable_cuda
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy
 
 
 class Backend(Remedy):

@@ -5,7 +5,7 @@ from typing import Any, Optional
 from ddp_probe.traced.facts.placement import devices_only
 from ddp_probe.traced.facts.versions import at_least
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy
 
 
 class DeviceIds(Remedy):
@@ -35,7 +35,7 @@ class DeviceIds(Remedy):
 
 
 def _is_given(value: Any) -> bool:
-    """Return whether torch takes this as given; a list or number of the job's own class is not asked."""
+    """Return whether torch takes this as given; a list or number of the job's class is not asked."""
     kind = type(value)
     if issubclass(kind, (list, tuple)):
         return (list if issubclass(kind, list) else tuple).__len__(value) > 0

@@ -3,10 +3,10 @@
 import re
 from typing import Optional
 
-from ddp_probe.traced.facts.checkpoint import path_of
+from ddp_probe.traced.facts.checkpoint_file import path_of
 from ddp_probe.traced.facts.failure import said
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy
 
 _OTHER_HOST = re.compile(
     r"Attempting to deserialize object on (a |an )?\w+ device (\d+ )?but|don't know how to restore data location of .* \(tagged with (?P<tag>\w+)"

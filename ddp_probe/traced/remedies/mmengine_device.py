@@ -3,9 +3,9 @@
 import sys
 from typing import Any, List, Optional
 
+from ddp_probe.traced.facts.card_to_use import Cards, cards, no_card, own_index
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._card import Cards, cards, no_card, own_index
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy
 
 
 class MMEngineDevice(Remedy):
@@ -18,7 +18,7 @@ class MMEngineDevice(Remedy):
     for_good = "import mmengine.device.utils; mmengine.device.utils.DEVICE = 'gcu' before the Runner is built."
 
     def settled(self, call: Call, result: Any) -> Optional[Change]:
-        """Look at mmengine's own answer; only cpu is corrected, and a backend of CPUs keeps its device."""
+        """Look at mmengine's answer; only cpu is corrected, and a backend of CPUs keeps its device."""
         if getattr(result, "type", result) != "cpu":
             return None
         found = cards()

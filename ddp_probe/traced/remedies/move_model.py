@@ -5,11 +5,11 @@ import sys
 from typing import Any, Optional, Set
 
 from ddp_probe.shared.ours import ours
-from ddp_probe.traced.facts.loaded import contents
+from ddp_probe.traced.facts.card_to_use import Cards, cards, no_card, own_index, usable_cuda, wanted
+from ddp_probe.traced.facts.describe import contents
 from ddp_probe.traced.facts.placement import devices_only, parameters
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._card import Cards, cards, no_card, own_index, usable_cuda, wanted
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy
 
 
 class MoveModel(Remedy):

@@ -8,7 +8,8 @@ from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
 from ddp_probe.shared.rank_info import RankInfo, rank_info
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._remedy import Remedy, RemedySession
+from ddp_probe.traced.remedies import Remedy
+from ddp_probe.traced.session import Session
 
 _NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 # mmengine's mpi branch copies rank and size itself, needs MASTER_ADDR, and does not set LOCAL_RANK, which wrap_model reads.
@@ -43,7 +44,7 @@ class Rendezvous(Remedy):
     when = "A variable is missing, and the launcher, the scheduler or a world of one process determines its value."
     for_good = "Start the job with torchrun, which sets all of them."
 
-    def __init__(self, session: RemedySession) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._filled: Dict[str, str] = {}
 

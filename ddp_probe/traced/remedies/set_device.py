@@ -4,10 +4,10 @@ import os
 import re
 from typing import Any, Dict, Optional
 
+from ddp_probe.traced.facts.card_to_use import Cards, cards, usable_cuda
 from ddp_probe.traced.facts.failure import said
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._card import Cards, cards, usable_cuda
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy
 
 _OF_NVIDIA = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")  # The last one under Windows.
 # What torch says if it is built for the CPU, if it has CUDA and no driver, and if it has neither.

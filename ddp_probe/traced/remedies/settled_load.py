@@ -7,9 +7,9 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ddp_probe.shared.ours import ours
 from ddp_probe.traced.facts.call_site import call_path
-from ddp_probe.traced.facts.checkpoint import look, path_of
+from ddp_probe.traced.facts.checkpoint_file import look, path_of
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy
 
 _QUIET = 0.05  # Seconds without a change after which a whole file counts as written; local file systems keep time to 10 ms.
 _STALLED = 30.0  # Seconds of watching without a change after which half a file counts as truncated.

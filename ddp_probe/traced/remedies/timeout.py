@@ -5,7 +5,7 @@ from typing import Any, Optional
 
 from ddp_probe.shared import settings
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy
 
 _OWN: Any = timedelta  # Its methods: a subclass of the job's may have others.
 

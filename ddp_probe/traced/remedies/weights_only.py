@@ -7,10 +7,10 @@ import sys
 from typing import Any, List, Optional, Tuple
 
 from ddp_probe.shared.ours import ours
-from ddp_probe.traced.facts.checkpoint import path_of
+from ddp_probe.traced.facts.checkpoint_file import path_of
 from ddp_probe.traced.facts.failure import said
 from ddp_probe.traced.patching import Call, Change
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy
 
 _BUFFER = "mmengine.logging.history_buffer.HistoryBuffer"
 _GETATTR = "builtins.getattr"

@@ -17,7 +17,7 @@ from torch import nn
 
 from ddp_probe import cli
 from ddp_probe.traced.facts import placement
-from ddp_probe.traced.record import _models
+from ddp_probe.traced.record import recorder
 
 warnings.simplefilter("ignore")
 
@@ -73,7 +73,7 @@ def main() -> None:
     torch.manual_seed(1)
     model = Detector()
     with open("digest.json", "wb") as stream:
-        stream.write(_models.lines(placement.snapshot(model)[1]))
+        stream.write(recorder.model_lines(placement.snapshot(model)[1]))
     own = model.state_dict()
     saved(own, "own.pth")
     ways = {

@@ -8,7 +8,7 @@ from stand_ins import ORIGINAL
 
 from ddp_probe.traced.patching.guard import guard, here
 
-METHODS = ("before", "after", "error", "begin", "began", "end", "failed")
+METHODS = ("before", "after", "raised", "begin", "end", "error")
 
 
 class UnspeakableError(Exception):

@@ -53,7 +53,7 @@ class Bytecodes:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode" and not (frame.f_code.co_name == "_excepthook" and (shown or frame.f_lasti < self.start(frame.f_code))):
-            if frame.f_code.co_filename.endswith("_ending.py") and frame.f_code.co_name in ("_excepthook", "call", "_tell", "_note"):
+            if frame.f_code.co_filename.endswith("ending.py") and frame.f_code.co_name in ("_excepthook", "call", "_tell", "_note"):
                 self.of_the_hook.append(self.count)
             self.count += 1
             if self.count - 1 == self.at:

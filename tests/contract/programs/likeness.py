@@ -18,7 +18,7 @@ import torch.distributed
 import ddp_probe
 from ddp_probe import activation
 from ddp_probe.activation.targets import TARGETS
-from ddp_probe.traced.patching.intercept.wrapper import Wrapper
+from ddp_probe.traced.patching.wrapper import Wrapper
 
 NAMES = tuple("__%s__" % name for name in "name qualname module doc defaults kwdefaults annotations code globals closure".split())
 ASKED = (

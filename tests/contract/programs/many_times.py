@@ -15,7 +15,7 @@ import torch.distributed
 from orders import lines
 
 import ddp_probe
-from ddp_probe.traced.patching.intercept.wrapper import Wrapper
+from ddp_probe.traced.patching.wrapper import Wrapper
 
 original = [torch.load, torch.nn.Module.__dict__["to"]]  # in a list: a name of this module would be an alias
 

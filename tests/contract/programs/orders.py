@@ -91,7 +91,7 @@ class Order:
 
     def unpatched(self):
         """Everything imported so far is the original, under each of its names, and no wrapper of ours is in use."""
-        wrapper = sys.modules.get("ddp_probe.traced.patching.intercept.wrapper")
+        wrapper = sys.modules.get("ddp_probe.traced.patching.wrapper")
         for name, (what, names) in picture().items():
             was, had = self.pristine[name]
             assert what == was, (self.taken, name, what, was)

@@ -17,7 +17,7 @@ touched = []
 found = []
 traps = types.SimpleNamespace(set=False)
 SECRET = "pl4nted" + "S3cretNobodySees"  # In two halves, as the command line and this file are quoted in the run.
-CONTENT = 7654321
+CONTENT = 7654321.0  # Shown with its dot by torch and numpy alike; without the dot, a clock of nanoseconds can hold the same digits.
 
 
 class Ran(BaseException):
@@ -88,9 +88,9 @@ def values():
     yield "error", PoisonError("plain")
     yield "class", PoisonMeta("Named", (), {})
     yield "attributes", Attributes()
-    yield "tensor", torch.full((2,), float(CONTENT))
-    yield "parameter", torch.nn.Parameter(torch.full((2,), float(CONTENT)))
-    yield "poison tensor", torch.full((1,), float(CONTENT)).as_subclass(PoisonTensor)
+    yield "tensor", torch.full((2,), CONTENT)
+    yield "parameter", torch.nn.Parameter(torch.full((2,), CONTENT))
+    yield "poison tensor", torch.full((1,), CONTENT).as_subclass(PoisonTensor)
     yield "poison parameter", PoisonParameter(torch.zeros(1))
     yield "poison module", PoisonModule(2, 2)
     yield "poison parameters", _poison_model()
@@ -131,8 +131,8 @@ def _recursive():
 
 def _model():
     model = torch.nn.Linear(2, 2)
-    torch.nn.init.constant_(model.weight, float(CONTENT))
-    model.register_buffer("held", torch.full((2,), float(CONTENT)))
+    torch.nn.init.constant_(model.weight, CONTENT)
+    model.register_buffer("held", torch.full((2,), CONTENT))
     model.note = Poison()
     model.token = SECRET
     return model
@@ -193,8 +193,8 @@ def answers():
     yield None, ValueError("cannot open %s with password=%s" % (url, SECRET))
     yield None, OSError(2, "No such file", url)
     yield PoisonDict(token=SECRET), None
-    yield torch.full((1,), float(CONTENT)).as_subclass(PoisonTensor), None
-    yield None, RuntimeError(torch.full((1,), float(CONTENT)))
+    yield torch.full((1,), CONTENT).as_subclass(PoisonTensor), None
+    yield None, RuntimeError(torch.full((1,), CONTENT))
     yield None, PoisonText
     yield None, PoisonedError(2, "No such file")
     yield Attributes(), None

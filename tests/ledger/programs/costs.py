@@ -13,7 +13,7 @@ from torch.distributed import distributed_c10d as c10d
 
 from ddp_probe.activation.lifecycle import lifecycle
 from ddp_probe.traced.patching import Target
-from ddp_probe.traced.patching.intercept.code_swap import Hooks, swap
+from ddp_probe.traced.patching.code_swap import Hooks, swap
 
 with socket.socket() as port:
     port.bind(("127.0.0.1", 0))

@@ -16,16 +16,14 @@ import types
 
 import torch
 
-from ddp_probe.traced.hangs._held import Held
+from ddp_probe.traced.hangs.others import Held
 from ddp_probe.traced.ledger import phases
-from ddp_probe.traced.ledger._calls import hooks
-from ddp_probe.traced.ledger._groups import Groups
-from ddp_probe.traced.ledger._steps import StepRing
-from ddp_probe.traced.ledger._sums import Sums
-from ddp_probe.traced.ledger._threads import Frames, Here
+from ddp_probe.traced.ledger.calls import Frames, Here, hooks
+from ddp_probe.traced.ledger.groups import Groups, Sums
+from ddp_probe.traced.ledger.phases import StepRing
 from ddp_probe.traced.patching import Switch, Target
-from ddp_probe.traced.patching.intercept.code_swap import Hooks, swap
-from ddp_probe.traced.record.ledger import Author, create
+from ddp_probe.traced.patching.code_swap import Hooks, swap
+from ddp_probe.traced.record.ledger_memory import Author, create
 
 inside = memoryview(mmap.mmap(-1, 4096)).cast("Q")
 tensors = [torch.zeros(7 * number) for number in range(5)]

@@ -17,9 +17,7 @@ import ddp_probe
 from ddp_probe.activation.lifecycle import lifecycle
 from ddp_probe.reading import whole_ledger
 
-HOT = tuple(
-    os.path.join(os.path.dirname(ddp_probe.__file__), *part.split("/")) for part in ("traced/ledger/", "traced/patching/intercept/code_swap.py")
-)
+HOT = tuple(os.path.join(os.path.dirname(ddp_probe.__file__), *part.split("/")) for part in ("traced/ledger/", "traced/patching/code_swap.py"))
 
 
 EVERY = 6  # Bytecodes after which the ledger is looked at: a look takes longer than the rest.

@@ -17,8 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ddp_probe.shared.settings import REMEDIES
 from ddp_probe.traced.patching import guard
-from ddp_probe.traced.remedies import _stage
-from ddp_probe.traced.remedies._remedy import Remedy
+from ddp_probe.traced.remedies import Remedy, atomic_save
 
 CLASSES = [importlib.import_module("ddp_probe.traced.remedies." + name.replace("-", "_")).REMEDY for name in REMEDIES]
 OLD_TORCH = torch.__version__.startswith("1.")
@@ -124,7 +123,7 @@ def check_a_stage_that_cannot_be_made():
     """If the stage's own code fails, the save goes to the path itself."""
     Path("a.pth").write_bytes(b"old")
     inode = os.stat("a.pth").st_ino
-    with Patched((_stage.Stage, "beside", broken)):
+    with Patched((atomic_save.Stage, "beside", broken)):
         torch.save({"a": 1}, "a.pth")
         assert [fault["probe"] for fault in recorded("probe.fault")] == ["fix.atomic-save"]
     assert torch.load("a.pth") == {"a": 1}
@@ -133,7 +132,7 @@ def check_a_stage_that_cannot_be_made():
 
 def check_a_stage_that_cannot_be_cleared():
     """If clearing up fails after a failed save, the job gets its own failure."""
-    with Patched((_stage.Stage, "clear", broken)):
+    with Patched((atomic_save.Stage, "clear", broken)):
         told = failure(torch.save, {"f": lambda: 0}, "a.pth")
     assert told[0] is failure(torch.save._self_original, {"f": lambda: 0}, "b.pth")[0]
     assert told[0] is not ZeroDivisionError

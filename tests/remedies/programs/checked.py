@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from ddp_probe import activation
-from ddp_probe.traced.patching.changes.plan import Plan
+from ddp_probe.traced.patching.changes import Plan
 
 
 class Skipped(Exception):  # noqa: N818  # it is no error

@@ -23,7 +23,7 @@ def check(host: Host) -> Answer:
     """Ask each card."""
     absent = asked_and_absent(host)
     if absent:
-        return CHECK.skipped("It needs a %s card, and torch counts none." % absent)
+        return CHECK.blocked("It needs a %s card, and torch counts none." % absent)
     made = plan(host)
     told = host.ask_together("cards", [("card", _arguments(made, index), host.environ) for index in range(made.cards or 1)])
     bad = [(index, problem) for index, each in enumerate(told) for problem in [_problem(_subject(made, index, each), each)] if problem]

@@ -37,9 +37,7 @@ def check(host: Host) -> Answer:
 
 def _none(host: Host) -> Answer:
     if host.request.device:
-        return CHECK.fail(
-            "No accelerator is known whose devices are called %r." % host.request.device, "See the names in 'python -m ddp_probe doctor --help'."
-        )
+        return CHECK.fail("No accelerator is known whose devices are called %r." % host.request.device, "Use one of %s." % ", ".join(cards.names()))
     return CHECK.warn(
         "No accelerator: no device file, no vendor module, no vendor tool, and torch counts no card. A job here runs on the CPU, with gloo.",
         "If the host has cards, start the container with them (--gpus all, --device=/dev/..., --gres of the scheduler).",

@@ -26,7 +26,7 @@ def check(host: Host) -> Answer:
     """Launch the ranks."""
     clash = live_ranks.shared_cards(host)
     if clash:
-        return CHECK.skipped("It needs own-card-each: %s" % clash)
+        return CHECK.blocked("It needs own-card-each: %s" % clash)
     found = live_ranks.fault(host)
     made = plan(host)
     return live_ranks.judge(host, CHECK, STAGES, _remedy(host, found) if found else "") or CHECK.ok(

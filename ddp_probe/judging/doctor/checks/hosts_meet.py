@@ -6,7 +6,7 @@ from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.host import Host
 from ddp_probe.judging.doctor.host_meeting import HostMeeting, meet
 from ddp_probe.judging.words import counted, named, spans, subject
-from ddp_probe.shared.meeting.place import is_launch, missing
+from ddp_probe.shared.meeting import is_launch, missing
 
 CHECK = Check(
     id="DOC801",
@@ -24,7 +24,7 @@ def check(host: Host) -> Answer:
     if not is_launch(host.environ):
         return CHECK.skipped("This is not one rank of several: to check hosts together, start doctor with torchrun or srun on all of them.")
     if missing(host.environ):
-        return CHECK.skipped("It needs %s, and the environment has none." % " and ".join(missing(host.environ)))
+        return CHECK.blocked("It needs %s, and the environment has none." % " and ".join(missing(host.environ)))
     met = meet(host, ())
     if met.error:
         return _alone(met)

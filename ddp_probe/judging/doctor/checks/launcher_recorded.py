@@ -6,7 +6,7 @@ import shutil
 import sys
 from typing import List
 
-from ddp_probe.judging.doctor import armed
+from ddp_probe.judging.doctor import armed_programs
 from ddp_probe.judging.doctor.check import Answer, Check
 from ddp_probe.judging.doctor.checks import activator
 from ddp_probe.judging.doctor.host import Host
@@ -27,14 +27,14 @@ def check(host: Host) -> Answer:
     command: List[str] = list(host.request.command) or [shutil.which("torchrun", path=path) or ""]
     if not command[0]:
         return CHECK.skipped("No command is given after --, and torchrun is not on PATH.")
-    python = armed.interpreter(command, host.environ)
+    python = armed_programs.interpreter(command, host.environ)
     if not python:
         return CHECK.skipped("The Python that %s starts cannot be told." % command[0])
     if os.path.dirname(os.path.abspath(python)) == os.path.dirname(os.path.abspath(sys.executable)):
         return CHECK.skipped("%s starts this Python, which DOC501 looks at." % os.path.basename(command[0]))
     if activator.found_here(host).name not in ("active", "outdated"):
         return CHECK.skipped("The probe is not installed for this Python either.")
-    why = armed.why_not(command, {**host.environ, "DDP_PROBE": "1"})
+    why = armed_programs.why_not(command, {**host.environ, "DDP_PROBE": "1"})
     if not why:
         return CHECK.ok("%s starts %s, and is recorded." % (os.path.basename(command[0]), python))
     return CHECK.fail(

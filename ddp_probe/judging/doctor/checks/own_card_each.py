@@ -30,7 +30,7 @@ def check(host: Host) -> Answer:
     found = live_ranks.launch(host).facts("set_device")
     without = [rank for rank in range(made.ranks) if rank not in found]
     if without:
-        return CHECK.skipped("It needs group-starts: %s did not come as far as set_device." % named(without))
+        return CHECK.blocked("It needs group-starts: %s did not come as far as set_device." % named(without))
     by = "UUIDs or bus ids" if all(each["identity"] for each in found.values()) else "numbers, as the runtime says no UUID and no bus id"
     return CHECK.ok("%d ranks have %d cards, compared by their %s." % (made.ranks, len(found), by), *_cards(host))
 

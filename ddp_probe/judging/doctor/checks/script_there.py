@@ -42,7 +42,7 @@ def path_of(found: launch_command.ParsedCommand) -> str:
 def _similar(script: str) -> str:
     folder = os.path.dirname(script) or "."
     if not os.path.isdir(folder):
-        return "There is no folder %s here. Change to the one from which the path is right." % folder
+        return "No such folder here: %s. Change to the one from which the path is right." % folder
     close = difflib.get_close_matches(os.path.basename(script), os.listdir(folder), n=1)
     if close:
         return "Use %s, which is there." % os.path.join(os.path.dirname(script), close[0])

@@ -74,7 +74,9 @@ def meant_by(name: str) -> str:
     if name in ALL or name in OTHERS:
         return ""
     allowed = 1 if len(name) <= _SHORT else 2
-    close = [(_distance(upper, known), known) for known in ALL if abs(len(known) - len(name)) <= allowed]
+    letters = set(upper)
+    near = (known for known in ALL if abs(len(known) - len(name)) <= allowed and len(letters ^ set(known)) <= 2 * allowed)
+    close = [(_distance(upper, known), known) for known in near]
     best = min(close, default=(allowed + 1, ""))
     return best[1] if best[0] <= allowed and min(len(name), len(best[1])) > 3 else ""
 

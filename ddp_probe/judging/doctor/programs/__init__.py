@@ -1,1 +1,1 @@
-"""What children of doctor run. Only these programs import torch, MMEngine or a vendor's module, each by name and in a process of its own."""
+"""What children of doctor run. Only these programs import torch, MMEngine or a vendor's module, each by name and in a separate process."""

@@ -47,5 +47,5 @@ def _short(exc: Exception) -> str:
 
 
 def say(**answer: Any) -> None:
-    """Print one answer, in one write, on a line of its own: libraries print to stdout as well."""
+    """Print one answer, in one write, on a separate line: libraries print to stdout as well."""
     os.write(1, ("\n%s%s\n" % (MARK, json.dumps(answer))).encode())

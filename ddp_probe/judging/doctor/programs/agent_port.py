@@ -11,7 +11,7 @@ from ddp_probe.judging.doctor.programs._say import end_with_parent, say, stage
 
 
 def share_port(address: str, port: int, key: str, seconds: float, meet_at: int = 0, token: str = "") -> Tuple[int, str]:
-    """Tell the others the port and the token, or return what rank 0 has told."""
+    """Tell the others the port and the token, or return what rank 0 has said."""
     distributed: Any = importlib.import_module("torch.distributed")
     store = distributed.TCPStore(address, port, None, False, timedelta(seconds=seconds), False)
     if meet_at:
@@ -21,7 +21,7 @@ def share_port(address: str, port: int, key: str, seconds: float, meet_at: int =
     return int(told), token
 
 
-# Tells the other ranks of a launch of torchrun at which port rank 0 listens, with the token of the meeting, or says what rank 0 has told.
+# Tells the other ranks of a launch of torchrun at which port rank 0 listens, with the token of the meeting, or says what rank 0 has said.
 
 
 def main(path: str) -> None:

@@ -14,10 +14,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from ddp_probe.judging.doctor.programs._say import end_with_parent, say, stage
 from ddp_probe.judging.doctor.programs.agent_port import share_port
-from ddp_probe.shared.meeting.door import Door
-from ddp_probe.shared.meeting.guests import Guests, refusal
-from ddp_probe.shared.meeting.place import fresh_token, host_identity
-from ddp_probe.shared.meeting.wire import Line, entered, listen
+from ddp_probe.shared.door import Door, Guests, refusal
+from ddp_probe.shared.meeting import Line, entered, fresh_token, host_identity, listen
 
 _LINKS, _LINKS_AT_A_TIME = 10.0, 32
 _LEAVE = 5.0  # Seconds that ranks have to take the last message.

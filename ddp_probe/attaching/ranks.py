@@ -1,0 +1,253 @@
+"""Finds the ranks on this host among its processes: by the environment with which each was started, by its parent, and by its connections."""
+
+import os
+import re
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+from ddp_probe.reading import proc_files
+from ddp_probe.reading.proc_files import Stat
+from ddp_probe.shared.errors import UnusableError, UsageError
+from ddp_probe.shared.rank_info import rank_info
+
+KEPT = (
+    "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE MASTER_ADDR MASTER_PORT TORCHELASTIC_RUN_ID SLURM_JOB_ID SLURM_PROCID"
+    " SLURM_LOCALID SLURM_NTASKS SLURM_STEP_ID OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_SIZE"
+    " PMI_RANK PMI_SIZE PMIX_RANK PMIX_NAMESPACE DDP_PROBE_RUN"
+).split()
+_HERE = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE")  # How many ranks of the job are on this host.
+_LAUNCHES = re.compile(
+    r"(?:^|/)(?:torchrun|accelerate|deepspeed|mpirun|mpiexec(?:\.hydra)?|srun|composer|horovodrun)$|^torch\.distributed\.(?:run|launch)$"
+)
+_SPAWNED = re.compile(r"multiprocessing\.(?:spawn|forkserver)|^ray::")
+_TORCH = "libtorch"
+_MOST = 16
+
+
+class Member(NamedTuple):
+    """One rank of a job; without a pid there is no process for it."""
+
+    rank: int
+    pid: int
+    born: int
+    local_rank: Optional[int]
+    world_size: Optional[int]
+    launcher: str
+    because: str
+    environment: Dict[str, str]
+    parent: int
+
+
+class Job(NamedTuple):
+    """The ranks of one job on this host."""
+
+    members: List[Member]
+    beside: List[str]  # Processes that may belong to it and could not be read, with the reason.
+
+    @property
+    def said(self) -> str:
+        """Return how a person tells this job from another."""
+        first = next((member for member in self.members if member.pid), self.members[0])
+        ranks = ", ".join(str(member.rank) for member in self.members[:8])
+        return "process %d: %s (ranks %s)" % (first.pid, proc_files.command(first.pid) or "no command line", ranks)
+
+
+def find(pid: Optional[int], every: bool) -> List[Job]:
+    """Return the job that a process is of, all jobs, or the only one; say what there is if that does not decide."""
+    seen = {found.pid: found for found in map(proc_files.stat, proc_files.pids()) if found is not None}
+    if pid is not None and pid not in seen:
+        raise UnusableError(what="No such process: %d." % pid, why="It has ended, or runs on another host.", what_to_do=_LISTS)
+    environments = {number: proc_files.environ(number) for number in seen if number != os.getpid()}
+    closed = _closed(seen, environments, pid)
+    jobs = [Job(members, closed) for members in [*_by_environment(seen, environments), *_spawned(seen, environments)]]
+    if pid is not None:
+        jobs = [job for job in jobs if _is_of(pid, job, seen)]
+    if not jobs:
+        raise _none(pid, closed)
+    if len(jobs) > 1 and not every:
+        raise UsageError(
+            "%d jobs run on this host. %s" % (len(jobs), "; ".join(job.said for job in jobs[:8])),
+            "Name a process of one of them, or look at all: python -m ddp_probe attach --all",
+        )
+    return jobs
+
+
+_LISTS = "ps -ef lists the processes; without a number, attach finds the ranks itself."
+
+
+def _none(pid: Optional[int], closed: List[str]) -> UnusableError:
+    if closed:
+        return UnusableError(what="No rank can be looked at.", why="; ".join(closed[:4]) + ".", what_to_do="Run the command that the reason names.")
+    if pid is not None:
+        why = "Its environment and its parents name no rank (RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK), and no group of processes like it is there."
+        return UnusableError(what="Process %d is of no distributed job." % pid, why=why, what_to_do=_LISTS)
+    return UnusableError(
+        what="No distributed job runs on this host.",
+        why="No process here has a rank in its environment (RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK), nor has one started several with torch.",
+        what_to_do="Run it on the host of the ranks, or outside of their container: docs/attach.md has the lines for several hosts.",
+    )
+
+
+def _by_environment(seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[str, str]]]) -> List[List[Member]]:
+    """Return the ranks whose environment names them, by job."""
+    alike: Dict[Tuple[Tuple[str, ...], int], List[int]] = {}
+    for pid, env in environments.items():
+        info = rank_info(env or {})
+        if env and info.rank is not None and _is_python(pid, seen[pid]) and not _launches(pid):
+            alike.setdefault((_job(env, info.launcher), info.rank), []).append(pid)
+    jobs: Dict[Tuple[str, ...], List[Member]] = {}
+    for (job, _), pids in alike.items():
+        jobs.setdefault(job, []).append(_member(seen[_main(pids, seen)], environments))
+    for job, first in list(_firsts(jobs, seen, environments)):
+        jobs.setdefault(job, []).append(first)
+    return [sorted([*members, *_absent(members, seen)], key=lambda one: one.rank) for members in jobs.values()]
+
+
+def _job(env: Mapping[str, str], launcher: str) -> Tuple[str, ...]:
+    """Return what the ranks of a job have in common."""
+    if launcher == "slurm":
+        return launcher, env.get("SLURM_JOB_ID", ""), env.get("SLURM_STEP_ID", "")
+    if launcher == "mpi":
+        return launcher, env.get("PMIX_NAMESPACE", ""), env.get("SLURM_JOB_ID", "")
+    return "address", env.get("MASTER_ADDR", ""), env.get("MASTER_PORT", ""), env.get("TORCHELASTIC_RUN_ID", "")
+
+
+def _main(pids: Sequence[int], seen: Mapping[int, Stat]) -> int:
+    """Return the rank itself among the processes that have its environment: workers and tools are below it, a wrapper has not loaded torch."""
+    loaded = [pid for pid in pids if proc_files.has_loaded(pid, _TORCH)] or list(pids)
+    top = [pid for pid in loaded if not _above(pid, seen) & set(loaded)]
+    return min(top, key=lambda pid: (seen[pid].born, pid))
+
+
+def _above(pid: int, seen: Mapping[int, Stat]) -> Set[int]:
+    """Return the ancestors of a process."""
+    found: Set[int] = set()
+    while pid in seen and seen[pid].parent not in found:
+        pid = seen[pid].parent
+        found.add(pid)
+    return found
+
+
+def _member(found: Stat, environments: Mapping[int, Optional[Dict[str, str]]]) -> Member:
+    env = environments[found.pid] or {}
+    info = rank_info(env)
+    because = "The environment of process %d names rank %s (%s)." % (found.pid, info.rank, info.launcher)
+    kept = {name: env[name] for name in KEPT if name in env}
+    return Member(info.rank or 0, found.pid, found.born, info.local_rank, info.world_size, info.launcher, because, kept, found.parent)
+
+
+def _firsts(
+    jobs: Mapping[Tuple[str, ...], Sequence[Member]], seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[str, str]]]
+) -> Iterator[Tuple[Tuple[str, ...], Member]]:
+    """Yield the first ranks of Lightning, whose environment names none: one has started the others by its own command, or knows its host's number."""
+    ranks = {member.pid for members in jobs.values() for member in members}
+    for job, members in jobs.items():
+        for parent in {member.parent for member in members if member.local_rank} - ranks:
+            one, *rest = [member for member in members if member.parent == parent]
+            if _is_first(parent, environments) and _program(parent) == _program(one.pid) and all(member.local_rank for member in rest):
+                because = "Process %d has started the other ranks of its host by its own command." % parent
+                env = {**one.environment, "LOCAL_RANK": "0"}
+                first = Member(one.rank - (one.local_rank or 0), parent, 0, 0, one.world_size, one.launcher, because, env, seen[parent].parent)
+                yield job, first._replace(born=seen[parent].born)
+                ranks.add(parent)
+    for pid in sorted(environments, key=lambda pid: seen[pid].born):  # Its workers have the same environment.
+        env = environments[pid] or {}
+        of_host = env.get("NODE_RANK", "").isdigit() and bool(env.get("MASTER_ADDR")) and rank_info(env).rank is None
+        if of_host and _is_python(pid, seen[pid]) and _is_first(pid, environments) and not ranks & ({pid} | _above(pid, seen)):
+            because = "The environment of process %d names its host (NODE_RANK), and it has started no other rank." % pid
+            kept = {name: env[name] for name in KEPT if name in env}
+            first = Member(int(env["NODE_RANK"]), pid, seen[pid].born, 0, None, "environment", because, kept, seen[pid].parent)
+            yield _job(env, "environment"), first
+            ranks.add(pid)
+
+
+def _is_first(pid: int, environments: Mapping[int, Optional[Dict[str, str]]]) -> bool:
+    return environments.get(pid) is not None and not _launches(pid) and proc_files.has_loaded(pid, _TORCH)
+
+
+def _program(pid: int) -> List[str]:
+    return [os.path.basename(word) for word in proc_files.argv(pid)[1:]]
+
+
+def _absent(members: Sequence[Member], seen: Mapping[int, Stat]) -> List[Member]:
+    """Return the ranks of this host for which there is no process, or a dead one that nobody has waited for."""
+    one = next((member for member in members if member.local_rank is not None and _here(member.environment)), None)
+    if one is None or one.local_rank is None:
+        return []
+    known, parents = {member.rank for member in members}, {member.parent for member in members}
+    first = one.rank - one.local_rank
+    missing = [rank for rank in range(first, first + _here(one.environment)) if rank not in known]
+    dead = sorted(found.pid for found in seen.values() if found.parent in parents and found.state in proc_files.GONE)
+    pids = dead if len(dead) == len(missing) else [0] * len(missing)
+    env = {name: value for name, value in one.environment.items() if name not in ("RANK", "LOCAL_RANK")}
+    return [
+        Member(
+            rank, pid, seen[pid].born if pid else 0, rank - first, one.world_size, one.launcher, "The others of its host name it.", env, one.parent
+        )
+        for rank, pid in zip(missing, pids)
+    ]
+
+
+def _here(env: Mapping[str, str]) -> int:
+    found = next((env[name] for name in _HERE if env.get(name, "").isdigit()), "0")
+    return int(found) if len(found) < 6 else 0
+
+
+def _spawned(seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[str, str]]]) -> List[List[Member]]:
+    """Return the groups of processes without a rank that one program has started (mp.spawn, Ray): the order of their start tells the rank."""
+    below: Dict[int, List[int]] = {}
+    for pid, env in environments.items():
+        words = proc_files.argv(pid) if env is not None and rank_info(env).rank is None else []
+        if words and _is_python(pid, seen[pid]) and (_SPAWNED.search(" ".join(words)) or words == proc_files.argv(seen[pid].parent)):
+            below.setdefault(seen[pid].parent, []).append(pid)
+    found = []
+    for parent, children in below.items():
+        ranks = sorted((pid for pid in children if proc_files.has_loaded(pid, _TORCH)), key=lambda pid: (seen[pid].born, pid))
+        if len(ranks) > 1 and _connected(ranks) and not _has_rank(parent, environments):
+            found.append([_by_order(number, seen[pid], len(ranks), environments) for number, pid in enumerate(ranks)])
+    return found
+
+
+def _connected(ranks: Sequence[int]) -> bool:
+    from ddp_probe.attaching import proc
+
+    return any(proc.opened(pid)[1] for pid in ranks)
+
+
+def _has_rank(pid: int, environments: Mapping[int, Optional[Dict[str, str]]]) -> bool:
+    return rank_info(environments.get(pid) or {}).rank is not None
+
+
+def _by_order(number: int, found: Stat, count: int, environments: Mapping[int, Optional[Dict[str, str]]]) -> Member:
+    env = environments[found.pid] or {}
+    because = "It is number %d of %d that process %d has started; the order of their start tells the rank." % (number + 1, count, found.parent)
+    kept = {name: env[name] for name in KEPT if name in env}
+    return Member(number, found.pid, found.born, number, count, "multiprocessing", because, kept, found.parent)
+
+
+def _is_python(pid: int, found: Stat) -> bool:
+    words = proc_files.argv(pid)
+    return found.name.startswith(("python", "pt_main_thread", "ray::")) or os.path.basename((words or [""])[0]).startswith(("python", "ray::"))
+
+
+def _launches(pid: int) -> bool:
+    return any(_LAUNCHES.search(word) for word in proc_files.argv(pid)[:6])
+
+
+def _is_of(pid: int, job: Job, seen: Mapping[int, Stat]) -> bool:
+    """Tell whether a process is a rank of a job, a child of one, or above one."""
+    own = {member.pid for member in job.members}
+    return bool(own & ({pid} | _above(pid, seen)) - {0, 1}) or any(pid in _above(member, seen) for member in own if pid > 1)
+
+
+def _closed(seen: Mapping[int, Stat], environments: Mapping[int, Optional[Dict[str, str]]], pid: Optional[int]) -> List[str]:
+    """Say which Python processes could not be read: those that a launcher has started, and the one that was asked for."""
+    found = []
+    for number, env in environments.items():
+        if env is not None or seen[number].state in proc_files.GONE:
+            continue
+        if number == pid or (_is_python(number, seen[number]) and _launches(seen[number].parent)):
+            from ddp_probe.attaching.py_spy import refusal
+
+            why, allow = refusal(number)
+            found.append("process %d (%s) may not be read: %s; %s" % (number, proc_files.command(number)[:80] or seen[number].name, why, allow))
+    return found[:_MOST]

@@ -1,0 +1,133 @@
+"""Look from outside at a job that nobody armed, and say who is waited for.
+
+PID is any process of the job: a rank, its launcher, or a worker. Without it
+the ranks on this host are found by themselves: by the environment with which
+they were started (torchrun, srun, mpirun, a launch by hand), by their parents
+and by their connections (mp.spawn, Ray). --all looks at each job of this host.
+
+Nothing in a rank takes part, and nothing is stopped: /proc is read, and the
+Python stacks by py-spy (pip install 'ddp-probe[attach]') while the process
+runs. --native also shows the C functions in which a rank waits; for that
+py-spy stops one rank after another, for some tenths of a second, which are
+printed. What may not be read is named with the reason and the command that
+would allow it.
+
+What was seen is a run of its own in DDP_PROBE_DIR: 'report', 'stacks', 'logs',
+'bundle' and 'gather' read it later. Looks tell less than the probe: findings
+say with which confidence, and a job that is at work is undecided, not clear.
+docs/attach.md has more, and the lines for several hosts.
+
+exit codes:
+  0  never: looks from outside do not prove that a job does well
+  1  found: an error; with --strict, a warning too
+  2  there is no job to look at, or nothing may be read
+  3  undecided, or a warning alone; the reasons are printed
+"""
+
+import argparse
+import os
+import sys
+from typing import Any, List, Optional, Sequence
+
+import ddp_probe
+from ddp_probe.cli import report
+from ddp_probe.cli._commands import FILES, Command
+from ddp_probe.showing import forms
+
+COMMAND = Command("attach", order=95, summary="Look at a job without the probe, and say who is waited for.", paints=True, offers={"html": FILES})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("pid", nargs="?", metavar="PID", type=int, help="a process of the job; default: the only job on this host")
+    parser.add_argument("--all", action="store_true", help="look at each job on this host")
+    parser.add_argument("--looks", metavar="N", type=_looks, default=3, help="how often to look, 2 to 8; default 3")
+    parser.add_argument("--within", metavar="S", type=_seconds, default=3.0, help="seconds from the first look to the last; default 3")
+    parser.add_argument("--native", action="store_true", help="show C functions too; stops each rank for a moment, one after another")
+    parser.add_argument("--together", action="store_true", help="with --native: stop several ranks at the same time")
+    report.add_forms(parser)
+    for form in forms.FILES:
+        if form.option == "--html":
+            parser.add_argument(form.option, metavar="FILE", help=form.help)
+
+
+def _looks(text: str) -> int:
+    if text.isdigit() and 2 <= int(text) <= 8:
+        return int(text)
+    raise argparse.ArgumentTypeError("%s is not a number of looks from 2 to 8" % text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0.1 <= found <= 600:
+        raise argparse.ArgumentTypeError("%s is not a number of seconds from 0.1 to 600" % text)
+    return found
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find the ranks, look, judge."""
+    return report.guarded(lambda: _run(args))
+
+
+def _run(args: argparse.Namespace) -> int:
+    files = forms.wanted_files(vars(args))
+    forms.refuse_files(files)
+    codes = [judged(folder, args.form, files, strict=args.strict) for folder in look(args)]
+    return 1 if 1 in codes else max(codes)
+
+
+def look(args: Optional[argparse.Namespace] = None, said: str = "") -> List[str]:
+    """Look at the jobs, say on stderr why and what that has cost, and return the folders of the runs."""
+    from ddp_probe.attaching import look as looking
+    from ddp_probe.attaching import py_spy, ranks
+
+    pid, every, native = (args.pid, args.all, args.native) if args is not None else (None, False, False)
+    if native:
+        py_spy.refuse_native()
+    folders = []
+    jobs = ranks.find(pid, every)
+    if said:
+        sys.stderr.write("ddp_probe: %s\n" % said)
+    for job in jobs:
+        how = (
+            {"looks": args.looks, "apart": args.within, "together": args.together}
+            if args is not None
+            else {"looks": 3, "apart": 3.0, "together": False}
+        )
+        seen = looking.look(job, native=native, **how)
+        sys.stderr.write("ddp_probe: %s\n" % _cost(seen))
+        folders.append(seen.folder)
+    return folders
+
+
+def _cost(seen: Any) -> str:
+    from statistics import median
+
+    pauses = [1000 * pause for pause in seen.pauses]
+    how = "stopped %d times, for %.1f ms (median; worst %.1f ms)" % (len(pauses), median(pauses), max(pauses)) if pauses else "none was stopped"
+    return "Looked at %d processes in %.2f s; %s. Written: %s" % (seen.processes, seen.seconds, how, os.path.relpath(seen.folder))
+
+
+def judged(folder: str, form: str, files: "Sequence[forms.WrittenFile]" = (), *, strict: bool = False) -> int:
+    """Judge what was seen, print it, and return the exit code."""
+    diagnosis = ddp_probe.diagnose(ddp_probe.read(folder))
+    forms.show(diagnosis, form)
+    if form == forms.TERMINAL:
+        _stacks(folder)
+    sys.stdout.flush()
+    forms.write_files(list(files), diagnosis)
+    return diagnosis.exit_code(strict)
+
+
+def _stacks(folder: str) -> None:
+    """Print the tree of the stacks below the verdict."""
+    from ddp_probe.showing import paint, stack_page
+    from ddp_probe.showing.watch import ask
+
+    collected = ask.collect([folder], lambda _: True, 0.0)
+    if collected.found:
+        paint.write(stack_page.lines(collected._replace(silent={}), max(40, paint.width()), all_threads=False))

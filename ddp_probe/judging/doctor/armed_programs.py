@@ -1,0 +1,118 @@
+"""Checks whether a command will be recorded, by starting its interpreter in the same environment."""
+
+import glob
+import itertools
+import os
+import re
+import shlex
+import shutil
+import sys
+from typing import Dict, List, Mapping, NamedTuple, Sequence
+
+from ddp_probe.activation.installer import child
+
+_PYTHON = re.compile(r"python(\d(\.\d+)?)?$")
+_FLAGS = re.compile(r"-[bBdEIOPqsSuv]+$")  # Options without a value, which affect what runs at start-up.
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+_INSTALLED = "'python -m ddp_probe install' works there."
+_WORDS = 30  # Maximum words of the command that are checked.
+
+
+class _Start(NamedTuple):
+    """The first Python of a command."""
+
+    interpreter: List[str]  # With its options.
+    tool: str  # A program that puts its own sitecustomize first on PYTHONPATH.
+    folder: str  # The folder of that sitecustomize.
+
+
+def interpreter(command: Sequence[str], env: Mapping[str, str]) -> str:
+    """Return the first Python of a command; empty if none is found."""
+    found = _start(command, env.get("PATH", os.defpath)).interpreter
+    return found[0] if found else ""
+
+
+def why_not(command: Sequence[str], env: Dict[str, str]) -> str:
+    """Return why this command will not be recorded; empty if it will be, or if no Python is found in it."""
+    start = _start(command, env.get("PATH", os.defpath))
+    if not start.interpreter:
+        return ""
+    if start.folder:
+        env = {**env, "PYTHONPATH": os.pathsep.join([start.folder, env.get("PYTHONPATH", "")])}
+    command_line = " ".join(start.interpreter)
+    if any("S" in flags for flags in start.interpreter[1:]):
+        return "%s skips site-packages. Start it without -S." % command_line
+    found = child.proof_in(start.interpreter, env, os.curdir)
+    if found.missing:
+        return "%s lacks packages needed for recording: %s Install them there." % (start.interpreter[0], child.sentence(found.missing))
+    if found.complaint:
+        return found.complaint.partition("not active: ")[2] or found.complaint
+    if found.started:
+        return ""
+    if start.folder:
+        return "%s puts its own sitecustomize first (%s). %s" % (start.tool, os.path.join(start.folder, "sitecustomize.py"), _INSTALLED)
+    if any(set("IE") & set(flags) for flags in start.interpreter[1:]):
+        return "%s ignores PYTHONPATH. %s" % (command_line, _INSTALLED)
+    return "%s does not load it: another sitecustomize comes first, or PYTHONPATH is not passed on. %s" % (start.interpreter[0], _INSTALLED)
+
+
+def _start(command: Sequence[str], path: str) -> _Start:
+    interpreter: List[str] = []
+    tool = folder = ""
+    for number, word in enumerate(command[:_WORDS]):
+        program = shutil.which(word, path=path) if word and word[0] != "-" and "=" not in word else None
+        if program is None:
+            continue
+        if _PYTHON.match(os.path.basename(program)):
+            return _Start([program, *_flags(command[number + 1 :])], tool, folder)
+        by, text = _script(program, path)
+        if not by:
+            continue
+        interpreter, found = by, _brings(text, by[0])
+        if not found:
+            break
+        tool, folder = os.path.basename(program), found
+    return _Start(interpreter, tool, folder)
+
+
+def _flags(words: Sequence[str]) -> List[str]:
+    found = []
+    for word in words:
+        if not _FLAGS.match(word):
+            break
+        found.append(word)
+    return found
+
+
+def _script(program: str, path: str) -> "tuple[List[str], str]":
+    """Return the Python in a script's first line, with its options, and the script's text; empty for any other program."""
+    try:
+        with open(program, "rb") as file:
+            text = file.read(1 << 14).decode("utf-8", "replace")
+    except OSError:
+        return [], ""
+    words = _first_words(text)
+    if words and os.path.basename(words[0]) == "env":
+        words = [word for word in words[1:] if not word.startswith("-S")]
+        words[:1] = [shutil.which(words[0], path=path) or words[0]] if words else []
+    return (words, text) if words and _PYTHON.match(os.path.basename(words[0])) else ([], "")
+
+
+def _first_words(text: str) -> List[str]:
+    """Return the interpreter that a script names, with its options; pip writes a line of the shell if a #! line could not hold the path."""
+    first, second = (text.split("\n", 2) + [""])[:2]
+    if first == "#!/bin/sh" and second.startswith("'''exec' "):
+        return list(itertools.takewhile(lambda word: word != "$0", shlex.split(second[len("'''exec' ") :])))
+    return first[2:].split() if first.startswith("#!") else []
+
+
+def _brings(text: str, interpreter: str) -> str:
+    """Return the folder of the script's package that contains a sitecustomize, or an empty string."""
+    prefix = os.path.dirname(os.path.dirname(os.path.abspath(interpreter)))
+    sites = [*glob.glob(os.path.join(glob.escape(prefix), "lib", "python3*", "site-packages")), *sys.path]
+    for module in _IMPORT.findall(text):
+        for site in sites:
+            folder = os.path.join(site, *module.split("."))
+            if os.path.isfile(os.path.join(folder, "sitecustomize.py")):
+                return folder
+    return ""

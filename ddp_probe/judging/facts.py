@@ -1,0 +1,24 @@
+"""What a rule may ask of a run: functions that take it, and that look only once, however many rules ask.
+
+An answer is kept by the run itself and goes with it. It is shared, so whoever asks does not change it. docs/facts.md lists the functions.
+"""
+
+from functools import wraps
+from typing import Callable, TypeVar
+
+from ddp_probe.reading.model import Run
+
+Found = TypeVar("Found")
+
+
+def fact(ask: Callable[[Run], Found]) -> Callable[[Run], Found]:
+    """Ask once for each run: each of a hundred thousand ranks may be in it."""
+
+    @wraps(ask)
+    def asked(run: Run) -> Found:
+        if ask not in run.facts:
+            run.facts[ask] = ask(run)
+        found: Found = run.facts[ask]
+        return found
+
+    return asked

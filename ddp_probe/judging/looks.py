@@ -1,0 +1,331 @@
+"""Places each rank by looks from outside: in which call of torch it is, at which line, and whether it stands. Stacks tell less than ledgers.
+
+A stack names neither the group of a call nor its number, and a look shows a moment: what is said from it has less confidence, and is never "clear".
+"""
+
+import re
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from ddp_probe.judging.facts import fact
+from ddp_probe.judging.memory import NEARLY
+from ddp_probe.judging.rule import Evidence, Finding, Rule, Undecided
+from ddp_probe.judging.words import at, by_number, capital, counted, listed, named, place, size
+from ddp_probe.reading import job_source
+from ddp_probe.reading.job_line import job_line
+from ddp_probe.reading.logged_call import LoggedCall
+from ddp_probe.reading.model import LoggedProcess, Run
+from ddp_probe.reading.rank_stacks import main_frames
+from ddp_probe.shared import accelerators
+from ddp_probe.shared.own_code import task
+from ddp_probe.shared.schema import OpenSocket, ProcessLook, Site
+
+NEEDS = str(ProcessLook.__struct_config__.tag)
+NOT_RUNNING, GONE, DISK = ("T", "t"), ("Z", "X", "x", ""), "D"
+LOADER, INIT = "a DataLoader", "init_process_group"
+IDLE, _BUSY = 0.05, 0.5  # CPU seconds a second.
+_WAKES = 3.0  # Times a second that a thread which only waits wakes up at most.
+_TORCH = re.compile(r"[/\\]torch[/\\](?P<module>distributed|nn[/\\]parallel|utils[/\\]data|autograd|_tensor\.py)")
+_POLLS = (INIT, "new_group")  # They ask the store many times a second.
+_WRAPPERS = re.compile(r"^_|^(?:wrapper|inner|forward|__call__|__init__|decorate_context)$")
+_FILES, _TASKS = re.compile(r"[/\\]torch[/\\](?:serialization\.py|distributed[/\\]checkpoint)"), ("save", "load", "async_save")
+_COMPILES = re.compile(r"[/\\]torch[/\\]_(?:dynamo[/\\]convert_frame|inductor[/\\](?:async_compile|codecache|compile_fx))\.py$")
+_ASKS = re.compile(r"[/\\]subprocess\.py$")
+_WAITS = re.compile(r"\.wait\(|\.synchronize\(|\.item\(")
+
+
+class Stance(NamedTuple):
+    """The place of one rank, and what it does there."""
+
+    rank: int
+    pid: int
+    looks: "Tuple[LoggedCall[ProcessLook], ...]"
+    operation: str  # The call of torch in which it may wait for others: all_reduce, backward; LOADER, INIT; empty for none.
+    site: Optional[Site]  # The line of the job.
+    still: bool  # Its main thread was at the same lines in each look.
+    load: float  # CPU seconds a second between the first look and the last.
+    wakes: float  # Times a second that its main thread has gone to sleep.
+
+    @property
+    def last(self) -> ProcessLook:
+        """Return what was seen last."""
+        return self.looks[-1].begin
+
+    @property
+    def states(self) -> List[str]:
+        """Return the kernel's letters, in their order."""
+        return [each.begin.state for each in self.looks]
+
+    @property
+    def known(self) -> bool:
+        """Return whether there are stacks."""
+        return bool(main_frames(self.last.threads))
+
+    @property
+    def stands(self) -> bool:
+        """Return whether it waits: at the same lines in each look, without CPU time, and without having been woken for work in between."""
+        if not self.still or (self.wakes >= _WAKES and self.operation not in _POLLS):
+            return False
+        if self.load > 1 - IDLE:
+            return bool(self.operation)  # NCCL and others wait for a card in a loop.
+        asleep = self.wakes == 0 and self.last.switches is not None and set(self.states) == {"S"}
+        return self.load < (_BUSY if asleep else IDLE)  # Threads of rpc and others poll.
+
+    @property
+    def waits(self) -> bool:
+        """Return whether it stands in a call that others have to make, too."""
+        return self.stands and bool(self.operation) and self.operation != LOADER
+
+    @property
+    def spins(self) -> bool:
+        """Return whether it computes; beside many others it gets little time, and is ready to run in each look."""
+        return self.load >= _BUSY or (self.load >= IDLE and set(self.states) == {"R"})
+
+    def where(self) -> str:
+        """Say where it is."""
+        if self.last.state in NOT_RUNNING:
+            return "stopped (process %d is in state %s)%s" % (self.pid, self.last.state, at(self.site))
+        if self.last.state in GONE:
+            return "gone: %s" % self.last.problem
+        if not self.known:
+            return "at an unknown line"
+        doing = {"import": "importing", "debugger": "in a debugger"}.get(self.task(), "")
+        line = (
+            "in %s below %s" % (self.operation, place(self.site)) if self.operation else "%sat %s" % (doing + " " if doing else "", place(self.site))
+        )
+        return line if self.site is not None else "in %s" % (self.operation or "code of a library")
+
+    def task(self) -> str:
+        """Return what it is busy with that may take long and end: a function that evaluates, saves or loads, an import, a debugger."""
+        frames = [(frame.file, frame.function) for frame in main_frames(self.last.threads)]
+        if any(_COMPILES.search(file) for file, _ in frames):
+            return "compile"
+        return task(frames) or next((function for file, function in frames if _FILES.search(file) and function in _TASKS), "")
+
+    def may_come(self) -> str:
+        """Say why it may come to where the others wait; empty if nothing speaks for that."""
+        if self.task():
+            return "in %s, which may end" % self.task()
+        asked = main_frames(self.last.threads)[-1:]
+        if self.children_load >= (0.001 if any(_ASKS.search(frame.file) for frame in asked) else IDLE):  # A copy over a network needs little.
+            return "processes that it has started compute"
+        if self.moved():
+            return "%s, which it has open, moves on" % self.moved()[0]
+        if self.still and self.wakes >= _WAKES:
+            return "it is woken %.0f times a second" % self.wakes
+        if self.still and self.load >= IDLE:  # A download in threads looks so, and threads of rpc that poll do.
+            return "its threads use %d%% of a core" % round(100 * self.load)
+        return "" if self.stands else "it moves"
+
+    @property
+    def children_load(self) -> float:
+        """Return the CPU seconds a second of the processes that it has started."""
+        first, last = self.looks[0], self.looks[-1]
+        return (last.begin.children_cpu - first.begin.children_cpu) / max(last.when - first.when, 1e-3)
+
+    def moved(self) -> List[str]:
+        """Return its open checkpoints whose position or size is another one in the last look."""
+        first, last = ({file.path: (file.position, file.size) for file in each.begin.files} for each in (self.looks[0], self.looks[-1]))
+        return [path for path in {**first, **last} if first.get(path) != last.get(path)]
+
+    def shown(self) -> Evidence:
+        """Return its last look as evidence."""
+        call = self.looks[-1]
+        return Evidence(call.at.file, call.at.line, self.site, "%s, %s" % (self.where(), self.does()))
+
+    def does(self) -> str:
+        """Say what it does there."""
+        return ", ".join([self._moves(), *self._memory(), *self._unread()])
+
+    def _moves(self) -> str:
+        if self.last.state in (*NOT_RUNNING, *GONE):
+            return "state %s" % (self.last.state or "X")
+        if self.last.state == DISK:
+            return "state D in %s" % (self.last.wchan or "the kernel")
+        how = "%d%% of a core" % round(100 * self.load) if self.load >= IDLE else "no CPU"
+        return "%s, %s" % (how, "the same line in each look" if self.still else "another line than before")
+
+    def _memory(self) -> Iterator[str]:
+        """Say that its control group has no room, or that the kernel has ended a process of it meanwhile."""
+        first, last = self.looks[0].begin.system, self.last.system
+        if last is not None and last.memory_limit and (last.memory_taken or 0) >= NEARLY * last.memory_limit:
+            yield "its control group has %s of %s in use" % (size(last.memory_taken or 0), size(last.memory_limit))
+        kills = (last.oom_kills or 0) - (first.oom_kills or 0) if first is not None and last is not None else 0
+        if kills > 0:
+            yield "the kernel has killed %s of its control group for lack of memory" % counted(kills, "process", "processes")
+
+    def _unread(self) -> Iterator[str]:
+        """Say that others have sent what it does not read."""
+        least = [min(one.unread for one in same) for same in self.connections().values()]
+        if sum(least):
+            yield "%d bytes sent to it not read" % sum(least)
+
+    def connections(self) -> "Dict[Tuple[str, int], List[OpenSocket]]":
+        """Return its connections that are there in each look, by their ends; one that is asked for has another port each time."""
+        alike: Dict[Tuple[str, int], List[OpenSocket]] = {}
+        for look in self.looks:
+            for one in {(each.peer, 0 if each.asks else each.port): each for each in look.begin.sockets}.items():
+                alike.setdefault(one[0], []).append(one[1])
+        return {ends: same for ends, same in alike.items() if len(same) == len(self.looks)}
+
+
+@fact
+def stances(run: Run) -> List[Stance]:
+    """Return where each rank is, if looks were taken."""
+    return [stance for process in run.processes if process.rank is not None for stance in _stance(process)]
+
+
+def only(run: Run) -> bool:
+    """Tell whether looks from outside are all that there is of a run."""
+    return bool(run.processes) and all(process.count(ProcessLook) for process in run.processes)
+
+
+def _stance(process: LoggedProcess) -> Iterator[Stance]:
+    looks = tuple(process.calls(ProcessLook))
+    if not looks or process.rank is None:
+        return
+    frames = [main_frames(look.begin.threads) for look in looks]
+    first, last = looks[0], looks[-1]
+    between = max(last.when - first.when, 1e-3)
+    cpu = (last.begin.cpu_seconds or 0.0) - (first.begin.cpu_seconds or 0.0) if last.begin.cpu_seconds is not None else 0.0
+    wakes = (last.begin.switches or 0) - (first.begin.switches or 0)
+    still = bool(frames[-1]) and all(_lines(each) == _lines(frames[-1]) for each in frames)
+    yield Stance(
+        process.rank, process.pid, looks, operation(frames[-1]), job_line(frames[-1]), still, max(cpu, 0.0) / between, max(wakes, 0) / between
+    )
+
+
+def _lines(frames: Sequence[Site]) -> List[Tuple[str, int]]:
+    return [(frame.file, frame.line) for frame in frames]
+
+
+def operation(frames: Sequence[Site]) -> str:
+    """Return the call of torch in which a stack, outermost first, is: the outermost public one below the innermost line of the job."""
+    own = job_line(frames)
+    inner = frames[max((index for index, frame in enumerate(frames) if frame is own), default=-1) + 1 :]
+    modules = [(found["module"], frame) for frame in inner for found in [_TORCH.search(frame.file)] if found is not None]
+    names = [frame.function.rpartition(".")[2] for module, frame in modules if module == "distributed"]
+    if any("dataloader" in frame.file for _, frame in modules) and not names:
+        return LOADER
+    if INIT in names or any("rendezvous" in frame.file for _, frame in modules):
+        return INIT
+    public = [name for name in names if not _WRAPPERS.search(name)]
+    if public:
+        return public[0]
+    if any(module.startswith("nn") for module, _ in modules):
+        return "DistributedDataParallel"
+    if any(module in ("autograd", "_tensor.py") and "backward" in frame.function for module, frame in modules):
+        return "backward"
+    return "wait" if own is not None and not inner and _WAITS.search(_source(own)) else "torch.distributed" if names else ""
+
+
+def _source(site: Site) -> str:
+    """Return a line of the job, if its file is here."""
+    found = job_source.read(site.file)
+    lines = found.text.splitlines() if found is not None else []
+    return lines[site.line - 1] if 0 < site.line <= len(lines) else ""
+
+
+def places(found: Sequence[Stance]) -> List[Tuple[Stance, List[int]]]:
+    """Return the ranks that are at one place together, the place of most ranks first."""
+    alike: Dict[Tuple[object, ...], Tuple[Stance, List[int]]] = {}
+    for one in found:
+        line = (one.site.file, one.site.line) if one.site is not None else ()
+        dead = one.last.problem if one.last.state in GONE else one.last.state if one.last.state in NOT_RUNNING else ""
+        alike.setdefault((one.operation, line, dead), (one, []))[1].append(one.rank)
+    return sorted(alike.values(), key=lambda each: (-len(each[1]), each[1]))
+
+
+def said(found: Sequence[Stance], limit: int = 4) -> str:
+    """Say where ranks are, alike ones in one clause."""
+    return listed(["%s %s %s" % (named(ranks), by_number(ranks, "is", "are"), one.where()) for one, ranks in places(found)], limit)
+
+
+def waiting(run: Run) -> List[Stance]:
+    """Return the ranks that wait in a call of torch.distributed."""
+    return [one for one in stances(run) if one.waits and one.last.state not in (*NOT_RUNNING, *GONE)]
+
+
+def others(run: Run) -> List[Stance]:
+    """Return the ranks that are elsewhere while others wait, if their stacks are known."""
+    return [one for one in stances(run) if not one.waits and one.known and one.last.state not in (*NOT_RUNNING, *GONE)] if waiting(run) else []
+
+
+def found(rule: Rule, guilty: Sequence[Stance], rest: Sequence[Stance], how: str = "", **more: Any) -> Finding:
+    """Return a finding that says who is where, by how many looks, with the lines that show it: the guilty ranks first."""
+    first, last = guilty[0].looks[0], guilty[0].looks[-1]
+    others_said = "; %s" % said(rest) if rest else ""
+    return rule.found(
+        ranks=[one.rank for one in guilty],
+        verdict="%s%s%s, in %d looks within %.0f s from outside."
+        % (capital(said(guilty)), how, others_said, len(guilty[0].looks), last.when - first.when),
+        evidence=[one.shown() for one in [*guilty[:3], *rest[:3]]],
+        when=min(one.looks[0].when for one in guilty),
+        **more,
+    )
+
+
+# What looks leave open.
+
+_ARMED = "Start the job with DDP_PROBE=1 next time: ledgers name the call, the group and the sizes that stacks do not show."
+_AGAIN = "If it hangs, look again: python -m ddp_probe attach. Proof of a good end needs the probe: DDP_PROBE=1."
+_LINE = "Look at that line: what does it wait for? If it comes back by itself, look again: python -m ddp_probe attach."
+_ENDED = "What it printed tells more: python -m ddp_probe report LOG. The next run says how each rank ended: DDP_PROBE=1."
+_THERE = "If they are on other hosts, run python -m ddp_probe attach there as well, and bring the runs together: docs/attach.md has the lines."
+
+
+def open_questions(run: Run) -> Iterator[Undecided]:
+    """Say why looks do not tell more, and what to do next."""
+    found = stances(run)
+    yield from _unread(found)
+    seen = {one.rank for one in found}
+    missing = sorted(set(range(run.expected or 0)) - seen)
+    if missing:
+        yield Undecided("not-seen", "%s without a process here: on another host, never started, or gone." % _are(missing), next=_THERE)
+    gone = [one for one in found if one.last.state in GONE]
+    if gone:
+        yield Undecided("gone", "%s; how it ended is not seen from outside." % capital(said(gone)), next=_ENDED)
+    known = [one for one in found if one.known and one not in gone]
+    if known:
+        yield _what_is_seen(known)
+    for beside in dict.fromkeys(text for one in found for look in one.looks for text in look.begin.beside):
+        yield Undecided("unreadable", capital(beside.partition("; ")[0]) + ".", next=beside.partition("; ")[2])
+
+
+def _are(ranks: Sequence[int]) -> str:
+    return "%s %s" % (capital(named(ranks)), by_number(ranks, "is", "are"))
+
+
+def _what_is_seen(known: Sequence[Stance]) -> Undecided:
+    moving = [one for one in known if not one.stands]
+    apart = known[0].looks[-1].when - known[0].looks[0].when
+    if not moving and len(places(known)) == 1:
+        if not known[0].operation:
+            alone = "no rank is in a call of torch.distributed" if len(known) > 1 else "it is in no call of torch.distributed"
+            return Undecided("all-wait", "%s, and nothing moves: %s." % (capital(said(known)), alone), next=_LINE)
+        because = "%s, and nothing moves: stacks do not tell which of them made another call before, or passed another size." % capital(said(known))
+        return Undecided("all-wait", because, next=_cards(known) + _ARMED)
+    if len(moving) == len(known):
+        because = "All ranks that could be read have moved or computed within %.0f s: %s. Looks do not prove that the job does well." % (
+            apart,
+            said(known),
+        )
+        return Undecided("at-work", because, next=_AGAIN)
+    return Undecided("looked-at", "%s; looks within %.0f s do not tell more." % (capital(said(known)), apart), next=_AGAIN)
+
+
+def _cards(known: Sequence[Stance]) -> str:
+    """Return how to ask the cards that the ranks have open: what they wait for may be a kernel on a card."""
+    files = {card[len("/dev/") :] for one in known for card in one.last.cards}
+    tools = sorted({kind.smi for kind in map(accelerators.by_device_file, files) if kind is not None and kind.smi})
+    return "Ask the cards whether they compute, and the kernel for their errors: %s; dmesg -T. " % "; ".join(tools) if tools else ""
+
+
+def _unread(found: Sequence[Stance]) -> Iterator[Undecided]:
+    """Yield the ranks without stacks, by the reason."""
+    alike: Dict[Tuple[str, str], List[int]] = {}
+    for one in found:
+        if not one.known and one.last.state not in GONE:
+            alike.setdefault((re.sub(r"process \d+ ", "its process ", one.last.problem), one.last.allow), []).append(one.rank)
+    for (why, allow), ranks in alike.items():
+        then = "Then look again: %s" % allow if allow else _AGAIN
+        yield Undecided("no-stacks", "The stack of %s could not be read: %s." % (named(ranks), why or "py-spy gave none"), next=then)

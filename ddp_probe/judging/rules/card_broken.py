@@ -1,0 +1,58 @@
+"""A card, or the link to it, is broken: the driver or torch says so."""
+
+from ddp_probe.judging.rule import Printed, Rule
+
+_XID = r"(?:48|63|64|74|79|92|94|95|119|120|140)"  # Of the card, its memory or its links; 13, 31, 43 and 45 come from programs, too.
+
+RULE = Rule(
+    id="DDP237",
+    slug="card-broken",
+    cause="card_broken",
+    title="A card is broken, or the link to it.",
+    symptom="'uncorrectable ECC error encountered', 'GPU has fallen off the bus', 'GPU is lost', an Xid of the driver; the other ranks time out.",
+    evidence=(
+        "The words of the driver or of the CUDA runtime. The Xids 13, 31, 43 and 45 prove nothing: a program that reads outside "
+        "of its memory has them, too."
+    ),
+    remedy=(
+        "Drain the host, note the card (the PCI address in the message; nvidia-smi -q -d ECC,ROW_REMAPPER), reset it or reboot the host, and have it "
+        "replaced if it happens again. Until then start without it: name the other cards in CUDA_VISIBLE_DEVICES, and start a rank less."
+    ),
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"uncorrectable (?P<what>ECC|NVLink) error (?:encountered|detected)|cudaErrorECCUncorrectable|CUDA_ERROR_ECC_UNCORRECTABLE",
+            says="A card reports an {what} error that it cannot correct.",
+        ),
+        Printed(
+            r"(?:NVRM: )?Xid \(PCI:(?P<card>[\da-fA-F:.]{4,16})\): (?P<xid>%s)\b" % _XID,
+            says="The driver reports Xid {xid} for the card at {card}: it is broken, or its link is.",
+            ranks=False,
+        ),
+        Printed(
+            r"GPU has fallen off the bus|(?m:^)[^\n]*NVRM:[^\n]*fallen off the bus",
+            says="The driver has lost a card: it has fallen off the bus.",
+            ranks=False,
+        ),
+        Printed(
+            r"Unable to determine the device handle for (?i:gpu) ?(?:\d{1,3}: ?)?(?P<card>[\da-fA-F:.]{4,16}): "
+            r"(?:GPU is lost|Unknown Error|Not Found)",
+            says="The driver no longer reaches the card at {card}.",
+            ranks=False,
+        ),
+        Printed(
+            r"NCCL WARN nvml\w+\(?\)? failed: GPU is lost",
+            says="The driver no longer reaches a card.",
+            ranks=False,
+        ),
+        Printed(
+            r"Remapping Failure Occurred\s{1,40}: Yes|row[- ]remapp\w* (?:failure|failed)",
+            says="A card has no spare rows left for its broken memory.",
+            ranks=False,
+        ),
+        Printed(
+            r"(?i:hbm multi-?bit ecc error)|\b(?:ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR|507054)\b",
+            says="A card reports memory errors that it cannot correct.",
+        ),
+    ),
+)

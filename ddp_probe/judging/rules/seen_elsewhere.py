@@ -1,0 +1,41 @@
+"""A rank is at another place than the others, which wait for it, as looks from outside show."""
+
+from typing import Iterator
+
+from ddp_probe.judging.looks import INIT, LOADER, found, others, waiting
+from ddp_probe.judging.rule import ERROR, LOW, MEDIUM, WARNING, Finding, Rule
+from ddp_probe.judging.words import named
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP693",
+    slug="seen-elsewhere",
+    cause="rank_divergent_control_flow",
+    title="A rank stands at another place than the others, which wait for it.",
+    symptom="The job hangs: most ranks are in a collective, and one is not.",
+    evidence=(
+        "The stacks: the others are in a call of torch.distributed in each look, and this rank is in none and uses no CPU. A rank that moves or is "
+        "woken meanwhile, whose processes compute, whose open file moves on, or that evaluates or saves, may come: then it is a warning."
+    ),
+    remedy="Look at the line where the rank is: what it waits for there, or which branch has led it past the others' call.",
+    needs=("process.look",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the ranks in no collective, their line, and who waits."""
+    inside = waiting(run)
+    guilty = [one for one in others(run) if not one.spins and one.operation != LOADER]
+    if not guilty or all(one.operation == INIT for one in inside):
+        return
+    why = next((one.may_come() for one in guilty if one.may_come()), "")
+    yield found(
+        RULE,
+        guilty,
+        inside,
+        " (%s)" % why if why else " and uses no CPU",
+        remedy="Look at the line where %s stands: what it waits for there, or which branch has led it past the others' call."
+        % named([one.rank for one in guilty]),
+        confidence=LOW if why else MEDIUM,
+        severity=WARNING if why else ERROR,
+    )

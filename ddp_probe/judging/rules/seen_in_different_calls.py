@@ -1,0 +1,42 @@
+"""Ranks wait in different calls of torch.distributed, as looks from outside show."""
+
+from collections import Counter
+from typing import Iterator, List
+
+from ddp_probe.judging.looks import INIT, found, others, stances, waiting
+from ddp_probe.judging.rule import LOW, Finding, Rule
+from ddp_probe.reading.model import Run
+
+_PAIRED = frozenset(("send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list"))
+# Some ranks of these return at once: who is in another call may be further on, and right.
+_UNEVEN = _PAIRED | {"broadcast", "broadcast_object_list", "reduce", "gather", "gather_object", "scatter", "scatter_object_list"}
+_UNTOLD = frozenset(("wait", "torch.distributed", INIT))
+
+RULE = Rule(
+    id="DDP689",
+    slug="seen-in-different-calls",
+    cause="rank_divergent_control_flow",
+    title="Ranks wait in different calls of torch.distributed, as looks from outside show.",
+    symptom="The job hangs, and every rank is in a call that waits for others.",
+    evidence=(
+        "The stacks: the names of the calls differ, in each look. Stacks show neither the group nor how many calls came before: if each call is of a "
+        "group of its own, this is another matter. In a broadcast, a gather or a send some ranks return at once, so nobody is blamed alone."
+    ),
+    remedy="Let all ranks make the same calls in the same order: look at the branch that leads to the call that fewer ranks are in.",
+    needs=("process.look",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the ranks in the rarer call; all, if none is rarer."""
+    inside = waiting(run)
+    names = Counter("send or recv" if one.operation in _PAIRED else one.operation for one in inside if one.operation not in _UNTOLD)
+    if len(names) < 2 or others(run) or len(inside) < len(stances(run)):
+        return
+    usual, most = names.most_common(1)[0]
+    tie = sum(count == most for count in names.values()) > 1 or any(one.operation in _UNEVEN for one in inside)
+    guilty: List[int] = [one.rank for one in inside if tie or (one.operation != usual and one.operation not in _UNTOLD)]
+    chosen = [one for one in inside if one.rank in guilty]
+    rest = [one for one in inside if one.rank not in guilty]
+    told = " (each waits for the others, and stacks do not tell which is wrong)" if tie else ""
+    yield found(RULE, chosen, rest, told, confidence=LOW)

@@ -1,0 +1,30 @@
+"""A rank is in the kernel's D state, in each look: a file system does not answer."""
+
+from typing import Iterator
+
+from ddp_probe.judging.looks import DISK, found, stances, waiting
+from ddp_probe.judging.rule import MEDIUM, Finding, Rule
+from ddp_probe.judging.words import listed
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP683",
+    slug="seen-in-file-system",
+    cause="rank_stopped_participating",
+    title="A rank waits for a file system or a device that does not answer.",
+    symptom="The job hangs; ps shows a rank in state D, and no signal ends it.",
+    evidence="The kernel's state D in each look, and open files at the same position in each. A disk that is slow but answers moves them.",
+    remedy="Look at the file system of the open file: df -h, mount, dmesg -T, the server of NFS or Lustre. The rank goes on when it answers.",
+    needs=("process.look",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the ranks in state D, and the files that they have open."""
+    guilty = [one for one in stances(run) if len(one.states) > 1 and set(one.states) == {DISK} and not one.moved()]
+    if not guilty:
+        return
+    last = guilty[0].last
+    files = ["%s at byte %s of %s" % (file.path, file.position, file.size) for file in last.files]
+    told = " (state D, in %s%s)" % (last.wchan or "the kernel", "; open: %s" % listed(files, 3) if files else "")
+    yield found(RULE, guilty, waiting(run), told, confidence=MEDIUM)

@@ -1,0 +1,44 @@
+"""A process of the job is stopped or gone, as looks from outside show."""
+
+from typing import Iterator
+
+from ddp_probe.judging.looks import GONE, NOT_RUNNING, found, stances, waiting
+from ddp_probe.judging.rule import ERROR, HIGH, LOW, WARNING, Finding, Rule
+from ddp_probe.judging.words import counted, named
+from ddp_probe.reading.model import Run
+
+RULE = Rule(
+    id="DDP681",
+    slug="seen-not-running",
+    cause="rank_stopped_participating",
+    title="The process of a rank is stopped or gone, as looks from outside show.",
+    symptom="The job hangs. ps shows a rank in state T or Z, or fewer ranks than were started.",
+    evidence="The state that the kernel gave for the process in the last look; the stacks of the others show where they wait.",
+    remedy="Stopped: kill -CONT PID, then find out who stopped it. Gone: look at what it printed last, and let the others end.",
+    needs=("process.look",),
+)
+
+
+def check(run: Run) -> Iterator[Finding]:
+    """Name the ranks that do not run, and the places of the others."""
+    stopped = [one for one in stances(run) if one.last.state in NOT_RUNNING]
+    gone = [one for one in stances(run) if one.last.state in GONE]
+    guilty = gone or stopped
+    if not guilty or len(gone) == len(stances(run)):
+        return
+    pids = " ".join(str(one.pid) for one in stopped)
+    kills = max((one.last.system.oom_kills or 0 for one in stances(run) if one.last.system is not None), default=0)
+    yield found(
+        RULE,
+        guilty,
+        waiting(run) or [one for one in stances(run) if one.stands and one not in guilty],
+        " (their control group: %s killed for lack of memory so far)" % counted(kills, "process", "processes") if gone and kills else "",
+        remedy="Find out what ended %s: its last printed lines, its exit code, dmesg -T | grep -i 'out of memory'. The others wait for it."
+        % named([one.rank for one in gone])
+        if gone
+        else "Let it go on: kill -CONT %s. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."
+        % pids,
+        # If nobody waits for one that is gone, the job may be at its beginning, or coming to its end.
+        confidence=HIGH if waiting(run) or not gone else LOW,
+        severity=ERROR if waiting(run) or not gone else WARNING,
+    )

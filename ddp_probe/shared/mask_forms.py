@@ -1,0 +1,207 @@
+"""Regular expressions that are compiled on first use.
+
+Most processes never use them, and every rank pays for everything loaded at start-up.
+"""
+
+import re
+from typing import Any, AnyStr, Callable, Generic, Iterator, List, Match, Optional, Tuple
+
+
+class Expression(Generic[AnyStr]):
+    """A lazy re.Pattern. A method becomes an attribute at its first call; later calls cost as much as the pattern's own."""
+
+    _pattern: AnyStr
+    search: Callable[..., Optional[Match[AnyStr]]]
+    match: Callable[..., Optional[Match[AnyStr]]]
+    finditer: Callable[..., Iterator[Match[AnyStr]]]
+    findall: Callable[..., List[Any]]
+    sub: Callable[..., AnyStr]
+
+    def __init__(self, pattern: AnyStr, flags: int = 0) -> None:
+        self._pattern = pattern
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # not a method of a pattern
+            raise AttributeError(name)
+        found = getattr(re.compile(self._pattern, self._flags), name)  # re caches compiled patterns
+        setattr(self, name, found)
+        return found
+
+
+# Recognises credentials by their form, whatever their name: keys with a vendor's prefix, URLs with a password, headers, webhooks.
+#
+# The prefixes come from the rules of gitleaks and the plugins of detect-secrets; neither is needed at run time. A pattern is compiled only
+# when a text contains its gate, a few characters without which it cannot match: a rank without such a text compiles none.
+
+MASK = "***"
+
+# A vendor's prefix, then characters with at least one digit: "sk-learn-contrib" and "npm_config_cache" are names.
+_PREFIXES = tuple(
+    """
+    ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt- glft- glimt- glagent- gloas- glsoat- glcbt- glffct- GR1348941 npm_ pypi-
+    rubygems_ CLOJARS_ dckr_pat_ dckr_oat_ dckr_pat- xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp- hvs. hvb. nvapi- ya29. sk_live_
+    sk_test_ sk_prod_ rk_live_ rk_test_ pk_live_ pk_test_ sk-live- sk-test- whsec_ dop_v1_ doo_v1_ dor_v1_ SG. shpat_ shpca_ shppa_ shpss_
+    shpua_ lin_api_ lin_oauth_ dapi PMAK- r8_ gsk_ xai- pplx- sk- AKCp cmVmd ops_ A3- p8e- LTAI ATATT ATCTT ABSK bedrock-api-key- v1.0-
+    dnkey- dp.pt. dp.st. dp.ct. dp.scim. dp.audit. duffel_test_ duffel_live_ dt0c01. dt0s01. EZAK EZTK EAA FLWSECK FLWPUBK fo1_ fm1_ fm1a_
+    fm1r_ fm2_ fio-u- glc_ glsa_ HRKU- api_org_ ico- s-s4t2ud- s-s4t2af- pat. sat. AGE-SECRET-KEY- AIza sq0atp- sq0csp- sq0idp- sq0idb- tfp_
+    sntrys_ sntryu_ NRAK NRJS- NRII- NRRA- NRIQ- NRSP- pscale_ pnu_ rdme_ sgp_ sl. shippo_ ntn_ secret_ pul- pat key- tvly- fw_ co_ figd_
+    cio- phc_ phx_ pk- rk- AQVN y0_ t1. msy_ doppler_ oy2 wdb_ lsv2_pt_ lsv2_sk_ vcp_ vercel_ sbp_ fc- API- xkeysib- sm_aat_ sm_pat_ sm_sat_
+    access-sandbox- access-development- access-production- tk- maxmind_ AKIA ASIA ABIA ACCA A3T tskey-
+    """.split()
+)
+# A part of a path is masked only for a prefix that no word has, with a long run of letters and digits: a diagnosis needs the names of folders.
+_IN_PATHS = tuple(
+    """
+    ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- hf_ xoxa- xoxb- xoxe- xoxp- xapp- sk-ant- sk-proj- sk_live_ sk_test_ rk_live_ npm_
+    pypi- AKIA ASIA AIza nvapi- dop_v1_ r8_ gsk_ xai- hvs. ya29. lin_api_ sbp_ figd_ phc_ dapi dckr_pat_ glc_ glsa_ whsec_ shpat_ sntrys_ pul- tskey-
+    """.split()
+)
+_TOKEN = Expression(r"(?<![\w/.-])[A-Za-z0-9][\w./+~-]{11,}=*")
+_LONG = re.compile(r"[\w+=~-]{12}")  # Minimum length of a vendor's key.
+
+
+_NOT_YET = r"(?!\*\*\*(?:[\s'\"<>,;:.)\]}]|$))"  # What is masked already stays as it is, and so does the punctuation behind it.
+
+
+class _Form:
+    """A pattern, the replacement for its match, and the characters without which it cannot match."""
+
+    def __init__(self, gates: Tuple[str, ...], pattern: str, instead: str = MASK, flags: int = 0) -> None:
+        self._gates = gates
+        self._expression = Expression(pattern, flags)
+        self._instead = instead
+
+    def masked(self, text: str, small: str) -> str:
+        if not any(gate in small for gate in self._gates):
+            return text
+        return self._expression.sub(self._instead, text)
+
+
+_FORMS = (
+    _Form(("private key",), r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", flags=re.S),
+    # A password may contain a slash, and then extends to a later "@"; without a password the user name ends at the first slash.
+    _Form(
+        ("://",),
+        r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://)(?:[^\s/'\"@:]{0,128}:[^\s'\"@]{1,256}|[^\s/'\"@]{1,256})@",
+        r"\1" + MASK + "@",
+    ),
+    _Form(("@",), r"(?<![\w./:@-])[\w.+-]{1,64}:[^\s'\"/@:]{3,128}@(?=[\w.-])", MASK + "@"),
+    _Form(
+        ("hook", "telegram", "day.app/", "ftqq.com/", "hc-ping", "pagerduty", "with/key"),
+        r"((?:hooks\.slack(?:-gov)?\.com|webhook\.office\.com|discord(?:app)?\.com/api/(?:v\d+/)?webhooks|api\.telegram\.org|hooks\.zapier\.com"
+        r"|hook\.[\w.]*make\.com|bot/(?:v\d/)?hook|api\.day\.app|s(?:ct|ctapi)?\.ftqq\.com|sc\.ftqq\.com|hc-ping\.com|with/key"
+        r"|events\.pagerduty\.com/integration)/)[^\s'\"<>]+",
+        r"\1" + MASK,
+        re.I,
+    ),
+    # Of any host: https://chat.example.org/hooks/TOKEN. A page or a file about hooks has no long word with a digit in it.
+    _Form(
+        ("hook",),
+        r"(://[^\s'\"<>]{1,200}?/(?:web)?hooks?(?:b2)?/)(?:[\w@-]{1,80}/){0,3}(?=[\w@-]{0,200}[0-9])[\w@-]{16,}(?![\w.])[^\s'\"<>]*",
+        r"\1" + MASK,
+        re.I,
+    ),
+    _Form(
+        ("://",),
+        r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s?#'\"]{0,500})(?:\?|#(?=[\w./-]*[=0-9]))" + _NOT_YET + r"[^\s'\"<>]+",
+        r"\1?" + MASK,
+    ),
+    _Form(("?",), r"\?" + _NOT_YET + r"(?=[^\s'\"?]{0,200}=|[\w%+/.~-]{16})[^\s'\"<>]+", "?" + MASK),
+    _Form(
+        tuple("/" + prefix.lower() for prefix in _IN_PATHS),
+        r"(?<=/)(?:%s)(?=[\w-]{0,200}[0-9])(?=[\w-]{0,200}[A-Za-z0-9]{16})[\w-]+" % "|".join(map(re.escape, _IN_PATHS)),
+    ),
+    _Form(("hf_", "api_org", "ico-"), r"\bhf_(?:(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6,}|[a-z]{20,})|\b(?:hf|api_org|ico)[_-][A-Za-z]{30,}"),
+    _Form(
+        ("ey", "zxlk"),
+        r"\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,2}|ey[A-Za-z0-9_/-]{17,}\.ey[A-Za-z0-9_/.-]{17,}|ZXlK[A-Za-z0-9+/=_-]{12,})",
+    ),
+    _Form(("ms-",), r"\bms-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+    _Form((".",), r"(?<![0-9A-Za-z])[0-9a-f]{32}\.(?=[A-Za-z]{0,15}[0-9])[A-Za-z0-9]{16}(?![\w.])"),  # The id of a key, and its secret.
+    _Form(("sshpass",), r"(\bsshpass\s+(?:-[ev]\s+|-P\s*\S+\s+)*-p\s*)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)", r"\1" + MASK),
+    _Form(
+        ("curl", "wget"),
+        r"(\b(?:curl|wget)\s(?:[^\s|;&]{1,200}\s+){0,40}?(?:-\w{0,8}[uU]|--(?:proxy-)?user)[\s=]*['\"]?[^\s:'\"]{1,100}:)[^\s'\"]+",
+        r"\1" + MASK,
+    ),
+    _Form(
+        ("login",),
+        r"(\b(?:wandb|swanlab|modelscope|comet|neptune|huggingface-cli|hf)\s+(?:auth\s+)?login\s+(?:--?[\w-]+\s+)*)"
+        r"(?=[\w-]{0,200}[0-9])(?=[\w-]{0,200}[A-Za-z])[\w-]{12,}(?![\w./:])",
+        r"\1" + MASK,
+    ),
+    # echo X | kinit
+    _Form(
+        ("|",),
+        r"(\b(?:echo|printf)\s+(?:-[neE]+\s+)*)(?!\*\*\*)[^\n|;&]{1,200}?(\s*\|\s*(?:sudo\s+-\w*S|kinit|passwd|chpasswd|sshpass|cryptsetup|smbclient|su|gpg"
+        r"|(?:docker|podman|helm|gh|wandb|oras|nerdctl|skopeo|huggingface-cli|hf)\b[^\n|;&]{0,80}\blogin)\b)",
+        r"\1" + MASK + r"\2",
+    ),
+    _Form(("<<<",), r"(\b(?:kinit|sudo\s+-\w*S)\b[^\n|;&<]{0,200}<<<\s*)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)", r"\1" + MASK),
+    _Form(
+        ("密码", "口令", "密钥", "令牌", "凭证"),
+        r"((?:密码|口令|密钥|令牌|凭证)\s*(?:[:\uff1a=\uff1d是为]|设为)\s*['\"\u201c\u300c]?)"
+        r"(?!\*\*\*)(?![~.]?/|(?:none|null|true|false)\b|[0-9]{1,5}(?![!-~]))[!-~]{3,}",
+        r"\1" + MASK,
+        re.I,
+    ),
+    _Form(("sk", "ac"), r"\b(?:SK|AC)[0-9a-f]{32}\b"),
+    _Form((":",), r"\b[0-9]{8,10}:[A-Za-z0-9_-]{32,}"),
+    _Form(("q~",), r"(?<![\w~.])[\w~.]{3}[0-9]Q~[\w~.-]{30,}"),
+    _Form(("|", "%"), r"\b[0-9]{15,16}[|%][0-9A-Za-z_-]{27,}"),
+    _Form((".acc",), r"\b[a-z]{2,8}_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-]\S{20,}"),
+    _Form(("signature",), r"\b(signature['\"]?\s*[:=]\s*['\"]?)[0-9A-Za-z+/%]{16,}=*", r"\1" + MASK, re.I),
+    _Form(
+        ("authorization",),
+        r"\b((?:proxy-)?authorization['\"]?\s*[:=]\s*)(?:['\"]?)(?:(?:bearer|basic|token|digest)\s+)?[^\s'\"<>|;,&)\]}]+",
+        r"\1" + MASK,
+        re.I,
+    ),
+    _Form(("basic",), r"\b(basic\s+)(?!\*)(?=[A-Za-z._~+/=-]{0,40}[0-9=])[A-Za-z0-9._~+/=-]{6,}", r"\1" + MASK, re.I),
+    _Form(("bearer",), r"\b(bearer\s+)(?!\*)[A-Za-z0-9._~+/=-]{6,}", r"\1" + MASK, re.I),
+)
+
+_SHORTEST_RUN = 15
+_RUN = Expression(r"[A-Za-z0-9+/]{%d,}" % _SHORTEST_RUN)
+_SHORT_RUN = Expression(r"[A-Za-z0-9]{10,}")
+_HEX = Expression(r"(?<![0-9a-fA-F])(?=[a-fA-F]{0,31}[0-9])(?=[0-9]{0,31}[a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")
+_UUID = Expression(r"(?<![0-9a-fA-F])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9a-fA-F])")
+_TURN = Expression(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9a-z])|(?<=[0-9])(?=[A-Za-z])")
+
+
+def mask_forms(text: str) -> str:
+    """Mask credentials with a recognisable form."""
+    small = text.lower()
+    for form in _FORMS:
+        text = form.masked(text, small)
+    return _TOKEN.sub(_token, text) if _LONG.search(text) else text
+
+
+def _token(match: Any) -> str:
+    word: str = match.group(0)
+    if word.startswith(_PREFIXES) and any(letter.isdigit() for letter in word[3:]) and not word.endswith((".py", ".pth", ".pt", ".json", ".yaml")):
+        return MASK
+    return MASK if len(word) >= 24 and "/" not in word and "." not in word and _disordered(word) else word
+
+
+def _disordered(word: str) -> bool:
+    """Return whether a word looks random: upper case, lower case and digits mixed. A commit hash does not: it is hexadecimal."""
+    return any(c.isupper() for c in word) and any(c.islower() for c in word) and _mixed(word, 3)
+
+
+def _mixed(run: str, share: int) -> bool:
+    """Return whether the kind of character changes often enough to look random."""
+    return any(c.isdigit() for c in run) and len(_TURN.findall(run)) * share >= len(run)
+
+
+def random_looking(text: str) -> bool:
+    """Return whether a value contains a random-looking mix of letters and digits, or a long hexadecimal number."""
+    if len(text) < _SHORTEST_RUN:
+        return False
+    return _HEX.search(text) is not None or _UUID.search(text) is not None or any(_mixed(run, 4) for run in _RUN.findall(text))
+
+
+def perhaps_random(text: str) -> bool:
+    """Apply a lower threshold, for a value whose name suggests a key."""
+    return any(sum(c.isdigit() for c in run) >= 2 and len(_TURN.findall(run)) >= 3 for run in _SHORT_RUN.findall(text))

@@ -1,0 +1,52 @@
+"""What a launcher says while its ranks stand still: one line with the finding, or nothing if they do not wait for each other."""
+
+import sys
+from typing import Dict, List, Sequence
+
+from ddp_probe.judging.judge import Diagnosis, judge
+from ddp_probe.judging.ledgers import standings_of
+from ddp_probe.judging.rule import ERROR, Finding
+from ddp_probe.judging.words import listed, named
+from ddp_probe.reading.load_run import load
+from ddp_probe.reading.model import Run
+from ddp_probe.showing import brief_form, safe
+
+_WORKS = ("rank-works-while-others-wait", "rank-not-in-init-process-group", "rank-never-started")
+_PLACES = 4
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the line; return 0."""
+    for text in lines(judge(load(list(arguments)))):
+        sys.stdout.write(text + "\n")
+    return 0
+
+
+def lines(diagnosis: Diagnosis) -> List[str]:
+    """Return the line: what is wrong, or that a rank is at work that the others wait for, or who stands where and why that is undecided."""
+    errors = [finding for finding in diagnosis.findings if finding.severity == ERROR]
+    if errors:
+        return [brief_form.finding(errors[0])]
+    works = [finding for finding in diagnosis.findings if finding.slug in _WORKS]
+    if works:
+        return [_note(works[0])]
+    places = _places(diagnosis.run)
+    return [safe.line("Undecided: %s." % places, brief_form.LONGEST)] if places else []
+
+
+def _note(finding: Finding) -> str:
+    """Say calmly what is known to take long and may come to its end."""
+    text = "%s %s [%s] note: %s Nothing is wrong if that takes so long." % (finding.id, finding.slug, named(finding.ranks), finding.verdict)
+    return safe.line(text, brief_form.LONGEST)
+
+
+def _places(run: Run) -> str:
+    """Return who stands where, alike ranks together; empty if no rank is in a call."""
+    standings = standings_of(run).ranks
+    if all(standing.inside is None for standing in standings.values()):
+        return ""
+    found: Dict[str, List[int]] = {}
+    for rank, standing in standings.items():
+        found.setdefault(standing.where(), []).append(rank)
+    parts = ["%s %s" % (named(ranks), where) for where, ranks in sorted(found.items(), key=lambda pair: -len(pair[1]))]
+    return listed(parts, _PLACES) + (", and no rank is missing there" if len(found) == 1 and not run.missing else "")

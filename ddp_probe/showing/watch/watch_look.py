@@ -1,0 +1,259 @@
+"""One look at a run: where each rank stands, how fast it goes, what it holds on its card, and who stands out."""
+
+import os
+import time
+from collections import Counter
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import msgspec
+
+from ddp_probe.reading import glance, lateness, log_lines, rank_stacks
+from ddp_probe.reading.job_line import job_line
+from ddp_probe.reading.lateness import LateRanks, StepMember, Waited
+from ddp_probe.reading.whole_ledger import Header, LedgerSite
+from ddp_probe.shared import schema
+from ddp_probe.shared.schema import UNREADABLE
+from ddp_probe.showing.watch import ask, outliers, watched_files
+from ddp_probe.showing.watch import position as positions
+from ddp_probe.showing.watch.position import OVER, Glimpses, Position, state_by_log
+
+_TAIL = 1 << 16
+_SIGN = b'"device.state"'
+_decode = msgspec.json.Decoder(schema.DeviceState).decode
+
+
+class HeldMemory:
+    """Remembers of each log how long it was, and what it said."""
+
+    def __init__(self) -> None:
+        self._known: Dict[str, Tuple[int, Optional[int]]] = {}
+
+    def of(self, log: str) -> Optional[int]:
+        """Return the bytes that tensors hold on the card with the most; None if no line tells."""
+        before, held = self._known.get(log, (-1, None))
+        try:
+            size = os.stat(log).st_size
+            if size != before:
+                with open(log, "rb") as stream:
+                    stream.seek(max(0, size - _TAIL))
+                    held = _last(stream.read(_TAIL), held)
+                self._known[log] = (size, held)
+        except OSError:
+            return held
+        return held
+
+
+def _last(data: bytes, held: Optional[int]) -> Optional[int]:
+    for line in reversed(data.split(b"\n")):
+        if _SIGN in line:
+            try:
+                return max((one.allocated or 0 for one in _decode(line).devices), default=held)
+            except UNREADABLE:  # A line with a part missing, or another event that quotes this one.
+                continue
+    return held
+
+
+# Ranks that run and have no ledger: they have made no process group yet, or the ledger is off. Their stacks tell where they stand.
+
+_EVERY = 5.0  # Seconds between two requests for stacks: each is a line in every log.
+_WAIT = 2.0
+PATIENCE = 3.0
+
+
+class JoiningRanks:
+    """Asks for the stacks of such ranks again and again, and remembers since when each stands at its line."""
+
+    def __init__(self, folders: List[str]) -> None:
+        self._folders = folders
+        self._asked = 0.0
+        self._sites: Dict[int, LedgerSite] = {}
+        self._since: Dict[int, float] = {}
+
+    def positions(self, led: Set[int]) -> List[Position]:
+        """Return the positions of the ranks that have a log and run, and are not among those with a ledger."""
+        logs = {watched_files.rank_of(log): log for log in watched_files.logs(self._folders)}
+        found = [one for rank, log in sorted(logs.items()) if rank not in led for one in [_joining(rank, log)] if one.state not in OVER]
+        if found and time.monotonic() - self._asked >= _EVERY:
+            self._ask({one.rank for one in found})
+        now = time.monotonic()
+        return [one._replace(site=self._sites.get(one.rank), seconds=now - self._since.get(one.rank, now)) for one in found]
+
+    def _ask(self, ranks: Set[int]) -> None:
+        for one in ask.collect(self._folders, ranks.__contains__, _WAIT).found:
+            line = job_line(rank_stacks.main_frames(one.threads))
+            site = LedgerSite(line.file, line.line, line.function) if line is not None else LedgerSite()
+            if self._sites.get(one.rank) != site:
+                self._sites[one.rank], self._since[one.rank] = site, time.monotonic()
+        self._asked = time.monotonic()
+
+
+def elsewhere(positions: Sequence[Position]) -> Dict[int, str]:
+    """Return why a rank stands out that stands at another line than most, if all stand by their stacks."""
+    stand = [one for one in positions if one.site is not None and one.seconds >= PATIENCE]
+    most: List[Tuple[LedgerSite, int]] = Counter(one.site for one in stand if one.site is not None).most_common(1)
+    if not most or most[0][1] * 2 <= len(stand) or len(stand) < len(positions):
+        return {}
+    why = "is at another line than %d ranks, and no call of torch.distributed says why" % most[0][1]
+    return {one.rank: why for one in stand if one.site != most[0][0]}
+
+
+def waits_for(folders: List[str]) -> Iterator[str]:
+    """Yield for what there is nothing to show yet, for as long as the run has no log of a rank and has not ended."""
+    while not watched_files.logs(folders) and any(glance.at(folder).ended == "running" for folder in folders):
+        yield "no rank has imported torch yet"
+
+
+def _joining(rank: int, log: str) -> Position:
+    first = log_lines.first(log)
+    return Position(
+        rank=rank,
+        host=str(first.get("host", "")),
+        pid=_number(first.get("pid")),
+        state=state_by_log(log, _number(first.get("pid")), str(first.get("host", "")), _number(first.get("born")), str(first.get("boot", ""))),
+        world_size=_number(first.get("world_size")),
+        phase="",
+        step=0,
+        op="",
+        number=0,
+        waits=False,
+        group=None,
+        peer=-1,
+        site=None,
+        since_ns=0,
+        seconds=0.0,
+        began_ns=0,
+        moved_ns=0,
+    )
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+_FEW = 64  # Of more ranks, only the last calls are read.
+_SEVERAL = 3
+_WRITTEN = 2e9  # Nanoseconds: a rank writes its ledger into the file four times a second, on a busy host less often.
+_SLACK = 0.1  # Seconds; file systems write coarse times.
+
+
+class Look(NamedTuple):
+    """The result of one look."""
+
+    when: float
+    ranks: List[Position]
+    speed: Dict[int, Optional[float]]  # Steps a second by rank; None if no step was seen.
+    outliers: Dict[int, str]  # Ranks that stand out, and why.
+    absent: List[int]  # Ranks of the job without a ledger here.
+    problems: Dict[str, str]  # Files that could not be read, and why.
+    memory: Dict[int, int] = {}  # Bytes on the card with the most, of the ranks whose log tells.
+    waited: Dict[int, Waited] = {}  # How long a rank has waited for the slowest in the last minute.
+    late: Optional[LateRanks] = None
+
+    @property
+    def over(self) -> bool:
+        """Return whether no process of the run is there any more, as far as this host knows."""
+        return bool(self.ranks) and all(each.state in positions.OVER for each in self.ranks)
+
+
+class LiveView:
+    """Looks at a run, again and again."""
+
+    def __init__(self, folders: List[str]) -> None:
+        self.folders = folders
+        self._glimpses = Glimpses()
+        self._memory = HeldMemory()
+        self._joining = JoiningRanks(folders)
+        self._before: Dict[int, Tuple[int, int, float]] = {}  # Rank to process, step and time of the look before.
+
+    def look(self) -> Look:
+        """Read every ledger once."""
+        paths = watched_files.ledgers(self.folders)
+        ended_at = _last_written(self.folders)
+        ranks: Dict[int, Tuple[int, Position]] = {}
+        headers: Dict[int, Tuple[str, Header]] = {}
+        problems: Dict[str, str] = {}
+        for path in paths:
+            found = self._glimpses.of(path)
+            if found.problem:
+                problems[path] = found.problem
+            position = positions.of(found, ended_at)
+            head = found.header
+            if position is not None and head is not None and (position.rank not in ranks or ranks[position.rank][0] <= head.wall_ns):
+                ranks[position.rank], headers[position.rank] = (head.wall_ns, position), (path, head)
+        size = max(ranks.values(), key=lambda one: one[0])[1].world_size if ranks else 0
+        chosen = [ranks[rank][1] for rank in sorted(ranks) if rank < size or size <= 0]  # A job may go on with fewer ranks.
+        absent = [rank for rank in range(min(size, 1 << 20)) if rank not in ranks]
+        kept = {each.rank: self._glimpses.kept(headers[each.rank][0], len(chosen) <= _FEW) for each in chosen}
+        out = outliers.reasons(chosen, kept, absent)
+        chosen = [_nearer(each, *headers[each.rank]) if each.rank in out else each for each in chosen]
+        if not out and len(chosen) <= _FEW and not any(each.waits for each in chosen):
+            by_stack = [_nearer(each, *headers[each.rank]) for each in chosen]
+            if all(nearer is not each for nearer, each in zip(by_stack, chosen)):  # Each has written that it stands.
+                chosen, out = by_stack, elsewhere(by_stack)
+        told = {each.rank: self._memory.of(watched_files.log_of(headers[each.rank][0])) for each in chosen}
+        memory = {rank: held for rank, held in told.items() if held is not None}
+        compared = {rank: lateness.member(one.steps, one.sums, one.groups, one.pairs) for rank, one in kept.items()}
+        late = lateness.late(compared)
+        if late is not None and not out:
+            host = lateness.whole_host({each.rank: each.host for each in chosen}, late)
+            out = dict.fromkeys(late.ranks, late.reason + (", on host %s" % host if host else ""))
+        without = self._joining.positions(set(ranks)) if absent or not ranks else []
+        if not paths and not without:
+            raise watched_files.no_ledger(self.folders)
+        if not chosen:
+            out = elsewhere(without)
+        chosen = sorted([*chosen, *without], key=lambda each: each.rank)
+        return Look(time.time(), chosen, self._speeds(chosen), out, absent, problems, memory, _waits(compared, chosen), late)
+
+    def _speeds(self, ranks: List[Position]) -> Dict[int, Optional[float]]:
+        """Return steps a second since the look before, or of the latest steps at the first one."""
+        now = time.monotonic()
+        speeds = {each.rank: self._speed(each, now) for each in ranks}
+        self._before = {each.rank: (each.pid, each.step, now) for each in ranks}
+        return speeds
+
+    def _speed(self, position: Position, now: float) -> Optional[float]:
+        before = self._before.get(position.rank)
+        if not position.step:
+            return None
+        if before is not None and before[0] == position.pid:
+            return (position.step - before[1]) / max(now - before[2], 1e-3)
+        return _pace(position)
+
+
+def _pace(position: Position) -> Optional[float]:
+    """Return how many of the latest steps a second; 0 if the next one lasts for several times as long as they did."""
+    took = position.steps.took
+    ended = position.steps.ended_ns if took else position.since_ns
+    each = 1000 * sum(took) / len(took) if took else (position.since_ns - position.began_ns) / position.step
+    if each <= 0:
+        return None
+    return 0.0 if position.now_ns - ended > max(_SEVERAL * each, _WRITTEN) else 1e9 / each
+
+
+def _waits(compared: Dict[int, StepMember], ranks: List[Position]) -> Dict[int, Waited]:
+    """Return how long each rank has waited in the last minute, by all steps of the ring: those that are compared are fewer."""
+    every = {each.rank: compared[each.rank]._replace(steps=each.steps) for each in ranks if each.rank in compared and each.steps.numbers}
+    return lateness.waits({**compared, **every}, {each.rank: each.now_ns for each in ranks})
+
+
+def _nearer(position: Position, path: str, head: Header) -> Position:
+    """Return a rank that is in no call with the line of its last stacks: its ledger has only that of its last call."""
+    if position.state != positions.RUNNING or position.waits:
+        return position
+    found = rank_stacks.recorded(watched_files.log_of(path))
+    if found is None or found.when + _SLACK < (head.wall_ns + head.moved_ns - head.mono_ns) / 1e9:
+        return position
+    site = job_line(rank_stacks.main_frames(found.threads))
+    return position if site is None else position._replace(site=LedgerSite(site.file, site.line, site.function))
+
+
+def _last_written(folders: List[str]) -> float:
+    """Return when a log of the run was written last, for runs that have ended."""
+    found = 0.0
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".jsonl"):
+                    found = max(found, entry.stat().st_mtime)
+    return found

@@ -1,0 +1,187 @@
+"""Whether the ranks of this host stand still together, what is said of it, and that they move on: for a launcher, or for a rank without one."""
+
+import os
+import re
+import time
+from typing import Callable, List, NamedTuple, Tuple
+
+from ddp_probe.shared import schema
+from ddp_probe.shared.ours import ours
+from ddp_probe.traced.facts.birth import ancestors
+from ddp_probe.traced.hangs.others import Others, Owner
+from ddp_probe.traced.hangs.place_in_ledger import Hang
+from ddp_probe.traced.hangs.places import Whereabouts, named, parted, together
+from ddp_probe.traced.record import Recorder, brief, stderr
+
+Owners = List[Tuple[Owner, int]]
+"""Ledgers of running processes, each with the time when it has moved last."""
+
+
+class Seen(NamedTuple):
+    """All ranks of this host at one moment in which none of them has moved for long."""
+
+    owners: Owners
+    places: List[Tuple[int, Whereabouts]]
+    has_lowest: bool  # Of all ranks that have a ledger in the folder, on any host.
+
+    @property
+    def ranks(self) -> List[int]:
+        """Return their ranks."""
+        return [owner.rank for owner, _ in self.owners]
+
+    @property
+    def is_all(self) -> bool:
+        """Tell whether these are all ranks of the job."""
+        return all(owner.world_size == len(self.owners) for owner, _ in self.owners)
+
+    @property
+    def calm(self) -> str:
+        """Say that nothing may be wrong: who is waited for evaluates, saves, imports or is in a debugger, or may still start."""
+        free = [one for _, one in self.places if not one.waits]
+        if free and all(one.task for one in free):
+            return " Nothing is wrong if that takes so long."
+        joining = not free and not self.is_all and all(one.words.startswith("in init_process_group") for _, one in self.places)
+        return " Nothing is wrong if the ranks that have not come there still start or import." if joining else ""
+
+
+class Standstill:
+    """Looks; says why nothing moves by `verdict`, which may answer with nothing; says it again at growing intervals."""
+
+    def __init__(self, others: Others, after: float, recorder: Recorder, verdict: Callable[[Seen], str]) -> None:
+        self._others = others
+        self._after = after
+        # The ranks' own watchers look every quarter: their stacks are written first, and the verdict names their lines.
+        self._grace = 2 * min(1.0, after / 4)
+        self._recorder = recorder
+        self._verdict = verdict
+        self._is_silent = not brief.is_wanted()
+        self._hang = Hang(after)
+        self._told: Owners = []
+
+    def look(self) -> None:
+        """Say that the ranks stand still, or that they move on."""
+        self.tell_over()
+        newest = self._others.newest(time.monotonic_ns() - int(self._after * 1e9))
+        self._hang.over(newest)
+        if newest and self._hang.is_due(_since(newest) - self._grace):
+            self._hang.pass_on(told=self._tell(newest))
+            while self._hang.is_due(_since(newest)):  # It was said late.
+                self._hang.pass_on(told=False)
+
+    def tell_over(self) -> None:
+        """Say that ranks move on, if it was reported that they do not."""
+        moved = [(owner, then, owner.moved()) for owner, then in self._told]
+        moved = [(owner, then, now) for owner, then, now in moved if now > then]
+        if not moved:
+            return
+        lasted = (min(now for _, _, now in moved) - max(then for _, then in self._told)) / 1e9
+        self._told = []
+        ranks = [owner.rank for owner, _, _ in moved]
+        self._recorder.point(schema.LauncherResumed(lasted=lasted, ranks=ranks))
+        verb = "moves" if len(ranks) == 1 else "move"
+        self._say("%s %s on after %.0f s." % (named(ranks).capitalize(), verb, lasted))
+
+    def _tell(self, newest: int) -> bool:
+        owners = self._others.alive()
+        seen = Seen(owners, [(owner.rank, one) for owner, _ in owners for one in [owner.place()] if one is not None], self._is_lowest(owners))
+        if any(one.waits for _, one in seen.places):
+            text = self._verdict(seen)
+        elif seen.places and all(one.still >= self._after / 2 for _, one in seen.places):
+            text = "No call of torch.distributed says why. %s Read on: %s" % (together(seen.places), brief.command("stacks", self._others.folder))
+        else:
+            return False
+        if not text or any(owner.moved() != then for owner, then in owners):
+            return False
+        since = _since(newest)
+        gone = [] if seen.is_all else self._others.gone()
+        head = "No rank%s has moved for %.0f s." % ("" if seen.is_all else " on this host", since)
+        ended = (" The process of %s has ended." if len(gone) == 1 else " The processes of %s have ended.") % named(gone) if gone else ""
+        said = "%s%s %s" % (head, ended, text)
+        self._told = owners
+        self._recorder.point(schema.LauncherHang(since=since, ranks=seen.ranks, gone=gone, said=said))
+        self._say(said)
+        return True
+
+    def _is_lowest(self, owners: Owners) -> bool:
+        return any(owner.rank <= self._others.lowest for owner, _ in owners)
+
+    def _say(self, text: str) -> None:
+        if not self._is_silent:
+            stderr.say(text)
+
+
+def _since(when: int) -> float:
+    return (time.monotonic_ns() - when) / 1e9
+
+
+def read_on(folder: str) -> str:
+    """Return how to read on, to end a line with."""
+    return "Read on: %s" % brief.command("report", folder)
+
+
+# Ranks without a launcher of ours: the lowest of a host says that its ranks stand still, from its own watcher's thread.
+#
+# A rank starts no process, so there is no verdict: it says where each rank stands, as the ledgers tell it.
+
+_PID = re.compile(rb'"pid":(\d+)')
+_LINE = 1 << 16
+
+
+class Unled:
+    """What a rank does for the ranks of its host, once it has not moved itself for long."""
+
+    def __init__(self, path: str, folder: str, after: float, recorder: Recorder) -> None:
+        self._path = path  # Of its ledger; of its log, if it has none yet.
+        self._folder = folder
+        self._host = os.path.basename(path).split(".")[1]
+        self._patience = int(after * 1e9)
+        self._others = Others(folder, self._host, lambda _: True)
+        how = read_on(folder)
+        self._standstill = Standstill(
+            self._others, after, recorder, lambda seen: "%s%s%s %s" % (_parted(seen), together(seen.places), seen.calm, how)
+        )
+        self._moved = 0
+        self._is_asked = self._speaks = False
+
+    def look(self, moved: int, now: int) -> None:
+        """Look at the others if this process has not moved since then for long; whether it speaks is decided once for each standstill."""
+        if moved != self._moved:
+            self._moved, self._is_asked, self._speaks = moved, False, False
+        if now - moved < self._patience:
+            return
+        if not self._is_asked:
+            self._is_asked, self._speaks = True, self._is_lowest() and not has_launcher(self._folder, self._host)
+        if self._speaks:
+            self._standstill.look()
+
+    def tell_over(self) -> None:
+        """Say that ranks move on, if it was reported that they do not."""
+        self._standstill.tell_over()
+
+    def _is_lowest(self) -> bool:
+        self._others.newest(0)
+        return [owner.path for owner, _ in self._others.alive()[:1]] == [self._path]
+
+
+def _parted(seen: Seen) -> str:
+    """Say which rank has left the sequence of calls, if all of the job are here and wait."""
+    if not seen.is_all or len(seen.places) != len(seen.owners) or not all(one.waits for _, one in seen.places):
+        return ""
+    return parted((owner.rank, owner.whole()) for owner, _ in seen.owners)
+
+
+def has_launcher(folder: str, host: str) -> bool:
+    """Tell whether a launcher that writes to this folder is above this process: then it speaks."""
+    above = set(ancestors(os.getpid()))
+    try:
+        names = [name for name in os.listdir(folder) if name.startswith("launcher.%s." % host)]
+        return any(_pid(os.path.join(folder, name)) in above for name in names)
+    except ours(OSError):
+        return False
+
+
+def _pid(path: str) -> int:
+    """Return the process of a log."""
+    with open(path, "rb") as file:
+        found = _PID.search(file.readline(_LINE))
+    return int(found.group(1)) if found is not None else -1

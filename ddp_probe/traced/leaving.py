@@ -1,0 +1,163 @@
+"""How the program is left, and with which code: sys.exit, os._exit, the last step of multiprocessing, the end of the outermost frame.
+
+The interpreter tells nobody of SystemExit: no hook is called for it, and it is gone when functions at exit run. So sys.exit and os._exit
+are noted on their way, and the outermost frame, which is kept, shows afterwards whether it returned or was left by an exception.
+"""
+
+import functools
+import os
+import sys
+import threading
+from types import FrameType
+from typing import Any, Callable, Optional
+
+from ddp_probe.shared.own_code import foreign
+from ddp_probe.shared.schema import Failure, Site
+from ddp_probe.traced.facts.call_site import module_of, site
+from ddp_probe.traced.facts.failure import failure
+from ddp_probe.traced.patching.guard import guard
+
+_LAST_OF_ALL = -(1 << 20)  # multiprocessing runs what was registered with a higher number first.
+_RUNNERS = ("__main__", "runpy")
+_SPAWN = "multiprocessing.spawn"
+
+
+class Leaving:
+    """Notes the exit code of this process, and the exception that was being handled when it was chosen."""
+
+    def __init__(self, last_word: Callable[[int], None], raised: Callable[[BaseException], None]) -> None:
+        self.noted: Optional[int] = None  # What sys.exit was called with last; it may have been caught since.
+        self.behind: Optional[Failure] = None  # The exception in whose handler that was.
+        self.at: Optional[Site] = None  # The line of the job that called it, or os._exit, with a code other than 0.
+        self._last_word = last_word
+        self._raised = raised
+        self._exit: Any = sys.exit
+        self._leave: Any = os._exit
+        self._outermost: Optional[FrameType] = None
+        self._finalizer: Any = None
+        self._handled = 0
+        self._watching = False
+
+    def watch(self) -> None:
+        """Keep the outermost frame, put ours before sys.exit and os._exit, and ask multiprocessing to be told of the end of its child."""
+        self._outermost = _outermost()
+        self._exit, self._leave = sys.exit, os._exit
+        sys.exit, os._exit = self._of_sys(sys.exit), self._of_os(os._exit)
+        self._ours = (sys.exit, os._exit)
+        self._watching, self._outermost = True, _outermost()
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None and of_multiprocessing():
+            self._handled = id(sys.exc_info()[1])
+            self._finalizer = util.Finalize(None, self._finalized, exitpriority=_LAST_OF_ALL)
+
+    def unwatch(self) -> None:
+        """Take all of it back, unless somebody has put another function over ours."""
+        if self._watching and sys.exit is self._ours[0]:
+            sys.exit = self._exit
+        if self._watching and os._exit is self._ours[1]:
+            os._exit = self._leave
+        if self._finalizer is not None:
+            self._finalizer.cancel()
+        self._watching, self._finalizer, self._outermost = False, None, None
+
+    def let_go(self) -> None:
+        """Keep the outermost frame no longer: with it, what the program holds would outlive the functions that run at exit."""
+        self._outermost = None
+
+    def code(self) -> Optional[int]:
+        """Return the exit code; None if it is unknown, as after `raise SystemExit(2)` in the program itself."""
+        left = _how_left(self._outermost)
+        if left == "returned":
+            return 0
+        return None if left == "raised" else self.noted
+
+    def _of_sys(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def exit(status: Any = None, /) -> Any:  # noqa: A001  # it stands for the function of that name
+            guard.run("process", self._note, status, sys._getframe().f_back)
+            return original(status)
+
+        return exit
+
+    def _of_os(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def _exit(status: int) -> Any:
+            guard.run("process", self._say, status, sys._getframe().f_back)  # atexit calls it without a frame of its own
+            return original(status)
+
+        _exit.__module__ = "os"  # pickle looks a function up where it says it lives
+        return _exit
+
+    def _note(self, status: Any, caller: Optional[FrameType]) -> None:
+        if threading.current_thread() is not threading.main_thread():  # It ends the thread alone.
+            return
+        if self.noted == code_of(status) and caller is not None and module_of(caller) == _SPAWN:
+            return  # It passes on what the child's function was left with.
+        self.noted = code_of(status)
+        self.at = _line(caller) if self.noted else None
+        handled: Any = sys.exc_info()[1]
+        self.behind = failure(handled) if self.noted and issubclass(type(handled), Exception) else None
+
+    def _say(self, status: Any, caller: Optional[FrameType]) -> None:
+        if issubclass(type(status), int):  # anything else is a TypeError, and the program goes on
+            self.at = _line(caller) or self.at  # multiprocessing calls it for the child that has called sys.exit
+            self._last_word(int.__and__(status, 0xFF))
+
+    def _finalized(self) -> None:
+        guard.run("process", self._look)
+
+    def _look(self) -> None:
+        """Look at the exception that ended the child's function: multiprocessing runs its finalizers while it passes."""
+        exc: Any = sys.exc_info()[1]
+        if exc is None or id(exc) == self._handled:
+            return
+        if issubclass(type(exc), SystemExit):
+            self.noted = code_of(exc.code)
+            if self.noted and issubclass(type(exc.__context__), Exception):
+                self.behind = failure(exc.__context__)
+        else:
+            self.noted = self.at = self.behind = None  # An exit that was caught.
+            self._raised(exc)
+
+
+def _line(caller: Optional[FrameType]) -> Optional[Site]:
+    """Return the line of the job that made a call; None if it was a library, or nobody's frame."""
+    return None if caller is None or foreign(caller.f_code.co_filename) else site(caller.f_code, caller.f_lineno)
+
+
+def code_of(status: Any) -> Optional[int]:
+    """Return the exit code that the interpreter makes of what sys.exit was given."""
+    if status is None:
+        return 0
+    if issubclass(type(status), int):
+        return int.__and__(status, 0xFF)
+    return None if issubclass(type(status), SystemExit) else 1
+
+
+def of_multiprocessing() -> bool:
+    """Return whether this is a child of multiprocessing, however it was started."""
+    module = sys.modules.get("multiprocessing.process")
+    return module is not None and module.parent_process() is not None
+
+
+def _outermost() -> Optional[FrameType]:
+    """Return the frame that the whole program runs in, if this thread is in it."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+    return frame if frame.f_globals.get("__name__") in _RUNNERS else None
+
+
+def _how_left(frame: Optional[FrameType]) -> str:
+    """Return "returned" or "raised" by the last instruction of a frame that has ended, or an empty text if that is unknown.
+
+    A frame that a SystemExit has left stands at a call, which sys.exit has told of, or at a raise of its own, which nobody has.
+    """
+    if frame is None:
+        return ""
+    import opcode
+
+    step = opcode.opname[frame.f_code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
+    return "returned" if step.startswith("RETURN_") else "raised" if step == "RAISE_VARARGS" else ""

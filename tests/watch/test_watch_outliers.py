@@ -1,0 +1,164 @@
+"""watch names the ranks that stand out, and why, and no other."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from ledger_books import Call, Phase, returned
+
+from ddp_probe.shared import ledger_schema as schema
+from ddp_probe.showing.watch.watch_look import LiveView, Look
+from ddp_probe.showing.watch_page import rows
+
+
+def _look(folder: Path) -> Look:
+    return LiveView([str(folder)]).look()
+
+
+def test_rank_0_is_not_right_by_itself(book: Any, folder: Path) -> None:
+    """If most ranks are in another call than rank 0, rank 0 stands out."""
+    for rank in range(4):
+        book(rank, Call(op="broadcast" if rank == 0 else "all_reduce", seq=5, group="0-3"), world=4)
+    look = _look(folder)
+    assert look.outliers == {0: "is in broadcast 5, not in all_reduce 5, in which 3 ranks wait"}
+
+
+def test_another_root_stands_out_though_others_have_passed(book: Any, folder: Path) -> None:
+    """Of three ranks that broadcast, the one with another root stands out, and not the one that its data reached and that waits further on."""
+    book(0, Call(op="broadcast", seq=5, group="0-2", peer=0), world=3)
+    book(1, *[one._replace(op="broadcast", peer=0) for one in returned(5, group="0-2")], Call(op="barrier", seq=6, group="0-2"), world=3)
+    book(2, Call(op="broadcast", seq=5, group="0-2", peer=2), world=3)
+    assert _look(folder).outliers == {2: "is in broadcast 5 from root 2, not in broadcast 5 from root 0, which 2 ranks call"}
+
+
+def test_a_pair_without_the_other_half_stands_out(book: Any, folder: Path) -> None:
+    """Who waits for a rank that waits in a recv of its own is a consequence: the pair at the end of the chain is named."""
+    book(0, Call(op="send", seq=1, group="0-2", peer=2), world=3)
+    book(1, Call(op="barrier", seq=1, group="0-2"), world=3)
+    book(2, Call(op="recv", seq=1, group="0-2", peer=1), world=3)
+    assert _look(folder).outliers == {
+        1: "does not make the other half of recv 1 of rank 2",
+        2: "is in recv 1 with rank 1, which does not make the other half",
+    }
+
+
+def test_two_ranks_that_part_are_both_named(book: Any, folder: Path) -> None:
+    """If half of a group is in one call and half in another, all of them stand out."""
+    book(0, Call(op="barrier", seq=5, group="0-1"), world=2)
+    book(1, Call(op="all_reduce", seq=5, group="0-1"), world=2)
+    assert set(_look(folder).outliers) == {0, 1}
+
+
+def test_a_rank_alone_in_a_call_stands_out_and_not_the_rest(book: Any, folder: Path) -> None:
+    """One rank that makes a call that no other makes is the one that is named."""
+    for rank in range(4):
+        book(rank, *returned(1, group="0-3"), *([Call(op="all_gather_object", seq=2, group="0-3")] if rank == 2 else [Phase("train")]), world=4)
+    assert set(_look(folder).outliers) == {2}
+
+
+def test_a_rank_behind_is_named_with_both_numbers(book: Any, folder: Path) -> None:
+    """A rank that waits in an earlier call of its group than the rest is behind."""
+    for rank in range(5):
+        book(rank, Call(seq=8 if rank == 1 else 9, group="0-4"), world=5)
+    assert _look(folder).outliers == {1: "is in all_reduce 8, behind all_reduce 9, in which 4 ranks wait"}
+
+
+def test_nobody_stands_out_before_the_rest_has_waited(book: Any, folder: Path) -> None:
+    """A rank that is a moment behind in a healthy job is not named."""
+    for rank in range(4):
+        book(rank, *([Call(seq=4, ago=0.01, group="0-3")] if rank else returned(3, group="0-3")), world=4)
+    assert _look(folder).outliers == {}
+
+
+def test_work_begun_ahead_does_not_make_its_rank_missing(book: Any, folder: Path) -> None:
+    """A rank that has issued the call and goes on without waiting is in it as far as its group can see; a wait for older work is where it stands."""
+    issued = Call(seq=3, flags=schema.ASYNC, issued=True)
+    for rank in range(8):
+        book(rank, *returned(2), *([issued, Phase("backward", 7)] if rank == 3 else [Call(seq=3), Phase("backward", 7, open=False)]))
+    look = _look(folder)
+    assert look.outliers == {}
+    book(3, issued._replace(waited=True), issued._replace(seq=4))
+    look = _look(folder)
+    assert (look.ranks[3].op, look.ranks[3].number, look.ranks[3].waits, look.outliers) == ("all_reduce", 3, True, {})
+
+
+def test_a_call_inside_a_call_is_not_shown(book: Any, folder: Path) -> None:
+    """The job's own call is what a rank is in, not the one that torch makes inside it."""
+    book(0, Call(op="broadcast_object_list", seq=2, group="0"), Call(op="broadcast", seq=1, group="0", flags=schema.INNER), world=1)
+    assert rows(_look(folder))[0].call == "broadcast_object_list 2"
+
+
+def test_a_rank_outside_the_backward_pass_of_the_others_stands_out(book: Any, folder: Path) -> None:
+    """What DDP reduces is not seen; the rank that has skipped the step is named by its phase."""
+    for rank in range(4):
+        book(rank, Phase("dataloader" if rank == 1 else "backward", 12), world=4)
+    assert _look(folder).outliers == {1: "is not in backward of step 12, in which 3 ranks are"}
+
+
+def test_a_half_in_the_backward_pass_and_a_half_in_a_call_are_both_named(book: Any, folder: Path) -> None:
+    """Of two ranks that part, one in DDP's reduction and one in a call, nothing tells which one is wrong."""
+    book(0, *returned(1, group="0-1"), Phase("backward", 4), world=2)
+    book(1, Call(op="barrier", seq=2, group="0-1"), world=2)
+    assert _look(folder).outliers == {
+        0: "is in backward of step 4, to which rank 1 does not come",
+        1: "is in barrier 2, not in backward of step 4, in which 1 rank is",
+    }
+
+
+def test_a_process_that_is_gone_or_has_ended_says_so(book: Any, folder: Path) -> None:
+    """A pid that another process has now, or none, is gone, unless its log has an end line."""
+    end = '{"event":"process.end","phase":"point","ts":"2026-11-22T05:00:01.000000Z","rank":1,"exit_code":%d}'
+    book(0, Call(group="0-4"), world=5)
+    book(1, Call(group="0-4"), world=5, since=7)
+    book(2, Call(group="0-4"), world=5, since=7, lines=[end % 0])
+    book(3, Call(group="0-4"), world=5, since=7, lines=[end % 1])
+    look = _look(folder)
+    assert [each.state for each in look.ranks] == ["running", "gone", "ended", "failed"]
+    assert (look.absent, look.over) == ([4], False)
+    assert look.outliers[1] == "is gone without an end line: killed, or crashed"
+    assert rows(look)[-1].state == "no ledger"
+
+
+def test_a_stopped_process_says_so(book: Any, folder: Path) -> None:
+    """A rank under SIGSTOP is shown as stopped, and stands out."""
+    child = os.fork()
+    if not child:
+        while True:
+            time.sleep(60)
+    try:
+        book(0, Call(group="0-1"), world=2)
+        book(1, *returned(0, group="0-1"), world=2, pid=child)
+        os.kill(child, 19)
+        os.waitpid(child, os.WUNTRACED)
+        look = _look(folder)
+        assert look.ranks[1].state == "stopped"
+        assert look.outliers == {1: "is stopped, by a signal such as SIGSTOP or by a debugger"}
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+def test_of_a_rank_that_was_started_again_the_latest_counts(book: Any, folder: Path) -> None:
+    """Two ledgers of one rank are one row, of the process that was started last."""
+    book(0, Call(seq=9, group="0"), world=1, lived=50.0)
+    book(0, Call(seq=3, group="0"), world=1, lived=500.0, pid=1, since=1)
+    assert [each.number for each in _look(folder).ranks] == [9]
+
+
+def test_ranks_that_a_smaller_job_has_left_behind_are_not_shown(book: Any, folder: Path) -> None:
+    """After a restart with fewer ranks, the number of ranks of the latest process counts."""
+    for rank in range(4):
+        book(rank, Call(group="0-3"), world=4, since=7, lived=500.0, host="elsewhere")
+    for rank in range(2):
+        book(rank, Call(group="0-1"), world=2)
+    look = _look(folder)
+    assert ([each.rank for each in look.ranks], look.absent, look.outliers) == ([0, 1], [], {})
+
+
+def test_a_rank_without_the_probe_does_not_stand_out(book: Any, folder: Path) -> None:
+    """After restore() a rank's ledger ends, so nothing is said about the calls that it is not in."""
+    for rank in range(4):
+        book(rank, *([Call(seq=3, group="0-3")] if rank else returned(2, group="0-3")), world=4).write(closed_ns=0 if rank else 5)
+    look = _look(folder)
+    assert (look.ranks[0].state, look.outliers) == ("probe off", {})
