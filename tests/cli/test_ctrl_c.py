@@ -1,5 +1,6 @@
 """Ctrl-C ends each command alike: with 130, without a word, wherever it comes."""
 
+import shutil
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -62,9 +63,14 @@ def test_each_command_ends_with_130(
     command: List[str], run_python: Callable[..., Any], tmp_path: Path, clean_env: Callable[..., Dict[str, str]]
 ) -> None:
     """An interrupt early, in the middle or late in what a command does ends it with 130 and nothing on stderr."""
-    env = clean_env(DDP_PROBE_DIR=str(Path(_RUN).parent), DDP_PROBE_STRICT=None)
-    whole = run_python(["-c", _CODE, "0", *command], env=env, cwd=tmp_path)
-    calls = int(whole.stderr.split()[-1])
+
+    def start(at: int) -> Any:
+        # A copy each time: `runs` keeps its verdicts beside the files, and makes a fraction of the calls where they are kept.
+        runs = tmp_path / f"runs{at}"
+        shutil.copytree(_RUN, runs / "run")
+        return run_python(["-c", _CODE, str(at), *command], env=clean_env(DDP_PROBE_DIR=str(runs), DDP_PROBE_STRICT=None), cwd=tmp_path)
+
+    calls = int(start(0).stderr.split()[-1])
     for share in (0.1, 0.5, 0.9):
-        done = run_python(["-c", _CODE, str(max(3, int(calls * share))), *command], env=env, cwd=tmp_path)
+        done = start(max(3, int(calls * share)))
         assert (done.returncode, done.stderr) == (130, ""), (share, calls, done.stderr)
