@@ -66,6 +66,7 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "init_failure_swallowed",
         "launcher_ssh_failed",
         "spawned_function_unreachable",
+        "world_size_wrong",
     ),
     "missing_map_location": ("missing_map_location",),
     "checkpoint_file_bad": (

@@ -1,0 +1,66 @@
+"""A framework was configured for another number of ranks than the launcher started."""
+
+from ddp_probe.judging.rule import Printed, Rule
+
+_MANY = r"(?P<size>\d+)"
+
+RULE = Rule(
+    id="DDP425",
+    slug="number-of-ranks-does-not-fit",
+    cause="world_size_wrong",
+    title="The configuration is for another number of ranks than were launched.",
+    symptom=(
+        "'does not match the world size', 'does not match num_processes', 'is not divisible by tensor_model_parallel_size', "
+        "'Mesh should not be bigger than default world size', 'Invalid parallel dims', or DeepSpeed's 'train_batch_size is not equal to'."
+    ),
+    evidence="The exception that the framework raises on each rank before the first step, with both numbers.",
+    remedy=(
+        "Make the two numbers equal: --nproc_per_node times --nnodes, or --ntasks-per-node times --nodes, is what the configuration has to multiply "
+        "to. Lightning: Trainer(devices=…, num_nodes=…). DeepSpeed: train_batch_size is micro batch times accumulation times ranks; 'auto' under the "
+        "HF Trainer. Megatron, torchtitan, Accelerate: the product of the parallel sizes. Without its launcher a job has one rank."
+    ),
+    needs=("process.end",),
+    printed=(
+        Printed(
+            r"`devices=(?P<devices>\d+)` and `num_nodes=(?P<nodes>\d+)` in Lightning, but [^\n]*does not match the world size \(%s\)" % _MANY,
+            says="Lightning was given devices={devices} and num_nodes={nodes}, but WORLD_SIZE is {size}.",
+            ranks=False,
+        ),
+        Printed(
+            r"You set `(?P<name>\w+)=(?P<own>\d+)` in Lightning, but the number of [^\n]*`(?P<option>--[\w-]+)=(?P<size>\d+)` does not match",
+            says="Lightning was given {name}={own}, but SLURM {option}={size}.",
+            ranks=False,
+        ),
+        Printed(
+            r"You set `--ntasks=%s` in your SLURM bash script, but this variable is not supported" % _MANY,
+            says="SLURM was given --ntasks={size}, and Lightning reads --ntasks-per-node.",
+            ranks=False,
+        ),
+        Printed(
+            r"ParallelismConfig total_size \((?P<own>\d+)\) does not match\s+num_processes \(%s\)" % _MANY,
+            says="The parallel sizes of Accelerate's ParallelismConfig multiply to {own}, but WORLD_SIZE is {size}.",
+            ranks=False,
+        ),
+        Printed(
+            r"(?i:world.size)`? ?\(%s\)\s+is not divisible by\s+(?:tensor|pipeline|total_model_size|`?tensor)[^\n]*" % _MANY,
+            says="WORLD_SIZE is {size}, which is no multiple of the product of the model-parallel sizes.",
+            ranks=False,
+        ),
+        Printed(
+            r"Mesh should not be bigger than default world size(?: (?P<size>\d+))?, but found (?P<own>\d+) ranks",
+            says="The device mesh has {own} places, which is more than the launched ranks.",
+            ranks=False,
+        ),
+        Printed(
+            r"(?s:Invalid parallel dims: .{1,300}?!= ?(?i:world_size)\(%s\))" % _MANY,
+            says="The parallel sizes do not multiply to WORLD_SIZE, which is {size}.",
+            ranks=False,
+        ),
+        Printed(
+            r"train_batch_size is not equal to\s+micro_batch_per_gpu \* gradient_acc_step \* world_size\s*"
+            r"(?P<batch>\d+) != (?P<micro>\d+) \* (?P<steps>\d+) \* %s" % _MANY,
+            says="DeepSpeed's train_batch_size {batch} is not {micro} (micro batch) x {steps} (accumulation) x {size} (WORLD_SIZE).",
+            ranks=False,
+        ),
+    ),
+)
