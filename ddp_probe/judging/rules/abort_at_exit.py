@@ -1,4 +1,4 @@
-"""A rank did its work, and was aborted while its interpreter shut down."""
+"""A rank finished its work, but was aborted while its interpreter shut down."""
 
 from typing import Iterator
 
@@ -12,7 +12,7 @@ RULE = Rule(
     id="DDP619",
     slug="abort-at-exit",
     cause="rank_stopped_participating",
-    title="A rank did its work, and was aborted while its interpreter shut down.",
+    title="A rank finished its work, but was aborted while its interpreter shut down.",
     symptom="The job has printed its last line, and the launcher reports exit code -6 (SIGABRT).",
     evidence=(
         "The rank's file has its last line, without a failure and with an open process group, and the launcher reports SIGABRT. "

@@ -1,4 +1,4 @@
-"""The process group's backend does not serve the device that the tensors are on."""
+"""The process group's backend does not support the device that the tensors are on."""
 
 from ddp_probe.judging.rule import Printed, Rule
 from ddp_probe.judging.vendor_words import FITTING
@@ -7,18 +7,18 @@ RULE = Rule(
     id="DDP206",
     slug="backend-does-not-fit-device",
     cause="backend_not_available",
-    title="The process group's backend does not serve the device that the tensors are on.",
+    title="The process group's backend does not support the device that the tensors are on.",
     symptom=(
         "'No backend type associated with device type xpu' (or another card's type) in a collective, or \"Could not run 'c10d::…' with arguments "
         'from the … backend".'
     ),
     evidence=(
-        "The exception names a device type that is not cpu: the group's backend does not serve it. If it is cpu, a tensor, "
-        "a buffer or a model was left behind."
+        "The exception names a device type that is not cpu: the group's backend does not support it. If it is cpu, a tensor, a buffer or a "
+        "model was left behind."
     ),
     remedy=(
-        "Make the group with the backend of these cards (%s, "
-        "nccl for cuda), after its plugin is imported; or 'cpu:gloo,cuda:nccl' if both are needed." % FITTING
+        "Create the group with the backend of these cards (%s, nccl for cuda) after importing its plugin; or use 'cpu:gloo,cuda:nccl' if you "
+        "need both." % FITTING
     ),
     needs=("dist.init_process_group",),
     printed=(

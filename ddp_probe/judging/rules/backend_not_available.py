@@ -18,8 +18,8 @@ RULE = Rule(
     title="This torch does not have the backend that the job asks for.",
     symptom="\"Distributed package doesn't have NCCL built in\", \"Invalid backend: 'eccl'\", 'Unknown backend type hccl'.",
     evidence=(
-        "init_process_group fails with one of these; the event has the requested backend. If the backend exists and finds no card, "
-        "see no-gpu-visible; if it does not serve the tensor's device, backend-does-not-fit-device."
+        "init_process_group fails with one of these messages; the event records the requested backend. If the backend exists but sees no card, "
+        "see no-gpu-visible; if it does not support the tensor's device, backend-does-not-fit-device."
     ),
     remedy=(
         "Ask for a backend that this torch has: gloo on a CPU run. For an accelerator, first import its plugin, which registers its backend (import "

@@ -19,12 +19,12 @@ RULE = Rule(
     cause="buffer_on_cpu_with_nccl",
     title="A buffer of the model is on the CPU while its parameters are on a card.",
     symptom=(
-        "DDP raises 'No backend type associated with device type cpu' or 'Tensors must be CUDA and dense' in _sync_module_states; "
-        "or the first forward finds tensors on two devices, a card and cpu."
+        "DDP raises 'No backend type associated with device type cpu' or 'Tensors must be CUDA and dense' in _sync_module_states; or the first "
+        "forward fails because tensors are on two devices, a card and cpu."
     ),
     evidence=(
-        "The placement written before the wrap has all parameters on a card and names buffers on cpu; DDP's exchange of buffers fails, "
-        "or a forward that finds both a card and cpu."
+        "The placement recorded before the wrap shows all parameters on a card and names buffers on cpu; then DDP's exchange of buffers fails, "
+        "or a forward that gets tensors on both a card and cpu."
     ),
     remedy=(
         "Register the buffer before model.to(device), or make it on the device: self.register_buffer('name', torch.ones(8, device=device)). "

@@ -23,8 +23,8 @@ RULE = Rule(
     symptom="gloo aborts a rank (SIGABRT, 'op.preamble.length <= op.nbytes') in or right after the wrap; NCCL hangs or fails there.",
     evidence="The digests of the parameters are equal, and the numbers or sizes of the buffers differ.",
     remedy=(
-        "Give the buffer one shape on all ranks, or keep it out of the module: use register_buffer for what is the same everywhere, "
-        "and an attribute for what differs by rank."
+        "Give the buffer the same shape on all ranks, or keep it out of the module: use register_buffer for what is the same everywhere, and "
+        "an attribute for what differs by rank."
     ),
     needs=("ddp.init",),
     printed=(

@@ -13,8 +13,8 @@ RULE = Rule(
     title="A second forward sends the buffers of the model again, before the backward of the first one.",
     symptom="'one of the variables needed for gradient computation has been modified by an inplace operation' with DDP, and not on one card.",
     evidence=(
-        "The exception of autograd names a tensor of one dimension, as the statistics of a batch norm are, or of integers, and the model is in DDP. "
-        "Without DDP, or for another tensor, it is an operation of the program itself."
+        "The exception of autograd names a tensor of one dimension, such as the statistics of a batch norm, or a tensor of integers, and the "
+        "model is wrapped in DDP. Without DDP, or for another tensor, the cause is an operation of the program itself."
     ),
     remedy=(
         "Give DistributedDataParallel broadcast_buffers=False; or use SyncBatchNorm; or call the model once per step with both inputs "

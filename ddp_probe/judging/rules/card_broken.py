@@ -8,15 +8,16 @@ RULE = Rule(
     id="DDP237",
     slug="card-broken",
     cause="card_broken",
-    title="A card is broken, or the link to it.",
+    title="A card, or the link to it, is broken.",
     symptom="'uncorrectable ECC error encountered', 'GPU has fallen off the bus', 'GPU is lost', an Xid of the driver; the other ranks time out.",
     evidence=(
-        "The words of the driver or of the CUDA runtime. The Xids 13, 31, 43 and 45 prove nothing: a program that reads outside "
-        "of its memory has them, too."
+        "The words of the driver or of the CUDA runtime. The Xids 13, 31, 43 and 45 prove nothing: a program that reads outside its memory "
+        "causes them too."
     ),
     remedy=(
-        "Drain the host, note the card (the PCI address in the message; nvidia-smi -q -d ECC,ROW_REMAPPER), reset it or reboot the host, and have it "
-        "replaced if it happens again. Until then start without it: name the other cards in CUDA_VISIBLE_DEVICES, and start a rank less."
+        "Drain the host, note the card (the PCI address in the message; nvidia-smi -q -d ECC,ROW_REMAPPER), reset it or reboot the host, and "
+        "have it replaced if it happens again. Until then start without it: name the other cards in CUDA_VISIBLE_DEVICES, and start one rank "
+        "fewer."
     ),
     needs=("process.end",),
     printed=(

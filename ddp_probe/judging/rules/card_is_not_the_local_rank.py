@@ -13,14 +13,14 @@ RULE = Rule(
     id="DDP305",
     slug="card-is-not-the-local-rank",
     cause="local_rank_vs_bound_gpu",
-    title="A rank asks for the card with its own number, and its card has another number.",
+    title="A rank asks for the card with its own number, but its card has a different number.",
     symptom=(
         "set_device raises 'invalid device ordinal' although there are as many cards as processes; or the first barrier hangs after 'devices used "
         "by this process are currently unknown'."
     ),
     evidence=(
-        "Each rank of the host sees different cards, counted from 0 (a scheduler or a wrapper script bound them), and asks for LOCAL_RANK; "
-        "or it asks for RANK, which continues to count on the second host."
+        "Each rank of the host sees different cards, counted from 0 (a scheduler or a wrapper script bound them), and asks for LOCAL_RANK; or "
+        "it asks for RANK, which keeps counting on the second host."
     ),
     remedy=(
         "If each process is bound to one card, use card 0: set_device(0). Otherwise use set_device(int(os.environ['LOCAL_RANK'])), never RANK. "

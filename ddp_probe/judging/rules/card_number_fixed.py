@@ -15,8 +15,8 @@ RULE = Rule(
     id="DDP309",
     slug="card-number-fixed",
     cause="hardcoded_device_zero",
-    title="Ranks of one host are on one card because the program uses a fixed number.",
-    symptom="One card is busy with all processes while the others idle; NCCL says 'Duplicate GPU detected'.",
+    title="Several ranks of one host share a card because the program uses a fixed card number.",
+    symptom="One card runs all processes while the others are idle; NCCL says 'Duplicate GPU detected'.",
     evidence=(
         "The models of several ranks are on one card when they are wrapped, and set_device or the move gave that number on each rank, "
         "although other cards are visible."

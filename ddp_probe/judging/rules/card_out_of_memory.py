@@ -1,4 +1,4 @@
-"""A card does not have the memory that the job asks for."""
+"""The job needs more memory than the card has."""
 
 from ddp_probe.judging.rule import Printed, Rule
 from ddp_probe.judging.vendor_words import CARDS
@@ -10,7 +10,7 @@ RULE = Rule(
     id="DDP221",
     slug="card-out-of-memory",
     cause="card_out_of_memory",
-    title="A card does not have the memory that the job asks for.",
+    title="The job needs more memory than the card has.",
     symptom="OutOfMemoryError on one rank or on all of them; the others then report a closed connection or a timeout.",
     evidence="The allocator's message. It does not say which of the job's tensors fill the card.",
     remedy="Lower the batch size per card, or accumulate gradients over smaller batches; use mixed precision, activation checkpointing or FSDP. "
@@ -24,14 +24,14 @@ RULE = Rule(
         Printed(r"NCCL WARN Cuda failure (?:\d{1,4} )?'out of memory'", says="A card does not have the memory that NCCL asks for.", ranks=False),
         Printed(
             r"(?:CUDA|HIP) error: out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory|CUBLAS_STATUS_ALLOC_FAILED",
-            says="A card does not have the memory that the job asks for.",
+            says="The job needs more memory than the card has.",
         ),
         Printed(
             r"(?:RESOURCE_EXHAUSTED|Resource exhausted): [^\n]{0,200}Attempting to (?:reserve|allocate) "
             r"(?P<asked>[\d.]+[KMGT]?)[^\n]{0,60}not possible",
             says="A card does not have the {asked} that the job asks for (XLA).",
         ),
-        Printed(_FATAL + r"\bOutOfMemoryError: " + _CARD + r" out of memory", says="A card does not have the memory that the job asks for."),
+        Printed(_FATAL + r"\bOutOfMemoryError: " + _CARD + r" out of memory", says="The job needs more memory than the card has."),
     ),
     yields_to=("stale-process-holds-card", "map-location-missing", "set-device-missing"),
 )

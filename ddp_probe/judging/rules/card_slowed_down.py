@@ -21,17 +21,17 @@ RULE = Rule(
     id="DDP235",
     slug="card-slowed-down",
     cause="card_slowed_down",
-    title="A card is slowed down by heat or power, or has had memory errors, while the job ran.",
-    symptom="All ranks are slower than they should be, as each step waits for the slowest card.",
+    title="A card was slowed down by heat or power, or had memory errors, while the job ran.",
+    symptom="All ranks are slower than they should be, because each step waits for the slowest card.",
     evidence=(
         "cards.state of the launcher: the vendor's tool gives a reason for a lowered clock in at least three looks and a tenth of all; or "
-        "counts ECC errors "
-        "that it could not correct and that were not there at the first look; or calls the card's health something else than OK."
+        "counts ECC errors that it could not correct and that were not there at the first look; or reports the card's health as something "
+        "other than OK."
     ),
     remedy=(
-        "Let the host's owner see to that card: air flow, fans and power supply; after ECC errors that could not be corrected, a reset of the card "
-        "or its replacement. Until then leave it out: name the other cards in CUDA_VISIBLE_DEVICES (or the accelerator's own variable), "
-        "and start a rank less."
+        "Have the host's owner check that card: air flow, fans and power supply; after ECC errors that could not be corrected, reset the card "
+        "or replace it. Until then leave it out: name the other cards in CUDA_VISIBLE_DEVICES (or the accelerator's own variable), and start "
+        "one rank fewer."
     ),
     needs=("cards.state",),
     severity=WARNING,

@@ -17,8 +17,8 @@ RULE = Rule(
     id="DDP523",
     slug="checkpoint-differs-between-ranks",
     cause="ranks_load_different_files",
-    title="Ranks load the same path, and do not find the same file there.",
-    symptom="Nothing fails: each rank goes on with other weights, so the loss or the accuracy is wrong, or the ranks part later.",
+    title="Ranks load the same path but get different files.",
+    symptom="Nothing fails: the ranks continue with different weights, so the loss or the accuracy is wrong, or the ranks diverge later.",
     evidence="The loads of one line, of one path, on one host: the file's inode, size or time is not the same for all ranks.",
     remedy=(
         "Let all ranks load after the same save: call torch.distributed.barrier() on all ranks after the save and before the load, or load on "

@@ -16,7 +16,7 @@ RULE = Rule(
     cause="truncated_checkpoint",
     title="The end of the checkpoint is missing: it was never written completely, or was cut off.",
     symptom="torch.load raises 'failed finding central directory', 'not a ZIP archive', 'unexpected EOF', 'pickle data was truncated' or EOFError.",
-    evidence="The file's kind, its size and its missing end, read before the load, and no process that writes to it meanwhile.",
+    evidence="The file's kind, its size and its missing end, read before the load, and no process that was writing to it at the time.",
     remedy=(
         "Load an older checkpoint, or write this one again. Write each checkpoint to a temporary name and rename it with os.replace(temporary, path)."
     ),

@@ -1,4 +1,4 @@
-"""Ranks bring tensors of two data types to one collective."""
+"""Ranks pass tensors of different data types to the same collective."""
 
 from ddp_probe.judging.rule import Printed, Rule
 
@@ -9,7 +9,7 @@ RULE = Rule(
     id="DDP625",
     slug="collective-dtype-mismatch",
     cause="collective_dtype_mismatch",
-    title="Ranks bring tensors of two data types to one collective.",
+    title="Ranks pass tensors of different data types to the same collective.",
     symptom=(
         "A hang or wrong numbers with NCCL; 'Tensor dtypes: Float vs Long' with TORCH_DISTRIBUTED_DEBUG=DETAIL; EI0005 on Ascend, "
         "with parameter [dataType]."

@@ -14,9 +14,9 @@ RULE = Rule(
     slug="collective-never-called-by-others",
     cause="rank0_only_collective",
     title="One rank is in a collective that most ranks of the group do not call.",
-    symptom="The job hangs, or one rank stays behind: its call stands under 'if rank == 0', in a logging hook, or after a loop that it left early.",
+    symptom="The job hangs, or one rank stays behind: its call is under 'if rank == 0', in a logging hook, or after a loop that it left early.",
     evidence="The ledgers: one rank, or a few, are in a collective; most ranks of the group have not begun it and are in no collective before it.",
-    remedy="Move the collective out of the branch: all ranks call it, and only one prints or writes the result.",
+    remedy="Move the collective out of the branch: all ranks call it, and only one rank prints or writes the result.",
 )
 
 

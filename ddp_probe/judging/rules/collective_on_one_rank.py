@@ -14,8 +14,8 @@ RULE = Rule(
     title="Rank 0 calls a collective that the others never call.",
     symptom="The job hangs: rank 0 is in a collective under 'if rank == 0' (logging, saving, evaluating), the others are elsewhere.",
     evidence=(
-        "NCCL's desync report (TORCH_NCCL_DESYNC_DEBUG=1) names the ranks that joined; or a gather times out while a sharded model is saved. "
-        "A timeout alone does not tell: it names those that wait."
+        "NCCL's desync report (TORCH_NCCL_DESYNC_DEBUG=1) names the ranks that joined; or a gather times out while a sharded model is saved. A "
+        "timeout alone does not prove it: it names only the ranks that wait."
     ),
     remedy="Move the collective out of the branch: all ranks call it, and only rank 0 prints or writes the result. "
     "state_dict() of sharded models, reduce_mean in a logging hook, barrier() and SyncBatchNorm in evaluation are collectives too.",

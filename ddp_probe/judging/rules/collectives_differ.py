@@ -19,9 +19,12 @@ RULE = Rule(
     id="DDP627",
     slug="collectives-differ",
     cause="rank_divergent_control_flow",
-    title="The ranks make different calls of torch.distributed at one number of their group.",
+    title="The ranks make different torch.distributed calls at the same number of their group.",
     symptom="A hang, an abort because of a length, or wrong numbers without any error: backends pair calls by their order, whatever they are.",
-    evidence="The ledgers: at one number of one group the ranks recorded another operation, size, data type or root. The majority tells which rank.",
+    evidence=(
+        "The ledgers: at the same number of a group, the ranks recorded different operations, sizes, data types or roots. The rank that "
+        "differs from the majority is named."
+    ),
     remedy="Let all ranks make the same calls in the same order: decide on one rank, broadcast the decision, and take the branch on all.",
 )
 

@@ -9,15 +9,15 @@ RULE = Rule(
     id="DDP114",
     slug="cpu-tensor-in-collective",
     cause="cpu_tensor_in_nccl_collective",
-    title="A tensor on the CPU goes into a collective whose backend serves only cards.",
+    title="A CPU tensor is passed to a collective whose backend supports only cards.",
     symptom="all_reduce, broadcast or all_gather raises 'No backend type associated with device type cpu' or 'Tensors must be CUDA and dense'.",
     evidence=(
         "The exception comes from a collective that the job or a library calls, not from DDP's own exchange of parameters (model-never-moved) or "
         "buffers (buffer-left-behind)."
     ),
     remedy=(
-        "Move the tensor to this rank's card first: tensor = tensor.to(device). If both kinds are needed, "
-        "use init_process_group('cpu:gloo,cuda:nccl')."
+        "Move the tensor to this rank's card first: tensor = tensor.to(device). If you need collectives on both, use "
+        "init_process_group('cpu:gloo,cuda:nccl')."
     ),
     printed=(
         Printed(wrap_calls.CPU_TENSOR, unless=_OF_DDP),

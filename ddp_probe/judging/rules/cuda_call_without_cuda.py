@@ -21,8 +21,8 @@ RULE = Rule(
         "'Torch not compiled with CUDA enabled', 'Found no NVIDIA driver on your system', 'Cannot access accelerator device when none is available'."
     ),
     evidence=(
-        "The exception says so, and its frames have the line of the job that asks for CUDA. If that is inside init_dist, see init-dist-took-cuda; "
-        "if a plugin replaces torch.cuda for its own cards, cuda-stands-for-another."
+        "The exception says so, and its traceback shows the line of the job that asks for CUDA. If that is inside init_dist, see "
+        "init-dist-took-cuda; if a plugin replaces torch.cuda for its own cards, cuda-stands-for-another."
     ),
     remedy=(
         "Ask for the device that exists: device = torch.device('cuda', local_rank) if torch.cuda.is_available() else torch.device('cpu'), "

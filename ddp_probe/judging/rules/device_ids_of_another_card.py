@@ -12,7 +12,7 @@ RULE = Rule(
     id="DDP108",
     slug="device-ids-of-another-card",
     cause="device_ids_vs_param_device_mismatch",
-    title="device_ids names another card than the one that the model's parameters are on.",
+    title="device_ids names a different card from the one that holds the model's parameters.",
     symptom="The wrap succeeds, and the first step fails: 'Expected all tensors to be on the same device, but found at least two devices'.",
     evidence=(
         "In the ddp.init event the number in device_ids differs from the card of all parameters. The constructor of DDP does not compare them; "

@@ -19,8 +19,8 @@ RULE = Rule(
     title="DDP is given device_ids on a CPU run.",
     symptom="DDP raises 'device_ids and output_device arguments only work with … module parameters {device(type='cpu')}' on a host without a card.",
     evidence=(
-        "The placement written before the wrap has every parameter on cpu, device_ids is not None, and the host has no accelerator. "
-        "The call's `through` tells whether the job or mmengine passed device_ids. If there is an accelerator, see model-never-moved."
+        "The placement recorded before the wrap shows every parameter on cpu, device_ids is not None, and the host has no accelerator. The "
+        "call's `through` field shows whether the job or mmengine passed device_ids. If there is an accelerator, see model-never-moved."
     ),
     remedy=(
         "Pass device_ids=None on a CPU run: DistributedDataParallel(model). With mmengine: model_wrapper_cfg=dict(type='MMDistributedDataParallel', "

@@ -17,8 +17,8 @@ RULE = Rule(
     title="This torch supports device_ids on CUDA only: its first forward asks CUDA for a stream with that number.",
     symptom="The wrap succeeds and the first forward fails with 'IndexError: list index out of range' in _get_stream.",
     evidence=(
-        "The ddp.init event has device_ids and parameters on another accelerator than CUDA; "
-        "the failure comes from torch.nn.parallel._functions._get_stream. torch 2.1 and newer ask the device's own module."
+        "The ddp.init event has device_ids and parameters on an accelerator other than CUDA; the failure comes from "
+        "torch.nn.parallel._functions._get_stream. torch 2.1 and newer ask the device's own module."
     ),
     remedy="Leave device_ids out: DistributedDataParallel(model), with the model already on its card; or use torch 2.1 or newer.",
     needs=("ddp.init",),

@@ -17,9 +17,9 @@ RULE = Rule(
         "torch.cuda.*, .cuda(), or device_count() in some plugins."
     ),
     remedy=(
-        "Use the device only in the process that needs it. Do not call .cuda() or torch.cuda.* at import or before the launch, "
-        "and call set_device(local_rank) first in each rank. In DataLoader workers make no tensors on the device, "
-        "or set multiprocessing_context='spawn'."
+        "Use the device only in the process that needs it. Do not call .cuda() or torch.cuda.* at import or before the launch, and call "
+        "set_device(local_rank) first in each rank. In DataLoader workers, create no tensors on the device, or set "
+        "multiprocessing_context='spawn'."
     ),
     printed=(
         Printed(

@@ -22,9 +22,7 @@ RULE = Rule(
         "peer."
     ),
     evidence="The exception of the save, and the size that the file reached.",
-    remedy=(
-        "Free space or raise the quota, keep fewer checkpoints (mmengine: CheckpointHook(max_keep_ckpts=…)), and delete the part that was written."
-    ),
+    remedy=("Free space or raise the quota, keep fewer checkpoints (mmengine: CheckpointHook(max_keep_ckpts=…)), and delete the partial file."),
     needs=("checkpoint.save",),
     fix="atomic-save",
     printed=(

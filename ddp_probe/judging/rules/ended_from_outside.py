@@ -31,10 +31,10 @@ RULE = Rule(
     cause="ended_from_outside",
     title="A signal from outside ended the job.",
     symptom="'got signal: 15' of the launcher, a KeyboardInterrupt on each rank, or Lightning's 'Received SIGTERM', and no exception before it.",
-    evidence="The launcher's file says that it was told to stop, a rank was interrupted, or a call was made in the job's handler of the signal; "
-    "nothing had failed before. What ranks do after the signal is not taken for the cause.",
-    remedy="Find out who sent it: a person's Ctrl-C, a scheduler's time limit, a preemption, the stop of a container, a closed ssh session. "
-    "If the job hung, the ranks that stood elsewhere are the ones to look at.",
+    evidence="The launcher's file says that it was asked to stop, a rank was interrupted, or a call was made in the job's signal handler; nothing "
+    "had failed before. What ranks do after the signal is not treated as the cause.",
+    remedy="Find out who sent it: a person's Ctrl-C, a scheduler's time limit, a preemption, the stop of a container, a closed ssh session. If "
+    "the job hung, look at the ranks that were elsewhere.",
     needs=("launcher.signal",),
     printed=(
         Printed(

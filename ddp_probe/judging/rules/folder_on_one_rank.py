@@ -27,12 +27,12 @@ RULE = Rule(
     id="DDP521",
     slug="folder-on-one-rank",
     cause="folder_on_one_rank_only",
-    title="A folder exists for some ranks, and not for others.",
+    title="A folder exists for some ranks but not for others.",
     symptom="os.makedirs raises FileExistsError on all ranks but one, or some ranks raise FileNotFoundError for a folder that another rank makes.",
     evidence="The error's path, and the call that made the folder or wrote into it, on some of several ranks.",
-    remedy="Use os.makedirs(path, exist_ok=True) on every rank; or let rank 0 make the folder, "
-    "and call torch.distributed.barrier() before the others use it. "
-    "A name with the time in it differs on each rank: broadcast it. Without a shared disk, the first rank of each node must make the folder.",
+    remedy="Use os.makedirs(path, exist_ok=True) on every rank; or let rank 0 make the folder, and call torch.distributed.barrier() before the "
+    "others use it. A name that contains the time differs on each rank: broadcast it. Without a shared disk, the first rank of each node "
+    "must make the folder.",
     needs=("process.end",),
     printed=(
         Printed(

@@ -128,7 +128,7 @@ RULE = Rule(
     id="DDP805",
     slug="framework-version-incompatible",
     cause="framework_version_incompat",
-    title="The code needs another version of a framework than the installed one.",
+    title="The code needs a different version of a framework from the one installed.",
     symptom=(
         "AttributeError or ImportError for a name in torch, a keyword that a torch function does not know, an assertion about versions, "
         "or an internal assertion of DDP's reducer."
@@ -138,7 +138,7 @@ RULE = Rule(
     "Any other name in the job's own line may be a typo, or a submodule that was not imported. The versions are in process.start.",
     remedy=(
         "Install the version that the code was written for, or change the call to one that this version has. For OpenMMLab, take mmcv, "
-        "mmengine and torch from one row of its compatibility table."
+        "mmengine and torch from the same row of its compatibility table."
     ),
     needs=("process.end", "process.start"),
     printed=(

@@ -17,9 +17,9 @@ RULE = Rule(
     slug="groups-wait-in-a-circle",
     cause="rank_divergent_control_flow",
     title="Ranks of several groups wait for each other in a circle.",
-    symptom="The job hangs, and each rank is in a collective that others of its group have not come to, as they wait in another group.",
-    evidence="The ledgers: who waits in which group, and for whom; followed from rank to rank, this comes round.",
-    remedy="Let all ranks use their groups in one order, for example sorted by their ranks.",
+    symptom="The job hangs, and each rank is in a collective that others of its group have not reached, because they wait in another group.",
+    evidence="The ledgers: who waits in which group, and for whom; followed from rank to rank, this leads back to the first one.",
+    remedy="Let all ranks use their groups in the same order, for example sorted by their ranks.",
 )
 
 

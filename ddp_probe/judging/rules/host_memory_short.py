@@ -14,8 +14,8 @@ RULE = Rule(
     title="The memory of a host, or its /dev/shm, is nearly used up.",
     symptom="Nothing yet. Later a rank or a DataLoader worker is killed (SIGKILL), or ends with a bus error.",
     evidence=(
-        "device.state: what the control group holds and the kernel cannot take back (memory_taken, so not the cache of files) is 90 % of its limit "
-        "or more, or 10 % of /dev/shm or less is free."
+        "device.state: what the control group uses and the kernel cannot reclaim (memory_taken, so without the file cache) is 90 % of its "
+        "limit or more, or 10 % of /dev/shm or less is free."
     ),
     remedy=(
         "Use less memory in each rank: fewer DataLoader workers, persistent_workers=False, no copy of the data or of the checkpoint per rank "

@@ -99,15 +99,14 @@ RULE = Rule(
     id="DDP223",
     slug="host-out-of-memory",
     cause="host_out_of_memory",
-    title="The host does not have the memory that the job asks for.",
+    title="The job needs more memory than the host has.",
     symptom=(
         "'DefaultCPUAllocator: can't allocate memory', MemoryError, 'DataLoader worker is killed by signal: Killed', or exit code -9 (SIGKILL) of "
         "one rank and no traceback."
     ),
     evidence=(
-        "The message of the allocator or the kernel; or a SIGKILL that ended a rank while oom_kills rose in its host's device.state. "
-        "In a plain log also a SIGKILL that ended a rank first, as its launcher reports, "
-        "if nothing else failed."
+        "The message of the allocator or the kernel; or a SIGKILL that ended a rank while oom_kills rose in its host's device.state. In a "
+        "plain log, also a SIGKILL that ended a rank first, according to its launcher, if nothing else failed."
     ),
     remedy="Look for the kernel's message (dmesg -T | grep -i 'out of memory'; memory.events of the container). Then use less memory in each rank: "
     "fewer DataLoader workers, "

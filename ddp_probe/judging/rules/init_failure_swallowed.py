@@ -100,10 +100,10 @@ RULE = Rule(
     id="DDP219",
     slug="init-failure-swallowed",
     cause="init_failure_swallowed",
-    title="The job caught a failure of init_process_group or set_device, and continued without a report.",
+    title="The job caught an exception from init_process_group or set_device, and continued without reporting it.",
     symptom=(
-        "'Not init distributed mode.', and then DDP fails because of device_ids or of a process group that was never made; "
-        "or each rank trains alone and the job ends well."
+        "'Not init distributed mode.', and then DDP fails because of device_ids or because the process group was never created; or each rank "
+        "trains alone and the job ends normally."
     ),
     evidence=(
         "A dist.init_process_group, device.set or mmengine.init_dist event ends in an error, later events of the same process show that it "

@@ -14,12 +14,12 @@ RULE = Rule(
     id="DDP405",
     slug="init-process-group-twice",
     cause="init_process_group_twice",
-    title="init_process_group is called although the default process group exists.",
+    title="init_process_group is called although the default process group already exists.",
     symptom="'trying to initialize the default process group twice!'.",
-    evidence="The call that fails finds an existing group; the call that made the group is earlier in the log.",
+    evidence="The failing call sees an existing group; the call that created the group is earlier in the log.",
     remedy=(
-        "Call it once: if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...); or leave it to the library that makes "
-        "the group."
+        "Call it once: if not torch.distributed.is_initialized(): torch.distributed.init_process_group(...); or leave it to the library that "
+        "creates the group."
     ),
     needs=("dist.init_process_group",),
     printed=(Printed(r"trying to initialize the default process group twice"),),

@@ -21,8 +21,8 @@ RULE = Rule(
     cause="launched_without_launcher",
     title="The processes train alone: they have no process group, or there is only one process.",
     symptom=(
-        "The job ends well, as slowly as on one card. One card of several is busy, or each process writes the same checkpoint and does not get the "
-        "gradients of the others."
+        "The job finishes, but no faster than on one card. Only one of several cards is busy, or each process writes the same checkpoint and "
+        "does not get the gradients of the others."
     ),
     evidence=(
         "One process without a launcher moved its model to one of several cards and trained; or a launcher started several, "

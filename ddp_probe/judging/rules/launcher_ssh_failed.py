@@ -12,8 +12,8 @@ RULE = Rule(
     symptom="'was not reachable via ssh', 'ssh exited with exit code 255', 'ORTE was unable to reliably start one or more daemons'.",
     evidence="The words of ssh, pdsh, DeepSpeed or mpirun before any rank has started. ssh's words alone may come from another program.",
     remedy=(
-        "Let ssh HOST true work from the launching host without a question: ssh-copy-id, a name that resolves, the port of sshd, known_hosts. On one "
-        "host leave the hostfile out. Or start torchrun on each host by hand, or by the scheduler."
+        "Make ssh HOST true work from the launching host without a prompt: ssh-copy-id, a name that resolves, the port of sshd, known_hosts. "
+        "On one host leave the hostfile out. Or start torchrun on each host by hand, or by the scheduler."
     ),
     needs=("launcher.start",),
     printed=(

@@ -19,15 +19,15 @@ RULE = Rule(
     id="DDP409",
     slug="master-port-in-use",
     cause="master_port_in_use",
-    title="Another process uses the port of the rendezvous.",
+    title="Another process already uses the rendezvous port.",
     symptom="'Address already in use' (EADDRINUSE, errno 98) before training begins; the other ranks time out.",
     evidence=(
         "The server socket of init_process_group, or of torchrun's agent, could not be bound; the message names the port. If it is not MASTER_PORT, "
         "the program sets its own."
     ),
     remedy=(
-        "Choose a free port: torchrun --master_port=<free port>, or --rdzv_endpoint=localhost:0 --rdzv_backend=c10d (--standalone), "
-        "which finds one; or end the process that uses it: ss -ltnp | grep <port>."
+        "Choose a free port: torchrun --master_port=<free port>, or --rdzv_endpoint=localhost:0 --rdzv_backend=c10d (--standalone), which "
+        "picks one; or end the process that uses it: ss -ltnp | grep <port>."
     ),
     needs=("dist.init_process_group", "launcher.agent"),
     printed=(

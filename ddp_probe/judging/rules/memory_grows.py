@@ -19,9 +19,9 @@ RULE = Rule(
     title="A rank's memory grows for as long as it trains.",
     symptom="The job runs out of memory after hours or epochs, at a step like any other.",
     evidence=(
-        "device.state after the first steps: what tensors hold on a device, or what the process holds of the host's memory, is higher in "
-        "each third of "
-        "the lines than in all of the third before, and grows on at about the same rate. Memory that only fills up to a level is not meant."
+        "device.state after the first steps: what tensors hold on a device, or what the process holds of the host's memory, is higher in each "
+        "third of the lines than in all of the third before, and keeps growing at about the same rate. Memory that grows to a level and stays "
+        "there does not count."
     ),
     remedy=(
         "Look for what is kept from step to step: a loss that is added up without .item() or detach(), outputs in a list, hooks that are "

@@ -14,7 +14,7 @@ RULE = Rule(
     id="DDP227",
     slug="memory-of-one-rank",
     cause="memory_of_one_rank",
-    title="A rank holds far more memory on its card than the ranks with the same model.",
+    title="A rank uses far more memory on its card than the other ranks with the same model.",
     symptom="One rank runs out of memory, or is close to it, while the cards of the others are half empty.",
     evidence=(
         "The peaks in device.state: ranks that have wrapped the same model hold about the same, and a few of them half as much again and "

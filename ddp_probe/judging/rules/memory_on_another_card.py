@@ -13,11 +13,11 @@ RULE = Rule(
     id="DDP313",
     slug="memory-on-another-card",
     cause="set_device_missing",
-    title="A rank holds memory on another rank's card, beside its own.",
+    title="A rank uses memory on another rank's card as well as on its own.",
     symptom=("The vendor's tool lists every process of the host on the first card; that card runs out of memory before the others do."),
     evidence=(
-        "The allocator's own counters in device.state: a rank has most of its memory on one card, and some on a card where another rank of the host "
-        "has most of its own."
+        "The allocator's own counters in device.state: a rank has most of its memory on one card, and some on a card that holds most of the "
+        "memory of another rank of the host."
     ),
     remedy=(
         "Choose the card before anything else touches one: torch.cuda.set_device(local_rank), or the accelerator's own module, before "

@@ -17,8 +17,8 @@ RULE = Rule(
         "that there is no backend for cpu; or the job trains on the CPU without a message."
     ),
     evidence=(
-        "The placement written before the wrap has every parameter on cpu although the host has an accelerator. If there is none, it is a CPU run: "
-        "see device-ids-on-cpu. If mmengine chose the CPU, see mmengine-does-not-know-card."
+        "The placement recorded before the wrap shows every parameter on cpu although the host has an accelerator. If there is none, it is a "
+        "CPU run: see device-ids-on-cpu. If mmengine chose the CPU, see mmengine-does-not-know-card."
     ),
     remedy=(
         "Move the model before the wrap: model.to(torch.device('cuda', local_rank)), or the accelerator's own device type. On a CPU run, "

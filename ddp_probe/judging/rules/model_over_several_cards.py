@@ -17,12 +17,12 @@ RULE = Rule(
         "index=1)}'."
     ),
     evidence=(
-        "The placement written before the wrap has parameters on two or more cards of one type, and device_ids is not None. If a part is on cpu, "
-        "see submodule-left-behind."
+        "The placement recorded before the wrap shows parameters on two or more cards of one type, and device_ids is not None. If a part is on "
+        "cpu, see submodule-left-behind."
     ),
     remedy=(
-        "For data parallelism, put each rank's whole model on its own card: model.to(local_rank's device), in place of device_map='auto' or "
-        "balanced maps. For model parallelism inside DDP, pass device_ids=None and output_device=None."
+        "For data parallelism, put each rank's whole model on its own card: model.to(local_rank's device), not device_map='auto' or a balanced "
+        "map. For model parallelism inside DDP, pass device_ids=None and output_device=None."
     ),
     needs=("ddp.init",),
     printed=(

@@ -12,7 +12,7 @@ RULE = Rule(
     id="DDP301",
     slug="more-processes-than-cards",
     cause="nproc_gt_visible_gpus",
-    title="More processes run on a host than cards are visible to them.",
+    title="More processes run on a host than there are visible cards.",
     symptom=(
         "set_device raises 'invalid device ordinal', or NCCL says 'Duplicate GPU detected'; if launch code takes LOCAL_RANK modulo the number of "
         "cards, ranks share a card without a message."
@@ -22,8 +22,8 @@ RULE = Rule(
         "of them. If each rank sees different cards, see card-is-not-the-local-rank."
     ),
     remedy=(
-        "Start as many processes as cards are visible: torchrun --nproc_per_node=<cards>; or make more cards visible (CUDA_VISIBLE_DEVICES or the "
-        "vendor's variable, the limits of the container and the scheduler)."
+        "Start as many processes as there are visible cards: torchrun --nproc_per_node=<cards>; or make more cards visible "
+        "(CUDA_VISIBLE_DEVICES or the vendor's variable, the limits of the container and the scheduler)."
     ),
     needs=("device.set", "process.start"),
     printed=(

@@ -24,8 +24,8 @@ RULE = Rule(
     ),
     evidence="The exception says so; in OpenMMLab's slurm branch it is a division by torch.cuda.device_count(), which is 0.",
     remedy=(
-        "Check that the host has the cards and shows them (nvidia-smi or the vendor's tool in the same container, CUDA_VISIBLE_DEVICES or the "
-        "vendor's variable, --gres of the scheduler); on a CPU run, use gloo and no device index."
+        "Check that the host has the cards and that the job can see them (nvidia-smi or the vendor's tool in the same container, "
+        "CUDA_VISIBLE_DEVICES or the vendor's variable, --gres of the scheduler); on a CPU run, use gloo and no device index."
     ),
     needs=("mmengine.init_dist", "dist.init_process_group"),
     fix="backend",

@@ -1,4 +1,4 @@
-"""A rank loads a file that is older than the save of this run that should have made it."""
+"""A rank loads a file that is older than the save that should have written it in this run."""
 
 from typing import Iterator, List, NamedTuple, Optional
 
@@ -16,15 +16,14 @@ RULE = Rule(
     id="DDP527",
     slug="older-than-its-save",
     cause="ranks_load_different_files",
-    title="A rank loads a file that is older than the save of this run that should have made it.",
-    symptom="Nothing fails: a rank goes on with the weights of an earlier run or of an earlier epoch.",
+    title="A rank loads a file that is older than the save that should have written it in this run.",
+    symptom="Nothing fails: a rank continues with the weights of an earlier run or of an earlier epoch.",
     evidence=(
-        "A save of the same path has ended on another host before the load, and the file that is loaded was last modified before the one that "
-        "the save made."
+        "A save to the same path finished on another host before the load, but the loaded file was last modified before the file that the save wrote."
     ),
     remedy=(
-        "Put the checkpoint into a folder that all hosts share. If they share it, its file system keeps old attributes: let the ranks wait at a "
-        "barrier after the save, and give each save a name of its own."
+        "Put the checkpoint into a folder that all hosts share. If they share it, its file system keeps old attributes: let the ranks wait at "
+        "a barrier after the save, and give each save its own name."
     ),
     needs=("checkpoint.load", "checkpoint.save"),
     severity=WARNING,

@@ -13,16 +13,16 @@ RULE = Rule(
     id="DDP317",
     slug="one-card-busy",
     cause="one_card_busy",
-    title="One card of a host is busy while the others idle, though several ranks run there.",
-    symptom="A job over eight ranks is as slow as one, and the vendor's tool shows load on one card only.",
+    title="One card of a host is busy while the others are idle, although several ranks run there.",
+    symptom="A job with eight ranks is as slow as with one, and the vendor's tool shows load on one card only.",
     evidence=(
-        "cards.state of the launcher: since the job began one card has been busy for 20 % of the time or more on average, and each other "
-        "one for 2 % at most."
+        "cards.state of the launcher: since the job began, one card has been busy for at least 20 % of the time on average, and each other "
+        "card for at most 2 %."
     ),
     remedy=(
-        "See on which device each rank has its model: the columns 'parameters' and 'card' of the report. If all are on one, call "
-        "torch.cuda.set_device(local_rank), or the accelerator's own module, before the model is moved, and give the device no number. "
-        "If the others are on the CPU, move their models; if one rank alone trains while the others wait, see what it does."
+        "Check which device holds each rank's model: see the columns 'parameters' and 'card' of the report. If all models are on one card, "
+        "call torch.cuda.set_device(local_rank), or the accelerator's own module, before the model is moved, and leave the number out of the "
+        "device. If the others are on the CPU, move their models; if only one rank trains while the others wait, look at what it does."
     ),
     needs=("cards.state",),
     severity=WARNING,

@@ -14,13 +14,13 @@ RULE = Rule(
     id="DDP653",
     slug="one-rank-late",
     cause="one_rank_late",
-    title="One rank comes last again and again, and the others wait for it.",
+    title="One rank is last in step after step, and the others wait for it.",
     symptom="The job is slow. Most ranks wait in each step, often with idle cards, and nothing fails.",
     evidence=(
-        "The ledgers: in the latest steps one rank's own time, which is the step without the backward pass and without its collective calls, is "
-        "longest far more often than by chance, and longer by more than the other ranks differ among themselves; and the others wait about that much "
-        "longer than it does. "
-        "Only ranks that do the same are compared: stages of a pipeline, which send to each other, are not."
+        "The ledgers: in the latest steps one rank's own time, which is the step without the backward pass and without its collective calls, "
+        "is the longest far more often than chance explains, and longer by more than the other ranks differ among themselves; and the others "
+        "wait about that much longer than it does. Only ranks that do the same work are compared: stages of a pipeline, which send to each "
+        "other, are not."
     ),
     remedy="Compare the rank's host with the others: the load, the clock and the temperature of its card, its disk, and the size of its batches.",
     severity=WARNING,

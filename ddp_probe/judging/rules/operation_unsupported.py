@@ -9,15 +9,15 @@ RULE = Rule(
     id="DDP225",
     slug="operation-unsupported",
     cause="op_unsupported_by_backend",
-    title="The communication backend lacks an operation, or a data type, that the job asks for.",
+    title="The communication backend does not support an operation or a data type that the job uses.",
     symptom=(
         "'Cannot use ReduceOp.AVG with Gloo', 'ProcessGroupGloo does not support reduce_scatter', 'average operation is not supported', "
         "ERR02007 or EI0003 on Ascend, 'Unsupported data type for HCCL process group'."
     ),
     evidence="The exception names the backend, and the operation or the type.",
-    remedy="Use an operation that the backend has: for AVG, SUM and a division by the number of ranks; for reduce_scatter, all_reduce and a slice; "
-    "for gather, all_gather; for a tensor of bool, bfloat16 or float64, one of float32 or int32. "
-    "Or use a backend that has it, or a later version of the vendor's plugin.",
+    remedy="Use an operation that the backend supports: for AVG, SUM and a division by the number of ranks; for reduce_scatter, all_reduce and a "
+    "slice; for gather, all_gather; for a tensor of bool, bfloat16 or float64, one of float32 or int32. Or use a backend that supports it, "
+    "or a later version of the vendor's plugin.",
     needs=("process.end",),
     printed=(
         Printed(

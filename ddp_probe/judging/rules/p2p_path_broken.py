@@ -10,7 +10,7 @@ RULE = Rule(
     symptom="'peer access is not supported between these two devices', 'failed to open CUDA IPC handle', or a failure in NCCL's transport/p2p.",
     evidence=(
         "The words of CUDA, or a failure in NCCL's transport between cards, as in containers that see one card each, MIG instances, virtual "
-        "machines, or behind an IOMMU with ACS. A debugger's remark that peer access was refused is none: NCCL then uses another way."
+        "machines, or behind an IOMMU with ACS. A debugger's remark that peer access was refused proves nothing: NCCL then takes another path."
     ),
     remedy=(
         "Start once with NCCL_P2P_DISABLE=1 (with NCCL 2.24 and later also NCCL_CUMEM_HOST_ENABLE=0): if that runs, give all cards of the job to one "

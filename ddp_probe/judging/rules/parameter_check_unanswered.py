@@ -19,13 +19,13 @@ RULE = Rule(
     id="DDP417",
     slug="parameter-check-unanswered",
     cause="comm_failure_reported_as_param_mismatch",
-    title="DDP reports different models, but the exchange of the counts failed.",
+    title="DDP reports different models, but in fact the exchange of the parameter counts failed.",
     symptom=(
         "'DDP expects same model across all ranks, but Rank 1 has N params, while rank 0 has inconsistent 0 params', often half an hour after the "
         "start; or another mismatch beside a watchdog timeout."
     ),
     evidence=(
-        "A count of 0 is the value of memory into which no other rank has written; the digest of the model, written by each rank before the wrap, "
+        "A count of 0 is what memory holds that no other rank has written to; the digest of the model, recorded by each rank before the wrap, "
         "is the same on all of them."
     ),
     remedy=(

@@ -14,7 +14,7 @@ RULE = Rule(
     id="DDP703",
     slug="parameter-order-by-hash",
     cause="hash_seed_skew",
-    title="Ranks have the same parameters in another order, by the random order of a set.",
+    title="Ranks have the same parameters in a different order, because the order of a set is random.",
     symptom=(
         "'params[i] in this process with sizes … appears not to match', another i each time; or nothing, and weights are mixed up between layers of "
         "one shape."

@@ -16,9 +16,12 @@ RULE = Rule(
     cause="rank_divergent_control_flow",
     title="A send or a receive has no partner.",
     symptom="A pipeline hangs: one rank waits in send or recv, and the other rank of the pair is somewhere else.",
-    evidence="The ledgers of both ranks: the one that waits has made more calls to this peer than the peer has made to it. "
-    "Or each is in the other's half, and neither returns.",
-    remedy="Give each send its recv, with the same peers and in an order in which not both ranks wait; isend, irecv and batch_isend_irecv help.",
+    evidence="The ledgers of both ranks: the one that waits has made more calls to this peer than the peer has made to it. Or each is in the call "
+    "that matches the other's, and neither returns.",
+    remedy=(
+        "Give each send its recv, with the same peers and in an order in which the two ranks do not wait for each other; isend, irecv and "
+        "batch_isend_irecv help."
+    ),
 )
 
 

@@ -16,9 +16,8 @@ RULE = Rule(
     title="The vendor's tool lists several ranks of a host on one card.",
     symptom="One card runs out of memory before the others do, or does all of the work.",
     evidence=(
-        "cards.state of the launcher: the processes that the tool lists on one card are those of several ranks, and there are as many "
-        "cards as ranks or "
-        "more. If they are on cards of their own too, each has only a context there, of some hundred MiB."
+        "cards.state of the launcher: the processes that the tool lists on one card are those of several ranks, and there are as many cards as "
+        "ranks or more. If each of them is on another card too, it has only a context there, of a few hundred MiB."
     ),
     remedy=(
         "Choose the card before anything else touches one: torch.cuda.set_device(local_rank), or the accelerator's own module, before "

@@ -1,4 +1,4 @@
-"""A rank came to a collective after the others had given up waiting for it there."""
+"""A rank reached a collective after the others had given up waiting for it there."""
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
@@ -101,9 +101,9 @@ RULE = Rule(
     id="DDP651",
     slug="rank-came-late",
     cause="rank0_long_work_timeout",
-    title="A rank came to a collective after the others had given up waiting for it there.",
+    title="A rank reached a collective after the others had given up waiting for it there.",
     symptom="Some ranks end with a timeout, and the rank that they waited for fails a little later in the same call, because its peers are gone.",
-    evidence="The ledgers: all ranks made the same call, and one began it after others had given up there; its stacks say what it did until then.",
+    evidence="The ledgers: all ranks made the same call, and one began it after others had given up there; its stacks show what it did until then.",
     remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
     fix="timeout",
 )

@@ -14,13 +14,15 @@ RULE = Rule(
     slug="rank-does-not-run",
     cause="rank_stopped_participating",
     title="The process of a rank is stopped, and the others wait for it.",
-    symptom="The job hangs. The process is there, and uses no CPU; ps shows it in state T.",
+    symptom="The job hangs. The process exists but uses no CPU; ps shows it in state T.",
     evidence=(
-        "The kernel says that the process is stopped. Afterwards: its watcher has written nothing although its ledger stood, while those of other "
-        "ranks on the host have written that they hang. A process that hangs in Python or in C still writes its stacks, unless C code holds the GIL "
-        "in a job that uses faulthandler's timer itself."
+        "The kernel reports the process as stopped. After the run: its watcher wrote nothing although its ledger stopped moving, while the "
+        "watchers of other ranks on the host reported a hang. A process that hangs in Python or in C still writes its stacks, unless C code "
+        "holds the GIL in a job that uses faulthandler's timer itself."
     ),
-    remedy="If it is there: kill -CONT PID. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs.",
+    remedy=(
+        "If it still exists: kill -CONT PID. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."
+    ),
     needs=("hang.suspected",),
 )
 

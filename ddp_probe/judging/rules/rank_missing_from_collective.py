@@ -13,20 +13,20 @@ from ddp_probe.shared import schema
 
 _COMPARED = 3  # At most this many ranks of each side are compared.
 _EVEN = "Give all ranks the same number of batches: DistributedSampler, drop_last=True, or Join([model]) around the loop."
-_WORKERS = "If workers read it, num_workers=0 shows the line in the dataset, and DataLoader(…, timeout=300) raises if a worker gives nothing."
+_WORKERS = "If workers read it, num_workers=0 shows the line in the dataset, and DataLoader(…, timeout=300) raises if a worker returns nothing."
 _STACKS = "Look where %s: python -m ddp_probe stacks, or python -m ddp_probe attach, while it hangs."
 
 RULE = Rule(
     id="DDP629",
     slug="rank-missing-from-collective",
     cause="rank_divergent_control_flow",
-    title="A rank does not come to a collective in which the others wait.",
+    title="A rank does not reach a collective in which the others wait.",
     symptom="The job hangs, or the ranks that wait give up with a timeout, which does not name the missing one.",
     evidence=(
-        "The ledgers: most ranks of a group are in a collective that one has not begun; its ledger shows the call or the phase where it is, and its "
-        "stacks the line of the job's own code."
+        "The ledgers: most ranks of a group are in a collective that one rank has not begun; its ledger shows the call or the phase where it "
+        "is, and its stacks show the line of the job's code."
     ),
-    remedy="Look at the line where the missing rank is: let it make the same calls as the others, or take the call off the others' path.",
+    remedy="Look at the line where the missing rank is: let it make the same calls as the others, or remove the call from the others' path.",
 )
 
 

@@ -37,7 +37,7 @@ RULE = Rule(
     id="DDP419",
     slug="rank-never-started",
     cause="rank_stopped_participating",
-    title="A rank never came to init_process_group.",
+    title="A rank never reached init_process_group.",
     symptom=(
         "init_process_group waits until its timeout: '1/2 clients joined', 'Timed out initializing process group in store based barrier', "
         "or 'Socket Timeout'."

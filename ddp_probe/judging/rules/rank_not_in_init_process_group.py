@@ -22,9 +22,9 @@ RULE = Rule(
     id="DDP639",
     slug="rank-not-in-init-process-group",
     cause="rank_divergent_control_flow",
-    title="A rank has started and does not come to init_process_group, in which the others wait.",
+    title="A rank has started but does not reach init_process_group, in which the others wait.",
     symptom="The job hangs at its start, or 'Timed out waiting for clients' although all processes run.",
-    evidence="The log of the missing rank has its start and no init_process_group; the others have begun it and do not return.",
+    evidence="The log of the missing rank shows its start but no init_process_group; the others have entered it and do not return.",
     remedy="Look at what the missing rank does before init_process_group: a download, a lock, an input, a branch that skips the call.",
     needs=("dist.init_process_group", "process.start"),
 )

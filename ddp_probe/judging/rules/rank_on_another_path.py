@@ -44,8 +44,8 @@ RULE = Rule(
     title="The ranks do not call the same collectives in the same order.",
     symptom="The job hangs until a timeout, or gloo aborts a process because of a length that it did not expect.",
     evidence=(
-        "A text in which torch compares the collectives of the ranks; or the timeouts of several ranks, which name different numbers or leave a "
-        "rank out. One timeout alone names the rank that waits, never the missing one."
+        "A message in which torch compares the collectives of the ranks; or the timeouts of several ranks, which name different numbers or "
+        "leave a rank out. One timeout alone names the rank that waits, never the missing one."
     ),
     remedy=(
         "Let all ranks take the same branches around collectives: decide on one rank and broadcast the decision, "

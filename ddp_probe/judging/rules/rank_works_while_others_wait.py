@@ -14,11 +14,11 @@ RULE = Rule(
     slug="rank-works-while-others-wait",
     cause="rank0_long_work_timeout",
     title="A rank evaluates, saves or loads while the others wait for it.",
-    symptom="The other ranks stand in a collective, and give up with a timeout if the work takes longer than that.",
+    symptom="The other ranks wait in a collective, and give up with a timeout if the work takes longer than that.",
     evidence=(
-        "The ledgers: the missing rank is in a phase that is known to take long, or goes on while the others wait. Or its stacks: it is in a "
-        "function that evaluates or saves, as its name says, or it was at different lines, or it waits while processes that it has started compute. "
-        "While it runs this is a warning: it may come."
+        "The ledgers: the missing rank is in a phase that is known to take long, or makes progress while the others wait. Or its stacks: it is "
+        "in a function that evaluates or saves, judging by its name, or it was at different lines, or it waits while processes that it has "
+        "started compute. While it runs this is a warning: it may still arrive."
     ),
     remedy="Share the work among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2)).",
     severity=WARNING,

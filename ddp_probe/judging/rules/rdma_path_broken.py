@@ -9,8 +9,8 @@ RULE = Rule(
     title="The InfiniBand or RoCE path between two hosts does not work.",
     symptom="'Got completion … with error 12', 'ibv_reg_mr failed', 'ibv_modify_qp failed'; the other ranks lose the connection or time out.",
     evidence=(
-        "NCCL's words about its verbs. Error 12 is a peer that does not answer; 'Cannot allocate memory' is the limit of locked memory (ulimit -l); "
-        "error 5 follows from the end of the peer."
+        "NCCL's messages about its verbs. Error 12 means that a peer does not answer; 'Cannot allocate memory' is the limit of locked memory "
+        "(ulimit -l); error 5 follows from the end of the peer."
     ),
     remedy=(
         "Start once with NCCL_IB_DISABLE=1: if that runs, it is this path. On RoCE set NCCL_IB_GID_INDEX to the row of v2 with an IPv4 address "

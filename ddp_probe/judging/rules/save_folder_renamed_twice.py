@@ -1,4 +1,4 @@
-"""Several ranks rename one folder of a checkpoint, and all but the first fail."""
+"""Several ranks rename the same checkpoint folder, and all but the first fail."""
 
 from ddp_probe.judging.rule import Printed, Rule
 
@@ -9,11 +9,11 @@ RULE = Rule(
     id="DDP519",
     slug="save-folder-renamed-twice",
     cause="checkpoint_write_read_race",
-    title="Several ranks rename one folder of a checkpoint, and all but the first fail.",
+    title="Several ranks rename the same checkpoint folder, and all but the first fail.",
     symptom="'No such file or directory: tmp-checkpoint-49 -> checkpoint-49', or 'Directory not empty', on some ranks while a checkpoint is saved.",
     evidence="The error of a rename from one checkpoint name to another.",
-    remedy="Rename on one rank per file system, and let the others wait for it in a barrier. In transformers 4.36 it is a known fault: upgrade it; "
-    "if the nodes share no file system, set save_on_each_node=True.",
+    remedy="Rename on one rank per file system, and let the others wait for it in a barrier. This is a known bug of transformers 4.36: upgrade "
+    "it; if the nodes share no file system, set save_on_each_node=True.",
     needs=("process.end",),
     printed=(
         Printed(

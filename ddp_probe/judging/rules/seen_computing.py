@@ -12,7 +12,7 @@ RULE = Rule(
     slug="seen-computing",
     cause="rank0_long_work_timeout",
     title="A rank computes, or spins, while the others wait for it.",
-    symptom="The other ranks stand in a collective; top shows one rank at 100 % of a core.",
+    symptom="The other ranks wait in a collective; top shows one rank at 100 % of a core.",
     evidence=(
         "The CPU time of the process between looks, and its stacks: at one line in each look it may spin, at several it works. Both may end, so "
         "this is a warning."

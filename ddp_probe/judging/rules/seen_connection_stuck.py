@@ -15,14 +15,14 @@ RULE = Rule(
     slug="seen-connection-stuck",
     cause="wrong_network_interface",
     title="A connection between hosts carries nothing while all ranks wait.",
-    symptom="The job hangs between hosts, at its start or in the middle; each host alone does well.",
+    symptom="The job hangs between hosts, at its start or in the middle; each host works on its own.",
     evidence=(
         "The kernel's tables: in each look the same bytes of a connection are not acknowledged and the other side has nothing unread; or a "
         "connection is asked for and not answered. A rank that does not read has bytes unread: then it is not the network."
     ),
     remedy=(
-        "Look at the network between these hosts: ping, firewall, MTU, a link that is down; NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME name "
-        "another one."
+        "Look at the network between these hosts: ping, firewall, MTU, a link that is down; NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME select "
+        "another interface."
     ),
     needs=("process.look",),
 )

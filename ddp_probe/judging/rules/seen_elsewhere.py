@@ -11,11 +11,12 @@ RULE = Rule(
     id="DDP693",
     slug="seen-elsewhere",
     cause="rank_divergent_control_flow",
-    title="A rank stands at another place than the others, which wait for it.",
+    title="A rank is elsewhere while the others wait for it.",
     symptom="The job hangs: most ranks are in a collective, and one is not.",
     evidence=(
-        "The stacks: the others are in a call of torch.distributed in each look, and this rank is in none and uses no CPU. A rank that moves or is "
-        "woken meanwhile, whose processes compute, whose open file moves on, or that evaluates or saves, may come: then it is a warning."
+        "The stacks: the others are in a call of torch.distributed in each look, and this rank is in none and uses no CPU. A rank that moves "
+        "or is woken meanwhile, whose processes compute, whose open file moves on, or that evaluates or saves, may still arrive: then this is "
+        "a warning."
     ),
     remedy="Look at the line where the rank is: what it waits for there, or which branch has led it past the others' call.",
     needs=("process.look",),

@@ -19,8 +19,9 @@ RULE = Rule(
     title="Ranks wait in different calls of torch.distributed, as looks from outside show.",
     symptom="The job hangs, and every rank is in a call that waits for others.",
     evidence=(
-        "The stacks: the names of the calls differ, in each look. Stacks show neither the group nor how many calls came before: if each call is of a "
-        "group of its own, this is another matter. In a broadcast, a gather or a send some ranks return at once, so nobody is blamed alone."
+        "The stacks: the names of the calls differ, in each look. Stacks show neither the group nor how many calls came before: if each call "
+        "belongs to a different group, the calls may be right. In a broadcast, a gather or a send some ranks return at once, so no single rank "
+        "is blamed."
     ),
     remedy="Let all ranks make the same calls in the same order: look at the branch that leads to the call that fewer ranks are in.",
     needs=("process.look",),

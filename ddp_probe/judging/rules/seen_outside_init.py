@@ -11,9 +11,11 @@ RULE = Rule(
     id="DDP685",
     slug="seen-outside-init",
     cause="rank_divergent_control_flow",
-    title="All ranks but some wait in init_process_group, as looks from outside show.",
+    title="Some ranks are not in init_process_group, in which the others wait, as looks from outside show.",
     symptom="The job hangs at its start; all processes are there.",
-    evidence="The stacks: most ranks are in init_process_group in each look, the others at another line. One that computes or imports may come.",
+    evidence=(
+        "The stacks: most ranks are in init_process_group in each look, the others at another line. A rank that computes or imports may still arrive."
+    ),
     remedy="Look at what the missing rank does before init_process_group: a download, a lock, an input, a branch that skips the call.",
     needs=("process.look",),
 )

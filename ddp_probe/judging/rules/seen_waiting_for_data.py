@@ -12,11 +12,11 @@ RULE = Rule(
     slug="seen-waiting-for-data",
     cause="rank_stopped_participating",
     title="A rank waits for its DataLoader, and gets no batch.",
-    symptom="The job hangs or crawls; cards idle; the other ranks stand in a collective.",
-    evidence="The stack is in torch's DataLoader, at the same line in each look; the state and the CPU time of its workers tell whether they read.",
+    symptom="The job hangs or crawls; cards are idle; the other ranks wait in a collective.",
+    evidence="The stack is in torch's DataLoader, at the same line in each look; the state and the CPU time of its workers show whether they read.",
     remedy=(
-        "Look at what the workers do: a file system that does not answer, a lock, a full /dev/shm. num_workers=0 shows the line in the dataset, and "
-        "DataLoader(..., timeout=300) raises if a worker gives nothing."
+        "Look at what the workers do: a file system that does not answer, a lock, a full /dev/shm. num_workers=0 shows the line in the "
+        "dataset, and DataLoader(..., timeout=300) raises if a worker returns nothing."
     ),
     needs=("process.look",),
 )

@@ -13,9 +13,9 @@ RULE = Rule(
     id="DDP303",
     slug="set-device-missing",
     cause="set_device_missing",
-    title="Ranks of one host are on one card because none of them chooses a card.",
+    title="Several ranks of one host share a card because none of them chooses a card.",
     symptom=(
-        "One card is busy with all processes while the others idle; memory runs out early; NCCL says 'Duplicate GPU detected' at the first "
+        "One card runs all processes while the others are idle; its memory runs out early; NCCL says 'Duplicate GPU detected' at the first "
         "collective."
     ),
     evidence=(

@@ -6,15 +6,15 @@ RULE = Rule(
     id="DDP239",
     slug="shared-memory-too-small",
     cause="shared_memory_too_small",
-    title="The shared memory of the host (/dev/shm) has no room left.",
+    title="The host's shared memory (/dev/shm) is full.",
     symptom="A bus error of the DataLoader or of NCCL, 'unable to write to file </torch_…>', 'failed to extend /dev/shm/…'.",
     evidence=(
-        "The message names /dev/shm or a segment in it. A bus error elsewhere, without NCCL or a DataLoader in its frames, has other reasons; and "
-        "'Permission denied' or 'Too many open files' is not a lack of room."
+        "The message names /dev/shm or a segment in it. A bus error elsewhere, without NCCL or a DataLoader in its frames, has other causes; "
+        "and 'Permission denied' or 'Too many open files' does not mean that it is full."
     ),
     remedy=(
-        "Enlarge it: docker run --shm-size=16g, or --ipc=host; in Kubernetes an emptyDir with medium: Memory at /dev/shm. Remove what ended jobs "
-        "left there (ls /dev/shm). Fewer DataLoader workers need less."
+        "Enlarge it: docker run --shm-size=16g, or --ipc=host; in Kubernetes an emptyDir with medium: Memory at /dev/shm. Remove what earlier "
+        "jobs left there (ls /dev/shm). Fewer DataLoader workers need less."
     ),
     needs=("process.end",),
     printed=(

@@ -9,7 +9,7 @@ RULE = Rule(
     id="DDP423",
     slug="spawned-function-unreachable",
     cause="spawned_function_unreachable",
-    title="A process that spawn starts cannot reach the function that it is to run.",
+    title="A process started by spawn cannot load the function that it should run.",
     symptom=(
         "'Can't pickle local object', 'Can't get attribute … on <module '__main__'', or 'has finished its bootstrapping phase', "
         "before any rank exists."

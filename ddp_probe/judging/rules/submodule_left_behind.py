@@ -14,8 +14,9 @@ RULE = Rule(
     title="Part of the model is on the CPU and the rest on a card when DDP wraps it.",
     symptom="DDP raises 'input module must be on the same type of devices', or 'device_ids … module parameters {cuda, cpu}'.",
     evidence=(
-        "The placement written before the wrap names the parameters on cpu; the module.move events before it show whether they were never moved, "
-        "made after the whole model was moved, or moved back. If all are on cpu, see model-never-moved; if only a buffer is, buffer-left-behind."
+        "The placement recorded before the wrap names the parameters on cpu; the module.move events before it show whether they were never "
+        "moved, made after the whole model was moved, or moved back. If all are on cpu, see model-never-moved; if only a buffer is, "
+        "buffer-left-behind."
     ),
     remedy="Move the whole model once, after its last layer is made and before the wrap: model.to(device).",
     needs=("ddp.init",),

@@ -11,7 +11,7 @@ RULE = Rule(
     cause="syncbn_without_process_group",
     title="SyncBatchNorm runs in a process without a process group.",
     symptom="'Default process group has not been initialized' from the forward of a batch norm, in training on one card.",
-    evidence="The exception comes out of SyncBatchNorm's forward, and init_process_group was not called.",
+    evidence="The exception comes from SyncBatchNorm's forward, and init_process_group was not called.",
     remedy=(
         "For one process, replace it: norm_cfg=dict(type='BN') in the config, or mmengine.model.revert_sync_batchnorm(model); for several, "
         "start with torchrun --nproc_per_node=<cards> and launcher='pytorch'."

@@ -6,9 +6,9 @@ RULE = Rule(
     id="DDP813",
     slug="torch-fault",
     cause="torch_fault",
-    title="An assertion inside torch fails: a fault in torch, or a use that torch does not check for.",
+    title="An assertion inside torch fails: a bug in torch, or a use that torch does not check for.",
     symptom="'INTERNAL ASSERT FAILED at …, please report a bug to PyTorch', or a segmentation fault with TORCH_DISTRIBUTED_DEBUG=DETAIL.",
-    evidence="torch's own message. It does not say what leads there.",
+    evidence="torch's own message. It does not say what led to it.",
     remedy="Search torch's issues for the text of the assertion, and try the latest torch. Until then, leave out what commonly causes it: "
     "TORCH_DISTRIBUTED_DEBUG=DETAIL, "
     "static_graph, torch.compile, empty batches, a model whose parameters change after the wrap.",

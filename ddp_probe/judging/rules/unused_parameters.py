@@ -20,15 +20,14 @@ RULE = Rule(
     id="DDP613",
     slug="unused-parameters",
     cause="unused_parameters",
-    title="Parameters of the model took no part in the loss, and DDP waits for their gradients.",
+    title="Some parameters of the model took no part in the loss, but DDP waits for their gradients.",
     symptom="In the second step DDP raises 'Expected to have finished reduction in the prior iteration before starting a new one'.",
     evidence="The exception, and the indices of parameters in it.",
-    remedy="Let every parameter take part in the loss, or freeze it before the wrap (parameter.requires_grad_(False)), "
-    "or give DDP find_unused_parameters=True "
-    "(Lightning: strategy='ddp_find_unused_parameters_true'; Accelerate: DistributedDataParallelKwargs(find_unused_parameters=True); transformers: "
-    "TrainingArguments(ddp_find_unused_parameters=True); "
-    "mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg). If each rank leaves out others, "
-    "the ranks take different branches in forward.",
+    remedy="Let every parameter take part in the loss, or freeze it before the wrap (parameter.requires_grad_(False)), or give DDP "
+    "find_unused_parameters=True (Lightning: strategy='ddp_find_unused_parameters_true'; Accelerate: "
+    "DistributedDataParallelKwargs(find_unused_parameters=True); transformers: TrainingArguments(ddp_find_unused_parameters=True); "
+    "mmengine: find_unused_parameters=True in the config or in model_wrapper_cfg). If the ranks leave out different parameters, they take "
+    "different branches in forward.",
     needs=("process.end",),
     printed=(
         Printed(

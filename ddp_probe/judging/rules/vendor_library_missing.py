@@ -33,12 +33,12 @@ RULE = Rule(
     id="DDP211",
     slug="vendor-library-missing",
     cause="vendor_runtime_lib_missing",
-    title="A library of the accelerator's software is not found.",
+    title="A shared library of the accelerator's software cannot be found.",
     symptom=(
         "'ImportError: libmccl.so.2: cannot open shared object file', when torch or the vendor's plugin is imported, or when its backend is first "
         "used."
     ),
-    evidence="The loader names the file. A library that is found and lacks a symbol is another cause: a mixture of versions.",
+    evidence="The loader names the file. A library that loads but lacks a symbol has another cause: mixed versions.",
     remedy=(
         "Install the version of the vendor's runtime that the plugin needs, or put its folder on LD_LIBRARY_PATH in the ranks' environment (source "
         "the vendor's set_env.sh before the launcher, and pass it through the scheduler and the container)."

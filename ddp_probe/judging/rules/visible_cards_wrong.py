@@ -16,11 +16,11 @@ RULE = Rule(
     id="DDP307",
     slug="visible-cards-wrong",
     cause="cuda_visible_devices_wrong",
-    title="A visible-device variable shows the ranks the wrong cards.",
+    title="A visible-device variable gives the ranks the wrong cards.",
     symptom="All ranks train on one card although each is on its 'cuda:0'; or 'No CUDA GPUs are available' on a host that has cards.",
     evidence=(
-        "Each rank's variable leaves the same single card, and the launcher's environment does not set it so; or the variable names only cards that "
-        "do not exist. If the launcher got too few cards, see more-processes-than-cards."
+        "The variable leaves each rank the same single card, and the launcher's environment does not set it that way; or the variable names "
+        "only cards that do not exist. If the launcher got too few cards, see more-processes-than-cards."
     ),
     remedy=(
         "Unset the variable for the ranks and choose by LOCAL_RANK, or give each rank its own card. If a script or os.environ[...] in the program "

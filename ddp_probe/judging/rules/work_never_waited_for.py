@@ -17,9 +17,9 @@ RULE = Rule(
     id="DDP643",
     slug="work-never-waited-for",
     cause="work_never_waited_for",
-    title="A call with async_op=True returned work that nobody has waited for.",
+    title="A call with async_op=True returned work that was never waited for.",
     symptom="Nothing fails and nothing hangs. Now and then a rank reads a tensor that is not reduced yet, or changes one that is still being sent.",
-    evidence="The ledgers: at one line, all work of a call was thrown away before its wait() or is_completed() was called.",
+    evidence="The ledgers: at one line, all work of a call was discarded before its wait() or is_completed() was called.",
     remedy="Keep what the call returns and call wait() on it before the tensor is used, or leave out async_op=True.",
     severity=WARNING,
 )
