@@ -58,6 +58,12 @@ RULE = Rule(
             says="The sampler is told that this is rank {own}, and that the last one is {last}: ranks begin with 0.",
             ranks=False,
         ),
+        Printed(
+            r"(?:Error|Exception|Timeout): [^\n]*(?:[Tt]imed? ?out|[Tt]imeout)",
+            beside=r"init_process_group\([^\n]*\bworld_size=(?P<size>\d+), *rank=(?P=size)\b",
+            says="init_process_group is called with rank {size} of {size}: ranks begin with 0, so nobody is rank 0 and opens the store.",
+            ranks=False,
+        ),
         # The head of a traceback that was cut off, or one that a program printed in another order.
         Printed(
             r"(?m:^)'(?P<name>%s)'\s{0,4}(?m:$)" % _NAMES,

@@ -57,6 +57,11 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"There are not enough slots available in the system to satisfy the (?P<size>\d+)\s+slots",
+            says="mpirun was asked for {size} processes, and its hosts have fewer slots.",
+            ranks=False,
+        ),
+        Printed(
             r"train_batch_size is not equal to\s+micro_batch_per_gpu \* gradient_acc_step \* world_size\s*"
             r"(?P<batch>\d+) != (?P<micro>\d+) \* (?P<steps>\d+) \* %s" % _MANY,
             says="DeepSpeed's train_batch_size {batch} is not {micro} (micro batch) x {steps} (accumulation) x {size} (WORLD_SIZE).",

@@ -31,6 +31,13 @@ RULE = Rule(
             unless=r"Too many open files|Permission denied|No such file or directory",
             ranks=False,
         ),
+        # What NCCL returned to each caller, where the warning above it was cut off.
+        Printed(
+            r"NCCL INFO (?:[\w/]*/)?transport/shm\.cc:\d+ -> 2\b",
+            nowhere=r"Permission denied|Too many open files",
+            says="NCCL failed while it made its segment in shared memory (/dev/shm).",
+            ranks=False,
+        ),
         Printed(
             r"Caught signal 7 \(Bus error|\bSIGBUS\b",
             beside=r"\bnccl[A-Z]\w+\(|libnccl\.so",
