@@ -170,7 +170,7 @@ def _steps(standings: Standings) -> Optional[Undecided]:
     most = max(made.values())
     fewer = sorted(rank for rank in made if made[rank] < most)
     told = "; ".join("rank %d %s" % (rank, counted(made[rank], "time")) for rank in fewer[:3])
-    return _asked("The optimizer made its step %s on %s, %s", counted(most, "time"), named(sorted(set(made) - set(fewer))), told)
+    return _asked("The optimizer stepped %s on %s, %s", counted(most, "time"), named(sorted(set(made) - set(fewer))), told)
 
 
 def _stand_in(standings: Standings, name: str, made: Dict[int, int]) -> bool:

@@ -88,7 +88,7 @@ def _nevertheless(run: Run, findings: List[Finding], rules: List[Rule]) -> Tuple
 
 def _unsure(finding: Finding) -> Undecided:
     """Turn a finding into a question: the first failure among the lines may not be the first, as others are missing."""
-    because = "%s Lines or files are missing, so the cause may be in those." % finding.verdict
+    because = "%s Lines or files are missing, so the cause may be in them." % finding.verdict
     return Undecided(finding.slug, because, tuple(finding.explains), proof.NEXT_HOLES)
 
 

@@ -303,7 +303,7 @@ def _left(run: Run, process: LoggedProcess, fatal: List[Failed]) -> Optional[Lef
     if _is_lost_by_all(run, process):
         return Left("left no last line", process.last_when)
     if process.rank not in run.running and any(run.ranks[rank].host == process.host for rank in run.running if rank in run.ranks):
-        return Left("does not run any more and left no last line", process.last_when)
+        return Left("no longer runs, and left no last line", process.last_when)
     return None
 
 
@@ -363,4 +363,4 @@ def _note(run: Run, found: Dict[int, Standing]) -> None:
             notes.append("The ledger of rank %d: %s" % (rank, kept.problem))
     torn = sorted(rank for rank, standing in found.items() if standing.ledger.torn)
     if torn:
-        notes.append("The ledgers of %s hold records that are not believed." % named(torn))
+        notes.append("The ledgers of %s hold records that are not plausible." % named(torn))

@@ -267,8 +267,8 @@ def found(rule: Rule, guilty: Sequence[Stance], rest: Sequence[Stance], how: str
 # What looks leave open.
 
 _ARMED = "Start the job with DDP_PROBE=1 next time: ledgers name the call, the group and the sizes that stacks do not show."
-_AGAIN = "If it hangs, look again: python -m ddp_probe attach. Proof of a good end needs the probe: DDP_PROBE=1."
-_LINE = "Look at that line: what does it wait for? If it comes back by itself, look again: python -m ddp_probe attach."
+_AGAIN = "If it hangs, look again: python -m ddp_probe attach. Proof of a normal end needs the probe: DDP_PROBE=1."
+_LINE = "Look at that line: what does it wait for? If it continues on its own, look again: python -m ddp_probe attach."
 _ENDED = "What it printed tells more: python -m ddp_probe report LOG. The next run says how each rank ended: DDP_PROBE=1."
 _THERE = "If they are on other hosts, run python -m ddp_probe attach there as well, and bring the runs together: docs/attach.md has the lines."
 
@@ -302,15 +302,17 @@ def _what_is_seen(known: Sequence[Stance]) -> Undecided:
         if not known[0].operation:
             alone = "no rank is in a call of torch.distributed" if len(known) > 1 else "it is in no call of torch.distributed"
             return Undecided("all-wait", "%s, and nothing moves: %s." % (capital(said(known)), alone), next=_LINE)
-        because = "%s, and nothing moves: stacks do not tell which of them made another call before, or passed another size." % capital(said(known))
+        because = "%s, and nothing moves: stacks do not show which of them made a different call before, or passed a different size." % capital(
+            said(known)
+        )
         return Undecided("all-wait", because, next=_cards(known) + _ARMED)
     if len(moving) == len(known):
-        because = "All ranks that could be read have moved or computed within %.0f s: %s. Looks do not prove that the job does well." % (
+        because = "All ranks that could be read have moved or computed within %.0f s: %s. Looks do not prove that the job is healthy." % (
             apart,
             said(known),
         )
         return Undecided("at-work", because, next=_AGAIN)
-    return Undecided("looked-at", "%s; looks within %.0f s do not tell more." % (capital(said(known)), apart), next=_AGAIN)
+    return Undecided("looked-at", "%s; looks within %.0f s do not show more." % (capital(said(known)), apart), next=_AGAIN)
 
 
 def _cards(known: Sequence[Stance]) -> str:

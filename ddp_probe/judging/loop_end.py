@@ -37,7 +37,7 @@ def exchanged_unequally(stuck: Sequence[Standing], others: Sequence[Standing]) -
 def unequal(stuck: Sequence[int], others: Sequence[int]) -> Tuple[Sequence[int], str]:
     """Return who is to blame for an exchange of gradients that only some ranks make, the fewer or both sides, and say so."""
     blame = sorted((stuck, others), key=len)[0] if len(stuck) != len(others) else sorted([*stuck, *others])
-    return blame, "one side has exchanged gradients once more than the other, as with no_sync() in another step, or a backward pass that goes by DDP"
+    return blame, "one side has exchanged gradients once more than the other, as with no_sync() in another step, or a backward pass that bypasses DDP"
 
 
 UNEQUAL = "Let all ranks call no_sync() in the same steps, and make each backward pass on what the wrapped model returned."

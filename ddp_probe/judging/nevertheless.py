@@ -46,7 +46,7 @@ def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -
     what = _changed(first.begin)
     return rule.found(
         ranks=ranks,
-        verdict="The job did well because DDP_PROBE_FIX=%s changed a call%s on %s: %s, because %s."
+        verdict="The job succeeded because DDP_PROBE_FIX=%s changed a call%s on %s: %s, because %s."
         % (remedy, at(site), named(sorted(set(ranks))), what, first.begin.because),
         evidence=[shown(call, _changed(call.begin)) for _, call in changes[:4]],
         when=min(call.when for _, call in changes),
@@ -65,7 +65,7 @@ def _changed(told: schema.Remedied) -> str:
 
 # A job that did well only at a later start: why the failed starts before it died; each is judged as a separate run.
 
-_NEXT = "python -m ddp_probe logs shows that start as well, by its time; its cause may come back."
+_NEXT = "python -m ddp_probe logs shows that start as well, by its time; its cause may return."
 
 
 def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Finding, Undecided]]:
@@ -73,7 +73,7 @@ def failed_starts(run: Run, judge: Callable[[Run], Any]) -> Iterator[Union[Findi
     last = ordinal(len(run.earlier_generations))
     for number, attempt in enumerate(run.earlier_generations):
         told = judge(attempt)
-        lead = "The job did well at its %s start; the %s one failed" % (last, ordinal(number))
+        lead = "The job succeeded at its %s start; the %s start failed" % (last, ordinal(number))
         if told.findings:
             cause = told.findings[0]
             yield replace(cause, severity=WARNING, verdict="%s: %s" % (lead, cause.verdict))

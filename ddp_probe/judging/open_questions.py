@@ -101,7 +101,7 @@ def _nothing(run: Run) -> Iterator[Undecided]:
         where = place(calls[0].site)
         yield Undecided(
             "no-rank-wrote",
-            "The launch of %s at %s came back without an error, and none made a process group." % (started, where),
+            "The launch of %s at %s returned without an error, but none created a process group." % (started, where),
             next=proof.NEXT_NO_GROUP,
         )
         return
@@ -258,6 +258,6 @@ def _texts(run: Run) -> Iterator[Undecided]:
     elif run.texts:
         yield Undecided(
             "plain-log",
-            "The log holds no known failure, and only the probe's files can show that all ranks did well.",
+            "The log holds no known failure, but only the probe's files can show that all ranks finished normally.",
             next=proof.NEXT_TRACED,
         )

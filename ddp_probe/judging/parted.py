@@ -40,7 +40,7 @@ def waiting(run: Run, found: Split) -> str:
     if found.what in PASSES:
         what = "in %s number %d%s" % (PASSES[found.what], found.number, at(ranks[0].entry))
     elif ranks[0].inside is None:
-        what = "for collective number %d%s, which they have given to the device" % (found.number, group(run, found))
+        what = "for collective number %d%s, which they have enqueued on the device" % (found.number, group(run, found))
     else:
         number = "" if found.what else " (number %d%s)" % (found.number, group(run, found))
         what = ranks[0].where() + number
@@ -264,7 +264,7 @@ def _unheard(standing: Standing, standings: Standings) -> str:
     others = [rank for rank, one in standings.ranks.items() if rank != standing.rank and _speaks_of(one, process, moved + after)]
     if not others:
         return ""
-    return "has not run since %s (its watcher has written nothing, and that of %s has)" % (clock(moved), named(others[:1]))
+    return "has not run since %s (its watcher has written nothing, but that of %s has)" % (clock(moved), named(others[:1]))
 
 
 def _after(process: LoggedProcess) -> Optional[float]:

@@ -80,12 +80,12 @@ def _by_codes(run: Run, process: LoggedProcess, codes: Set[int]) -> Optional[Gap
         how = "no end line: ended by a signal or by the program that started it, or still running elsewhere"
         return Gap(NO_END, "has " + how, "have " + how, NEXT_GONE)
     if not codes:
-        how = "ended by %s, and the exit code is not known"
+        how = "ended by %s, but the exit code is not known"
         return Gap(UNKNOWN_CODE, how % "itself", how % "themselves", NEXT_UNTOLD)
     if run.expected is None and process.started.role != "solo":
-        return _gap(UNKNOWN_SIZE, "ended well, and the expected number of ranks is not known", NEXT_SIZE)
+        return _gap(UNKNOWN_SIZE, "finished normally, but the expected number of ranks is not known", NEXT_SIZE)
     if process.holes:
-        how = "ended well, and %s of the file %s missing" % (counted(process.holes, "line"), "is" if process.holes == 1 else "are")
+        how = "finished normally, but %s of the file %s missing" % (counted(process.holes, "line"), "is" if process.holes == 1 else "are")
         return _gap(HOLES, how, NEXT_HOLES)
     return None
 
@@ -97,38 +97,39 @@ def _gap(slug: str, how: str, then: str) -> Gap:
 # What to try next if a run leaves a question open: one sentence each, so that "undecided" is never the last word.
 
 NEXT_EARLY = "Look at what the launch printed first: the program may have ended before it imported torch."
-NEXT_RUNS = "Look where they stand: python -m ddp_probe attach %d."
+NEXT_RUNS = "See where they are: python -m ddp_probe attach %d."
 NEXT_NO_GROUP = (
-    "If the processes use torch.distributed.rpc or no torch at all, there is nothing to follow: the probe looks at process groups. "
-    "If they should train together, look whether each of them calls init_process_group."
+    "If the processes use torch.distributed.rpc or no torch at all, there is nothing to follow: the probe looks at process groups. If they "
+    "should train together, check whether each of them calls init_process_group."
 )
 NEXT_OTHER_RUN = "python -m ddp_probe runs lists all runs."
-NEXT_MISSING = "Look at what those ranks printed first. If their host writes to a folder of its own, name both: python -m ddp_probe report DIR DIR."
+NEXT_MISSING = "Look at what those ranks printed first. If their host writes to its own folder, name both: python -m ddp_probe report DIR DIR."
 NEXT_LAUNCHER = "Look at what the launching program printed, and at its own code after the ranks had ended."
 NEXT_HUNG = "If it hung there, look at the ranks that were in another place: it waited for those."
 NEXT_WAITING = "Look at the ranks that are missing: these may wait for them. If it still runs, python -m ddp_probe attach %d shows where each stands."
-NEXT_EMPTY = "Keep what the job prints, errors too: COMMAND 2>&1 | tee log. Or run it with DDP_PROBE=1."
+NEXT_EMPTY = "Save what the job prints, including errors: COMMAND 2>&1 | tee log. Or run it with DDP_PROBE=1."
 NEXT_TRACED = "Run the job again with DDP_PROBE=1 and read that run: python -m ddp_probe report."
 NEXT_FAILURE = "Start at %s; the whole traceback is in %s:%d, and python -m ddp_probe logs%s shows what was done before."
 NEXT_FOLLOW = "Read it again once it has ended; python -m ddp_probe report --follow waits for that."
 NEXT_SIGNAL = "Find out who sent %s: the launcher after another rank's failure, a scheduler's limit, a person."
 NEXT_TRACEBACK = "Read its traceback at %s:%d."
 NEXT_LOGGED = (
-    "Look at what it printed last. Do not catch the exception, or call sys.exit(1) in the except that catches it: then its traceback is here."
+    "Look at what it printed last. Do not catch the exception, or call sys.exit(1) in the except that catches it: then its traceback is recorded."
 )
 NEXT_GONE = (
-    "Look at what the program that started it printed: a pool (joblib, Ray, concurrent.futures) keeps the exception of a worker and ends its workers."
-    " If it printed none, ask the kernel: dmesg -T | grep -i -E 'killed process|out of memory'."
-    " If you start it with torchrun, its exit code or signal is here."
+    "Look at what the program that started it printed: a pool (joblib, Ray, concurrent.futures) keeps the exception of a worker and ends its "
+    "workers. If it printed none, ask the kernel: dmesg -T | grep -i -E 'killed process|out of memory'. If you start it with torchrun, its "
+    "exit code or signal is recorded."
 )
-NEXT_UNTOLD = "End the program by its last line or by sys.exit(code), not by raise SystemExit; or start it with torchrun, which tells it."
+NEXT_UNTOLD = "End the program by its last line or by sys.exit(code), not by raise SystemExit; or start it with torchrun, which reports it."
 NEXT_SIZE = "Set WORLD_SIZE, or start the job with torchrun, which does."
 NEXT_HOLES = "Copy the file again from its host. If lines are missing there too, check that disk (df -h), and run the job again."
 NEXT_UNREADABLE = "Make it readable for this user, or read it as the user who ran the job."
 NEXT_NONE_ASKED = "Ask for at least one process: a count of cards is 0 if torch sees none."
 NEXT_CAUGHT = (
-    "Look at what the ranks that differ printed, and at the except clauses of the job: one has caught what failed. Let it end with that exception."
+    "Look at what the ranks that differ printed, and at the except clauses of the job: one of them has caught what failed. Let it end with "
+    "that exception."
 )
 NEXT_LEDGER = (
-    "Copy the file of the rank that ends in .ledger beside its log. If there is none, look whether the disk was full, and run the job again."
+    "Copy the file of the rank that ends in .ledger beside its log. If there is none, check whether the disk was full, and run the job again."
 )

@@ -12,7 +12,7 @@ from ddp_probe.showing import inventory, safe
 LONGEST = 500
 MOST = 1500  # Characters of the whole form: a coding agent takes it in at once.
 _REST = "And %d more: python -m ddp_probe report"
-GOOD_ORDER = "clear: %s ended in good order, and no rule found anything."
+GOOD_ORDER = "clear: %s finished normally, and no rule found a problem."
 _REASONS = 3
 
 

@@ -98,7 +98,7 @@ def test_a_rank_without_a_last_line_is_named_by_the_loss_of_the_others() -> None
 def test_a_rank_without_a_last_line_is_named_where_no_ledger_tells() -> None:
     """Without a launcher a rank without a last line is named if the others lost it, or it was gone while they stood; two of three are not."""
     hang = _line("launcher.hang", 0, since=20.0, ranks=[0], gone=[1], said="No rank on this host has moved for 20 s.")
-    for sign, seen in ((_lost(0), "rank 0 lost the connection"), (hang, "while rank 0 stood")):
+    for sign, seen in ((_lost(0), "rank 0 lost the connection"), (hang, "while rank 0 hung")):
         answer = judge(_over([*_joined(0, 1), sign]))
         assert [(finding.slug, finding.ranks, finding.confidence) for finding in answer.findings] == [("first-to-fail", [1], "medium")]
         assert seen in answer.findings[0].verdict
@@ -137,7 +137,7 @@ def test_a_launch_without_a_process_group_may_be_well() -> None:
         '{"event":"launcher.end","exit_code":0}',
     ]
     (told,) = judge(from_lines("\n".join(launcher))).undecided
-    assert told.because == "The launch of 2 processes at /train/rpc.py:10 came back without an error, and none made a process group."
+    assert told.because == "The launch of 2 processes at /train/rpc.py:10 returned without an error, but none created a process group."
     assert "torch.distributed.rpc" in told.next
 
 

@@ -77,7 +77,7 @@ def test_who_does_not_come_to_a_send_is_named_with_its_own_line(judged: Judge) -
     looks = [(70.0, "/job/lock.py", 7, "acquire"), (130.0, "/job/lock.py", 7, "acquire")]
     finding = judged(looks, calls=(_LEDGERS[0], "ledger 0 send 4 float32 to 2 at /job/train.py:30 open"))
     assert (finding.slug, finding.ranks) == ("point-to-point-without-partner", [2])
-    assert finding.remedy.startswith("Find out why rank 2 stays at /job/lock.py:7. If it belongs there, it lacks a call. Give the send of rank 0 ")
+    assert finding.remedy.startswith("Find out why rank 2 stays at /job/lock.py:7. If it should be there, it lacks a call. Match the send of rank 0 ")
 
 
 def test_a_rank_that_stands_is_named_with_its_own_line(judged: Judge) -> None:
@@ -176,7 +176,7 @@ def test_a_rank_that_does_not_come_is_told_while_the_others_wait(seconds: float,
     run.running = {0} if runs else set()
     run.read_at = run.ranks[0].final(schema.InitProcessGroup).when + seconds
     found = [(one.ranks, one.verdict) for one in judge(run).findings if one.id == "DDP419"]
-    told = "Rank 1 of 2 has not come: rank 0 has waited 6 s in init_process_group at /job/t.py:3."
+    told = "Rank 1 of 2 has not arrived: rank 0 has waited 6 s in init_process_group at /job/t.py:3."
     assert found == ([([1], told)] if late else [])
 
 

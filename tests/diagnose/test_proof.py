@@ -67,9 +67,9 @@ def test_several_ranks_end_by_themselves() -> None:
     """The sentence about several ranks has verbs and pronouns for several."""
     ends = [_line("process.end", rank=rank, pid=100 + rank) for rank in (0, 1)]
     (answer,) = _judged(_start(0), ends[0], _start(1), ends[1]).undecided
-    assert answer.because.startswith("Ranks 0-1 ended by themselves, and the exit code is not known")
+    assert answer.because.startswith("Ranks 0-1 ended by themselves, but the exit code is not known")
     (answer,) = _two(ends[1]).undecided
-    assert answer.because.startswith("Rank 1 ended by itself, and the exit code is not known")
+    assert answer.because.startswith("Rank 1 ended by itself, but the exit code is not known")
 
 
 def test_nobody_may_be_missing() -> None:
@@ -168,10 +168,10 @@ def test_failed_starts_before_a_good_one_are_told_with_their_causes() -> None:
     strange = {"type": "KeyError", "message": "'img'"}
     known = _judged(*_generation(0, port), *_generation(1, port), *_generation(2, None))
     assert [(finding.slug, finding.severity) for finding in known.findings] == [("master-port-in-use", "warning")] * 2
-    assert known.findings[0].verdict.startswith("The job did well at its third start; the first one failed: ")
+    assert known.findings[0].verdict.startswith("The job succeeded at its third start; the first start failed: ")
     unknown = _judged(*_generation(0, strange), *_generation(1, None))
     assert (unknown.verdict, [answer.slug for answer in unknown.undecided]) == ("undecided", ["failed-start"])
-    assert "at its second start; the first one failed: Ranks 0-1 failed with KeyError" in unknown.undecided[0].because
+    assert "at its second start; the first start failed: Ranks 0-1 failed with KeyError" in unknown.undecided[0].because
 
 
 def _repaired(remedy: str, **more: Any) -> Diagnosis:

@@ -35,7 +35,7 @@ def test_a_folder_that_nobody_makes_is_not_another_ranks() -> None:
     lost = [*_save(0, "out/run1/model.pth", failure=failure), _line("process.end", 0, exit_code=1, uncaught=True, failure=failure)]
     nobody = _only([*starts, *lost, _line("process.end", 1, exit_code=0)])
     assert (nobody.slug, nobody.ranks) == ("folder-on-one-rank", [0])
-    assert nobody.verdict == "The folder out/run1 does not exist for this rank, and no rank is seen to make it or to save into it."
+    assert nobody.verdict == "The folder out/run1 does not exist for this rank, and no rank is recorded creating it or saving into it."
     assert "os.makedirs(os.path.dirname(path) or '.', exist_ok=True)" in nobody.remedy
     other = _only([*starts, *lost, *_save(1, "out/run1/optimizer.pth"), _line("process.end", 1, exit_code=0)])
     assert "rank 1 has saved into it" in other.verdict
@@ -77,13 +77,11 @@ def test_a_store_that_answers_is_not_an_unreachable_master(tmp_path: Path) -> No
     (again / "launcher.node1.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told), encoding="utf-8")
     (finding,) = judge(load([str(again)])).findings
     assert finding.slug == "master-unreachable"
-    assert finding.verdict.startswith(
-        "Rank 1 of the start before was ended by SIGKILL. Ranks 0-1 reached the store, and got from it [127.0.0.1]:4516"
-    )
+    assert finding.verdict.startswith("Rank 1 of the previous start was ended by SIGKILL. Ranks 0-1 reached the store and got [127.0.0.1]:4516")
     assert "nc -zv" not in finding.remedy
     assert "PrefixStore(os.environ['TORCHELASTIC_RESTART_COUNT']" in finding.remedy
     (alone,) = judge(load([str(once)])).findings
-    assert "start before" not in alone.verdict
+    assert "previous start" not in alone.verdict
     assert "GLOO_SOCKET_IFNAME" in alone.remedy
 
 

@@ -295,7 +295,7 @@ def test_a_control_group_that_is_nearly_full(control_group, tmp_path, armed, fre
     told = _launched_in(control_group, tmp_path, armed(tmp_path / "runs"), free_port())
     (finding,) = told["findings"]
     assert (finding["id"], finding["severity"], finding["ranks"]) == ("DDP231", "warning", [0, 1])
-    assert "of 1.5 GiB without the cache of files" in finding["verdict"]
+    assert "of 1.5 GiB, not counting the file cache" in finding["verdict"]
 
 
 _ON_CARD_0 = """

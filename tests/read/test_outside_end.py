@@ -173,7 +173,7 @@ def test_a_call_of_a_signals_handler_ended_the_run() -> None:
     assert (run.outside.signal, run.outside.to) == ("SIGTERM", "rank 0")
     (found,) = judge(run).findings
     assert (found.slug, found.ranks) == ("ended-from-outside", [0, 1])
-    assert "Rank 1 then waited in broadcast, which its handler of the signal had called." in found.verdict
+    assert "Rank 1 then waited in broadcast, which its signal handler had called." in found.verdict
     assert [item.text for item in found.evidence] == [
         "rank 0 got SIGTERM; its handler then called broadcast",
         "rank 1 got SIGTERM; its handler then called broadcast, which has not returned",

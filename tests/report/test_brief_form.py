@@ -16,7 +16,7 @@ def test_a_finding_is_one_line(made: Diagnosis) -> None:
 
 def test_clear_is_one_line(recorded: Callable[[str], Diagnosis]) -> None:
     """A healthy job is clear."""
-    assert brief_form.lines(recorded("00_healthy_ddp")) == ["clear: ranks 0-1 ended in good order, and no rule found anything."]
+    assert brief_form.lines(recorded("00_healthy_ddp")) == ["clear: ranks 0-1 finished normally, and no rule found a problem."]
 
 
 def test_undecided_is_one_line_with_its_reasons(told: Callable[[str], Diagnosis]) -> None:

@@ -95,7 +95,7 @@ def test_a_warning_stays_a_warning(made: Diagnosis) -> None:
 def test_clear_is_a_notice(recorded: Callable[[str], Diagnosis]) -> None:
     """A healthy job is one notice."""
     (line,) = github.lines(recorded("00_healthy_ddp"))
-    assert line == "::notice title=ddp_probe::clear: ranks 0-1 ended in good order, and no rule found anything."
+    assert line == "::notice title=ddp_probe::clear: ranks 0-1 finished normally, and no rule found a problem."
 
 
 def test_undecided_is_a_warning_with_the_next_step(told: Callable[[str], Diagnosis]) -> None:

@@ -90,7 +90,7 @@ def test_it_waits_for_the_first_run(tmp_path: Path, job: Any, clean_env: Callabl
     job("00_healthy_cards", tmp_path / "runs" / "one", 0.01)
     out, err = process.communicate(timeout=90)
     assert (process.returncode, err) == (0, "")
-    assert out.splitlines()[-1].endswith("clear: ranks 0-1 ended in good order, and no rule found anything.")
+    assert out.splitlines()[-1].endswith("clear: ranks 0-1 finished normally, and no rule found a problem.")
 
 
 def test_json_is_an_object_a_line(tmp_path: Path, job: Any, clean_env: Callable[..., Dict[str, str]]) -> None:

@@ -48,7 +48,7 @@ def test_a_rank_that_still_starts_is_a_note() -> None:
         assert call is not None
         run.read_at = call.when + 6
         said = "\n".join(standstill_words.lines(judge(run)))
-        assert said.startswith("DDP419 rank-never-started [rank 1]%s: Rank 1 of 2 has not come" % (" note" if child == os.getpid() else "")), said
+        assert said.startswith("DDP419 rank-never-started [rank 1]%s: Rank 1 of 2 has not arrived" % (" note" if child == os.getpid() else "")), said
         assert ("Its process (%d) runs" % child in said) == said.endswith("Nothing is wrong if that takes so long.") == (child == os.getpid())
 
 

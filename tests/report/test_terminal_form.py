@@ -66,7 +66,7 @@ def test_no_line_is_longer_than_the_terminal(job: str, width: int, recorded: Cal
 def test_a_clear_run_says_so(recorded: Callable[[str], Diagnosis]) -> None:
     """A healthy job's report says clear, and names nothing to change."""
     texts = _texts(recorded("00_healthy_cards"))
-    assert "clear: ranks 0-1 ended in good order, and no rule found anything." in texts
+    assert "clear: ranks 0-1 finished normally, and no rule found a problem." in texts
     assert "  change" not in texts
 
 

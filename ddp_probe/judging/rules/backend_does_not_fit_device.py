@@ -31,7 +31,7 @@ RULE = Rule(
         ),
         Printed(
             r"ProcessGroupGloo::\w+: (?:unsupported device type|invalid (?:tensor )?(?:device|layout))[^\n]*",
-            says="gloo does not serve the device that the tensors are on.",
+            says="gloo does not support the device that the tensors are on.",
         ),
         Printed(
             r"\b(?P<operation>\w+) isn't implemented on backend \[(?P<kind>(?!cpu\b)\w+)\]",
@@ -39,14 +39,14 @@ RULE = Rule(
         ),
         Printed(
             r"Function argument device_ids not supported for the selected backend (?P<backend>\w+)",
-            says="The job passes a card to the barrier, and its backend {backend} does not serve cards.",
+            says="The job passes a card to the barrier, but its backend {backend} does not support cards.",
         ),
         Printed(
             r"ProcessGroupGloo::\w+: invalid tensor type at index[^\n]*expected [^\n]*device=cpu[^\n]* got [^\n]*device=(?P<kind>(?!cpu\b)\w+)",
-            says="gloo does not serve tensors on {kind}.",
+            says="gloo does not support tensors on {kind}.",
         ),
         Printed(r"Default backend not registered for device : (?P<kind>\w+)", says="No backend is registered for {kind}."),
-        Printed(r"CUDA tensor detected and the MPI used doesn't have CUDA-aware MPI support", says="This MPI does not take tensors on cards."),
+        Printed(r"CUDA tensor detected and the MPI used doesn't have CUDA-aware MPI support", says="This MPI does not accept tensors on cards."),
     ),
     yields_to=("init-failure-swallowed",),
 )

@@ -83,7 +83,9 @@ def check(run: Run) -> Iterator[Finding]:
     who = [match.failure.rank for match in found if match.failure.rank is not None]
     asked = _asked(first)
     what = (
-        "init_process_group at %s asks for backend %s" % (place(first.site), asked) if asked else "%s needs what this torch lacks" % place(first.site)
+        "init_process_group at %s asks for backend %s" % (place(first.site), asked)
+        if asked
+        else "%s needs something that this torch lacks" % place(first.site)
     )
     yield RULE.found(
         ranks=who,
@@ -105,8 +107,8 @@ def _change(failure: Failed, asked: str) -> change.Change:
     if module and not _installed(failure, asked):
         python = failure.process.started.executable if failure.process is not None else "python"
         return [
-            "%s registers %s, and %s does not have it: install the vendor's package into that interpreter, or start the ranks with one that has it. "
-            "Then import %s before %s. On a CPU run ask for backend='gloo'."
+            "%s registers %s, but %s does not have it: install the vendor's package into that interpreter, or start the ranks with one that "
+            "has it. Then import %s before %s. On a CPU run ask for backend='gloo'."
             % (module, asked, python or "this interpreter", module, place(failure.site))
         ]
     if module:

@@ -31,13 +31,13 @@ RULE = Rule(
         Printed(
             r"Detected mismatch between collectives on ranks\. Rank \d+ is running (?:inconsistent )?collective: CollectiveFingerPrint\(",
             beside=r"in (?:\w+\.)*(?:%s)\b" % DDP_SENDS,
-            says="While DDP sends parameters and buffers from rank 0, the ranks bring tensors of different shapes.",
+            says="While DDP sends parameters and buffers from rank 0, the ranks pass tensors of different shapes.",
             ranks=False,
         ),
         Printed(
             TWO_SIZES,
             unless=JOB_BROADCASTS,
-            says="Ranks bring tensors of different shapes to one broadcast: [{one}] and [{two}]; DDP sends buffers this way.",
+            says="Ranks pass tensors of different shapes to the same broadcast: [{one}] and [{two}]; DDP sends buffers this way.",
             ranks=False,
         ),
         Printed(
@@ -50,8 +50,8 @@ RULE = Rule(
             r"[Ww]atchdog caught collective operation timeout: Work\w{0,9}\(SeqNum=\d+, OpType=BROADCAST, NumelIn=(?P<one>\d+)",
             beside=_TWO_BROADCASTS,
             unless=JOB_BROADCASTS,
-            says="The ranks wait in one broadcast, to which one of them brings {one} elements and another a different number; "
-            "DDP sends buffers this way.",
+            says="The ranks wait in one broadcast, to which one of them passes {one} elements and another a different number; DDP sends buffers "
+            "this way.",
             ranks=False,
         ),
     ),
@@ -77,7 +77,7 @@ def check(run: Run) -> Iterator[Finding]:
     failures = through(run, calls)
     yield RULE.found(
         ranks=[wrapped.process.rank for wrapped in odd if wrapped.process.rank is not None],
-        verdict="The parameters are the same, and the buffers are not: %s.%s"
+        verdict="The parameters are the same, but the buffers are not: %s.%s"
         % ("; ".join(_told(shape, group) for shape, group in ordered[:3]), _end(run, wraps)),
         evidence=[
             *(shown(group[0].call, "%s, %s" % (counted(shape[0], "buffer"), counted(shape[1], "element"))) for shape, group in ordered[:3]),
@@ -88,7 +88,8 @@ def check(run: Run) -> Iterator[Finding]:
         severity=WARNING if all(wrapped.survived for wrapped in wraps) else "",
         explains=failures,
         remedy=(
-            "Give the buffers one shape on all ranks before the wrap at %s, or keep what differs by rank in an attribute instead of register_buffer."
+            "Give the buffers the same shape on all ranks before the wrap at %s, or keep what differs by rank in an attribute instead of "
+            "register_buffer."
         )
         % place(calls[0].site),
     )
@@ -102,7 +103,7 @@ def _told(shape: Shape, group: List[Wrapped]) -> str:
 def _end(run: Run, wraps: List[Wrapped]) -> str:
     hit = [wrapped.process.rank for wrapped in wraps if not wrapped.survived and wrapped.process.rank is not None]
     signals = sorted({death.signal for death in run.deaths if death.rank in hit and death.signal})
-    how = "%s ended by %s in the wrap" % (by_number(hit, "was", "were"), ", ".join(signals)) if signals else "did not come through the wrap"
+    how = "%s ended by %s in the wrap" % (by_number(hit, "was", "were"), ", ".join(signals)) if signals else "did not get through the wrap"
     return " %s %s." % (subject(hit), how) if hit else ""
 
 

@@ -27,7 +27,7 @@ RULE = Rule(
         ),
         Printed(
             r"(?:NVRM: )?Xid \(PCI:(?P<card>[\da-fA-F:.]{4,16})\): (?P<xid>%s)\b" % _XID,
-            says="The driver reports Xid {xid} for the card at {card}: it is broken, or its link is.",
+            says="The driver reports Xid {xid} for the card at {card}: the card or its link is broken.",
             ranks=False,
         ),
         Printed(
@@ -38,12 +38,12 @@ RULE = Rule(
         Printed(
             r"Unable to determine the device handle for (?i:gpu) ?(?:\d{1,3}: ?)?(?P<card>[\da-fA-F:.]{4,16}): "
             r"(?:GPU is lost|Unknown Error|Not Found)",
-            says="The driver no longer reaches the card at {card}.",
+            says="The driver can no longer reach the card at {card}.",
             ranks=False,
         ),
         Printed(
             r"NCCL WARN nvml\w+\(?\)? failed: GPU is lost",
-            says="The driver no longer reaches a card.",
+            says="The driver can no longer reach a card.",
             ranks=False,
         ),
         Printed(

@@ -32,7 +32,7 @@ RULE = Rule(
         Printed(
             card_use.NO_SUCH_CARD,
             beside=r"set_device\((?:[\w.]+\.)?get_rank\(\)\)",
-            says="The card's number is the rank in the whole job, which continues to count on the next host.",
+            says="The card's number is the rank in the whole job, which keeps counting on the next host.",
         ),
         Printed(r"LOCAL_RANK[^\n]{0,40} inconsistent\b"),
         # ignite reads the local rank from SLURM_LOCALID, although SLURM may have bound one card to each task.

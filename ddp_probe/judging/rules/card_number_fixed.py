@@ -28,7 +28,7 @@ RULE = Rule(
     needs=("ddp.init", "device.set", "module.move"),
     printed=(
         Printed(
-            card_use.DUPLICATE, beside=_NUMBER_IN_SOURCE, says="Rank {rank1} and rank {rank2} are on one card, whose number is fixed in the program."
+            card_use.DUPLICATE, beside=_NUMBER_IN_SOURCE, says="Rank {rank1} and rank {rank2} share a card, whose number is fixed in the program."
         ),
     ),
 )

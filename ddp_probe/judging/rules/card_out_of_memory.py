@@ -19,9 +19,9 @@ RULE = Rule(
     printed=(
         Printed(
             _FATAL + r"\b" + _CARD + r" out of memory\. Tried to allocate (?P<asked>[\d.]+ ?[KMGT]i?B)",
-            says="A card does not have the {asked} that the job asks for.",
+            says="A card has no room for the {asked} that the job asks for.",
         ),
-        Printed(r"NCCL WARN Cuda failure (?:\d{1,4} )?'out of memory'", says="A card does not have the memory that NCCL asks for.", ranks=False),
+        Printed(r"NCCL WARN Cuda failure (?:\d{1,4} )?'out of memory'", says="NCCL needs more memory than the card has.", ranks=False),
         Printed(
             r"(?:CUDA|HIP) error: out of memory|cudaErrorMemoryAllocation|hipErrorOutOfMemory|CUBLAS_STATUS_ALLOC_FAILED",
             says="The job needs more memory than the card has.",
@@ -29,7 +29,7 @@ RULE = Rule(
         Printed(
             r"(?:RESOURCE_EXHAUSTED|Resource exhausted): [^\n]{0,200}Attempting to (?:reserve|allocate) "
             r"(?P<asked>[\d.]+[KMGT]?)[^\n]{0,60}not possible",
-            says="A card does not have the {asked} that the job asks for (XLA).",
+            says="A card has no room for the {asked} that the job asks for (XLA).",
         ),
         Printed(_FATAL + r"\bOutOfMemoryError: " + _CARD + r" out of memory", says="The job needs more memory than the card has."),
     ),

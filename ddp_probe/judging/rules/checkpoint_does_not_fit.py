@@ -42,7 +42,7 @@ RULE = Rule(
                 r"While copying the parameter named (?P<name>[\w.']+), whose dimensions in the model are (?P<now>\S.*?) and whose dimensions in the"
                 r" checkpoint are (?P<was>[^\n]*)"
             ),
-            says="{name} has other dimensions in the checkpoint than in the model.",
+            says="{name} has different dimensions in the checkpoint and in the model.",
         ),
         Printed(
             r"Error\(s\) in loading state_dict for \w+:\s+(?:Missing|Unexpected) key\(s\) in state_dict: \"(?P<name>[^\"]+)\"",
@@ -55,7 +55,7 @@ RULE = Rule(
         ),
         Printed(
             r"checkpoint being loaded used a DP world size of (?P<was>\d+) but the current world size is (?P<now>\d+)",
-            says="The optimizer's state is divided among {was} ranks, and there are {now}.",
+            says="The optimizer's state is divided among {was} ranks, but there are {now}.",
             ranks=False,
         ),
         Printed(

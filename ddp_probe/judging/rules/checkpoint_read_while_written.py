@@ -98,7 +98,7 @@ def _growth(load: Broken) -> str:
     after = getattr(load.call.end, "file_after", None)
     if after is None or after.size == load.file.size:
         return "was written to"
-    return "went from %s to %s bytes" % (load.file.size, after.size)
+    return "changed from %s to %s bytes" % (load.file.size, after.size)
 
 
 def _is_of_the_job(save: "LoggedCall[schema.Save]") -> bool:
@@ -114,7 +114,7 @@ def _evidence(load: Broken, found: Race) -> List[Evidence]:
     if found.save is not None and found.writer is not None and found.overlap is not None:
         met = last_meeting(found.writer, found.save.when, load.process, load.call.when)
         if met is not None:
-            text = "the last collective before the load is number %d, %s%s: the save begins after it, so nothing lets the load wait for the save"
+            text = "the last collective before the load is number %d, %s%s: the save begins after it, so nothing makes the load wait for the save"
             items.append(shown(load.call, text % (met.number, met.op, " at %s" % place(as_site(met.site)) if met.site is not None else "")))
     return items
 

@@ -56,7 +56,7 @@ RULE = Rule(
         ),
         Printed(
             r"Culprit rank (?P<rank>\d+); Error type: COLLECTIVE_DTYPE_MISMATCH",
-            says="The Flight Recorder of rank {rank} shows another data type than those of the others.",
+            says="The Flight Recorder of rank {rank} shows a different data type from the others.",
         ),
     ),
 )

@@ -35,7 +35,7 @@ RULE = Rule(
             beside=r"if [^\n]{0,40}(?:is_global_zero|\brank == 0|get_rank\(\) == 0|is_rank_zero)[^\n]{0,30}:\s+[^\n]{0,60}"
             r"\b(?:trainer|accelerator|engine|model_engine|fabric)\.(?:save_checkpoint|save_state|save|barrier)\(",
             nowhere=r"NCCL WARN|out of memory",
-            says="Rank 0 alone saves through a call that has a collective in it, which all must make.",
+            says="Only rank 0 saves, through a call that contains a collective, which all ranks must make.",
             ranks=False,
         ),
         # The parameters of a sharded model are gathered while a model is saved.
@@ -44,7 +44,7 @@ RULE = Rule(
             beside=r"Saving FSDP model|FSDP\.state_dict_type|\bin (?:save_state|save_pretrained|save_model|_save|get_state_dict|state_dict)\b"
             r"|if [^\n]{0,40}is_(?:local_)?main_process\b[^\n]{0,40}:",
             nowhere=r"\bin (?:forward|backward)\b|NCCL WARN|out of memory",
-            says="While the model is saved, one rank alone gathers its parts: that is a collective (number {number}), which all must call.",
+            says="While the model is saved, only one rank gathers its parts: that is a collective (number {number}), which all ranks must call.",
             ranks=False,
         ),
         # The same, if the others did not wait in another collective but went on to their end.

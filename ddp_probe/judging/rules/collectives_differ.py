@@ -11,7 +11,7 @@ from ddp_probe.reading.splits import DIFFER, Split, record
 
 _COMPARED = 3  # Ranks of each side whose threads are looked at.
 _GROUP_OF_ITS_OWN = (
-    "Give the thread a group of its own: make it once on all ranks, before the loop, with torch.distributed.new_group(), and pass it on, as in "
+    "Give the thread its own group: create it once on all ranks, before the loop, with torch.distributed.new_group(), and pass it on, as in "
     "torch.distributed.checkpoint.async_save(…, process_group=group). Two threads cannot share a group: their calls have no common order."
 )
 _WORDS = (("op", "operation"), ("elements", "number of elements"), ("dtype", "data type"), ("root", "root"))
@@ -35,12 +35,12 @@ def check(run: Run) -> Iterator[Finding]:
     if found is None:
         return
     both = [] if found.branch or found.departure else set(found.here) & set(found.blame)
-    told = " Nothing shows which of them is wrong." if both else departed(found)
+    told = " The logs do not show which of them is wrong." if both else departed(found)
     if found.branch:
-        told = " The call of %s stands under the 'if' in line %d, which the others do not take." % (named(found.blame), found.branch)
+        told = " The call of %s is under the 'if' in line %d, whose branch the others do not take." % (named(found.blame), found.branch)
     beside = _in_a_thread(run, found)
     if beside:
-        told = " That of %s is made by another thread, which shares the group with the training." % named(beside)
+        told = " The call of %s is made by another thread, which shares the group with the training." % named(beside)
     yield RULE.found(
         ranks=found.blame,
         verdict="%s: this is collective number %d%s.%s%s" % (sides(found), found.number, group(run, found), told, doubt(found)),
@@ -64,7 +64,7 @@ def _in_a_thread(run: Run, found: Split) -> List[int]:
 def _remedy(found: Split) -> str:
     if found.branch:
         call = next(call for call, ranks in found.calls if set(ranks) & set(found.blame))
-        return "Take the call%s out of the 'if' in line %d, so that all ranks make it, or remove it." % (at(as_site(call.site)), found.branch)
+        return "Move the call%s out of the 'if' in line %d, so that all ranks make it, or remove it." % (at(as_site(call.site)), found.branch)
     both = set(found.here) <= set(found.blame)
     if len({call.site for call, _ in found.calls}) == 1:
         call = found.calls[0][0]

@@ -59,7 +59,7 @@ def check(run: Run) -> Iterator[Finding]:
     wrap = next(wrapped.call for wrapped in wraps if wrapped.process is first.failure.process)
     yield RULE.found(
         ranks=guilty if len(guilty) < len(own) else [],
-        verdict="DDP on rank %s reads that rank %d has %d parameters, and it has %d, as all the others do: the number came from another collective, "
+        verdict="DDP on rank %s reads that rank %d has %d parameters, but it has %d, like all the others: the number came from another collective, "
         "which rank %d called before the wrap at %s." % (first.failure.rank, first.of, first.number, own[first.of], first.of, place(wrap.site)),
         evidence=[
             failed(first.failure),

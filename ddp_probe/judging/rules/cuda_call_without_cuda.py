@@ -48,7 +48,7 @@ def check(run: Run) -> Iterator[Finding]:
     there = "; %s, which is not CUDA" % wrap_calls.seen(card) if card is not None and card.device_type != "cuda" else ""
     yield RULE.found(
         ranks=who,
-        verdict="%s at %s asks for CUDA on %s, and this host has no CUDA that torch can use (%s)%s."
+        verdict="%s at %s asks for CUDA on %s, but this host has no CUDA that torch can use (%s)%s."
         % (_asked(call, lost), where, named(who), said(first), there),
         evidence=first_of([failed(failure) for failure in lost]),
         when=first.when,

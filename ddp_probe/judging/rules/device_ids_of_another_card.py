@@ -1,4 +1,4 @@
-"""device_ids names another card than the one that the parameters are on: DDP accepts it, and the first step fails."""
+"""device_ids names another card than the one that the parameters are on: DDP accepts it, but the first step fails."""
 
 from typing import Iterator
 
@@ -28,10 +28,10 @@ RULE = Rule(
             r"[Ii]nconsistent compute device and ?\W?device_id ?\W? ?on rank (?P<rank>\d+): (?P<found>\S+) vs (?P<wanted>\w+:\d+)",
             says="FSDP is given device_id {wanted}, and the model is on {found}.",
         ),
-        Printed(r"[Aa]ll tensors must be on devices\[0\]", says="The model is on another card than device_ids[0]."),
+        Printed(r"[Aa]ll tensors must be on devices\[0\]", says="The model is on a different card from device_ids[0]."),
         Printed(
             r"You can't train a model that has been loaded in \S+ (?:or \S+ )?precision on a different device than the one you're training on",
-            says="The model was loaded onto another card than the one it is trained on.",
+            says="The model was loaded onto a different card from the one it is trained on.",
         ),
     ),
     yields_to=("device-ids-on-old-torch", "init-failure-swallowed"),
@@ -49,7 +49,7 @@ def check(run: Run) -> Iterator[Finding]:
     pairs = "; ".join("rank %s: %s, device_ids %s" % (each.process.rank, each.devices[0], each.ids) for each in other[:4])
     yield RULE.found(
         ranks=wrap_calls.wrapping_ranks(other),
-        verdict="The parameters are on one card and device_ids names another on %s (%s), given by %s; DDP accepts it, and the first step fails."
+        verdict="The parameters are on one card and device_ids names another on %s (%s), given by %s; DDP accepts it, but the first step fails."
         % (named(wrap_calls.wrapping_ranks(other)), pairs, wrap_calls.giver(first)),
         evidence=[
             *first_of([shown(each.call, "parameters on %s, device_ids %s" % (each.devices[0], each.ids)) for each in other]),

@@ -22,7 +22,7 @@ RULE = Rule(
     printed=(
         Printed(
             r"The NVIDIA driver on your system is too old \(found version (?P<major>\d{1,2}?)0(?P<minor>\d)0\)",
-            says="The NVIDIA driver is too old for this torch: it serves CUDA {major}.{minor} at most.",
+            says="The NVIDIA driver is too old for this torch: it supports CUDA {major}.{minor} at most.",
         ),
         Printed(r"The NVIDIA driver on your system is too old"),
         Printed(
@@ -43,7 +43,7 @@ RULE = Rule(
         Printed(r"Driver/library version mismatch|NVMLError_LibRmVersionMismatch"),
         Printed(
             r"[Ee]rror 802: system not yet initialized|cudaErrorSystemNotReady",
-            says="CUDA's error 802: the fabric manager of these cards is not running, or its version is not the driver's.",
+            says="CUDA's error 802: the fabric manager of these cards is not running, or its version does not match the driver's.",
         ),
         Printed(
             (

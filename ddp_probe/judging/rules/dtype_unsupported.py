@@ -14,7 +14,7 @@ RULE = Rule(
         "or use a device or a torch that supports the type: CPU builds of torch 2.x multiply float16."
     ),
     printed=(
-        Printed(r"unsupported scalarType (?P<kind>\w+) on (?P<device>\w+)", says="{device} does not know the type {kind}."),
+        Printed(r"unsupported scalarType (?P<kind>\w+) on (?P<device>\w+)", says="{device} does not support the type {kind}."),
         Printed(
             r"Getting size for given data type is not supported: (?P<number>\d+)",
             says="The communication library does not send tensors of this data type (number {number} in torch's list: 0 uint8, 11 bool).",
@@ -49,7 +49,7 @@ RULE = Rule(
             ),
             says="The job asks for mixed precision on a device that does not support it.",
         ),
-        Printed(r"AmpOptimizerWrapper`* is only available training on", says="AmpOptimWrapper does not know this device."),
+        Printed(r"AmpOptimizerWrapper`* is only available training on", says="AmpOptimWrapper does not support this device."),
         Printed(
             (
                 r"not implemented for DT_(?P<dtype>BFLOAT16|FLOAT16|DOUBLE|COMPLEX\w+)|Cannot convert a MPS Tensor to float64"

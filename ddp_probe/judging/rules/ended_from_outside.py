@@ -61,13 +61,13 @@ RULE = Rule(
         ),
         Printed(
             r"\bPreempted by (?:(?:a )?pod\b|[\w.-]+/[\w.-]+)[^\n]{0,80}on node \S+",
-            says="Kubernetes took the pod from its node for one of a higher priority.",
+            says="Kubernetes evicted the pod from its node in favour of one with a higher priority.",
             ranks=False,
         ),
         Printed(
             r"slurmstepd: error: \*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ \*\*\*",
             nowhere=_FAILED,
-            says="SLURM cancelled the job, and says no reason: a person (scancel), or another task that failed (--kill-on-bad-exit).",
+            says="SLURM cancelled the job without giving a reason: a person (scancel), or another task that failed (--kill-on-bad-exit).",
             next="sacct -j JOB -o JobID,State,ExitCode,Elapsed,Timelimit shows the task that failed first, and the log of that task why.",
         ),
     ),
@@ -103,7 +103,7 @@ def _did(one: OutsideEnd) -> str:
 def _handlers(run: Run) -> str:
     """Say that a handler's own call keeps a rank from ending."""
     waits = [(one.to, one.did.op) for one in run.handled if one.did is not None and one.did.is_open]
-    return " %s then waited in %s, which its handler of the signal had called." % (capital(waits[0][0]), waits[0][1]) if waits else ""
+    return " %s then waited in %s, which its signal handler had called." % (capital(waits[0][0]), waits[0][1]) if waits else ""
 
 
 def _places(run: Run, stood: List[LoggedProcess]) -> str:

@@ -67,7 +67,7 @@ RULE = Rule(
         Printed(
             r"NET/\w+ : [^\n]*message truncated : receiving (?P<here>\d+) bytes instead of (?P<there>\d+)",
             says="A rank's NCCL sends {here} bytes, and another one's expects {there}: their settings (NCCL_*), versions or sizes differ.",
-            next="Compare the NCCL_* variables and the NCCL of the hosts; if they are equal, print what each rank brings to the collective.",
+            next="Compare the NCCL_* variables and the NCCL of the hosts; if they are equal, print what each rank passes to the collective.",
             ranks=False,
         ),
         Printed(

@@ -17,9 +17,9 @@ _COMPARED = re.compile(r"DDP expects same model across all ranks|appears not to 
 _MEMORY = re.compile(r"out of memory|can't allocate memory|Cannot allocate memory|MemoryError", re.IGNORECASE)
 
 _UNSEEN = (
-    "Find out what ended %s: what started it may print its exit code; the kernel's log tells of memory that ran out "
-    "(dmesg -T | grep -i 'out of memory'; memory.events of the container); a crash in a native library prints its line with PYTHONFAULTHANDLER=1. "
-    "If you start the job with torchrun, the signal is recorded."
+    "Find out what ended %s: the program that started it may print its exit code; the kernel's log shows whether memory ran out (dmesg -T | "
+    "grep -i 'out of memory'; memory.events of the container); a crash in a native library prints its line with PYTHONFAULTHANDLER=1. If you "
+    "start the job with torchrun, the signal is recorded."
 )
 
 RULE = Rule(
@@ -35,20 +35,22 @@ RULE = Rule(
         Printed(
             r"Connection (?:closed|reset) by peer|[Rr]emote process exited|ncclRemoteError|Dead[Ll]ock detected from rank: \d",
             unless=r"init_process_group|rendezvous|_store_based_barrier|TCPStore|urllib|requests/|http|ssl\.py|socket\.py|hub\.py",
-            says="The log says that a peer is gone, and says neither which nor why: it failed before, was ended from outside, or the network broke.",
+            says="The log says that a peer is gone, but neither which nor why: it failed before, was ended from outside, or the network broke.",
             next="Look in the logs of the other ranks and hosts for the one that ended first, and for its exit code (torchrun, sacct, kubectl).",
             ranks=False,
         ),
         Printed(
             r"EI0006\b[^\n]*Getting socket times out",
-            says="HCCL waited for a connection that another rank did not make: it failed before, was not started, is elsewhere, or is not reached.",
+            says=(
+                "HCCL waited for a connection that another rank did not make: it failed before, was not started, is elsewhere, or cannot be reached."
+            ),
             next="Look in the logs of the other ranks and hosts for an earlier failure; then try hccn_tool -i 0 -net_health -g on each host.",
             ranks=False,
         ),
         Printed(
             r"Failed to meet rendezvous '(?P<what>[^'\n]{1,80})': (?P<why>Socket closed|Connection reset by peer|Deadline Exceeded)",
-            says="XLA's processes did not all come to {what} ({why}): one of them failed before, or is elsewhere.",
-            next="Look for the process (Exception in device=TPU:N) whose exception is another one; its log says why.",
+            says="XLA's processes did not all reach {what} ({why}): one of them failed before, or is elsewhere.",
+            next="Look for the process (Exception in device=TPU:N) whose exception is a different one; its log says why.",
             ranks=False,
         ),
         # In the backward pass all ranks exchange gradients: a rank that is missing has left the loop, or is delayed in it.
@@ -106,7 +108,7 @@ def _vanished(run: Run) -> Iterator[Union[Finding, Undecided]]:
     guilty = ranks(gone)
     known = "%s lost the connection" % named(ranks(failure.process for failure in lost))
     if not lost:
-        known = "its process had ended by %s, while %s stood" % (clock(stand[0].when), named(stand[0].begin.ranks))
+        known = "its process had ended by %s, while %s hung" % (clock(stand[0].when), named(stand[0].begin.ranks))
     which = "it" if len(guilty) == 1 else "rank %s" % gone[0].rank
     said = "%s left no last line: %s %s; %s. A killed process ends like this" % (capital(named(guilty)), which, last_seen(gone[0]), known)
     said += "; no launcher's file says whether a signal ended it."

@@ -42,19 +42,19 @@ RULE = Rule(
         ),
         Printed(
             r"RuntimeError: Parent directory (?P<path>[^\n]{1,300}?) does not exist",
-            says="The folder {path} does not exist for this rank: another rank makes it, or nobody does.",
+            says="The folder {path} does not exist for this rank: another rank creates it, or nobody does.",
         ),
         Printed(
             r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}" + _FOLDERS + r"[^'\n]{0,300})'",
             beside=_MADE + "|" + _WRITES,
             unless=r" -> ",
-            says="The folder of {path} does not exist for this rank: another rank makes it, or nobody does.",
+            says="The folder of {path} does not exist for this rank: another rank creates it, or nobody does.",
         ),
         Printed(
             r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{0,300}(?:checkpoint-|global_step)\d+[^'\n]{0,100})'",
             beside=r"\bin (?:rmtree|_rmtree\w*|_rotate_checkpoints|_save_rng_state|_save_checkpoint|_load_rng_state)\b",
             unless=r" -> ",
-            says="{path} does not exist for this rank: another rank makes it, or has removed it, or nobody makes it.",
+            says="{path} does not exist for this rank: another rank creates it, or has removed it, or nobody creates it.",
         ),
     ),
 )
@@ -67,7 +67,7 @@ def check(run: Run) -> Iterator[Finding]:
         return
     folder = os.path.normpath(found[0].found.groupdict().get("path") or "")
     for finding in by_text(RULE, run):
-        if "another rank makes it, or nobody does" in finding.verdict:
+        if "another rank creates it, or nobody does" in finding.verdict:
             yield _of_nobody(finding, found[0].failure, _holder(run, folder))
         else:
             yield finding
@@ -86,10 +86,10 @@ def _of_nobody(finding: Finding, failure: Failed, holder: Optional[LoggedProcess
     """Say who has the folder; if nobody is seen to have it, the rank that needs it has to make it."""
     lead = finding.verdict.partition(":")[0]
     if holder is not None:
-        verdict = "%s, and rank %s has saved into it: this rank came too early, or its host has another disk." % (lead, holder.rank)
+        verdict = "%s, and rank %s has saved into it: this rank was too early, or its host has another disk." % (lead, holder.rank)
         return replace(finding, verdict=verdict)
     edit = change.Lines(failure.site, ("os.makedirs(os.path.dirname($second) or '.', exist_ok=True)",), ("os",), call=change.SAVE)
-    verdict = lead + ", and no rank is seen to make it or to save into it."
+    verdict = lead + ", and no rank is recorded creating it or saving into it."
     if any(isinstance(call.begin, schema.Save) for call in failure.calls):
         return replace(finding, verdict=verdict, remedy=change.words([edit], job_calls.names), edits=[edit])
     remedy = "Make the folder before %s: os.makedirs(folder, exist_ok=True), on each host that writes into it." % place(failure.site)

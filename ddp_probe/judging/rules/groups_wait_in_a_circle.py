@@ -31,10 +31,10 @@ def check(run: Run) -> Iterator[Finding]:
     waits = [_wait(run, one) for one in found.circle]
     yield RULE.found(
         ranks=found.blame,
-        verdict="%s. They wait in a circle, and nothing shows which of them is wrong." % capital("; ".join(waits[:_MOST])),
+        verdict="%s. They wait in a circle, and the logs do not show which of them is wrong." % capital("; ".join(waits[:_MOST])),
         evidence=[stands(run, one.here[0]) for one in found.circle[:_MOST]],
         when=found.when,
-        remedy="Let all ranks use their groups in one order, for example sorted by ranks: first %s." % ", then ".join(_groups(found)[:4]),
+        remedy="Let all ranks use their groups in the same order, for example sorted by ranks: first %s." % ", then ".join(_groups(found)[:4]),
         explains=explained(run),
         confidence=MEDIUM,
     )

@@ -39,7 +39,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 def _of_group(host: str, near: NearLimit, processes: List[LoggedProcess]) -> str:
     own = sum(max((state.anonymous or 0 for _, state in system(process)), default=0) for process in processes)
-    return "the control group on %s holds %s of %s without the cache of files; its ranks themselves have held up to %s" % (
+    return "the control group on %s uses %s of %s, not counting the file cache; its ranks themselves have used up to %s" % (
         host,
         size(near.used),
         size(near.there),

@@ -22,9 +22,9 @@ _KILLED = "by SIGKILL, and nothing else failed; most often the kernel sends it w
 _SAID = (
     Printed(
         r"DefaultCPUAllocator: (?:can't allocate|not enough|cannot allocate) memory: you tried to allocate (?P<asked>\d+ bytes)",
-        says="The host has no room for the {asked} that the job asks of it.",
+        says="The host has no room for the {asked} that the job asks for.",
     ),
-    Printed(r"Unable to allocate (?P<asked>%s) for an array" % _SIZE, says="The host has no room for the {asked} that the job asks of it."),
+    Printed(r"Unable to allocate (?P<asked>%s) for an array" % _SIZE, says="The host has no room for the {asked} that the job asks for."),
     Printed(r"\[Errno 12\] Cannot allocate memory|unable to mmap \d+ bytes from [^\n]*Cannot allocate memory"),
     Printed(r"(?<![\w.])MemoryError\b|(?:what\(\): {1,4}|Error: )std::bad_alloc", unless=r"[Cc]uda|CUDA|rmm|GPU|static TLS"),
     Printed(
@@ -34,7 +34,7 @@ _SAID = (
     Printed(
         r"The node was low on resource: memory|[Tt]he worker may have exceeded K8s pod memory limits"
         r"|slurmstepd: error: [^\n]*[Ee]xceeded (?:job |step )?memory limit",
-        says="The job was ended because it used more memory than it was given.",
+        says="The job was ended because it used more memory than it was allowed.",
         ranks=False,
     ),
     Printed(

@@ -53,7 +53,7 @@ def check(run: Run) -> Iterator[Finding]:
     because = first.begin.branch_because or "It does not ask for another accelerator."
     yield RULE.found(
         ranks=who,
-        verdict="init_dist called torch.cuda.set_device%s on %s, with backend %s, and this host has no usable CUDA (%s). %s"
+        verdict="init_dist called torch.cuda.set_device%s on %s, with backend %s, but this host has no usable CUDA (%s). %s"
         % (place, named(who), first.begin.backend or "unknown", said(failure), because),
         evidence=[
             *[shown(call, "branch %s: %s" % (call.begin.branch or "unknown", call.begin.branch_because)) for _, call in lost[:2]],

@@ -136,7 +136,7 @@ def check(run: Run) -> Iterator[Finding]:
     who = [one.process.rank for one in found if one.process.rank is not None]
     symptoms = [symptom for one in found for symptom in one.symptoms]
     what = {"device.set": "set_device", "mmengine.init_dist": "init_dist"}.get(first.call.name, "init_process_group")
-    group = "with a process group that exists nevertheless" if first.group else "without a process group"
+    group = "with a process group that exists anyway" if first.group else "without a process group"
     yield RULE.found(
         ranks=who,
         verdict="%s failed at %s%s on %s (%s), and the job caught it and continued %s; %s."

@@ -169,7 +169,7 @@ def _remedy(signal: str, guilty: List[int]) -> str:
         )
     if signal == "SIGBUS":
         return (
-            "Enlarge /dev/shm (docker run --shm-size=16g), or use fewer DataLoader workers. "
-            "A file that is cut off while it is mapped causes SIGBUS too."
+            "Enlarge /dev/shm (docker run --shm-size=16g), or use fewer DataLoader workers. A file that is truncated while it is mapped causes "
+            "SIGBUS too."
         )
     return "Run with PYTHONFAULTHANDLER=1: %s then prints the line of the crash, which is in a native library." % who

@@ -69,7 +69,7 @@ def _asked_for_more(process: LoggedProcess) -> List[Finding]:
     return [
         RULE.found(
             ranks=[],
-            verdict="accelerate launch was asked for %s, and started one, which trains alone." % counted(count, "process", "processes"),
+            verdict="accelerate launch was asked for %s, but started only one, which trains alone." % counted(count, "process", "processes"),
             evidence=[line(LogLine(process.file, 1), "No rank is set, and the parent process is: %s" % " ".join(words))],
             when=process.start_when,
             change=_several(process, words, count),

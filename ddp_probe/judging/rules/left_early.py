@@ -16,12 +16,12 @@ from ddp_probe.shared import schema
 _STEPS = "Print the number of batches of each rank, len(loader), before the loop: the ranks that ended have fewer."
 
 _STAY = (
-    "Let all ranks call torch.distributed.barrier() after init_process_group: then no rank ends while another still connects. If %s ended before "
-    "the work was done, look for an early return, or an except clause that it came through."
+    "Let all ranks call torch.distributed.barrier() after init_process_group: then no rank ends while another is still connecting. If %s ended "
+    "before the work was done, look for an early return, or an except clause that it passed through."
 )
 _CAUGHT = (
-    "Look at what %s printed or logged%s, and at the except clause that it came through: let the rank end with its exception, or, if it is meant to "
-    "stop there, torch.distributed.broadcast the decision, and stop all ranks in the same step."
+    "Look at what %s printed or logged%s, and at the except clause that it passed through: let the rank end with its exception, or, if it is "
+    "meant to stop there, torch.distributed.broadcast the decision, and stop all ranks in the same step."
 )
 
 RULE = Rule(
@@ -208,7 +208,7 @@ def _remedy(run: Run, left: _Leaver) -> str:
     """Return both remedies: fewer batches and an early stop look alike, as the events do not have batches. An exit call is neither."""
     rank = left.process.rank
     if left.exit_call is not None or _exit_code(run, left):
-        why = "comes to the exit call at %s" % place(left.exit_call) if left.exit_call is not None else "ends with an exit code other than 0"
+        why = "reaches the exit call at %s" % place(left.exit_call) if left.exit_call is not None else "ends with an exit code other than 0"
         return (
             "Find out why rank %s %s: print what decides it. If it is meant to stop there, torch.distributed.broadcast the decision, "
             "and stop all ranks in the same step."

@@ -84,7 +84,7 @@ def _of_rank(found: List[Failed]) -> Finding:
     call = next((call for call in first.calls if isinstance(call.begin, schema.InitProcessGroup)), None)
     master = call.begin.master_port if call is not None else ""
     port = _port(first.text) or master
-    named_here = " MASTER_PORT is %s: the program sets another one." % master if master and port != master else ""
+    named_here = " MASTER_PORT is %s: the program sets a different one." % master if master and port != master else ""
     return RULE.found(
         ranks=[failure.rank for failure in found if failure.rank is not None],
         verdict="%s cannot listen on %s: another process uses it.%s" % (capital(named([first.rank or 0])), _called(port), named_here),

@@ -79,14 +79,14 @@ RULE = Rule(
 # gloo has asked the store, and does not reach the address that it got there.
 _MESH = re.compile(r"connectFullMesh failed[^\n]*remote=(?P<address>\S+?)(?:\$\d+)?$", re.MULTILINE)
 _BETWEEN_RANKS = (
-    "Look whether that process has ended. If it runs, open the ports between the hosts, and name the interface that the hosts share: "
+    "Check whether that process has ended. If it runs, open the ports between the hosts, and name the interface that the hosts share: "
     "GLOO_SOCKET_IFNAME. The address was %s."
 )
 _NEW_STORE = (
-    "Find out first what ended the start before. For a restart that does well, start the whole launch again (until torchrun …; do sleep 5; done), "
-    "or give each start keys of its own: torch.distributed.init_process_group(…, store=torch.distributed.PrefixStore("
-    "os.environ['TORCHELASTIC_RESTART_COUNT'], torch.distributed.TCPStore(os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT']), "
-    "is_master=False)), rank=int(os.environ['RANK']), world_size=int(os.environ['WORLD_SIZE']))."
+    "First find out what ended the previous start. For a restart that works, start the whole launch again (until torchrun …; do sleep 5; "
+    "done), or give each start its own keys: torch.distributed.init_process_group(…, "
+    "store=torch.distributed.PrefixStore(os.environ['TORCHELASTIC_RESTART_COUNT'], torch.distributed.TCPStore(os.environ['MASTER_ADDR'], "
+    "int(os.environ['MASTER_PORT']), is_master=False)), rank=int(os.environ['RANK']), world_size=int(os.environ['WORLD_SIZE']))."
 )
 
 
@@ -151,10 +151,10 @@ def _store_answered(run: Run, found: List[Failed]) -> Finding:
     address = next((told["address"] for told in [_MESH.search(found[0].text)] if told is not None), "?")
     why, again = "", bool(run.earlier_generations)
     if again:
-        why = ": the address of a process of the start before, as the launcher keeps its store when it restarts the ranks"
+        why = ": the address of a process of the previous start, because the launcher keeps its store when it restarts the ranks"
     return RULE.found(
         ranks=[],
-        verdict="%s%s reached the store, and got from it %s, and no process listens there%s."
+        verdict="%s%s reached the store and got %s from it, but no process listens there%s."
         % (_ended_before(run), capital(named(_ranks(found))), address, why),
         evidence=first_of([failed(failure) for failure in found]),
         when=found[0].when,
@@ -171,6 +171,6 @@ def _ended_before(run: Run) -> str:
         signals = [death for death in start.deaths if death.rank is not None and death.signal not in ("", "SIGTERM")]
         own = [failure for failure in start.failures if failure.fatal and not failure.consequence]
         if signals:
-            return "Rank %d of the start before was ended by %s. " % (signals[0].rank or 0, signals[0].signal)
-        return "The start before failed with %s at %s. " % (own[0].said(120), place(own[0].site)) if own else ""
+            return "Rank %d of the previous start was ended by %s. " % (signals[0].rank or 0, signals[0].signal)
+        return "The previous start failed with %s at %s. " % (own[0].said(120), place(own[0].site)) if own else ""
     return ""

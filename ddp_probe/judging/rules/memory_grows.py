@@ -106,7 +106,7 @@ def _finding(grown: List[_Growth]) -> Finding:
     most = max(grown, key=lambda one: one.last.held - one.first.held)
     ranks = sorted({one.process.rank for one in grown if one.process.rank is not None})
     more, steps = most.last.held - most.first.held, max((most.last.step or 0) - (most.first.step or 0), 1)
-    verdict = "%s ever more memory on %s: rank %s had %s at step %d (%s) and %s at step %d (%s), which is %.2f MiB a step, %s." % (
+    verdict = "%s more and more memory on %s: rank %s had %s at step %d (%s) and %s at step %d (%s), which is %.2f MiB a step, %s." % (
         subject(ranks, "holds", "hold"),
         most.what if len({one.what for one in grown}) == 1 else "their cards",
         most.process.rank,

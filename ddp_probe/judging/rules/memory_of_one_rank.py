@@ -72,7 +72,7 @@ def _finding(more: List[_Use], usual: int, of: int) -> Finding:
     points = of_device(first.process, first.device)
     place = next(number for number, point in enumerate(points) if point.peak > _TIMES * usual + _MORE)
     ranks = [use.process.rank for use in more if use.process.rank is not None]
-    verdict = "%s up to %s on %s, and ranks with the same model %s (median of %d); rank %s grew beyond that %s." % (
+    verdict = "%s up to %s on %s, while ranks with the same model held %s (median of %d); rank %s grew beyond that %s." % (
         subject(ranks, "held", "held"),
         size(first.peak),
         first.device if len(more) == 1 else "their cards",

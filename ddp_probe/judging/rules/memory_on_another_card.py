@@ -54,7 +54,7 @@ def check(run: Run) -> Iterator[Finding]:
     seen = _first_seen(first)
     yield RULE.found(
         ranks=ranks,
-        verdict="%s memory on %s, where rank %s works, beside %s own; rank %s up to %s, first seen at '%s'."
+        verdict="%s memory on %s, where rank %s works, as well as on %s own card; rank %s holds up to %s there, first seen at '%s'."
         % (subject(ranks, "holds", "hold"), _cards(guests), first.owner.rank, "its" if len(ranks) == 1 else "their", *_told(first, seen)),
         evidence=first_of(
             [shown(_first_seen(guest), "%s on %s; it works on %s" % (_size(guest.memory), guest.memory.device, guest.home)) for guest in guests]

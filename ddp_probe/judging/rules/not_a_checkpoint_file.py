@@ -70,7 +70,7 @@ def check(run: Run) -> Iterator[Finding]:
 
 
 def _is(load: Broken) -> str:
-    return _IS.get(load.file.kind, "not a checkpoint: it has another first byte")
+    return _IS.get(load.file.kind, "not a checkpoint: its first byte is wrong")
 
 
 def _evidence(load: Broken) -> "list[Evidence]":

@@ -43,7 +43,7 @@ RULE = Rule(
         ),
         Printed(
             r"(?i:world.size)`? ?\(%s\)\s+is not divisible by\s+(?:tensor|pipeline|total_model_size|`?tensor)[^\n]*" % _MANY,
-            says="WORLD_SIZE is {size}, which is no multiple of the product of the model-parallel sizes.",
+            says="WORLD_SIZE is {size}, which is not a multiple of the product of the model-parallel sizes.",
             ranks=False,
         ),
         Printed(

@@ -47,7 +47,8 @@ def check(run: Run) -> Iterator[Finding]:
             yield RULE.found(
                 ranks=host.on(found),
                 verdict="Card %d of %s is busy %.0f %% of the time and none of the %d others more than %.0f %%, while %d ranks run there, "
-                "by %s in %d looks." % (found.index, host.host, means[-1][0], len(means) - 1, means[-2][0], len(host.ranks), host.tool, host.looks),
+                "according to %s in %d looks."
+                % (found.index, host.host, means[-1][0], len(means) - 1, means[-2][0], len(host.ranks), host.tool, host.looks),
                 evidence=[shown(host.last, "%.1f %% on card %d" % (mean, card.index)) for mean, card in means[:-4:-1]],
                 when=host.answers[0].when,
             )

@@ -43,8 +43,8 @@ def check(run: Run) -> Iterator[Finding]:
         return
     yield RULE.found(
         ranks=found.ranks,
-        verdict="%s %s last in %d of the latest %d steps, typically %s after the others, which wait for %s of each step (%s) because of that. %s "
-        "the time in %s: %s a step, and the others %s."
+        verdict="%s %s last in %d of the latest %d steps, typically %s after the others, which therefore wait for %s of each step (%s). %s the "
+        "time in %s: %s a step, against %s on the others."
         % (
             capital(late_ranks.who(run, found)),
             "came" if not late_ranks.host(run, found) else "is late: its ranks came",
@@ -74,7 +74,7 @@ def _sums(run: Run, found: LateRanks) -> List[Evidence]:
     """Return what the sums say of the whole run: the line at which most time was waited, and where these ranks came last in the mean."""
     told = [_wait(run, found, line) for line in list(late_ranks.sites(run))[:1]]
     told += [
-        _at(run, found, line, "in the mean of all %s of %s, %s came %s after the others" % (counted(calls, "call"), line.op, named(found.ranks), ms))
+        _at(run, found, line, "on average over all %s of %s, %s came %s after the others" % (counted(calls, "call"), line.op, named(found.ranks), ms))
         for line, calls, behind in late_ranks.by_sums(run, found)
         for ms in [milliseconds(int(behind * 1e6))]
         if ms != "0 ms"

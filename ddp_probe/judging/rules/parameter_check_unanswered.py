@@ -71,7 +71,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     yield RULE.found(
         ranks=[],
         verdict=(
-            "All %d ranks that came to the wrap%s hold the same model (digest %s, %d parameters): the count of 0 is an answer that did not arrive."
+            "All %d ranks that reached the wrap%s hold the same model (digest %s, %d parameters): the count of 0 is an answer that never arrived."
         )
         % (len(wraps), missing, digests.pop(), _parameters([call for _, call in wraps])),
         evidence=first_of(

@@ -41,7 +41,7 @@ def check(run: Run) -> Iterator[Finding]:
         verdict="%s; %s.%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found)),
         evidence=[*evidence(run, found), *([stands(run, other)] if other is not None else [])],
         when=found.when,
-        remedy="%sGive the %s of rank %s its other half on rank %s, or remove it; both need the same number of calls, in the same order."
+        remedy="%sMatch the %s of rank %s with a call on rank %s, or remove it; both need the same number of calls, in the same order."
         % (_look_first(run, found), found.what, spans(found.here), spans(found.there)),
         explains=explained(run),
     )
@@ -51,7 +51,7 @@ def _look_first(run: Run, found: Split) -> str:
     """Begin the remedy with the place of a rank that is in no call: it may be stuck there."""
     other = standings_of(run).ranks.get(found.there[0])
     own = other.own if other is not None and other.inside is None and other.left is None else None
-    return "Find out why rank %d stays at %s. If it belongs there, it lacks a call. " % (found.there[0], place(own.site)) if own is not None else ""
+    return "Find out why rank %d stays at %s. If it should be there, it lacks a call. " % (found.there[0], place(own.site)) if own is not None else ""
 
 
 def _apart(run: Run) -> Iterator[Finding]:
@@ -63,12 +63,12 @@ def _apart(run: Run) -> Iterator[Finding]:
             continue
         yield RULE.found(
             ranks=sorted((rank, peer.rank)),
-            verdict="Rank %d is %s; rank %d is %s. Each is the other's half, and both have been there for %.0f s: "
-            "their tags differ, which no ledger holds, or the two cannot reach each other."
+            verdict="Rank %d is %s; rank %d is %s. The two calls match, and both ranks have been in them for %.0f s: either their tags differ, "
+            "which ledgers do not record, or the two ranks cannot reach each other."
             % (rank, one.where(), peer.rank, peer.where(), min(one.lasted(), peer.lasted())),
             evidence=[stands(run, rank), stands(run, peer.rank)],
             when=max(one.since(), peer.since()),
-            remedy="Give both calls the same tag. If they have it, look whether the two ranks can reach each other.",
+            remedy="Give both calls the same tag. If the tags are equal, check whether the two ranks can reach each other.",
             explains=explained(run),
             confidence=MEDIUM,
         )

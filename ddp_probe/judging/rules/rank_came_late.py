@@ -118,7 +118,7 @@ def check(run: Run) -> Iterator[Finding]:
     done, ranks = before(last), [one.rank for one in found.there]
     yield RULE.found(
         ranks=ranks,
-        verdict="%s waited %s for %.1f s and gave up at %s; %s came there at %s, %.1f s too late.%s"
+        verdict="%s waited %s for %.1f s and gave up at %s; %s arrived there at %s, %.1f s too late.%s"
         % (
             named([one.rank for one in found.here]).capitalize(),
             first.where(),
@@ -129,7 +129,7 @@ def check(run: Run) -> Iterator[Finding]:
             found.came - found.gave_up,
             _until_then(done, last, found),
         ),
-        evidence=[_stop(first, "gave up"), _stop(last, "came late, and was"), *_seen(done, last)],
+        evidence=[_stop(first, "gave up"), _stop(last, "arrived late, and was"), *_seen(done, last)],
         when=found.gave_up,
         remedy="Share the work of %s among all ranks, or give the group more time: init_process_group(…, timeout=datetime.timedelta(hours=2))."
         % named(ranks),

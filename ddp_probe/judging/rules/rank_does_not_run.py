@@ -42,7 +42,7 @@ def check(run: Run) -> Iterator[Finding]:
         evidence=evidence(run, found),
         when=found.when,
         remedy="%sFind out who stopped %s: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."
-        % ("Let it go on: kill -CONT %s. " % pids if pids else "", named(found.there)),
+        % ("Let it continue: kill -CONT %s. " % pids if pids else "", named(found.there)),
         explains=explained(run),
         confidence=HIGH if pids else MEDIUM,
     )

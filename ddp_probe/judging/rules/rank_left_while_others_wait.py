@@ -43,7 +43,7 @@ def _remedy(who: str, gone: Standing) -> str:
     if left is not None and left.failure is not None:
         return "Fix what failed at %s; the other ranks wait for %s because of it." % (place(left.site), who)
     if left is not None and left.site is not None:
-        return "Find out why %s comes to the exit call at %s: print what decides it. Let all ranks leave together." % (who, place(left.site))
+        return "Find out why %s reaches the exit call at %s: print what decides it. Let all ranks leave together." % (who, place(left.site))
     if gone.process.end is None:
         return (
             "Find out what ended %s after its last call%s: a signal (dmesg -T | grep -i 'out of memory', memory.events of the container, the "

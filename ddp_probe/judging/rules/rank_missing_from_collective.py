@@ -39,12 +39,12 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         yield _undecided(run, found)
         return
     both = set(found.here) & set(found.blame)
-    told = " Each waits for the other; nothing shows which of them is wrong." if both else departed(found)
+    told = " Each waits for the other; the logs do not show which of them is wrong." if both else departed(found)
     ended, batches = _out_of_batches(run, found)
     passes = 0 if ended else _unequal_passes(run, found)
     short = ended
     if ended:
-        told = " The DataLoader of %s ended after %d batches, and that of the others has more." % (named(ended), batches)
+        told = " The DataLoader of %s ended after %d batches, but that of the others has more." % (named(ended), batches)
     elif passes:
         guilty, why = unequal(found.there, found.here)
         found, both = found._replace(blame=tuple(guilty)), set(guilty) & set(found.here)
@@ -54,7 +54,7 @@ def check(run: Run) -> Iterator[Union[Finding, Undecided]]:
         told = said or told
     stands = not short and _stands(run, found)
     unknown = not short and not stands and bool(found.there) and all(_unknown_end(run, rank) for rank in found.there)
-    lost = " %s left no last line: whether it ended there is not known." % capital(named(found.there)) if unknown else ""
+    lost = " %s left no last line: it is not known whether it ended there." % capital(named(found.there)) if unknown else ""
     yield RULE.found(
         ranks=short or found.blame,
         verdict="%s; %s.%s%s%s" % (capital(waiting(run, found)), absent(run, found), told, doubt(found), lost),
@@ -121,7 +121,7 @@ def _undecided(run: Run, found: Split) -> Undecided:
     parts = [waiting(run, found)]
     parts += [absent(run, found)] if found.there else []
     if not found.unknown and not found.is_sure:
-        parts.append("it is not known whether they waited for long when they were ended")
+        parts.append("it is not known whether they had waited long when they were ended")
     return RULE.undecided(
         "%s.%s" % (capital("; ".join(parts)), doubt(found)),
         explains=explained(run),

@@ -1,4 +1,4 @@
-"""A rank never came to init_process_group: the others waited for it there."""
+"""A rank never arrived to init_process_group: the others waited for it there."""
 
 import re
 from typing import Dict, Iterator, List, Optional, Tuple
@@ -20,7 +20,7 @@ _TOO_MANY = r"world_size=(?:%s|9, \w+=\d\d|\d\d, \w+=\d\d\d)" % "|".join(r"%d, \
 _ONE_HOST = r"\blocalhost\b|127\.0\.0\.1|--standalone\b|--nnodes[= ]1\b"
 _BARRIER = r"Timed out [^\n]*store based barrier[^\n]*world_size=(?P<all>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)"
 _NOT_IT = r"_create_process_group_wrapper|" + _TOO_MANY
-_EITHER = ": the others were not started, ended before it, or do not reach the master's address."
+_EITHER = ": the others were not started, ended before it, or cannot reach the master's address."
 _WHO = "Look at what the other ranks print on each host; from there, nc -vz MASTER_ADDR MASTER_PORT shows whether the master can be reached."
 
 _LATER = (
@@ -29,8 +29,8 @@ _LATER = (
 )
 
 _WAIT = (
-    "Nothing is wrong if it still imports or reads something large: wait. If it stays so, see where it stands: python -m ddp_probe attach %d; a "
-    "stale lock, a disk that does not answer and a question on the terminal look the same from outside."
+    "Nothing is wrong if it still imports or reads something large: wait. If nothing changes, see where it stands: python -m ddp_probe attach "
+    "%d; a stale lock, a disk that does not answer and a prompt on the terminal look the same from outside."
 )
 
 RULE = Rule(
@@ -87,12 +87,12 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
     if not missing or not waited:
         return
     if run.astray:
-        yield RULE.undecided("The file of %s is not here, and the launcher reports that there was one." % named(run.astray), then=proof.NEXT_MISSING)
+        yield RULE.undecided("The file of %s is not here, but the launcher reports that there was one." % named(run.astray), then=proof.NEXT_MISSING)
         return
     here = {process.rank for process, _, _ in waited}
     others = [process for process in run.processes if process.rank is not None and process.rank not in here]
     if any(process.first(schema.InitProcessGroup) is None for process in others):
-        yield RULE.undecided("%s left no file, but other ranks did not come to init_process_group either." % capital(named(missing)), then=_LATER)
+        yield RULE.undecided("%s left no file, but other ranks did not reach init_process_group either." % capital(named(missing)), then=_LATER)
         return
     process, call, _ = waited[0]
     failures = [failure for _, _, failures in waited for failure in failures]
@@ -113,7 +113,7 @@ def check(run: Run) -> "Iterator[Finding | Undecided]":
         % (
             capital(named(missing)),
             run.expected,
-            "never came" if is_over else by_number(missing, "has not come", "have not come"),
+            "never arrived" if is_over else by_number(missing, "has not arrived", "have not arrived"),
             " (%s)" % ", ".join(ended) if ended else "",
             named([each.rank or 0 for each, _, _ in waited]),
             told,

@@ -41,7 +41,7 @@ def check(run: Run) -> Iterator[Finding]:
     works = [_works(run, process) for process in late]
     yield RULE.found(
         ranks=ranks,
-        verdict="%s %s in init_process_group%s; rank %s, which has started, has not come there: it %s."
+        verdict="%s %s in init_process_group%s; rank %s, which has started, has not reached it: it %s."
         % (capital(named(_ranks(waits))), "waits" if len(waits) == 1 else "wait", at(call.site), ranks[0], works[0] or last_seen(late[0])),
         evidence=first_of(
             [shown(each, "rank %s waits" % process.rank) for process, each in waits[:2]]

@@ -31,10 +31,10 @@ _STACKS = (
     "init_process_group."
 )
 
-_ALL_CAME = "Ranks 0-%d came to collective number %d and enqueued others after it, and none completed it: none is missing."
+_ALL_CAME = "Ranks 0-%d reached collective number %d and enqueued others after it, but none completed it: none is missing."
 _PATH = (
-    "The path between the cards, or a card, stands still: look at nvidia-smi and dmesg of each host, and start once with NCCL_P2P_DISABLE=1, "
-    "and once with NCCL_IB_DISABLE=1."
+    "The path between the cards, or a card, is stuck: look at nvidia-smi and dmesg of each host, and start once with NCCL_P2P_DISABLE=1, and "
+    "once with NCCL_IB_DISABLE=1."
 )
 
 RULE = Rule(
@@ -62,7 +62,9 @@ RULE = Rule(
             says="Rank {a} is in {op}, and another rank is in a collective that does not match.",
             ranks=False,
         ),
-        Printed(TWO_SIZES, beside=JOB_BROADCASTS, says="Ranks bring tensors of different shapes to one broadcast: [{one}] and [{two}].", ranks=False),
+        Printed(
+            TWO_SIZES, beside=JOB_BROADCASTS, says="Ranks pass tensors of different shapes to the same broadcast: [{one}] and [{two}].", ranks=False
+        ),
         Printed(
             r"\[(?P<rank>\d+)\] finished collective #\d+, but didn't join collective #(?P<next>\d+)",
             says="Rank {rank} did not join collective number {next}, in which the others are.",
@@ -184,7 +186,7 @@ def _apart(run: Run) -> Iterator[Finding]:
         if call.isidentifier()
     ]
     if len(parts) < 2:
-        parts = [named(known.silent) + (" is" if len(known.silent) == 1 else " are") + " not there, while %s wait" % named(sorted(known.failures))]
+        parts = [named(known.silent) + (" is" if len(known.silent) == 1 else " are") + " missing, while %s wait" % named(sorted(known.failures))]
     if len(parts) > 1 or known.silent:
         first = min(known.failures.values(), key=lambda failure: failure.when)
         yield RULE.found(
@@ -223,7 +225,7 @@ def _side_by_side(found: Timeouts) -> str:
             wait.op,
         )
     if found.silent:
-        return "The ranks take different paths: %s not there, while %s in number %d (%s)." % (
+        return "The ranks take different paths: %s missing, while %s in number %d (%s)." % (
             named(found.silent) + (" is" if len(found.silent) == 1 else " are"),
             "rank %d waits" % rank if len(waits) == 1 else "%s wait" % named([each for each, _ in waits]),
             wait.number,
@@ -261,8 +263,8 @@ def _abort(run: Run, process: LoggedProcess) -> str:
     parts = ["rank %s was ended by SIGABRT: it %s" % (process.rank, last_seen(process).partition(" and was ended")[0])]
     parts += ["rank %s lost the connection %s" % (failure.rank, stood(failure)) for failure in lost[:4]]
     return (
-        "%s. gloo and NCCL abort a process if %s are in different collectives, or bring tensors of different sizes to one; "
-        "which ones is not recorded."
+        "%s. gloo and NCCL abort a process if %s are in different collectives, or pass tensors of different sizes to the same one; the "
+        "collectives are not recorded."
     ) % (
         capital("; ".join(parts)),
         _members(ranks(run.processes)),

@@ -35,7 +35,7 @@ def check(run: Run) -> Iterator[Finding]:
         guilty,
         inside,
         " (%s)" % why if why else " and uses no CPU",
-        remedy="Look at the line where %s stands: what it waits for there, or which branch has led it past the others' call."
+        remedy="Look at the line where %s is: what it waits for there, or which branch led it past the others' call."
         % named([one.rank for one in guilty]),
         confidence=LOW if why else MEDIUM,
         severity=WARNING if why else ERROR,

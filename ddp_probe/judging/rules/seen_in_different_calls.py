@@ -39,5 +39,5 @@ def check(run: Run) -> Iterator[Finding]:
     guilty: List[int] = [one.rank for one in inside if tie or (one.operation != usual and one.operation not in _UNTOLD)]
     chosen = [one for one in inside if one.rank in guilty]
     rest = [one for one in inside if one.rank not in guilty]
-    told = " (each waits for the others, and stacks do not tell which is wrong)" if tie else ""
+    told = " (each waits for the others, and stacks do not show which is wrong)" if tie else ""
     yield found(RULE, chosen, rest, told, confidence=LOW)

@@ -36,7 +36,9 @@ def check(run: Run) -> Iterator[Finding]:
         remedy="Find out what ended %s: its last printed lines, its exit code, dmesg -T | grep -i 'out of memory'. The others wait for it."
         % named([one.rank for one in gone])
         if gone
-        else "Let it go on: kill -CONT %s. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."
+        else (
+            "Let it continue: kill -CONT %s. Then find out who stopped it: SIGSTOP, Ctrl-Z in a terminal, a debugger, a scheduler that suspends jobs."
+        )
         % pids,
         # If nobody waits for one that is gone, the job may be at its beginning, or coming to its end.
         confidence=HIGH if waiting(run) or not gone else LOW,

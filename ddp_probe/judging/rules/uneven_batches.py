@@ -108,8 +108,8 @@ def read(run: Run) -> Iterator[Finding]:
             rank, wait = sorted(one.waits.items())[0]
             yield RULE.found(
                 ranks=one.silent,
-                verdict="%s in a reduction of one element (number %d: a loss, a count or a flag), to which %s not come: "
-                "most often because its batches have run out."
+                verdict="%s in a reduction of one element (number %d: a loss, a count or a flag), which %s not reach: most often because its "
+                "batches have run out."
                 % (
                     "Rank %d waits" % rank if len(one.waits) == 1 else "Ranks wait",
                     wait.number,

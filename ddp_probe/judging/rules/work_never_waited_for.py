@@ -52,7 +52,9 @@ def _finding(run: Run, line: _Line, counts: "Counter[int]") -> Finding:
     often = "once" if max(counts.values()) == 1 else "up to %d times" % max(counts.values())
     return RULE.found(
         ranks=who,
-        verdict="%s called %s with async_op=True%s and threw the work away, %s. This is not a hang: what is read next may be from before the call."
+        verdict=(
+            "%s called %s with async_op=True%s and discarded the work, %s. This is not a hang, but what is read next may be from before the call."
+        )
         % (subject(who), op, at(site), often),
         evidence=[_shown(run, rank, line) for rank in who[:_MOST]],
         when=_began(run, who[0], line),
@@ -74,4 +76,4 @@ def _shown(run: Run, rank: int, line: _Line) -> Evidence:
     standing = standings_of(run).ranks[rank]
     first = _first(standing, line)
     lasted = (first.left_ns - first.entered_ns) * 1e-6
-    return Evidence(standing.ledger.path, first.number, as_site(line[1]), "rank %d: the work was thrown away %.1f ms after the call" % (rank, lasted))
+    return Evidence(standing.ledger.path, first.number, as_site(line[1]), "rank %d: the work was discarded %.1f ms after the call" % (rank, lasted))
