@@ -50,7 +50,9 @@ RULE = Rule(
             r"listen on ip ?\[[^\]\n]+\] and (?:specific )?port ?\[(?P<port>\d+)\] fail\b[^\n]*us\w+ by other",
             says="Another process uses port {port} of the cards' network.",
         ),
-        Printed(NO_WARNING + r"(?:%s|errno: 98\b|WinError 10048)" % _TAKEN, unless=r"tensorboard|uvicorn|gradio|visdom|jupyter"),
+        Printed(
+            NO_WARNING + r"(?:%s|errno: 98\b|WinError 10048)" % _TAKEN, unless=r"tensorboard|uvicorn|gradio|visdom|jupyter|Error: listen EADDRINUSE"
+        ),
     ),
 )
 

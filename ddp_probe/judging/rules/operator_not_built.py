@@ -39,7 +39,8 @@ RULE = Rule(
             says="{op} has no kernel for {device}.",
         ),
         Printed(
-            r"[Tt]he operator '(?P<op>[\w:.]+)' is not (?:currently )?(?:implemented|supported) (?:for|on) the (?P<device>\w+)",
+            r"[Tt]he operator '(?P<op>[\w:.]+)' is not (?:currently )?(?:implemented|supported) (?:for|on) the (?P<device>\w+)"
+            r"(?![^\n]*\bwill fall back\b)",
             says="{op} has no kernel for {device}.",
         ),
         Printed(
@@ -55,6 +56,10 @@ RULE = Rule(
         ),
         Printed(
             r"No module named '(?P<op>mmcv\._ext|\w+_cuda|\w+\._C_cuda|MultiScaleDeformableAttention)'", says="The compiled part {op} was not built."
+        ),
+        Printed(
+            r"\bOp (?P<op>\w+) does not ha(?:s|ve) any binary",
+            says="CANN has no compiled kernel of {op}: the package of kernels for this chip is missing, or belongs to another version of CANN.",
         ),
         Printed(
             r"(?:EZ9999|E[A-Z]\d{4})[^\n]*(?:op type|[Oo]p\w*)[^\n]{0,80}(?:is not supported|not (?:found|registered))"
