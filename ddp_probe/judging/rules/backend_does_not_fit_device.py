@@ -46,6 +46,10 @@ RULE = Rule(
             says="gloo does not support tensors on {kind}.",
         ),
         Printed(r"Default backend not registered for device : (?P<kind>\w+)", says="No backend is registered for {kind}."),
+        Printed(
+            r"A CPU backend must be enabled for async save",
+            says="Saving in the background exchanges tensors on the CPU, and the process group has a backend for cards alone.",
+        ),
         Printed(r"CUDA tensor detected and the MPI used doesn't have CUDA-aware MPI support", says="This MPI does not accept tensors on cards."),
     ),
     yields_to=("init-failure-swallowed",),

@@ -45,6 +45,10 @@ RULE = Rule(
             unless=r"circular import",
         ),
         Printed(
+            r"No rendezvous handler for (?P<scheme>env|tcp)://",
+            says="This torch cannot meet by {scheme}://: builds for Windows before 1.8 have file:// alone.",
+        ),
+        Printed(
             r"Could not retrieve or create the backend|(?:CCL|ccl|%s) (?:backend )?is not (?:available|registered|supported)" % BACKENDS,
             says="The backend could not be created on this host.",
         ),

@@ -35,6 +35,18 @@ RULE = Rule(
             says="The card's number is the rank in the whole job, which keeps counting on the next host.",
         ),
         Printed(r"LOCAL_RANK[^\n]{0,40} inconsistent\b"),
+        # SLURM has bound one card to each task, and the program asks for all of the host.
+        Printed(
+            r"You requested (?:gpu|GPU)s?: (?P<asked>\[[\d, ]+\])\s*But your machine only has: \[0\]",
+            beside=r"gpus-per-task|gpu-bind",
+            says="The job asks for cards {asked}, and each task sees only its own, as card 0: leave --gpus-per-task and --gpu-bind out.",
+            ranks=False,
+        ),
+        Printed(
+            r"expected local-rank to be the same as rank % device-count",
+            says="The program takes RANK modulo the number of cards for its LOCAL_RANK: each host must have one rank for each of its cards.",
+            ranks=False,
+        ),
         # ignite reads the local rank from SLURM_LOCALID, although SLURM may have bound one card to each task.
         Printed(r"torch\._C\._cuda_setDevice|" + card_use.NO_SUCH_CARD, beside=r"ignite/distributed/comp_models/native\.py"),
         Printed(r"[Ww]atchdog caught collective operation timeout: WorkNCCL\(SeqNum=1, OpType=(?:ALLREDUCE|BARRIER), NumelIn=1\b", beside=_BARRIER),

@@ -59,6 +59,11 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"Number of GPUs used for current experiment is not consistent with the checkpoint|Cannot automatically rescale lr in resuming",
+            says="The checkpoint is of a job with another number of cards: start as many, or let mmengine scale the learning rate (auto_scale_lr).",
+            ranks=False,
+        ),
+        Printed(
             r"loaded state dict (?:contains a parameter group that doesn't match the size of optimizer's group"
             r"|has a different number of parameter groups)"
         ),

@@ -22,6 +22,10 @@ RULE = Rule(
     printed=(
         Printed(wrap_calls.CPU_TENSOR, unless=_OF_DDP),
         Printed(r"input and output elements have to be cuda dense Tensors"),
+        Printed(
+            r"One or more of the tensors passed to (?:\w+\.)*(?P<operation>\w+) were not on the (?P<kind>\w+) while",
+            says="A tensor that the job passes to accelerate's {operation} is not on the {kind}.",
+        ),
     ),
     yields_to=("model-never-moved", "buffer-left-behind", "init-failure-swallowed"),
 )

@@ -48,6 +48,12 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"EI0002\b[^\n]*Notify register times out",
+            says="HCCL waited within a collective for a rank that did not come: it failed before, has not come so far, or is not reached.",
+            next="Look in the logs of the other ranks and hosts for an earlier failure, and which collective each of them was in.",
+            ranks=False,
+        ),
+        Printed(
             r"Failed to meet rendezvous '(?P<what>[^'\n]{1,80})': (?P<why>Socket closed|Connection reset by peer|Deadline Exceeded)",
             says="XLA's processes did not all reach {what} ({why}): one of them failed before, or is elsewhere.",
             next="Look for the process (Exception in device=TPU:N) whose exception is a different one; its log says why.",

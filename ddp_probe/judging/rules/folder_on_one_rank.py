@@ -20,6 +20,7 @@ _WRITES = (
 _FOLDERS = r"(?:work_?dirs?|outputs?|results?|checkpoints?|ckpts?|logs?|runs|exps?|experiments?|saved?|snapshots?)\b"
 _SEVERAL = re.compile(
     r"torchrun|torch[./]distributed|ChildFailedError|local_rank|LOCAL_RANK|init_process_group|Process \d+ terminated|DistributedDataParallel"
+    r"|_optim_states\.pt|collect_results|shared directory for all ranks|access to the configured storage path"
     r"|deepspeed|accelerate|(?i:multi-?(?:gpu|node))|\b(?:two|three|four|eight|several|\d) (?:processes|nodes|machines)\b|多(?:个机器|机|卡|进程)"
 )
 
@@ -55,6 +56,26 @@ RULE = Rule(
             beside=r"\bin (?:rmtree|_rmtree\w*|_rotate_checkpoints|_save_rng_state|_save_checkpoint|_load_rng_state)\b",
             unless=r" -> ",
             says="{path} does not exist for this rank: another rank creates it, or has removed it, or nobody creates it.",
+        ),
+        # mmengine and mmcv collect results in files: all ranks need one disk.
+        Printed(
+            r"FileNotFoundError: \[Errno 2\] [A-Z][\w ]+: '(?P<path>[^'\n]{1,300}part_\d+\.pkl)'",
+            beside=r"collect_results",
+            says="The folder of {path}, in which the ranks collect results, is not there for this rank: it is on another disk, or was removed.",
+        ),
+        Printed(
+            r"(?P<path>\S+) is not an shared directory for rank (?P<rank>\d+)",
+            says="{path} is not on a disk that all ranks share (rank {rank}): give the evaluator a shared folder, or collect_device='gpu'.",
+        ),
+        Printed(
+            r"Expected (?P<all>\d+) of '(?P<name>[^'\n]{1,60})' under '(?P<path>[^'\n]{1,300})' but found (?P<count>\d+) files",
+            says="{path} has {count} of {all} files {name}: each node saved into a disk of its own, or not every rank came to save.",
+            ranks=False,
+        ),
+        Printed(
+            r"Unable to set up cluster storage with the following settings",
+            says="Ray's workers do not see the folder that the head has written to: storage_path must be where all nodes read and write.",
+            ranks=False,
         ),
     ),
 )

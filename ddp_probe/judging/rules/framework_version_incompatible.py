@@ -262,6 +262,10 @@ RULE = Rule(
             unless=r"--index-url",
         ),
         Printed(
+            r"(?P<what>PyTorch|CUDA|HIP) version mismatch! DeepSpeed ops were compiled and installed with a different version",
+            says="DeepSpeed's operators were built for another {what} than the one that runs: install DeepSpeed again, in this environment.",
+        ),
+        Printed(
             r"[Ii]nstalled CUDA version (?P<here>[\d.]+) does not match the version torch was compiled with (?P<torch>[\d.]+)",
             says="nvcc belongs to CUDA {here}, torch was built for CUDA {torch}.",
         ),

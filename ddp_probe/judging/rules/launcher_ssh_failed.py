@@ -20,8 +20,14 @@ RULE = Rule(
         Printed(r"host=(?P<host>[\w.:-]+) was not reachable via ssh", says="The launcher does not reach {host} by ssh.", ranks=False),
         Printed(
             r"pdsh@[\w.-]+: (?P<host>[\w.-]+): ssh exited with exit code 255|ORTE was unable to reliably start one or more daemons"
-            r"|ORTE does not know how to route a message to the specified daemon|unable to ssh to host",
+            r"|ORTE does not know how to route a message to the specified daemon|unable to ssh to host"
+            r"|An? (?:ORTE|PRTE) daemon has unexpectedly failed",
             says="The launcher cannot start processes on another host by ssh.",
+            ranks=False,
+        ),
+        Printed(
+            r"RuntimeError: launcher '[\w.-]+' not installed|OSError: mpirun or mpiexec were not found",
+            says="What is to start the other hosts is not installed on this one: install it (pdsh, mpirun), or start torchrun on each host.",
             ranks=False,
         ),
         Printed(

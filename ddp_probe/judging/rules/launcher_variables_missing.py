@@ -44,6 +44,12 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"DeepSpeed requires the (?P<name>LOCAL_RANK) environment variable|LOCAL_RANK is not in the environment\. Consider passing"
+            r"|Environment variable `(?:JSM_NAMESPACE_\w+|LSB_\w+)` not found",
+            says="A variable of the launcher is not set.",
+            ranks=False,
+        ),
+        Printed(
             r"oneCCL: [^\n]*getenv_local_coord: EXCEPTION",
             says="oneCCL does not find its local rank: start with mpirun, or set CCL_PROCESS_LAUNCHER=none, CCL_LOCAL_SIZE and CCL_LOCAL_RANK.",
             ranks=False,

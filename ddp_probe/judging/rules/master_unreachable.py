@@ -62,7 +62,7 @@ RULE = Rule(
         ),
         Printed(
             NO_WARNING + r"(?:gai error: -\d|socket\.gaierror|Name or service not known|Temporary failure in name resolution|nodename nor servname)",
-            unless=r"huggingface|https?:|urllib|requests/|[Uu][Rr][Ll]|wandb|github",
+            unless=r"huggingface|https?:|urllib|requests/|(?<!rendezvous\()[Uu][Rr][Ll]|wandb|github",
             ranks=False,
         ),
         Printed(

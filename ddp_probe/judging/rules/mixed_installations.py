@@ -34,6 +34,10 @@ RULE = Rule(
             RAISED + r"(?P<library>lib(?:torch|c10)\w*\.so)[\w.]*: cannot open shared object file",
             says="A compiled part needs {library} from another torch than the installed one.",
         ),
+        Printed(
+            r"(?P<library>lib[\w.+-]{1,60}\.so[\w.]*): cannot allocate memory in static TLS block",
+            says="{library} is loaded too late, most often after another copy of it: import torch first, or name it in LD_PRELOAD.",
+        ),
         Printed(r"(?:cannot allocate|version [`'\"]?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*['\"]? not found|symbol lookup error)", unless=r"memory"),
         Printed(
             r"has no attribute '(?P<name>_(?:init_names|initExtension|set_default_tensor_type|jit_\w+|dynamo|_C|storage_classes))'",

@@ -57,6 +57,26 @@ RULE = Rule(
             r"tensor_parallel_size \(\d+\) to less than max local gpu count|number of required GPUs exceeds the total number of available"
             r"|(?:runtime result = |ErrCode=|error code is )107001\b|device (?:id )?is out of range"
         ),
+        Printed(
+            r"device_id (?P<asked>\S+) is out of range\. Please use a device index less than the number of accelerators available: (?P<there>\d+)",
+            says="A rank asks for {asked}, and sees {there} cards.",
+        ),
+        Printed(
+            r"You requested to find (?P<asked>\d+) devices but this machine only has (?P<there>\d+) GPUs",
+            says="The job asks for {asked} cards; the host has {there}.",
+            ranks=False,
+        ),
+        Printed(
+            r"local_rank (?P<asked>\d+) exceeds available GPUs in CUDA_VISIBLE_DEVICES",
+            says="The launcher starts local rank {asked}, and CUDA_VISIBLE_DEVICES has no card for it.",
+            ranks=False,
+        ),
+        Printed(
+            r"Placement group creation timed out",
+            beside=r"requested by the placement group: [^\n]*'(?:GPU|NPU|HPU|TPU)'",
+            says="Ray's cluster does not have as many free cards as the workers ask for: start fewer, add nodes, or end what holds the cards.",
+            ranks=False,
+        ),
         # NCCL before 2.13 does not name the cards; this is the most frequent reason for its 'invalid usage' when a group is made.
         Printed(
             r"NCCL error in[^\n]*invalid usage[^\n]*",

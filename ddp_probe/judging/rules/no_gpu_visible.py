@@ -74,6 +74,15 @@ RULE = Rule(
         ),
         Printed(r"Unable to proceed, no GPU resources available|Failed to infer device type|Device not found\] Device acquire failed"),
         Printed(
+            r"Unable to open /dev/kfd read-write: (?P<why>[^\n]{1,60})",
+            says="ROCm cannot open /dev/kfd ({why}): give the container --device=/dev/kfd and --device=/dev/dri, and the user the group render.",
+        ),
+        Printed(
+            r"(?:Accelerator|CUDA) is not detected, cannot perform low precision training|Cannot use fp16 without (?:CUDA|accelerator)"
+            r"|There are currently no available devices found, must be one of|You requested to find \d+ devices but there are no visible \w+ devices"
+            r"|GPUs requested but none are available|DeepSpeed JIT builder for '\w+' found no CUDA devices"
+        ),
+        Printed(
             r"No HIP GPUs are available",
             says="torch's HIP build sees no card: the driver's device files are missing or the user may not open them, or the card is not supported.",
         ),

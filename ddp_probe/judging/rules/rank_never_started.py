@@ -69,6 +69,19 @@ RULE = Rule(
         Printed(r"(?P<joined>\d+)/(?P<all>\d+) clients joined", says="Only {joined} of {all} ranks came to init_process_group" + _EITHER, next=_WHO),
         Printed(_BARRIER, unless=_NOT_IT, says="Only {joined} of {all} ranks came to the end of init_process_group" + _EITHER, next=_WHO),
         Printed(
+            r"[Ww]ait timeout after \d+ ?ms, keys: [^\n]*torchelastic/role_info",
+            says="The launcher of another host did not say which ranks it starts: it was not started, has ended, or does not reach this one.",
+            next=_WHO,
+        ),
+        # A pod that waits for a card: the others wait for its ranks. Later events say that it has got one.
+        Printed(
+            r"\d+/\d+ nodes are available: [^\n]*Insufficient (?P<what>[\w.-]+/[\w-]+)",
+            beside=r"worker-\d|master-0|launcher-|PyTorchJob|MPIJob|torchrun",
+            nowhere=r"Successfully assigned|TriggeredScaleUp|Started container",
+            says="A pod of the job has not started: no node has as many free {what} as it asks for.",
+            ranks=False,
+        ),
+        Printed(
             r"Socket Timeout",
             beside=r"in _new_process_group_helper\b|ProcessGroupGloo\(",
             unless=r"_create_process_group_wrapper",

@@ -40,6 +40,12 @@ RULE = Rule(
         Printed(r"[Ll]ast training process is running|Failed to initialize the HCCP process|HCCP process [^\n]*already"),
         Printed(r"\[?Device already acquired|Couldn't open device: /dev/(?:accel|vfio)\w*/?\w* \(Device or resource busy\)"),
         Printed(
+            r"TPU is already in use by process with pid (?P<pid>\d+)",
+            says="The process {pid} holds the TPU: end it, or wait for its end.",
+            ranks=False,
+        ),
+        Printed(r"(?:TPU is|libtpu\.so (?:is )?)already in use by another process", ranks=False),
+        Printed(
             r"\[Generic failure\] *Device acquire failed",
             says="Gaudi's runtime cannot acquire a card: another process holds it, or the driver or the container does not give it.",
             next="hl-smi lists the cards and who is on them; in a container look at --runtime=habana and HABANA_VISIBLE_DEVICES.",

@@ -30,6 +30,10 @@ RULE = Rule(
             says="A parameter and the bucket that it belongs to are on {devices}.",
         ),
         Printed(
+            r"To support a module with both CPU and GPU params, please pass in device_id",
+            says="FSDP finds some parameters on cpu, and others on a card.",
+        ),
+        Printed(
             wrap_calls.DEVICE_IDS + r"\{(?=[^}]*type='cpu')(?=[^}]*index=)(?P<devices>[^}]*)\}",
             says="When DDP wraps the model its parameters are on {devices}: a part was converted after the move, or never moved.",
         ),

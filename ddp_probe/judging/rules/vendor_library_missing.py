@@ -24,6 +24,11 @@ _SO = r"(?!-(?:net|tuner|profiler|env)\b)[\w.-]*\.so[\w.]*"
 # Not in a line in which a library reports what it looks for and does not need.
 _NO_REMARK = r"(?m:^)(?![^\n]*(?:NCCL INFO|NET/Plugin|dso_loader))[^\n]*?"
 
+# DeepSpeed names the class that it has for the vendor.
+_ACCELERATOR = Printed(
+    r"\w+_Accelerator requires (?P<library>[\w.]+), which is not installed on this system",
+    says="DeepSpeed is to use cards whose plugin {library} is not installed in this interpreter.",
+)
 _PLUGIN = Printed(
     r"No module named '(?P<library>%s|torch_(?:hpu|dtu)|habana_frameworks\.torch)'" % vendor_words.MODULES,
     says="The plugin {library} is not installed in this interpreter.",
@@ -77,6 +82,7 @@ RULE = Rule(
             r"EH9999[^\n]*\[Init\]\[Env\] ?init env failed",
             says="CANN's compiler of operators does not start: a Python package that it needs (decorator, sympy, attrs) is missing.",
         ),
+        _ACCELERATOR,
         _PLUGIN,
         Printed(
             (

@@ -35,6 +35,11 @@ RULE = Rule(
             says="DeepSpeed counts the cards that the variable leaves, and reads the variable's numbers as theirs: card {slot} is not among them.",
             ranks=False,
         ),
+        Printed(
+            r"HIP error: invalid device ordinal",
+            beside=r"\bray::|\bray\.exceptions",
+            says="Ray gives each worker cards by a variable, and the worker counts them differently: ROCm has HIP_ and ROCR_VISIBLE_DEVICES.",
+        ),
         Printed(r"No HIP GPUs are available", beside=r"_VISIBLE_DEVICES|\b[Rr]ay\b|RayWorker|TaskRunner"),
         Printed(
             r"\b(?P<name>\w+_VISIBLE_DEVICES)\b[^\n]{0,80}(?:must be configured in ascending order|is set to empty string)",
