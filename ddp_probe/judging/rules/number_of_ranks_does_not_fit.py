@@ -62,6 +62,25 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"Process number should not be larger than total available slots|A sequential map was requested, but not enough node entries"
+            r"|All nodes which are allocated for this job are already filled",
+            says="The launcher was asked for more processes than its hosts have slots.",
+            ranks=False,
+        ),
+        Printed(
+            r"The sizes `data_parallel_size=\d+` and `tensor_parallel_size=\d+` multiplied should equal the world size \(%s\)"
+            r"|data_parallel_size \(\d+\) \* tensor_model_parallel_size \(\d+\) must equal world_size"
+            r"|num_stages \(\d+\) must divide distributed world size" % _MANY,
+            says="The parallel sizes do not multiply to the number of ranks that were launched.",
+            ranks=False,
+        ),
+        Printed(
+            r"[Tt]he new group's (?:world size should be less or equal to|rank should be within) (?:the )*world[_ ]size set by init_process_group"
+            r"|The arg 'group_size' \(\d+\) must not exceed the world size|The world size \(\d+\) must be divisible by 'group_size=",
+            says="The job makes a group of more ranks, or of other ones, than were launched.",
+            ranks=False,
+        ),
+        Printed(
             r"train_batch_size is not equal to\s+micro_batch_per_gpu \* gradient_acc_step \* world_size\s*"
             r"(?P<batch>\d+) != (?P<micro>\d+) \* (?P<steps>\d+) \* %s" % _MANY,
             says="DeepSpeed's train_batch_size {batch} is not {micro} (micro batch) x {steps} (accumulation) x {size} (WORLD_SIZE).",
