@@ -1,5 +1,6 @@
 """What is masked, and what is not."""
 
+import math
 import time
 from pathlib import Path
 
@@ -228,9 +229,12 @@ def test_time_grows_with_length_alone(seed):
         mask(text)
         return time.process_time() - began
 
-    rounds = [[seconds((seed * size)[:size]) for size in (8000, 16000)] for _ in range(3)]
-    once, twice = map(min, zip(*rounds))
-    assert twice < 3 * once + 0.01
+    once, twice = math.inf, math.inf
+    for _ in range(12):  # The least of several: what else runs on the machine only adds to a time.
+        once, twice = (min(least, seconds((seed * size)[:size])) for least, size in ((once, 8000), (twice, 16000)))
+        if twice < 3 * once + 0.01:
+            return
+    pytest.fail("%.3f s for 8000 characters, %.3f s for 16000" % (once, twice))
 
 
 @pytest.mark.parametrize(("form", "shown"), [("/data/ghp_%s/x.py", "/data/***/x.py"), ("C:/a/hf_%s", "C:/a/***"), ("runs/AKIA%s/y", "runs/***/y")])

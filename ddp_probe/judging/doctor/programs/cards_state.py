@@ -4,9 +4,8 @@ import hashlib
 import os
 import signal
 import socket
-import sys
 import time
-from typing import Sequence
+from typing import List, Sequence
 
 import msgspec
 
@@ -18,10 +17,12 @@ _TURN = 0.2  # Seconds between two looks at whether the launcher is still there.
 def main(arguments: Sequence[str]) -> int:
     """Ask at an interval. The arguments are its seconds and the run's folder."""
     every, parent = float(arguments[0]), os.getppid()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a tool that still runs is ended on the way out
+    asked: List[int] = []
+    # No exception out of the handler: while a tool is being started, it would leave the tool behind.
+    signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
 
     def over() -> bool:
-        return os.getppid() != parent
+        return bool(asked) or os.getppid() != parent
 
     cards = CardsOverTime(CardTool(os.environ, over))
     with socket.socket(socket.AF_UNIX) as alone:
