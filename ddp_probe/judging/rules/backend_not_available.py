@@ -53,6 +53,18 @@ RULE = Rule(
             says="The backend could not be created on this host.",
         ),
         Printed(
+            r"makeDeviceFor\w+\(\): unsupported gloo device",
+            says=(
+                "This torch's gloo was built without a way to communicate on this system, as some builds for Windows are: take another "
+                "version of torch."
+            ),
+        ),
+        Printed(
+            r"UCC +ERROR required TL (?P<backend>\w+) is not part of the context",
+            says="This UCC does not have its part {backend}, which UCC_TLS or the job asks for.",
+            ranks=False,
+        ),
+        Printed(
             # dtu is an older name of gcu; of the others after it there is no record.
             r"Expected one of [\w, ]*device type at start of device string: (?P<kind>%s|dtu|mtia|sdaa|tpu)\b" % DEVICES,
             says="torch does not know the device type {kind}: the plugin that adds it is not imported.",

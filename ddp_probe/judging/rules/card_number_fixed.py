@@ -30,6 +30,16 @@ RULE = Rule(
         Printed(
             card_use.DUPLICATE, beside=_NUMBER_IN_SOURCE, says="Rank {rank1} and rank {rank2} share a card, whose number is fixed in the program."
         ),
+        Printed(
+            r"found at least two devices, (?:\w+:0 and \w+:[1-9]|\w+:[1-9]\d* and \w+:0)\b",
+            beside=r"[/\\]nn[/\\]parallel[/\\]distributed\.py|-- Process \d+ terminated|local_rank|torchrun|accelerate launch",
+            unless=r"accelerate[/\\]hooks\.py|device_map",
+            says="One operation gets a tensor on card 0 and one on the rank's own card.",
+            next=(
+                "Print the device of both tensors at the line of the traceback: the one on card 0 was made with a fixed number, loaded without "
+                "map_location, or sent by another rank as an object."
+            ),
+        ),
     ),
 )
 

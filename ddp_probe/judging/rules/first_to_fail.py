@@ -40,6 +40,11 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
+            r"\bRendezvousClosedError\b",
+            says="torchrun's rendezvous was closed before this host could join it: another host had ended or failed before.",
+            ranks=False,
+        ),
+        Printed(
             r"EI0006\b[^\n]*Getting socket times out",
             says=(
                 "HCCL waited for a connection that another rank did not make: it failed before, was not started, is elsewhere, or cannot be reached."

@@ -83,6 +83,30 @@ RULE = Rule(
             says="A variable of the launcher is not set.",
             ranks=False,
         ),
+        # Two processes with one rank: the variables are those of one process, or of two launches.
+        Printed(
+            r"Bootstrap Root : rank (?P<own>\d+) of (?P<size>\d+) ranks has already checked in",
+            says="Two processes say that they are rank {own} of {size}: their launchers give both the same rank.",
+            ranks=False,
+        ),
+        Printed(
+            r"Bootstrap Root : mismatch in rank count from procs (?P<one>\d+) : (?P<two>\d+)",
+            says="WORLD_SIZE is {one} for one process and {two} for another one.",
+            ranks=False,
+        ),
+        Printed(
+            r"OMPI was not built with SLURM's PMI\s{1,3}support",
+            says=(
+                "Open MPI does not learn its rank from srun, as it was built without SLURM's PMI: start with srun --mpi=pmix, if srun --mpi=list has "
+                "it, or with mpirun."
+            ),
+            ranks=False,
+        ),
+        Printed(
+            r"LOCAL_RANK is not in the environment\. Consider passing fallback_rank|DeepSpeed requires the LOCAL_RANK environment variable",
+            says="The environment variable LOCAL_RANK is not set.",
+            ranks=False,
+        ),
         Printed(r"(?:rank|world size) parameter missing", says="Neither the environment nor the call gives rank and world size.", ranks=False),
         Printed(
             r"ValueError: invalid literal for int\(\) with base 10: ''",
@@ -105,7 +129,7 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            RAISED + r"\b(?P<name>%s)\b[^\n]{0,30}(?:is not set|not set in|not found in|must be set)" % _NAMES,
+            RAISED + r"\b(?P<name>%s)\b[^\n]{0,30}(?:(?:is|was|env was) not set|not set in|not found in|must be set)" % _NAMES,
             says="The environment variable {name} is not set.",
             ranks=False,
         ),

@@ -82,6 +82,14 @@ RULE = Rule(
             r"Error: (?:numpy\.(?:dtype|ndarray) size changed|module compiled against (?:API|ABI) version|Numpy is not available"
             r"|numpy\.core\.multiarray failed to import)"
         ),
+        Printed(
+            r"Invalid config blocking attribute value -\d+",
+            says=(
+                "torch was built with another NCCL than the one that is loaded: its settings have another form (LD_LIBRARY_PATH, "
+                "LD_PRELOAD, pip list)."
+            ),
+            ranks=False,
+        ),
         Printed(r"already has an? (?:kernel|operator|schema) registered|Only a single TORCH_LIBRARY can be used to register the namespace"),
     ),
 )

@@ -42,6 +42,13 @@ RULE = Rule(
             r"You can't train a model that has been loaded with `?device_map='auto'`? in any distributed mode",
             says="The model was loaded with device_map='auto', which spreads it over the cards of all ranks.",
         ),
+        Printed(
+            r"loaded in [\w-]{4,6} (?:or [\w-]{4,6} )?precision on multiple devices in any distributed mode",
+            says=(
+                "The model was loaded in 8 or 4 bits over several cards, and each rank needs the whole of it on its own: give device_map "
+                "that card alone."
+            ),
+        ),
     ),
     yields_to=("init-failure-swallowed",),
 )

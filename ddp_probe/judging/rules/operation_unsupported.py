@@ -21,6 +21,10 @@ RULE = Rule(
     needs=("process.end",),
     printed=(
         Printed(
+            r"ProcessGroupUCC[^\n]{0,120}failed to init collective, error code -1: Operation is not supported",
+            says="UCC does not have this collective for these tensors, with the parts that it was built with.",
+        ),
+        Printed(
             r"Cannot use ReduceOp\.(?P<op>\w+) with (?P<why>boolean inputs|non-integral dtype)",
             says="The backend does not reduce with {op} over {why}.",
         ),

@@ -22,7 +22,7 @@ RULE = Rule(
         Printed(
             _NO_GROUP,
             beside=r"train_step|run_iter|mmcv/runner|mmseg|mmdet",
-            unless=r"DistributedSampler|DistributedDataParallel|init_dist|get_rank\b",
+            unless=r"\bin (?:all_reduce|barrier|broadcast)\b|DistributedSampler|DistributedDataParallel|init_dist|get_rank\b",
         ),
         Printed(
             _NO_GROUP,

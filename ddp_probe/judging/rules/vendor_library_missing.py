@@ -67,6 +67,11 @@ RULE = Rule(
             says="{library} cannot be loaded.",
         ),
         Printed(
+            r"Failed to load NCCL library from (?P<library>\S{1,300}?)\. It is expected if you are not running",
+            says="{library} cannot be loaded, which is an error only on a host with NVIDIA or AMD cards.",
+            next="Run ldd on that file on this host; without VLLM_NCCL_SO_PATH vLLM takes the libnccl.so.2 of the installed packages.",
+        ),
+        Printed(
             r"No module named '(?P<library>tbe|te|te_fusion|topi|acl|auto_tune|mspti)(?:\.[\w.]+)?'",
             says="The toolkit's Python module {library} is not on the path: its environment script was not sourced.",
         ),

@@ -70,6 +70,18 @@ RULE = Rule(
             says="NCCL cannot connect to another rank: {why}.",
         ),
         Printed(
+            r"Net : Call to recv from [^\n]{1,80} failed : (?P<why>Connection refused|No route to host|Network is unreachable|Connection timed out)",
+            says="NCCL cannot connect to another rank: {why}.",
+        ),
+        Printed(
+            r"Every node should have a unique IP address\. Got (?P<nodes>\d+) nodes",
+            says=(
+                "vLLM's workers report more or fewer addresses than the {nodes} hosts have: a host has several interfaces; set VLLM_HOST_IP on each "
+                "host to its own address in the network that Ray uses."
+            ),
+            ranks=False,
+        ),
+        Printed(
             r"NCCL WARN[^\n]*(?:progressing operation=Connect|to execute operation Connect from rank \d+)",
             says="NCCL cannot connect two ranks.",
         ),
