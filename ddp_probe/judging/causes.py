@@ -67,6 +67,14 @@ GROUPS: Dict[str, Tuple[str, ...]] = {
         "launcher_ssh_failed",
         "spawned_function_unreachable",
         "world_size_wrong",
+        "settings_contradict",
+    ),
+    "sharded_parameters": (
+        "sharded_parameter_used_outside",
+        "plain_tensor_meets_dtensor",
+        "shard_parameters_not_uniform",
+        "zero3_fetch_order",
+        "parameter_left_on_meta",
     ),
     "missing_map_location": ("missing_map_location",),
     "checkpoint_file_bad": (

@@ -201,4 +201,12 @@ NOT_FOLLOWED: Dict[str, str] = {
     "DDP809": _OUTSIDE,
     "DDP811": _OUTSIDE,
     "DDP813": _OUTSIDE,
+    "DDP118": _PERSON,
+    "DDP120": _PERSON,
+    "DDP122": _NO_CUDA,
+    "DDP124": _NO_CUDA,
+    "DDP126": _PERSON,
+    "DDP429": _PERSON,
+    "DDP709": _PERSON,
+    "DDP659": _PERSON,
 }

@@ -102,11 +102,6 @@ RULE = Rule(
             ),
             ranks=False,
         ),
-        Printed(
-            r"LOCAL_RANK is not in the environment\. Consider passing fallback_rank|DeepSpeed requires the LOCAL_RANK environment variable",
-            says="The environment variable LOCAL_RANK is not set.",
-            ranks=False,
-        ),
         Printed(r"(?:rank|world size) parameter missing", says="Neither the environment nor the call gives rank and world size.", ranks=False),
         Printed(
             r"ValueError: invalid literal for int\(\) with base 10: ''",

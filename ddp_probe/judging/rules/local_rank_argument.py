@@ -54,12 +54,6 @@ RULE = Rule(
             says="The launcher does not accept its command line: {what}.",
             ranks=False,
         ),
-        Printed(
-            r"Error: (?P<what>Hostfile (?:contains|is empty)[^\n]{1,160}|Hostname '[^'\n]{1,80}' not found in hostfile"
-            r"|Num nodes is >1 but no extra nodes available via hostfile)",
-            says="The launcher does not accept its list of hosts: {what}.",
-            ranks=False,
-        ),
         # The line itself says whose argument it is, and who passed it.
         Printed(
             r"(?m:^)(?P<program>[\w./-]{1,200}\.py): error: (?P<what>unrecognized arguments: [^\n]{1,200})",

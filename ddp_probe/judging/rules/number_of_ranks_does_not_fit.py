@@ -3,6 +3,12 @@
 from ddp_probe.judging.rule import Printed, Rule
 
 _MANY = r"(?P<size>\d+)"
+# Among what a number is divided.
+_PARTS = (
+    r"(?:world[_ -]?size|WORLD_SIZE|(?:number of |# ?|num_|n_?)(?:gpus|GPUs|workers|processes|devices|ranks|cards|replicas|nodes)\b|GPU count"
+    r"|CUDA device count|(?:tensor|pipeline|data|context|sequence|expert|model)[-_ ](?:model[-_ ])?parallel(?:ism)?(?:[-_ ](?:world[-_ ])?size)?\b"
+    r"|(?:tp|pp|dp|cp|ep)[-_ ]size\b|number of generations per prompt|num_generations\b)"
+)
 
 RULE = Rule(
     id="DDP425",
@@ -42,7 +48,7 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            r"(?i:world.size)`? ?\(%s\)\s+is not divisible by\s+(?:tensor|pipeline|total_model_size|`?tensor)[^\n]*" % _MANY,
+            r"(?i:world.size)`? ?\(%s\)\s+is not divisible by\s+(?:\d|tensor|pipeline|total_model_size|`?tensor)[^\n]*" % _MANY,
             says="WORLD_SIZE is {size}, which is not a multiple of the product of the model-parallel sizes.",
             ranks=False,
         ),
@@ -81,9 +87,41 @@ RULE = Rule(
             ranks=False,
         ),
         Printed(
-            r"train_batch_size is not equal to\s+micro_batch_per_gpu \* gradient_acc_step \* world_size\s*"
-            r"(?P<batch>\d+) != (?P<micro>\d+) \* (?P<steps>\d+) \* %s" % _MANY,
+            r"train_batch_size is not\s+equal\s+to\s+micro_batch_per_gpu \* gradient_acc_step \* world_size\s*"
+            r"(?P<batch>\d+) != (?P<micro>\d+) \*\s+(?P<steps>\d+) \*\s+%s" % _MANY,
             says="DeepSpeed's train_batch_size {batch} is not {micro} (micro batch) x {steps} (accumulation) x {size} (WORLD_SIZE).",
+            ranks=False,
+        ),
+        Printed(
+            r"(?:Error|Exception): (?P<what>[^\n]{0,200}?(?:(?:must|should|needs? to) be (?:evenly )?(?:a )?(?:round )?"
+            r"(?:multiple of|divisible by|divided by)|not (?:a )?multiple of|not divisible by) (?:the )?(?:total )?%s)" % _PARTS,
+            says="A size of the job does not fit the number that it is to be divided among: {what}.",
+            ranks=False,
+        ),
+        Printed(r"Error: [^\n]{0,40}[Bb]atch ?size should match the number of (?:gpus|GPUs)", ranks=False),
+        Printed(
+            r"AssertionError: (?P<whole>\d+) is not divisible by (?P<parts>\d+)",
+            beside=r"ensure_divisib|parallel_state|tensor_parallel|model_parallel|[Mm]egatron|vllm|sglang",
+            says="{whole} parts of the model cannot be divided among {parts} ranks.",
+            ranks=False,
+        ),
+        Printed(
+            r"AssertionError|assert [^\n]{0,60}batch_?size % ",
+            beside=(
+                r"assert [^\n]{0,60}batch_?size % (?:len\((?:\w+\.)?(?:devices|gpus|gpu_ids|device_ids)\)|\w*(?:gpus?|world_size|[Ww]orld"
+                r"|n_devices)\b)"
+            ),
+            says="The job asserts that its batch size is a multiple of the number of cards.",
+            ranks=False,
+        ),
+        Printed(
+            r"DeviceMesh only support homogeneous hardware, but found (?P<size>\d+) ranks and (?P<cards>\d+) \w+ devices",
+            says="The world size is {size}, which is no multiple of {cards}, the number of cards of this host.",
+            ranks=False,
+        ),
+        Printed(
+            r"Assertion failed: mpiSize == tp \* pp",
+            says="The parallel sizes do not multiply to the number of ranks that were launched.",
             ranks=False,
         ),
     ),
