@@ -1,26 +1,26 @@
-"""Look from outside at a job that nobody armed, and say who is waited for.
+"""Look from outside at a job without the probe, and name who it waits for.
 
 PID is any process of the job: a rank, its launcher, or a worker. Without it
-the ranks on this host are found by themselves: by the environment with which
+the ranks on this host are found automatically: by the environment with which
 they were started (torchrun, srun, mpirun, a launch by hand), by their parents
 and by their connections (mp.spawn, Ray). --all looks at each job of this host.
 
-Nothing in a rank takes part, and nothing is stopped: /proc is read, and the
-Python stacks by py-spy (pip install 'ddp-probe[attach]') while the process
-runs. --native also shows the C functions in which a rank waits; for that
-py-spy stops one rank after another, for some tenths of a second, which are
-printed. What may not be read is named with the reason and the command that
+The ranks do not take part, and none is stopped: it reads /proc, and py-spy
+(pip install 'ddp-probe[attach]') reads the Python stacks while the process
+runs. --native also shows the C functions in which a rank waits; for that,
+py-spy stops one rank after another for some tenths of a second, which are
+printed. What cannot be read is named with the reason and the command that
 would allow it.
 
 What was seen is a run of its own in DDP_PROBE_DIR: 'report', 'stacks', 'logs',
-'bundle' and 'gather' read it later. Looks tell less than the probe: findings
-say with which confidence, and a job that is at work is undecided, not clear.
+'bundle' and 'gather' read it later. Looks show less than the probe: findings
+state their confidence, and a job that is at work is undecided, not clear.
 docs/attach.md has more, and the lines for several hosts.
 
 exit codes:
-  0  never: looks from outside do not prove that a job does well
+  0  never: looks from outside do not prove that a job is healthy
   1  found: an error; with --strict, a warning too
-  2  there is no job to look at, or nothing may be read
+  2  there is no job to look at, or nothing can be read
   3  undecided, or a warning alone; the reasons are printed
 """
 
@@ -34,7 +34,7 @@ from ddp_probe.cli import report
 from ddp_probe.cli._commands import FILES, Command
 from ddp_probe.showing import forms
 
-COMMAND = Command("attach", order=95, summary="Look at a job without the probe, and say who is waited for.", paints=True, offers={"html": FILES})
+COMMAND = Command("attach", order=95, summary="Look at a job without the probe, and name who it waits for.", paints=True, offers={"html": FILES})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,17 +6,17 @@ of models' parameters, dumps of the Flight Recorder, the report as text and as
 JSON, the environment block, the parts of the job's source that the report
 looks into, and, if the run is of this host, doctor's table without live
 checks, and without those that import torch if its ranks have imported this
-Python's torch and no card shows itself. 'report', 'logs', 'stacks' and
+Python's torch and no card is detected. 'report', 'logs', 'stacks' and
 'explain RULE' read it on any machine:
 
   python -m ddp_probe report ddp_probe-RUN.tar.gz
 
 Before it is written, the listing says what it holds, what was masked, and
-what was left out. Masked is whatever looks like a credential, by its name,
-its form or its place, and the values that this shell's environment has under
-names such as HF_TOKEN. Names of users, hosts and folders are not: read the
-listing, and look into the archive, before you publish it. --list writes
-nothing.
+what was left out. Whatever looks like a credential, by its name, its form or
+its place, is masked, and so are the values that this shell's environment has
+under names such as HF_TOKEN. Names of users, hosts and folders are not masked:
+read the listing, and look into the archive, before you publish it. --list
+writes nothing.
 
 The archive has at most 20 MiB, or --max-bytes. What does not fit is cut from
 the middle of the largest logs, in whole lines, or left out.

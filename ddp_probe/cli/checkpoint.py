@@ -6,9 +6,9 @@ PATH is a file, a folder (its checkpoints and those below), or a pattern. These
 are recognised by their content: archives and older files of torch.save,
 TorchScript, safetensors, folders of torch.distributed.checkpoint, sharded
 indices of Hugging Face (*.index.json); and what is found in their place: a
-git-lfs pointer, an HTML page, an empty or a cut file, and files of GGUF, ONNX,
-TensorFlow, numpy, joblib and a tokenizer. What is not whole and is open for
-writing is being written, and not judged.
+git-lfs pointer, an HTML page, an empty or truncated file, and files of GGUF,
+ONNX, TensorFlow, numpy, joblib and a tokenizer. A file that is not whole and is
+open for writing is still being written, and is not judged.
 
 Only directories, headers and pickles are read, so a file of 100 GB takes no
 longer than a small one. --deep reads every byte and compares the checksum of
@@ -46,7 +46,7 @@ exit codes:
   0  every file is whole
   1  one is broken, or does not fit the one that --against names
   2  usage: the command line is wrong, or there is nothing to judge
-  3  none is broken, and one could not be judged
+  3  none is broken, but one could not be judged
 """
 
 import argparse

@@ -9,7 +9,7 @@ To have it in each new shell:
   bash:
     python -m ddp_probe completion bash > ~/.ddp-probe.bash
     echo '. ~/.ddp-probe.bash' >> ~/.bashrc
-  zsh, in which ~/.zshrc calls compinit before:
+  zsh (~/.zshrc must call compinit first):
     python -m ddp_probe completion zsh > ~/.ddp-probe.zsh
     echo '. ~/.ddp-probe.zsh' >> ~/.zshrc
   fish:

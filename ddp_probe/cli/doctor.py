@@ -1,8 +1,9 @@
 """Check this host before a job starts, from its packages to ranks that compute.
 
 Without an argument it checks what a launch over all cards of this host needs;
-without a card, what one on the CPU needs. What follows -- is a launch command,
-which is read and not run: doctor -- torchrun --nproc_per_node=8 train.py
+without a card, what a launch on the CPU needs. What follows -- is a launch
+command, which is read but not run:
+  doctor -- torchrun --nproc_per_node=8 train.py
 
 The live checks run in child processes, each with a time limit, so that a crash
 or a hang of a driver is a finding. --static leaves them out: no card is used.
@@ -14,7 +15,7 @@ table: torchrun --nnodes=2 --nproc_per_node=1 ... -m ddp_probe doctor
   verdict   found, undecided or clear
   checks    a list of id, slug, title, looks_at, status (ok, warn, fail,
             unknown, skipped), saw, remedy, details, seconds
-  hosts     over several hosts: what each one answered; else absent
+  hosts     over several hosts: what each host answered; else absent
 
 'python -m ddp_probe explain DOC301' says what a check looks at.
 
@@ -22,7 +23,7 @@ exit codes (below torchrun 0 after a page, unless --exit-code is given):
   0  no check fails (some may warn)
   1  a check fails
   2  usage: the command line is wrong
-  3  no check fails, and one could not look
+  3  no check fails, but at least one could not be done
 """
 
 import argparse
@@ -54,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--backend", default="", metavar="B", help="backend of the process group (default: the vendor's if it is registered, else gloo)"
     )
     parser.add_argument(
-        "--device", default="", metavar="D", help="device type, such as gcu, npu, cuda or cpu (default: the accelerator that shows itself)"
+        "--device", default="", metavar="D", help="device type, such as gcu, npu, cuda or cpu (default: the accelerator that is detected)"
     )
     parser.add_argument("--static", action="store_true", help="use no card and start no rank")
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds that a child may take (default: 60)")

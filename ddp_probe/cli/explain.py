@@ -9,7 +9,7 @@ With a PATH, which is a run, a file of one or an archive of 'bundle', the page
 begins with what the rule found there and the change: as a diff of the job's
 own source for patch -p1, if the source is available, and as shell lines, such
 as variables to set and the command to start the job. If the source has changed
-since the run began, that is said, and there is no diff.
+since the run began, the page says so and has no diff.
 
 --diff prints the diff alone; without a PATH, that of the newest run:
 
@@ -165,7 +165,11 @@ def _diff(module: Any, paths: List[str]) -> int:
         changes = list(dict.fromkeys("\n".join(lines) for lines in map(own_change.diff, diagnosis.findings) if lines))
         newer = source.newer([file for finding in diagnosis.findings for file in own_change.files(finding)], diagnosis.run)
         if newer or not changes:
-            why = "The rule finds nothing in %s." % diagnosis.run.name if not diagnosis.findings else "Its change is not one of a file that is here."
+            why = (
+                "The rule finds nothing in %s." % diagnosis.run.name
+                if not diagnosis.findings
+                else "Its change is not in a file that is available here."
+            )
             changed = "%s changed at %s, after the run began." % newer if newer else why
             raise UnusableError(what="No diff can be made.", why=changed, what_to_do="The page says what to change: the same command without --diff.")
     _print_as_it_is("\n".join(changes) + "\n")

@@ -1,6 +1,6 @@
 """Bring a run from the disks of many hosts to rank 0, and print its report.
 
-Start it as a job over the hosts on which the run's files are, one process per
+Start it as a job over the hosts that have the run's files, one process per
 host. Each host folds its own files, and rank 0 prints the report:
 
   torchrun --nnodes=N --nproc_per_node=1 ... -m ddp_probe gather [RUN]
@@ -11,28 +11,28 @@ gathers from this host alone. RUN is as in 'report'; the default is the newest
 run on the host of rank 0. Other hosts take the run of the same name or, if
 they have none, the one with the same rendezvous.
 
-What has come stays in RUN.gathered beside the run, or in --into DIR, one fold
-per host, and 'report DIR' shows the same report on any machine. Start gather
-again, and it brings only what is not there yet.
+What has arrived is kept in RUN.gathered beside the run, or in --into DIR, one
+fold per host, and 'report DIR' shows the same report on any machine. If gather
+is started again, it brings only what is still missing.
 
---logs brings the files of the run too, into DIR/logs/HOST, and continues
-those of which a part is there. They are what the probe has written, without
+--logs also brings the files of the run, into DIR/logs/HOST, and completes
+those that are there in part. They are what the probe has written, without
 further masking: 'bundle' makes a masked archive.
 
-Only hosts of the launch come in: by a token that rank 0 tells through
+Only hosts of the launch are admitted: by a token that rank 0 passes on through
 torchrun's store, or that follows from MASTER_PORT and the launch's name
 (rendezvous id, job of the scheduler or of MPI). Without a name, whoever knows
-the port can make it. Other connections are counted in one line, have ten
-seconds, and keep no host out.
+the port can make the token. Other connections are counted in one line, are
+closed after ten seconds, and keep no host out.
 
-A host that does not come within --time-limit, or stops sending for that long,
-is a line of the report, and its ranks are 'not seen'.
+A host that does not connect within --time-limit, or stops sending for that
+long, is a line of the report, and its ranks are 'not seen'.
 
 exit codes, of each rank (below torchrun 0, unless --exit-code is given):
   0  clear: every rank ended normally; warnings may be printed
   1  found: an error; with --strict, a warning too
   2  usage: the command line is wrong, or no host has a run
-  3  undecided: no rule can name a cause; or a rank has lost rank 0
+  3  undecided: no rule can name a cause; or a rank lost rank 0
 """
 
 import argparse
@@ -61,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--into", metavar="DIR", default="", help="where rank 0 keeps what comes; default: RUN.gathered beside the run")
     parser.add_argument("--logs", action="store_true", help="bring the files of the run too")
     parser.add_argument("--max-bytes", metavar="N", default="1G", help="most bytes that --logs brings, such as 200M; default 1G")
-    parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds to wait for a host to come or to go on; default 60")
+    parser.add_argument(
+        "--time-limit", type=float, default=60.0, metavar="S", help="seconds to wait for a host to connect or to continue; default 60"
+    )
     _launched.add_options(parser)
     report.add_forms(parser)
 

@@ -6,7 +6,7 @@ shell pattern, or an archive of 'bundle'; several are read as one run. The
 default is the newest run. --raw prints the original JSON lines, for grep and
 jq.
 
-A line is: time (UTC), rank (L: a launcher), event and phase, the important
+A line has: time (UTC), rank (L: a launcher), event and phase, the important
 fields, and the line of the job. In a terminal it is cut to the width; in a pipe
 it is complete. Times are by each host's own clock; 'report' aligns them.
 

@@ -1,10 +1,10 @@
 """List the runs, newest first: age, number of ranks, verdict, end, command.
 
 DIR is the folder of all runs. The default is DDP_PROBE_DIR, or ddp_probe_runs
-in this folder. Of each run, the first and last lines of the files are read.
-The verdict is the one of 'report': found and the rule, clear, or undecided. It
-is kept in the run's folder, in .verdict.json, until a file of the run changes.
-In a terminal, a long command is cut in the middle.
+in this folder. Of each run, only the first and last lines of the files are
+read. The verdict is that of 'report': found and the rule, clear, or undecided.
+It is kept in the run's folder, in .verdict.json, until a file of the run
+changes. In a terminal, a long command is cut in the middle.
 
 ended is one of
   well         every expected rank and every launcher has an end line without a

@@ -3,21 +3,21 @@
 RUN is a run as 'report' takes it, or an archive of 'bundle'; the default is
 the newest one that runs on this host, else the newest. Ranks that run are
 asked by a file in the run's folder (ask/stacks.N), and answer in their logs:
-no signal, no ptrace. Of other ranks, and of those that do not answer, the last
-stacks are shown that a suspected hang left in the log, or faulthandler next to
-it (rank*.stacks).
+no signal, no ptrace. For other ranks, and for those that do not answer, it
+shows the last stacks that a suspected hang left in the log, or faulthandler
+next to it (rank*.stacks).
 
-Without any run, the processes of this host are looked at from outside, as
+Without any run, it looks at the processes of this host from outside, as
 'attach' does.
 
-Equal stacks are one path of the tree. Each branch names its ranks, so that a
-thousand ranks are about ten lines. Lines of the job are bold; lines of
+Equal stacks are one path of the tree. Each branch names its ranks, so a
+thousand ranks take about ten lines. Lines of the job are bold; lines of
 libraries in a row are one line, the innermost. Main threads are shown;
 --threads adds the others, by name.
 
---folded writes every stack on a line, outermost frame first, with how many
-ranks have it: FRAME;FRAME;FRAME COUNT, as flame graph viewers read it. '-' is
-stdout.
+--folded writes each stack as one line, outermost frame first, with the number
+of ranks that have it: FRAME;FRAME;FRAME COUNT, as flame graph viewers read it.
+'-' is stdout.
 
 exit codes: 0 shown, 2 no run, or no stacks of any rank
 """

@@ -1,8 +1,8 @@
-"""Show where each rank of a running job stands, and for how long.
+"""Show where each rank of a running job is, and for how long.
 
 RUN is a run as 'report' takes it; the default is the newest one that runs on
 this host, else the newest. Without any run, it looks from outside, as 'attach'
-does, and prints what that shows. The ranks do not take part: their ledgers are
+does, and prints what it sees. The ranks do not take part: their ledgers are
 read, so a rank that hangs is seen too. Ranks at the same place share a row.
 Ranks that stand out come first, marked by >: those that the report would name,
 and only once others have waited for 3 s, else those that come last step after
@@ -31,7 +31,7 @@ until the job ends, or until Ctrl-C; in a pipe it is printed once.
 
 --cards asks the vendor's tool (efsmi, nvidia-smi, npu-smi and others) at each
 look what the cards of this host do: load, memory, heat, processes, and why a
-clock is lowered. What is in no documented form is printed as it is.
+clock is lowered. Output without a documented format is printed as it is.
 
 --json prints one object: run, time (Unix time), over (all processes have
 ended), absent (ranks without a ledger), problems (file to what is wrong with
@@ -43,9 +43,9 @@ memory (bytes), waited (0 to 1, of the last waited_of seconds), stands_out
 With --cards also cards: the fields of a cards.state line.
 
 --prometheus FILE writes each look as metrics for the textfile collector of
-node_exporter, in place of the table, until the job ends: by rank the state, the
-steps, when it moved last, and 1 if it stands out, the verdict of 'watch'. FILE
-is replaced as a whole; its name has to end in .prom.
+node_exporter, instead of the table, until the job ends: for each rank its
+state, its steps, when it last moved, and 1 if it stands out, the verdict of
+'watch'. FILE is replaced as a whole; its name must end in .prom.
 
 exit codes: 0 shown, 2 no run or no ledger
 """
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     from ddp_probe.showing.watch import watch_look, watched_files
 
     if args.prometheus and not args.prometheus.endswith(".prom"):
-        raise UsageError("--prometheus %s does not end in .prom." % args.prometheus, "The collector reads *.prom alone: name the file so.")
+        raise UsageError("--prometheus %s does not end in .prom." % args.prometheus, "The collector reads only *.prom: let the name end in that.")
     bundled.refuse([args.run] if args.run else [], "'watch'")
     seen = stacks.from_outside(args.run)
     if seen is not None:

@@ -43,12 +43,12 @@ def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -
     first = changes[0][1]
     ranks = [process.rank for process, _ in changes if process.rank is not None]
     site = first.begin.site
-    what = _changed(first.begin)
+    what = changed(first.begin.before, first.begin.after)
     return rule.found(
         ranks=ranks,
         verdict="The job succeeded because DDP_PROBE_FIX=%s changed a call%s on %s: %s, because %s."
         % (remedy, at(site), named(sorted(set(ranks))), what, first.begin.because),
-        evidence=[shown(call, _changed(call.begin)) for _, call in changes[:4]],
+        evidence=[shown(call, changed(call.begin.before, call.begin.after)) for _, call in changes[:4]],
         when=min(call.when for _, call in changes),
         remedy=first.begin.for_good or rule.remedy,
         change=for_good,
@@ -57,10 +57,11 @@ def _finding(rule: Rule, remedy: str, changes: _Made, for_good: change.Change) -
     )
 
 
-def _changed(told: schema.Remedied) -> str:
-    if not told.after:
-        return "%s was skipped" % ", ".join("%s(%s)" % pair for pair in told.before.items())
-    return "%s became %s" % tuple(", ".join("%s=%s" % pair for pair in values.items()) for values in (told.before, told.after))
+def changed(before: Dict[str, str], after: Dict[str, str]) -> str:
+    """Say what a remedy changed; a call that it left out has nothing after."""
+    if not after:
+        return "%s was skipped" % ", ".join("%s(%s)" % pair for pair in before.items())
+    return "%s became %s" % tuple(", ".join("%s=%s" % pair for pair in values.items()) or "nothing" for values in (before, after))
 
 
 # A job that did well only at a later start: why the failed starts before it died; each is judged as a separate run.

@@ -176,7 +176,7 @@ def files(paths: Sequence[str], what: str) -> Sources:
 def _matches(path: str) -> Tuple[List[str], int]:
     """Return the paths for a name, and the number of the requested launch. An existing path is used as it is, even if it looks like a pattern."""
     if not path:
-        raise UsageError("A path is empty.", "Look at the variable that it comes from. Without any path, the newest run is read.")
+        raise UsageError("A path is empty.", "Check the variable that it comes from. Without any path, the newest run is read.")
     for name, number in _readings(path):
         inside = os.path.join(root(), name)
         if os.path.lexists(name):

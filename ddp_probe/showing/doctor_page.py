@@ -52,7 +52,7 @@ def summary(counts: Mapping[str, int], say: Language = ENGLISH) -> str:
     numbers = {status: counts.get(status, 0) for status in _STYLES}
     words = [
         say("%d check fails" if numbers[FAIL] == 1 else "%d checks fail") % numbers[FAIL] if numbers[FAIL] else say("No check fails"),
-        say("%d could not look") % numbers[UNKNOWN] if numbers[UNKNOWN] else "",
+        say("%d could not be checked") % numbers[UNKNOWN] if numbers[UNKNOWN] else "",
         say("%d warns" if numbers[WARN] == 1 else "%d warn") % numbers[WARN] if numbers[WARN] else "",
         say("%d ok") % numbers[OK] if numbers[OK] else "",
         say("%d skipped") % numbers[SKIPPED] if numbers[SKIPPED] else "",
@@ -64,7 +64,7 @@ def _in_full(result: Result, width: int, say: Language) -> Iterator[StyledLine]:
     check, answer = result.check, result.answer
     yield StyledLine("%s %s %s" % (check.id, check.slug, say(answer.status)), _STYLES[answer.status])
     if say is not ENGLISH:  # What was seen, with its names and numbers, is in English.
-        yield from sentence(say("what has to be so: %s") % say.of(check, "title"), width, 4, paint.STRONG)
+        yield from sentence(say("expected: %s") % say.of(check, "title"), width, 4, paint.STRONG)
     yield from sentence(answer.saw, width, 4)
     for detail in answer.details[:_DETAILS]:
         yield from sentence(detail, width, 6, paint.QUIET)
@@ -175,7 +175,7 @@ def _rows(meeting: HostMeeting, facts: Sequence[str], say: Language) -> Iterator
         address = "%s %s" % (host.address, host.interface) if host.interface else host.address
         yield (host.name, spans(host.ranks), address, *(str(host.facts.get(name) or "-") for name in facts), _checks(host, say))
     if meeting.absent:
-        yield ("?", spans(meeting.absent), *("-" for _ in ("address", *facts)), say("did not come"))
+        yield ("?", spans(meeting.absent), *("-" for _ in ("address", *facts)), say("absent"))
 
 
 def _checks(host: MetHost, say: Language) -> str:

@@ -50,7 +50,7 @@ def rows(run: Run, rank_states: List[RankState], say: Language = ENGLISH) -> Ite
     for note in run.inventory.notes:
         yield "note", bundled.shown(note)
     if run.is_newest and not run.running and age(run) > _OLD:
-        yield "note", say("no path was given, and this is the newest run; a job that was started since has left none: python -m ddp_probe status")
+        yield "note", say("no path was given, so this is the newest run; a job that was started since has left none: python -m ddp_probe status")
 
 
 def age(run: Run) -> float:

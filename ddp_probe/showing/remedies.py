@@ -2,6 +2,7 @@
 
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
+from ddp_probe.judging.nevertheless import changed
 from ddp_probe.judging.words import named
 from ddp_probe.reading.model import Run
 from ddp_probe.shared import schema
@@ -47,8 +48,4 @@ def _sentence(one: Made) -> str:
     where = " at %s:%d" % (one.site.file, one.site.line) if one.site is not None else ""
     if not one.applied:
         return "%s did nothing on %s%s: %s." % (one.remedy, who, where, one.because)
-    return "%s on %s%s: %s became %s, because %s." % (one.remedy, who, where, _words(one.before), _words(one.after), one.because)
-
-
-def _words(values: Dict[str, str]) -> str:
-    return ", ".join("%s=%s" % pair for pair in values.items()) or "nothing"
+    return "%s on %s%s: %s, because %s." % (one.remedy, who, where, changed(one.before, one.after), one.because)

@@ -13,7 +13,7 @@ _HEAD: Dict[str, Tuple[str, ...]] = {
         "[中文](checks.zh-CN.md)",
         "",
         "One file each under `ddp_probe/judging/doctor/checks/`. `python -m ddp_probe explain DOC301` prints one. An id and a slug never change.",
-        "A check says ok, warn, fail, unknown (it could not look) or skipped, with the reason; what fails comes with what to do.",
+        "A check says ok, warn, fail, unknown (it could not be checked) or skipped, with the reason; a check that fails says what to do.",
     ),
     "zh": (
         "# doctor 的检查",
@@ -25,7 +25,7 @@ _HEAD: Dict[str, Tuple[str, ...]] = {
     ),
 }
 _COLUMNS = {
-    "en": "| check | what has to be so | what it looks at | if it fails |",
+    "en": "| check | expected | what it looks at | if it fails |",
     "zh": "| 检查 | 应当如此 | 检查什么 | 失败时怎么办 |",
 }
 

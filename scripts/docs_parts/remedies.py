@@ -13,13 +13,13 @@ def remedies_page() -> str:
         "# Remedies",
         "",
         "`DDP_PROBE_FIX=auto`, or names with commas in between, changes these calls while the job starts. Each change is an event",
-        "`remedy.applied` with before and after, said once on stderr, and undone by `ddp_probe.restore()`. A remedy that might be wrong does",
-        "nothing and says why (`remedy.declined`). Without the variable nothing is changed, ever. A remedy is temporary: each says how to make the",
-        "same change in code.",
+        "`remedy.applied` with before and after, is reported once on stderr, and is undone by `ddp_probe.restore()`. A remedy that might be",
+        "wrong does nothing and says why (`remedy.declined`). Without the variable, nothing is ever changed. A remedy is temporary: each says how",
+        "to make the same change in code.",
         "",
-        "What to know before: `atomic-save` needs room for the old and the new checkpoint at once. `backend` decides in each rank and sees no other",
-        "host. `settled-load` waits at most 30 s for half a file that nobody changes. torch 1.12 ends the whole process on a full disk,",
-        "with any remedy.",
+        "Before you use them: `atomic-save` needs disk space for the old and the new checkpoint at the same time. `backend` decides in each rank,",
+        "without knowing the other hosts. `settled-load` waits at most 30 s for an incomplete file that nothing writes to. torch 1.12 ends the whole",
+        "process on a full disk, with any remedy.",
     ]
     for remedy in declarations.remedies():
         lines += ["", "## %s" % remedy.word, "", prose(inspect.cleandoc(str(remedy.__doc__))), "", "| | |", "|---|---|"]

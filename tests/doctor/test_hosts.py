@@ -77,7 +77,7 @@ def test_a_cut_link_and_what_differs(start, answers, tmp_path):
     checks = first["checks"]
     assert {slug: each["status"] for slug, each in checks.items()} == {"hosts-meet": "ok", "links": "fail", "skew": "fail", "gloo-address": "fail"}
     assert re.match(
-        r"b and c do not reach each other: b \(10\.77\.0\.2, eth0\) to 10\.77\.0\.3:\d+: No route to host;"
+        r"b and c cannot reach each other: b \(10\.77\.0\.2, eth0\) to 10\.77\.0\.3:\d+: No route to host;"
         r" c \(10\.77\.0\.3, eth0\) to 10\.77\.0\.2:\d+: No route to host\.$",
         checks["links"]["saw"],
     )
@@ -97,7 +97,7 @@ def test_a_host_that_does_not_come(start, answers):
     doctors = [start("a", 0, 2, 29513, {"seconds": 1}), start("b", 1, 2, 29514, {"seconds": 1})]
     ended(doctors)
     alone, lost = answers(0), answers(1)
-    assert alone["checks"]["hosts-meet"]["saw"] == "Rank 1 of 2 did not come to 10.77.0.1:29513 within 1 s. There were a (rank 0)."
+    assert alone["checks"]["hosts-meet"]["saw"] == "Rank 1 of 2 did not reach 10.77.0.1:29513 within 1 s. There were a (rank 0)."
     assert (alone["checks"]["links"]["status"], alone["verdict"]) == ("skipped", "found")
     assert alone["table"][-1].split() == ["?", "1", *"-" * (len(alone["table"][-1].split()) - 5), "did", "not", "come"]
     saw = lost["checks"]["hosts-meet"]["saw"]
@@ -113,8 +113,8 @@ def test_a_rank_that_comes_twice(start, answers):
     assert "rank 0 of 2 on b does not belong to this meeting" in answers(0)["checks"]["hosts-meet"]["saw"]
     ended([start("c", 1, 2, 29515, {"seconds": 200}), first])
     answer = answers(0)["checks"]["hosts-meet"]
-    assert answer["saw"] == "Rank 0 on b came as well, and a has that rank already. There were a (rank 0), c (rank 1)."
-    assert answer["remedy"].startswith("Give each host a RANK of its own (torchrun: --node_rank)")
+    assert answer["saw"] == "Rank 0 on b arrived as well, but a has that rank already. There were a (rank 0), c (rank 1)."
+    assert answer["remedy"].startswith("Give each host its own RANK (torchrun: --node_rank)")
 
 
 def test_a_port_that_is_taken(hosts, start, answers):

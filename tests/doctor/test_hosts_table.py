@@ -33,7 +33,7 @@ def test_one_row_per_host():
         "  one    0-1    10.0.0.9 eth0  8 gcu  1.12.1  2.1.5   3.8.18  0.10.7    1 failed",
         "  two/2  2      10.0.0.9 eth0  8 gcu  1.12.1  2.1.5   3.8.18  0.10.7    1 failed",
         "  two/4  4      10.0.0.9 eth0  8 gcu  1.12.1  2.1.5   3.8.18  0.10.7    1 ok",
-        "  ?      3      -              -      -       -       -       -         did not come",
+        "  ?      3      -              -      -       -       -       -         absent",
         "",
         "shm-size fails on one, two/2",
         "  It is small.",
@@ -64,5 +64,5 @@ def test_two_numbers_of_one_card():
     host.once("launch", lambda: live_ranks.Launch(host.once("plan", dict), [ChildAnswer([each], 0, "", 1.0) for each in said]))
     (result,) = examine(host, [own_card_each])
     assert verdict([result]) == "found"
-    assert result.answer.saw == "Ranks 0-1 have one card, GCU-7."
+    assert result.answer.saw == "Ranks 0-1 share one card, GCU-7."
     assert "TOPS_VISIBLE_DEVICES or" in result.answer.remedy

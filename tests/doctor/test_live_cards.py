@@ -61,7 +61,7 @@ def test_the_remedy_leaves_the_cards_out(broken, followed):
     )
     assert set(statuses(followed).values()) == {"ok"}
     kind = "gcu" if sys.version_info >= (3, 11) else "xla"
-    assert followed["card-computes"].answer.saw == "2 cards computed what the CPU computes: %s:0, %s:1." % (kind, kind)
+    assert followed["card-computes"].answer.saw == "2 cards computed the same as the CPU: %s:0, %s:1." % (kind, kind)
     assert followed["group-starts"].answer.saw == "2 ranks formed a group with eccl on gcu cards."
     assert re.match(r"\d+ MB/s: an all_reduce of 4 MB over 2 ranks took [\d.]+ ms", followed["bandwidth"].answer.saw)
     assert followed["own-card-each"].answer.details == ("rank 0: %s:0 GCU-0" % kind, "rank 1: %s:1 GCU-3" % kind)
@@ -73,7 +73,7 @@ def test_more_ranks_than_cards(gcu_env, clean_env, patched):  # noqa: F811  # th
     results = run(host)
     assert results["own-card-each"].answer[:3] == (
         "fail",
-        "3 ranks are asked for, and torch counts 2 gcu cards.",
+        "3 ranks are asked for, but torch counts 2 gcu cards.",
         "Start 2 ranks on this host: --nproc_per_node=2.",
     )
     assert {slug for slug, status in statuses(results).items() if status == "skipped"} == set(results) - {"own-card-each", "card-computes"}

@@ -80,7 +80,7 @@ def test_an_interface_that_is_absent(clean_env, monkeypatch):
         followed = run(Host(Request(device="cpu", seconds=SECONDS), clean_env(**{name: value})))
         assert ports == []
     assert statuses(followed) == {module.CHECK.slug: "skipped" if module.CHECK.slug == "own-card-each" else "ok" for module in LIVE}
-    assert followed["card-computes"].answer.saw.startswith("The CPU computes right. No card was tried: ")
+    assert followed["card-computes"].answer.saw.startswith("The CPU computes correctly. No card was tried: ")
     assert all("cards" not in result.answer.saw for result in followed.values())
 
 

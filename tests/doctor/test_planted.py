@@ -61,11 +61,11 @@ def test_a_device_type_that_nobody_knows(planter: Planter) -> None:
         ({"MASTER_ADDR": "no-such-host.invalid"}, "master-address", "no-such-host.invalid does not resolve"),
         ({"MASTER_ADDR": "192.0.2.7"}, "master-address", "192.0.2.7 is not an address of this host"),
         ({"MASTER_PORT": "70000"}, "master-port", "'70000' is not a valid port"),
-        ({"WORLD_SIZE": "8"}, "launcher-variables", "WORLD_SIZE is set in this shell, and RANK is not"),
-        ({"DDP_PROBE_HANG_AFTR": "5"}, "variable-names", "DDP_PROBE_HANG_AFTR: nobody reads it; DDP_PROBE_HANG_AFTER is read"),
+        ({"WORLD_SIZE": "8"}, "launcher-variables", "WORLD_SIZE is set in this shell, but RANK is not"),
+        ({"DDP_PROBE_HANG_AFTR": "5"}, "variable-names", "DDP_PROBE_HANG_AFTR: nothing reads it; DDP_PROBE_HANG_AFTER is read"),
         ({"DDP_PROBE_HANG_AFTER": "soon"}, "variable-names", "DDP_PROBE_HANG_AFTER: The value must be"),
-        ({"NCCL_SOCKET_IFNAMES": "eth0"}, "variable-names", "NCCL_SOCKET_IFNAMES: nobody reads it; NCCL_SOCKET_IFNAME is read"),
-        ({"WORD_SIZE": "2"}, "variable-names", "WORD_SIZE: nobody reads it; WORLD_SIZE is read"),
+        ({"NCCL_SOCKET_IFNAMES": "eth0"}, "variable-names", "NCCL_SOCKET_IFNAMES: nothing reads it; NCCL_SOCKET_IFNAME is read"),
+        ({"WORD_SIZE": "2"}, "variable-names", "WORD_SIZE: nothing reads it; WORLD_SIZE is read"),
         ({"DDP_PROBE_DIR": "/proc/nowhere/runs"}, "run-folder-writable", "/proc/nowhere/runs cannot be written"),
     ],
     ids=str,
@@ -136,7 +136,7 @@ def test_two_versions_of_mmengine(planter: Planter, tmp_path: Path) -> None:
     answer = failing["one-copy"].answer
     assert answer.saw.startswith("mmengine is installed 2 times: 0.9.0 in %s, " % tmp_path)
     assert answer.remedy.startswith("Python imports 0.9.0 in %s. Remove the other: " % tmp_path)
-    assert answer.remedy.endswith("; or take its folder off PYTHONPATH.")
+    assert answer.remedy.endswith("; or remove its folder from PYTHONPATH.")
     assert planter.failing(planter.host()) == {}
 
 
@@ -149,7 +149,7 @@ def test_a_source_tree_that_shadows(planter: Planter, tmp_path: Path, monkeypatc
     answer = one_copy.check(planter.host(environ=_path(planter, tmp_path / "elsewhere")))
     assert answer.status == "fail"
     assert answer.saw.startswith("'import mmengine' takes %s, not mmengine " % (tmp_path / "mmengine"))
-    assert "Start the job from another folder than %s" % tmp_path in answer.remedy
+    assert "Start the job from a folder other than %s" % tmp_path in answer.remedy
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert one_copy.check(planter.host(environ=_path(planter, tmp_path / "elsewhere"))).status == "ok"
 
@@ -211,7 +211,7 @@ def test_device_files_of_another_group(run_python: Any, clean_env: Callable[...,
     (tmp_path / "gcu1").chmod(0o600)
     (tmp_path / "gcu0").chmod(0o666)
     said = run_python(code, env=clean_env()).stdout
-    assert said.startswith("fail 1 of 2 may not be read and written by this user: %s/gcu1." % dev)
+    assert said.startswith("fail 1 of 2 cannot be read and written by this user: %s/gcu1." % dev)
     assert "usermod -aG root $USER" in said
     (tmp_path / "gcu1").chmod(0o666)
     assert run_python(code, env=clean_env()).stdout.startswith("ok ")
@@ -245,7 +245,7 @@ def test_what_a_vendors_tool_lists(planter: Planter, tmp_path: Path, name: str) 
     assert (answer.status, answer.saw, len(answer.details)) == ("ok", "%s lists 2 cards." % tool, 2)
     if files:
         (dev / (files + "2")).touch()
-        assert vendor_tool.check(host).saw == "%s lists 2 cards, and there are 3 device files." % tool
+        assert vendor_tool.check(host).saw == "%s lists 2 cards, but there are 3 device files." % tool
     script.write_text("#!/bin/sh\necho no driver\nexit 9\n")
     assert vendor_tool.check(host).saw == "%s ended with exit code 9: no driver" % tool
 

@@ -87,7 +87,7 @@ def test_a_host_that_stops_and_one_that_does_not_come(launch, roots):
     done = ended(gathers.start(0, roots[0], "--json", "--time-limit", 4, program=_WAITS_FOR_TWO))
     _kill(second)
     absent, stopped = json.loads(done.stdout)["inventory"]["notes"]
-    assert re.fullmatch(r"not gathered: rank 2 of 3 did not come to 127\.0\.0\.1:\d+ within 4 s", absent)
+    assert re.fullmatch(r"not gathered: rank 2 of 3 did not reach 127\.0\.0\.1:\d+ within 4 s", absent)
     assert re.fullmatch(r"not gathered: \S+ \(rank 1\) stopped sending for 4 s: it had sent 3\.0 kB of .* of its fold", stopped)
     assert done.returncode == 3
 

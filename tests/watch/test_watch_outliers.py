@@ -38,8 +38,8 @@ def test_a_pair_without_the_other_half_stands_out(book: Any, folder: Path) -> No
     book(1, Call(op="barrier", seq=1, group="0-2"), world=3)
     book(2, Call(op="recv", seq=1, group="0-2", peer=1), world=3)
     assert _look(folder).outliers == {
-        1: "does not make the other half of recv 1 of rank 2",
-        2: "is in recv 1 with rank 1, which does not make the other half",
+        1: "does not make the call that matches recv 1 of rank 2",
+        2: "is in recv 1 with rank 1, which does not make the matching call",
     }
 
 
@@ -101,7 +101,7 @@ def test_a_half_in_the_backward_pass_and_a_half_in_a_call_are_both_named(book: A
     book(0, *returned(1, group="0-1"), Phase("backward", 4), world=2)
     book(1, Call(op="barrier", seq=2, group="0-1"), world=2)
     assert _look(folder).outliers == {
-        0: "is in backward of step 4, to which rank 1 does not come",
+        0: "is in backward of step 4, which rank 1 does not reach",
         1: "is in barrier 2, not in backward of step 4, in which 1 rank is",
     }
 

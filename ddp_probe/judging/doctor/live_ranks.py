@@ -204,11 +204,11 @@ def shared_cards(host: Host) -> str:
     if not made.cards:
         return ""
     if made.ranks > made.cards:
-        return "%s are asked for, and torch counts %s." % (counted(made.ranks, "rank"), counted(made.cards, made.device + " card"))
+        return "%s are asked for, but torch counts %s." % (counted(made.ranks, "rank"), counted(made.cards, made.device + " card"))
     ranks_of: Dict[str, List[int]] = {}
     for rank, found in launch(host).facts("set_device").items():
         ranks_of.setdefault(found["identity"] or found["card"], []).append(rank)
-    return " ".join("%s have one card, %s." % (subject(each), card) for card, each in ranks_of.items() if len(each) > 1)
+    return " ".join("%s share one card, %s." % (subject(each), card) for card, each in ranks_of.items() if len(each) > 1)
 
 
 def judge(host: Host, check: Check, stages: Sequence[str], remedy: str = "") -> Optional[Answer]:

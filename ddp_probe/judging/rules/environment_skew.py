@@ -28,7 +28,7 @@ _COMMUNICATION = re.compile(
 )
 
 _DETAIL = "A rank waits in the call that torch makes only with TORCH_DISTRIBUTED_DEBUG=DETAIL: another rank lacks the variable, or is not there."
-_WHO_HAS = "Print TORCH_DISTRIBUTED_DEBUG on each rank; if all have it, look for the rank that did not come."
+_WHO_HAS = "Print TORCH_DISTRIBUTED_DEBUG on each rank; if all have it, look for the rank that did not reach the call."
 
 RULE = Rule(
     id="DDP809",

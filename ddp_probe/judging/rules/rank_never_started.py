@@ -85,7 +85,7 @@ RULE = Rule(
             r"Socket Timeout",
             beside=r"in _new_process_group_helper\b|ProcessGroupGloo\(",
             unless=r"_create_process_group_wrapper",
-            says="A rank did not come to init_process_group.",
+            says="A rank did not reach init_process_group.",
             ranks=False,
         ),
     ),

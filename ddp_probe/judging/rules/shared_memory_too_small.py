@@ -31,7 +31,7 @@ RULE = Rule(
             unless=r"Too many open files|Permission denied|No such file or directory",
             ranks=False,
         ),
-        # What NCCL returned to each caller, where the warning above it was cut off.
+        # What NCCL returned to each caller, if the warning above it was cut off.
         Printed(
             r"NCCL INFO (?:[\w/]*/)?transport/shm\.cc:\d+ -> 2\b",
             nowhere=r"Permission denied|Too many open files",

@@ -93,7 +93,7 @@ def host_rows() -> Iterator[Tuple[str, str]]:
         if host.packages_of(_doctors_host()).version(name):
             yield name, host.packages_of(_doctors_host()).version(name)
     found = list(_visible_cards(facts.get("cards", {})))
-    yield from found or [("accelerator", "none shows itself")]
+    yield from found or [("accelerator", "none is detected")]
 
 
 def _visible_cards(counted: Dict[str, int]) -> Iterator[Tuple[str, str]]:
@@ -153,7 +153,7 @@ def of_run(diagnosis: Diagnosis, masker: Masker, *, is_here: bool) -> Rows:
     rows += list(_versions(run))
     rows += [("torch built", built() if is_here else "")]
     rows += [("CPUs", _alike(run, lambda process: str(process.started.cpus or "")))]
-    rows += list(_accelerators(run)) or [("accelerator", "none shows itself" if run.processes else "")]
+    rows += list(_accelerators(run)) or [("accelerator", "none is detected" if run.processes else "")]
     rows += [("vendor tools", tools() if is_here else "")]
     rows += list(_variables(run))
     return [(label, masker.page(text)) for label, text in rows]
@@ -229,7 +229,7 @@ def _card(process: LoggedProcess, name: str) -> str:
         *("%s=%s" % item for item in card.visible.items()),
         "redirected by %s" % card.shim if card.shim else "",
     ]
-    return ", ".join(part.strip() for part in parts if part) or "shows itself, and says no more"
+    return ", ".join(part.strip() for part in parts if part) or "is detected, and reports no more"
 
 
 def _variables(run: Run) -> Iterator[Tuple[str, str]]:

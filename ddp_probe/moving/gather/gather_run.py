@@ -86,7 +86,7 @@ def bring(request: GatherRequest, environ: Mapping[str, str]) -> int:
 
 def _not_ended(at: MeetingPlace, why: str) -> NotGatheredError:
     return NotGatheredError(
-        what="gather of rank %d on %s did not come to its end with rank 0 at %s:%d." % (at.rank, socket.gethostname(), at.address, at.port),
+        what="gather of rank %d on %s did not finish with rank 0 at %s:%d." % (at.rank, socket.gethostname(), at.address, at.port),
         why=why,
         what_to_do="See what rank 0 prints, and start gather again: what has arrived is kept.",
     )
@@ -106,7 +106,7 @@ def _told(at: MeetingPlace, key: str, seconds: float, environ: Mapping[str, str]
         file.flush()
         told = children.together([("agent_port", (file.name,), environ)], seconds + _MARGIN)[0]
     if "port" not in told.last:
-        why = "The store of torchrun's agent does not tell: %s." % (told.last.get("error") or told.how())
+        why = "The store of torchrun's agent could not be asked: %s." % (told.last.get("error") or told.how())
         raise _not_ended(at, why)
     return at._replace(port=int(told.last["port"]), token=str(told.last["token"]))
 

@@ -113,8 +113,8 @@ class GatherHub:
             return found + [sentence for _, files in sorted(self._hosts.items()) for sentence in files.lacking()]
 
     def _absent(self, ranks: List[int]) -> str:
-        who = "rank%s %s of %d did not come" % ("" if len(ranks) == 1 else "s", spans(ranks), self._place.world)
-        return "%s to %s:%d within %g s" % (who, self._place.address, self._place.port, self._seconds)
+        who = "rank%s %s of %d did not reach" % ("" if len(ranks) == 1 else "s", spans(ranks), self._place.world)
+        return "%s %s:%d within %g s" % (who, self._place.address, self._place.port, self._seconds)
 
     def strangers(self) -> List[str]:
         """Return who was refused, one sentence each, and how many did not know the launch, in one."""

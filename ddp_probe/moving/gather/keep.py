@@ -237,7 +237,7 @@ def _before(path: str) -> "_Before | None":
 def nothing_kept(folder: str, because: str) -> ProbeError:
     """Return the error for a gather to which nothing has come."""
     return UnusableError(
-        what="No fold has come to %s." % folder,
+        what="No fold has arrived at %s." % folder,
         why=because,
         what_to_do="Start gather on all hosts of the job, with the same DDP_PROBE_DIR as the job.",
     )

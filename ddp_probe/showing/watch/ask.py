@@ -127,7 +127,7 @@ def _request(folders: List[str]) -> int:
 def _silence(rank: _Rank, state: str, wait: float, fault: str) -> Silence:
     where = "process %d on %s" % (rank.pid, rank.host or "an unknown host")
     if state == "ended":
-        return Silence("has ended, and left no stacks", "'report' says how it ended.")
+        return Silence("has ended, and left no stacks", "'report' shows how it ended.")
     if state == LOOKED_AT:
         return Silence("was looked at from outside, and gave no stack", "'report' says why; 'attach' looks again.")
     if state == "gone":
@@ -140,7 +140,7 @@ def _silence(rank: _Rank, state: str, wait: float, fault: str) -> Silence:
         return Silence("was not asked, and left no stacks", "Ask without --wait 0.")
     return Silence(
         "did not answer within %g s: %s" % (wait, where),
-        "Native code may hold Python's lock, or its watcher does not run; 'watch' shows the call that it is in, and --wait 60 asks for longer.",
+        "Native code may hold the GIL, or its watcher does not run; 'watch' shows the call that it is in, and --wait 60 waits longer.",
     )
 
 

@@ -92,19 +92,19 @@ class _Reasons:
         if rank in parted.here:
             return self._stays(self._positions[rank])
         if parted.what in PAIRED:
-            return "does not make the other half of %s %d of rank %d" % (parted.what, parted.number, parted.here[0])
+            return "does not make the call that matches %s %d of rank %d" % (parted.what, parted.number, parted.here[0])
         return "is %s" % self._elsewhere(self._positions[rank])
 
     def _stays(self, position: Position) -> str:
         """Say of a rank that waits why it may be wrong itself."""
         parted = self._parted
         if parted.what in PAIRED:
-            return "is in %s %d with rank %d, which does not make the other half" % (position.op, position.number, position.peer)
+            return "is in %s %d with rank %d, which does not make the matching call" % (position.op, position.number, position.peer)
         where = "%s of step %d" % (position.phase, position.step) if parted.what in PASSES else _call(position)
         if parted.kind == ALONE:
             return "is in %s, and most of its group is not" % where
         wait = next((one for one in parted.circle if position.rank in one.here), parted)
-        return "is in %s, to which %s not come" % (where, "rank %d does" % wait.there[0] if len(wait.there) == 1 else "%d ranks do" % len(wait.there))
+        return "is in %s, which %s not reach" % (where, "rank %d does" % wait.there[0] if len(wait.there) == 1 else "%d ranks do" % len(wait.there))
 
     def _elsewhere(self, position: Position) -> str:
         """Say how the place of a rank differs from the call or the pass in which others are."""

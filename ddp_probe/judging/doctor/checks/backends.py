@@ -11,7 +11,7 @@ CHECK = Check(
     slug="backend-registered",
     title="The backend of the job is built into torch, or its plugin registers it.",
     looks_at="What torch.distributed lists in a child that imported the vendor's module, if there is one.",
-    remedy="Import the vendor's module before init_process_group, or choose a backend that is there.",
+    remedy="Import the vendor's module before init_process_group, or choose a backend that is available.",
     needs=("torch-imports", "vendor-module"),
 )
 
@@ -31,7 +31,7 @@ def check(host: Host) -> Answer:
     if known and known.backends and not of_vendor:
         return CHECK.warn(
             "torch.distributed has %s, and no backend of %s (%s)." % (shown, known.vendor, ", ".join(known.backends)),
-            "Install the plugin that registers %s; gloo works meanwhile, through the host's memory." % known.backends[0],
+            "Install the plugin that registers %s; until then gloo works, through the host's memory." % known.backends[0],
         )
     return CHECK.ok("torch.distributed has %s." % shown)
 

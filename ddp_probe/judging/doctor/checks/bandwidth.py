@@ -8,7 +8,7 @@ from ddp_probe.judging.doctor.live_ranks import plan
 CHECK = Check(
     id="DOC605",
     slug="bandwidth",
-    title="An all_reduce of some MB returns; its speed is a figure, and nothing is concluded from it.",
+    title="An all_reduce of several MB returns; its speed is reported, but not judged.",
     looks_at="The ranks of group-starts: the median of five all_reduce calls, on the slowest rank.",
     remedy="Small tensors passed and large ones did not: look at /dev/shm, at the locked-memory limit, and at the variables of the backend.",
     needs=("ddp-step",),

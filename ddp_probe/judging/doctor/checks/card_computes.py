@@ -11,7 +11,7 @@ from ddp_probe.judging.words import counted
 CHECK = Check(
     id="DOC601",
     slug="card-computes",
-    title="Each card multiplies two matrices as the CPU does; without a card, the CPU does it.",
+    title="Each card multiplies two matrices with the same result as the CPU; without a card, the CPU is tried alone.",
     looks_at="One child per card, side by side: it chooses the card, computes on it, copies the result back and compares it.",
     remedy="Look at the card with the tool of its vendor, and restart its driver or the host.",
     needs=("torch-imports", "vendor-module"),
@@ -23,7 +23,7 @@ def check(host: Host) -> Answer:
     """Ask each card."""
     absent = asked_and_absent(host)
     if absent:
-        return CHECK.blocked("It needs a %s card, and torch counts none." % absent)
+        return CHECK.blocked("It needs a %s card, but torch counts none." % absent)
     made = plan(host)
     told = host.ask_together("cards", [("card", _arguments(made, index), host.environ) for index in range(made.cards or 1)])
     bad = [(index, problem) for index, each in enumerate(told) for problem in [_problem(_subject(made, index, each), each)] if problem]
@@ -31,9 +31,9 @@ def check(host: Host) -> Answer:
         first = told[bad[0][0]]
         return CHECK.fail(" ".join(problem for _, problem in bad), _remedy(host, [index for index, _ in bad]), first.last_lines)
     if not made.cards:
-        return CHECK.ok("The CPU computes right. No card was tried: %s." % _why(made))
+        return CHECK.ok("The CPU computes correctly. No card was tried: %s." % _why(made))
     names = ", ".join(_name(made, index, each) for index, each in enumerate(told))
-    return CHECK.ok("%s computed what the CPU computes: %s." % (counted(made.cards, "card"), names), *_identities(told))
+    return CHECK.ok("%s computed the same as the CPU: %s." % (counted(made.cards, "card"), names), *_identities(told))
 
 
 def _arguments(made: LivePlan, index: int) -> Sequence[str]:
@@ -63,7 +63,7 @@ def _problem(name: str, told: ChildAnswer) -> str:
     if told.code != 0:
         return "%s %s; it was in %s." % (name, told.how(), at)
     wrong = str(told.last.get("wrong", "the child said nothing"))
-    return "%s computes wrong: %s." % (name, wrong) if wrong else ""
+    return "%s computes wrong results: %s." % (name, wrong) if wrong else ""
 
 
 def _remedy(host: Host, bad: List[int]) -> str:

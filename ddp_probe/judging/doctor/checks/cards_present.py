@@ -29,7 +29,7 @@ def check(host: Host) -> Answer:
     if not found.files:
         return CHECK.fail("torch counts no %s card, and no device file matches %s." % (cards.device_type(known), _patterns(host, known.device_files)))
     return CHECK.fail(
-        "There are %d device files (%s), and torch counts no %s card." % (len(found.files), found.files[0], cards.device_type(known)),
+        "There are %d device files (%s), but torch counts no %s card." % (len(found.files), found.files[0], cards.device_type(known)),
         "See what the vendor's tool%s says, and whether torch was built for these cards (DOC101) or its plugin is installed (DOC201)."
         % (" (%s)" % known.smi if known.smi else ""),
     )

@@ -11,7 +11,7 @@ CHECK = Check(
     id="DOC304",
     slug="clock",
     title="The clock of this host is right, and agrees with that of the file system.",
-    looks_at="The time that a file gets that is written in this folder now, and the time of this package's own files.",
+    looks_at="The time stamp of a file written to this folder now, and those of this package's files.",
     remedy="Let the host synchronise its clock (chrony or ntpd), then check again.",
 )
 _APART = 5.0  # Seconds; a file server answers late, and the clocks of a cluster are milliseconds apart.

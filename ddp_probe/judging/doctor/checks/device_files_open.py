@@ -23,10 +23,10 @@ def check(host: Host) -> Answer:
         return CHECK.skipped("There is no device file of an accelerator.")
     closed = [path for path in files if not os.access(path, os.R_OK | os.W_OK)]
     if not closed:
-        return CHECK.ok("%d of %d may be read and written: %s." % (len(files), len(files), ", ".join(files[:8])))
+        return CHECK.ok("%d of %d can be read and written: %s." % (len(files), len(files), ", ".join(files[:8])))
     group = _group(closed[0])
     return CHECK.fail(
-        "%d of %d may not be read and written by this user: %s." % (len(closed), len(files), ", ".join(closed[:8])),
+        "%d of %d cannot be read and written by this user: %s." % (len(closed), len(files), ", ".join(closed[:8])),
         "Add the user to the group %s: usermod -aG %s $USER, then log in again. In a container, give it the group: --group-add %s."
         % (group, group, group),
     )

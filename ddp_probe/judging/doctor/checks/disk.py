@@ -12,7 +12,7 @@ from ddp_probe.judging.doctor.host import Host
 CHECK = Check(
     id="DOC303",
     slug="disk-space",
-    title="There is space in the folders to which checkpoints, logs and temporary files go.",
+    title="There is free space in the folders for checkpoints, logs and temporary files.",
     looks_at="The free space and free inodes of this folder, of the folder of runs, and of the folder for temporary files.",
     remedy="Free some space, or start the job from a folder on another disk.",
 )

@@ -10,7 +10,7 @@ CHECK = Check(
     id="DOC804",
     slug="gloo-address",
     title="The name of each host resolves to an address that the other hosts reach, or GLOO_SOCKET_IFNAME names the interface.",
-    looks_at="The address that gloo takes on each host: that of GLOO_SOCKET_IFNAME, else the one that the host's own name resolves to.",
+    looks_at="The address that gloo uses on each host: that of GLOO_SOCKET_IFNAME, else the one that the host's own name resolves to.",
     remedy="Set GLOO_SOCKET_IFNAME to the interface between the hosts.",
     needs=("hosts-meet",),
     of_hosts=True,
@@ -26,9 +26,9 @@ def check(host: Host) -> Answer:
     met = meet(host, ())
     bad = [each for each in met.hosts if each.gloo.startswith(_LOOPBACK)]
     if not bad:
-        return CHECK.ok("Gloo takes an address of each host that is not a loopback.")
+        return CHECK.ok("On each host gloo uses an address that is not a loopback address.")
     names = ", ".join(each.name for each in bad)
-    saw = "Gloo would take %s on %s, as the name of the host leads there: other hosts cannot connect to it." % (bad[0].gloo, names)
+    saw = "Gloo would use %s on %s, because the name of the host resolves to it: other hosts cannot connect to it." % (bad[0].gloo, names)
     if met.hosts[0].facts.get("backend") == "gloo":
         return CHECK.fail(saw, _remedy(bad))
     return CHECK.warn(saw + " Only groups with the backend gloo need it, such as those for objects.", _remedy(bad))

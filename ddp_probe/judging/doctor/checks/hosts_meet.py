@@ -11,12 +11,12 @@ from ddp_probe.shared.meeting import is_launch, missing
 CHECK = Check(
     id="DOC801",
     slug="hosts-meet",
-    title="All ranks of the launch come to MASTER_ADDR:MASTER_PORT.",
-    looks_at="The doctor of every rank connects to that of rank 0, as the ranks of a job do, and each is waited for until the time limit.",
-    remedy="Start doctor on every host with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and another RANK each.",
+    title="All ranks of the launch reach MASTER_ADDR:MASTER_PORT.",
+    looks_at="The doctor of every rank connects to that of rank 0, as the ranks of a job do, and rank 0 waits for each until the time limit.",
+    remedy="Start doctor on every host with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and a different RANK on each.",
     of_hosts=True,
 )
-_TURNED_AWAY = "Give each host a RANK of its own (torchrun: --node_rank), and all hosts the same WORLD_SIZE, MASTER_ADDR and MASTER_PORT."
+_TURNED_AWAY = "Give each host its own RANK (torchrun: --node_rank), and all hosts the same WORLD_SIZE, MASTER_ADDR and MASTER_PORT."
 
 
 def check(host: Host) -> Answer:
@@ -24,7 +24,7 @@ def check(host: Host) -> Answer:
     if not is_launch(host.environ):
         return CHECK.skipped("This is not one rank of several: to check hosts together, start doctor with torchrun or srun on all of them.")
     if missing(host.environ):
-        return CHECK.blocked("It needs %s, and the environment has none." % " and ".join(missing(host.environ)))
+        return CHECK.blocked("It needs %s, which the environment does not have." % " and ".join(missing(host.environ)))
     met = meet(host, ())
     if met.error:
         return _alone(met)
@@ -38,18 +38,18 @@ def check(host: Host) -> Answer:
 
 def _absent(met: HostMeeting, seconds: float) -> Iterator[str]:
     if met.absent:
-        yield "%s of %d did not come to %s within %.0f s." % (subject(met.absent), met.world, met.place, seconds)
+        yield "%s of %d did not reach %s within %.0f s." % (subject(met.absent), met.world, met.place, seconds)
 
 
 def _strangers(met: HostMeeting) -> Iterator[str]:
     present = {rank: host.name for host in met.hosts for rank in host.ranks}
     for each in met.strangers:
         if each["world"] != met.world:
-            yield "%s came with WORLD_SIZE=%s, and rank 0 has %d." % (_who(each), each["world"], met.world)
+            yield "%s arrived with WORLD_SIZE=%s, but rank 0 has %d." % (_who(each), each["world"], met.world)
         elif each["rank"] in present:
-            yield "%s came as well, and %s has that rank already." % (_who(each), present[each["rank"]])
+            yield "%s arrived as well, but %s has that rank already." % (_who(each), present[each["rank"]])
         else:
-            yield "%s came from another launch, or too late." % _who(each)
+            yield "%s belongs to another launch, or was too late." % _who(each)
 
 
 def _who(stranger: "dict[str, object]") -> str:
@@ -61,7 +61,7 @@ def _remedy(met: HostMeeting) -> str:
         return _TURNED_AWAY
     address, _, port = met.place.rpartition(":")
     test = "python -c \"import socket; socket.create_connection(('%s', %s), 5)\"" % (address, port)
-    return "On the host of rank %s, look whether doctor runs there, and while rank 0 waits, run: %s" % (spans(met.absent[:1]), test)
+    return "On the host of rank %s, check whether doctor is running there, and while rank 0 waits, run: %s" % (spans(met.absent[:1]), test)
 
 
 def _alone(met: HostMeeting) -> Answer:
@@ -70,11 +70,11 @@ def _alone(met: HostMeeting) -> Answer:
     if met.error.startswith("listen"):
         return CHECK.fail(
             "Rank 0 cannot listen on port %s of this host (%s)." % (port, met.error),
-            "Look who has it with: ss -ltnp 'sport = :%s'. End it, or set another MASTER_PORT on all hosts." % port,
+            "See who uses it with: ss -ltnp 'sport = :%s'. End it, or set another MASTER_PORT on all hosts." % port,
         )
     if "does not belong" in met.error:
         return CHECK.fail("Rank 0 at %s turned this rank away: %s." % (met.place, met.error.partition("Error: ")[2]), _TURNED_AWAY)
     return CHECK.fail(
         "Rank %d did not meet rank 0 at %s (%s)." % (met.rank, met.place, met.error),
-        "Look whether rank 0 runs, whether MASTER_ADDR is an address of its host, and whether a firewall lets port %s through." % port,
+        "Check whether rank 0 is running, whether MASTER_ADDR is an address of its host, and whether a firewall lets port %s through." % port,
     )

@@ -29,7 +29,7 @@ def check(host: Host) -> Answer:
         return CHECK.skipped("No command is given after --, and torchrun is not on PATH.")
     python = armed_programs.interpreter(command, host.environ)
     if not python:
-        return CHECK.skipped("The Python that %s starts cannot be told." % command[0])
+        return CHECK.skipped("It is not known which Python %s starts." % command[0])
     if os.path.dirname(os.path.abspath(python)) == os.path.dirname(os.path.abspath(sys.executable)):
         return CHECK.skipped("%s starts this Python, which DOC501 looks at." % os.path.basename(command[0]))
     if activator.found_here(host).name not in ("active", "outdated"):

@@ -21,12 +21,12 @@ def check(host: Host) -> Answer:
     if found.launcher:
         return CHECK.ok("The command starts %s." % found.launcher)
     if not found.script:
-        return CHECK.skipped("%s is not a launcher or a Python program that is known here; what it starts cannot be told." % found.words[0])
+        return CHECK.skipped("%s is not a launcher or a Python program that is known here, so it is not known what it starts." % found.words[0])
     number = cards.count(host)
     rest = " ".join([("-m " if found.is_module else "") + found.script, *found.arguments])
     if number > 1:
         return CHECK.warn(
-            "python starts %s alone, and %d cards are visible: one of them works." % (found.script, number),
+            "python starts %s alone, and %d cards are visible: only one of them is used." % (found.script, number),
             "torchrun --nproc_per_node=%d %s" % (number, rest),
         )
     return CHECK.ok("python starts %s alone; %s." % (found.script, "one card is visible" if number else "no card is visible"))

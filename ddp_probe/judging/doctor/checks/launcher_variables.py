@@ -22,7 +22,7 @@ def check(host: Host) -> Answer:
     there = [name for name in _ALL if host.environ.get(name)]
     if not there:
         here = rank_info(host.environ)
-        return CHECK.ok("Rank %d of %s, told by %s." % (here.rank, here.world_size, here.launcher) if here.rank is not None else "None is set.")
+        return CHECK.ok("Rank %d of %s, according to %s." % (here.rank, here.world_size, here.launcher) if here.rank is not None else "None is set.")
     found = list(_problems(host, there))
     if found:
         return CHECK.fail(" ".join(saw for saw, _ in found), " ".join(dict.fromkeys(remedy for _, remedy in found)))
@@ -34,11 +34,11 @@ def _problems(host: Host, there: List[str]) -> Iterator[Tuple[str, str]]:
     missing = [name for name in _ALL if name not in there]
     if launch_command.inside(host) and missing and "RANK" in there:
         yield (
-            "%s %s set, and %s %s not: init_process_group with env:// needs all." % (*_are(there), *_are(missing)),
+            "%s %s set, but %s %s not: init_process_group with env:// needs all of them." % (*_are(there), *_are(missing)),
             "Start the ranks with torchrun, which sets them; or, if this shell starts no rank itself: unset %s" % " ".join(there),
         )
     elif left_over and not launch_command.inside(host):
-        yield "%s %s set in this shell, and RANK is not." % _are(left_over), "unset %s" % " ".join(left_over)
+        yield "%s %s set in this shell, but RANK is not." % _are(left_over), "unset %s" % " ".join(left_over)
     for name, least in (("RANK", 0), ("LOCAL_RANK", 0), ("WORLD_SIZE", 1)):
         value = host.environ.get(name, "")
         if value and not (value.isdigit() and int(value) >= least):

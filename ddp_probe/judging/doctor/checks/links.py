@@ -10,9 +10,9 @@ from ddp_probe.judging.words import counted
 CHECK = Check(
     id="DOC802",
     slug="links",
-    title="Each host reaches each other host, not only that of rank 0.",
-    looks_at="Each host listens on a port of its choice, as backends do, and each other host connects to it.",
-    remedy="Open all ports between these hosts, as backends let the system choose a port.",
+    title="Every host can reach every other host, not only the host of rank 0.",
+    looks_at="Each host listens on a port of its choice, as backends do, and every other host connects to it.",
+    remedy="Open all ports between these hosts, because backends let the system choose a port.",
     needs=("hosts-meet",),
     of_hosts=True,
 )
@@ -30,7 +30,7 @@ def check(host: Host) -> Answer:
         shown = " ".join(_sentence(links) for links in pairs[:_LISTED])
         more = " And %s more." % counted(len(pairs) - _LISTED, "pair") if len(pairs) > _LISTED else ""
         return CHECK.fail(shown + more, _remedy(pairs[0][0]), tuple(_line(link) for link in met.cut))
-    return CHECK.ok("Each of %d hosts reaches each other one." % len(met.hosts))
+    return CHECK.ok("Each of the %d hosts can reach every other host." % len(met.hosts))
 
 
 def _pairs(cut: List[CutLink]) -> List[List[CutLink]]:
@@ -44,8 +44,8 @@ def _pairs(cut: List[CutLink]) -> List[List[CutLink]]:
 def _sentence(links: List[CutLink]) -> str:
     first = links[0]
     if len(links) > 1:
-        return "%s and %s do not reach each other: %s." % (first.host, first.other, "; ".join(map(_line, links)))
-    return "%s does not reach %s: %s." % (first.host, first.other, _line(first))
+        return "%s and %s cannot reach each other: %s." % (first.host, first.other, "; ".join(map(_line, links)))
+    return "%s cannot reach %s: %s." % (first.host, first.other, _line(first))
 
 
 def _line(link: CutLink) -> str:

@@ -9,7 +9,7 @@ from ddp_probe.judging.doctor.host import Host
 CHECK = Check(
     id="DOC401",
     slug="master-address",
-    title="The address at which the ranks meet resolves, and the host of rank 0 has it.",
+    title="The address at which the ranks meet resolves, and belongs to the host of rank 0.",
     looks_at="MASTER_ADDR, or --master_addr and --rdzv_endpoint of the launch command, the resolver, and this host's own addresses.",
     remedy="Set it to an address of the host of rank 0 that all hosts can reach; 127.0.0.1 on one host.",
 )
@@ -31,7 +31,7 @@ def check(host: Host) -> Answer:
         return CHECK.fail("%s is not an address of this host, which starts rank 0." % shown, _remedy(host))
     if own and launch_command.hosts(host) > 1 and all(str(one).startswith("127.") or one == "::1" for one in found):
         return CHECK.fail(
-            "%s is the loopback address, and %d hosts are to meet there." % (shown, launch_command.hosts(host)),
+            "%s is the loopback address, but %d hosts are to meet there." % (shown, launch_command.hosts(host)),
             "Pass the address by which the other hosts reach the host of rank 0: 'hostname -I' lists its addresses there.",
         )
     return CHECK.ok("%s%s." % (shown, here))

@@ -21,7 +21,7 @@ def check(host: Host) -> Answer:
     """Bind it."""
     text = launch_command.master_port(host)
     if not text:
-        return CHECK.skipped("No port is given: torchrun takes 29500, or a free one with --standalone.")
+        return CHECK.skipped("No port is given: torchrun uses 29500, or a free one with --standalone.")
     if not text.isdigit() or not 0 <= int(text) < 1 << 16:
         return CHECK.fail("%r is not a valid port." % text, "Choose a port from 1024 to 65535: %s" % _other(host))
     port = int(text)
@@ -40,7 +40,7 @@ def check(host: Host) -> Answer:
             "Port %d cannot be bound: %s%s." % (port, exc.strerror or exc, _holder(host, port)), "Choose another port: %s" % _other(host)
         )
     if port < _LOW and os.geteuid() == 0:
-        return CHECK.ok("Port %d is free; other users than root may not bind it." % port)
+        return CHECK.ok("Port %d is free; only root may bind it." % port)
     return CHECK.ok("Port %d is free." % port)
 
 

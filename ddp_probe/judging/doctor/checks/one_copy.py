@@ -13,7 +13,7 @@ CHECK = Check(
     slug="one-copy",
     title="Each package is installed once, and the installed copy is the one that is imported.",
     looks_at="The metadata of all distributions on the path, and the folder that each package would be imported from.",
-    remedy="Uninstall the copies that are not wanted, and start the job from a folder without a package of that name.",
+    remedy="Uninstall the copies that you do not want, and start the job from a folder without a package of that name.",
 )
 _FULL = ("mmcv", "mmcv-full", "mmcv-lite")  # All bring the module mmcv.
 
@@ -25,7 +25,7 @@ def check(host: Host) -> Answer:
     if found:
         return CHECK.fail(" ".join(saw for saw, _ in found), " ".join(remedy for _, remedy in found))
     there = ", ".join(name for name in KNOWN_PACKAGES if told.origin(name))
-    return CHECK.ok("%s: each is there once, and none is shadowed." % there if there else "None of %s is installed." % ", ".join(KNOWN_PACKAGES))
+    return CHECK.ok("%s: each is installed once, and none is shadowed." % there if there else "None of %s is installed." % ", ".join(KNOWN_PACKAGES))
 
 
 def _problems(told: Packages) -> Iterator[Tuple[str, str]]:
@@ -47,7 +47,7 @@ def _problems(told: Packages) -> Iterator[Tuple[str, str]]:
 
 def _keep_one(name: str, places: List[Tuple[str, str]]) -> str:
     others = ["%s/%s and %s/%s-%s.dist-info" % (folder, name, folder, name, version) for version, folder in places[1:]]
-    return "Python imports %s in %s. Remove the other: %s; or take its folder off PYTHONPATH." % (*places[0], "; ".join(others))
+    return "Python imports %s in %s. Remove the other: %s; or remove its folder from PYTHONPATH." % (*places[0], "; ".join(others))
 
 
 def _shadowed(name: str, told: Packages) -> Iterator[Tuple[str, str]]:
@@ -59,6 +59,6 @@ def _shadowed(name: str, told: Packages) -> Iterator[Tuple[str, str]]:
     if folder != places[0][1] and os.path.isdir(os.path.join(places[0][1], name)):
         yield (
             "'import %s' takes %s, not %s %s in %s." % (name, os.path.dirname(origin), name, *places[0]),
-            "Start the job from another folder than %s, or take that folder off PYTHONPATH; or uninstall the other copy if this one is meant."
+            "Start the job from a folder other than %s, or remove that folder from PYTHONPATH; or uninstall the other copy if this one is meant."
             % folder,
         )

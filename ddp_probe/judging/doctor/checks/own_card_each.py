@@ -1,4 +1,4 @@
-"""Each rank has a card of its own."""
+"""Each rank has its own card."""
 
 from typing import Tuple
 
@@ -11,8 +11,8 @@ from ddp_probe.judging.words import counted, named
 CHECK = Check(
     id="DOC606",
     slug="own-card-each",
-    title="Each rank has a card of its own.",
-    looks_at="The card that each rank of group-starts chose: its UUID or its bus id if the runtime says it, else its number.",
+    title="Each rank has its own card.",
+    looks_at="The card that each rank of group-starts chose: its UUID or its bus id if the runtime reports it, else its number.",
     remedy="Start one rank per card, and let each call set_device(LOCAL_RANK).",
     needs=("torch-imports", "card-computes", "ranks-and-cards"),
     live=True,
@@ -31,7 +31,7 @@ def check(host: Host) -> Answer:
     without = [rank for rank in range(made.ranks) if rank not in found]
     if without:
         return CHECK.blocked("It needs group-starts: %s did not come as far as set_device." % named(without))
-    by = "UUIDs or bus ids" if all(each["identity"] for each in found.values()) else "numbers, as the runtime says no UUID and no bus id"
+    by = "UUIDs or bus ids" if all(each["identity"] for each in found.values()) else "numbers, because the runtime reports no UUID and no bus id"
     return CHECK.ok("%d ranks have %d cards, compared by their %s." % (made.ranks, len(found), by), *_cards(host))
 
 
@@ -45,4 +45,4 @@ def _remedy(host: Host) -> str:
     if made.ranks > made.cards:
         return "Start %s on this host: --nproc_per_node=%d." % (counted(made.cards, "rank"), made.cards)
     names = " or ".join(made.known.visible) if made.known and made.known.visible else "the visible devices"
-    return "Two numbers lead to one card. Look at %s, which must not name a card twice." % names
+    return "Two numbers name the same card. Look at %s, which must not name a card twice." % names

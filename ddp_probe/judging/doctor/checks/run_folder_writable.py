@@ -12,7 +12,7 @@ CHECK = Check(
     id="DOC502",
     slug="run-folder-writable",
     title="The folder of runs can be written.",
-    looks_at="DDP_PROBE_DIR, or ddp_probe_runs in this folder; a file is made there, or in the folder in which it would be made, and removed.",
+    looks_at="DDP_PROBE_DIR, or ddp_probe_runs in this folder; a file is created and removed there, or in the folder in which it would be created.",
     remedy="Point DDP_PROBE_DIR to a folder that can be written: export DDP_PROBE_DIR=/tmp/ddp_probe_runs",
 )
 

@@ -28,9 +28,9 @@ def check(host: Host) -> Answer:
             "%s is not on PATH." % first, "python -m torch.distributed.run, in place of torchrun" if first == "torchrun" else "Correct the name."
         )
     if not found.script or found.is_module:
-        return CHECK.ok("%s is there." % (shutil.which(first) or first))
+        return CHECK.ok("%s exists." % (shutil.which(first) or first))
     if os.path.isfile(found.script):
-        return CHECK.ok("%s is there." % found.script)
+        return CHECK.ok("%s exists." % found.script)
     return CHECK.fail("%s does not exist, seen from %s." % (found.script, os.getcwd()), _similar(found.script))
 
 
@@ -45,5 +45,5 @@ def _similar(script: str) -> str:
         return "No such folder here: %s. Change to the one from which the path is right." % folder
     close = difflib.get_close_matches(os.path.basename(script), os.listdir(folder), n=1)
     if close:
-        return "Use %s, which is there." % os.path.join(os.path.dirname(script), close[0])
+        return "Use %s, which exists." % os.path.join(os.path.dirname(script), close[0])
     return "Correct the path, or change to the folder that has the program."

@@ -8,7 +8,7 @@ from ddp_probe.judging.doctor.host import Host
 CHECK = Check(
     id="DOC301",
     slug="shared-memory",
-    title="Shared memory (/dev/shm) is large enough for DataLoader workers and for backends that talk through it.",
+    title="Shared memory (/dev/shm) is large enough for DataLoader workers and for backends that communicate through it.",
     looks_at="The size and the free space of /dev/shm.",
     remedy="Start the container with --shm-size=8g or --ipc=host.",
 )
@@ -25,7 +25,7 @@ def check(host: Host) -> Answer:
     size, free = found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
     said = "%s has %s, %s free." % (path, in_bytes(size), in_bytes(free))
     if not os.access(path, os.W_OK):
-        return CHECK.fail("%s may not be written by this user." % path, "Mount it so that everybody may write: mount -o remount,mode=1777 %s" % path)
+        return CHECK.fail("This user cannot write to %s." % path, "Mount it so that everybody can write: mount -o remount,mode=1777 %s" % path)
     if size < _LEAST:
         return CHECK.fail(said, "Start the container with --shm-size=8g or --ipc=host; or, as root: mount -o remount,size=8g %s" % path)
     if free < _LEAST:

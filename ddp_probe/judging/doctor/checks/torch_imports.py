@@ -7,7 +7,7 @@ CHECK = Check(
     id="DOC101",
     slug="torch-imports",
     title="torch can be imported, and has torch.distributed.",
-    looks_at="A child process imports torch and says its version, its file, and what it was built for.",
+    looks_at="A child process imports torch and reports its version, its file, and what it was built for.",
     remedy="Install torch for this Python, or activate the environment that has it: 'python -c \"import torch\"' must print nothing.",
 )
 

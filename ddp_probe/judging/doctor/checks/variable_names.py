@@ -12,7 +12,7 @@ CHECK = Check(
     slug="variable-names",
     title="No variable of the probe, a backend or a launcher is misspelt or has an invalid value.",
     looks_at="The names of all variables that begin with DDP_PROBE, NCCL_, GLOO_ or TORCH_, or resemble a launcher's.",
-    remedy="Correct the name: a variable that nobody reads changes nothing.",
+    remedy="Correct the name: a variable that nothing reads has no effect.",
 )
 
 
@@ -21,9 +21,9 @@ def check(host: Host) -> Answer:
     own = settings.mistakes(host.environ)
     meant = {name: meant_by(name) for name in sorted(host.environ)}
     meant = {name: known for name, known in meant.items() if known and known not in host.environ}
-    saw = ["%s: %s" % pair for pair in own.items() if pair[0] not in meant] + ["%s: nobody reads it; %s is read." % pair for pair in meant.items()]
+    saw = ["%s: %s" % pair for pair in own.items() if pair[0] not in meant] + ["%s: nothing reads it; %s is read." % pair for pair in meant.items()]
     if not saw:
-        return CHECK.ok("Every name is known, or is not close to one that is.")
+        return CHECK.ok("Every name is known, or is not similar to a known one.")
     remedies = ["unset %s" % name for name in own if name not in meant]
     remedies += ["unset %s; export %s=%s" % (name, known, shlex.quote(host.environ[name])) for name, known in meant.items()]
     return (CHECK.fail if own else CHECK.warn)(" ".join(saw), "; ".join(remedies))

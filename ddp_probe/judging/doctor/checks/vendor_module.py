@@ -8,7 +8,7 @@ CHECK = Check(
     id="DOC201",
     slug="vendor-module",
     title="The vendor's module is installed, can be imported, and fits torch.",
-    looks_at="A child imports torch, then the module, and says its version and file.",
+    looks_at="A child imports torch, then the module, and reports its version and file.",
     remedy="Install the module that the vendor provides for this version of torch and Python.",
     needs=("torch-imports",),
 )
@@ -18,7 +18,7 @@ def check(host: Host) -> Answer:
     """Ask a child."""
     known = cards.accelerator(host)
     if known is None or not known.modules:
-        return CHECK.skipped("torch itself supports %s." % cards.device_type(known) if known else "No accelerator shows itself.")
+        return CHECK.skipped("torch itself supports %s." % cards.device_type(known) if known else "No accelerator is detected.")
     module = cards.importable_module(host, known)
     if not module:
         names = " or ".join(known.modules)

@@ -13,7 +13,7 @@ CHECK = Check(
     slug="vendor-tool",
     title="The vendor's tool answers, and lists as many cards as there are device files.",
     looks_at="The output of nvidia-smi, efsmi, npu-smi, cnmon, mthreads-gmi, xpu-smi, hl-smi or rocm-smi.",
-    remedy="See what the tool says; without it, the driver and the cards cannot be told from a broken plugin.",
+    remedy="See what the tool says; without it, a fault of the driver or of a card cannot be told from a broken plugin.",
 )
 _SHOWN = 8
 
@@ -22,7 +22,7 @@ def check(host: Host) -> Answer:
     """Run the tool with a time limit."""
     known = cards.accelerator(host)
     if known is None or not known.smi:
-        return CHECK.skipped("No accelerator shows itself." if known is None else "No tool of %s is known." % known.vendor)
+        return CHECK.skipped("No accelerator is detected." if known is None else "No tool of %s is known." % known.vendor)
     path = cards.signs(host, known).tool
     if not path:
         return CHECK.skipped("%s is not on PATH." % known.smi)
@@ -30,7 +30,7 @@ def check(host: Host) -> Answer:
     if code is None or code == 127:
         return CHECK.fail(
             "%s does not answer%s" % (known.smi, ": %s" % _first(said) if code else " within %.0f s." % host.request.seconds),
-            "Restart the driver or the host: a tool that hangs means that the driver does.",
+            "Restart the driver or the host: if the tool hangs, so does the driver.",
         )
     if code:
         return CHECK.fail("%s ended with exit code %d: %s" % (known.smi, code, _first(said)), "Run %s yourself, and follow what it says." % known.smi)
@@ -45,7 +45,7 @@ def _compared(host: Host, known: Accelerator, said: str) -> Answer:
         return CHECK.ok("%s answers: %s" % (known.smi, _first(said)))
     if files and known.one_file_per_card and len(files) != len(listed):
         return CHECK.warn(
-            "%s lists %d cards, and there are %d device files." % (known.smi, len(listed), len(files)),
+            "%s lists %d cards, but there are %d device files." % (known.smi, len(listed), len(files)),
             "Give the container all device files of the cards that the job is to use: %s lists them." % known.smi,
             tuple(listed[:_SHOWN]),
         )

@@ -1,4 +1,4 @@
-"""The versions of torch, mmengine, mmcv and numpy fit each other."""
+"""The versions of torch, mmengine, mmcv and numpy are compatible."""
 
 import re
 from typing import Iterator, Optional, Tuple
@@ -9,9 +9,9 @@ from ddp_probe.judging.doctor.host import Host, Packages, packages_of
 CHECK = Check(
     id="DOC103",
     slug="versions-fit",
-    title="The versions of torch, mmengine, mmcv and numpy fit each other.",
+    title="The versions of torch, mmengine, mmcv and numpy are compatible.",
     looks_at="The metadata of what is installed.",
-    remedy="Install versions that fit.",
+    remedy="Install compatible versions.",
 )
 
 
@@ -22,7 +22,7 @@ def check(host: Host) -> Answer:
     if found:
         return CHECK.warn(" ".join(saw for saw, _ in found), " ".join(remedy for _, remedy in found))
     there = ["%s %s" % (name, told.version(name)) for name in ("torch", "mmengine", "mmcv", "mmcv-full", "numpy") if told.version(name)]
-    return CHECK.ok("Nothing is known against %s together." % ", ".join(there))
+    return CHECK.ok("No conflict between %s is known." % ", ".join(there))
 
 
 def _misfits(told: Packages) -> Iterator[Tuple[str, str]]:

@@ -21,7 +21,7 @@ def check(host: Host) -> Answer:
     """Read each variable of the accelerator."""
     known = cards.accelerator(host)
     if known is None:
-        return CHECK.skipped("No accelerator shows itself.")
+        return CHECK.skipped("No accelerator is detected.")
     given = [(name, host.environ[name]) for name in known.visible if name in host.environ]
     if not given:
         return CHECK.ok("None of %s is set: every rank sees all cards." % ", ".join(known.visible) if known.visible else "No variable is known.")
@@ -43,7 +43,7 @@ def _problems(host: Host, known: Accelerator, name: str, value: str) -> Iterator
     files = cards.device_files(host, known)
     beyond = [number for number in numbers if files and known.one_file_per_card and number >= len(files)]
     if beyond:
-        yield "%s=%s names card %d, and the host has %d." % (name, value, beyond[0], len(files)), _within(name, numbers, len(files))
+        yield "%s=%s names card %d, but the host has %d." % (name, value, beyond[0], len(files)), _within(name, numbers, len(files))
     wanted = host.request.nproc
     if wanted and not twice and not beyond and len(listed) < wanted:
         yield "%s=%s leaves %d cards for %d ranks." % (name, value, len(listed), wanted), "unset %s, or start %d ranks." % (name, len(listed))
