@@ -5,9 +5,10 @@ from ddp_probe.judging.rule import Printed, Rule
 _MANY = r"(?P<size>\d+)"
 # Among what a number is divided.
 _PARTS = (
-    r"(?:world[_ -]?size|WORLD_SIZE|(?:number of |# ?|num_|n_?)(?:gpus|GPUs|workers|processes|devices|ranks|cards|replicas|nodes)\b|GPU count"
+    r"(?:world[_ -]?size|WORLD_SIZE|(?:number of |# ?|num_|n_?)(?:gpus|GPUs|processes|devices|ranks|cards)\b|GPU count|number of workers \(\d+\) used"
     r"|CUDA device count|(?:tensor|pipeline|data|context|sequence|expert|model)[-_ ](?:model[-_ ])?parallel(?:ism)?(?:[-_ ](?:world[-_ ])?size)?\b"
-    r"|(?:tp|pp|dp|cp|ep)[-_ ]size\b|number of generations per prompt|num_generations\b)"
+    r"|(?:tp|pp|dp|cp|ep)[-_ ]size\b|number of generations per prompt|num_generations\b"
+    r"|micro[-_ ]batch[-_ ]size \(?\d+\)? times (?:the )?data[-_ ]parallel[-_ ]size)"
 )
 
 RULE = Rule(

@@ -68,8 +68,17 @@ RULE = Rule(
         ),
         Printed(
             r"When using FSDP2, a model and optimizer must be passed together to `Accelerator\.prepare\(\)`"
-            r"|Passing `optimizers` is not allowed if PyTorch FSDP is enabled",
+            r"|Passing `optimizers` is not allowed if PyTorch FSDP is enabled|A parameter in the optimizer couldn't be switched to "
+            r"its sharded version"
+            r"|The optimizer does not seem to reference any FSDP parameters",
             says="FSDP replaces the parameters, and the optimizer was made for those before.",
+            ranks=False,
+        ),
+        Printed(
+            r"Error: Expected (?P<module>[\w.]{0,200}) to NOT be FullyShardedDataParallel if using an `auto_wrap_policy`",
+            says=(
+                "A part of the model is wrapped by FSDP already ({module}), and is to be wrapped once more: the program and its launcher both do it."
+            ),
             ranks=False,
         ),
         Printed(

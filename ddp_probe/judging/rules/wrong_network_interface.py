@@ -74,6 +74,10 @@ RULE = Rule(
             says="NCCL cannot connect to another rank: {why}.",
         ),
         Printed(
+            r"enforce fail at [^\n]*gloo[^\n]*ss1\.ss_family == ss2\.ss_family",
+            says="gloo finds an IPv4 address of one rank and an IPv6 address of another one: the hosts resolve their own names differently.",
+        ),
+        Printed(
             r"Every node should have a unique IP address\. Got (?P<nodes>\d+) nodes",
             says=(
                 "vLLM's workers report more or fewer addresses than the {nodes} hosts have: a host has several interfaces; set VLLM_HOST_IP on each "
